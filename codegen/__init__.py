@@ -1,0 +1,1 @@
+"""The code generator: reads schema/, writes generated/. Never shipped, never imported at run time."""

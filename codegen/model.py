@@ -1,0 +1,487 @@
+"""The parsed schema as frozen data: what an operator is, and nothing about how it is written out.
+
+The loader and the checks build these records; the templates only read them. A record that exists is consistent: whatever
+can be wrong with an entry was reported by `codegen.checks` before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+VARIANTS = ("function", "method", "inplace", "out")
+NAMESPACES = ("torch", "nn", "linalg", "special", "fft")
+DEVICES = ("cpu", "npu", "meta")
+SAVED_ATTRIBUTES = ("shape", "dtype", "device", "ndim")
+
+# Scalars of the grammar that a gradient can flow to.
+DIFFERENTIABLE_TYPES = ("Tensor",)
+
+
+@dataclass(frozen=True, order=True)
+class Location:
+    """A place in a schema file; lines and columns count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+    def shifted(self, columns: int) -> Location:
+        """The place `columns` characters further on the same line."""
+        return Location(self.file, self.line, self.column + columns)
+
+
+@dataclass(frozen=True)
+class Alias:
+    """An alias mark: `(a)` reads the set `a`, `(a!)` writes it, `(a -> *)` may end in any set."""
+
+    before: str
+    write: bool = False
+    after: str | None = None
+
+    def __str__(self) -> str:
+        return f"({self.before}{'!' if self.write else ''}{f' -> {self.after}' if self.after else ''})"
+
+
+@dataclass(frozen=True)
+class Type:
+    """A type of the grammar: `Tensor`, `Scalar?`, `int[2]?`, `Tensor?[]`, `SymInt[1]`.
+
+    `optional` belongs to the outermost type; `element_optional` to the elements of a list.
+    """
+
+    base: str
+    optional: bool = False
+    list: bool = False
+    size: int | None = None
+    element_optional: bool = False
+
+    def __str__(self) -> str:
+        text = self.base
+        if self.list:
+            text += f"{'?' if self.element_optional else ''}[{'' if self.size is None else self.size}]"
+        return text + ("?" if self.optional else "")
+
+    @property
+    def is_tensor(self) -> bool:
+        """Exactly one tensor, or an optional one."""
+        return self.base == "Tensor" and not self.list
+
+    @property
+    def is_tensor_list(self) -> bool:
+        return self.base == "Tensor" and self.list
+
+    @property
+    def is_differentiable(self) -> bool:
+        return self.base in DIFFERENTIABLE_TYPES
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One parameter. `default` is the text of the schema (`None`, `1`, `[0,1]`, `Mean`), or None when there is none."""
+
+    name: str
+    type: Type
+    default: str | None = None
+    kwarg_only: bool = False
+    alias: Alias | None = None
+
+    def __str__(self) -> str:
+        return f"{_marked(self.type, self.alias)} {self.name}" + ("" if self.default is None else f"={self.default}")
+
+    @property
+    def has_default(self) -> bool:
+        return self.default is not None
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.type.is_tensor
+
+    @property
+    def is_tensor_like(self) -> bool:
+        """A tensor, an optional tensor, or a list of them."""
+        return self.type.base == "Tensor"
+
+    @property
+    def is_written(self) -> bool:
+        return self.alias is not None and self.alias.write
+
+    @property
+    def python_default(self) -> str | None:
+        """The default as a Python expression; symbolic ones (`contiguous_format`, `int64`) stay names."""
+        if self.default is None:
+            return None
+        if self.default in _SYMBOLIC_DEFAULTS:
+            return _SYMBOLIC_DEFAULTS[self.default]
+        return self.default
+
+
+@dataclass(frozen=True)
+class Return:
+    """One result; `name` is None when the signature gives none."""
+
+    name: str | None
+    type: Type
+    alias: Alias | None = None
+
+    def __str__(self) -> str:
+        return _marked(self.type, self.alias) + ("" if self.name is None else f" {self.name}")
+
+
+@dataclass(frozen=True)
+class Signature:
+    """`name.overload(arguments) -> returns`; `overload` is empty for the default one."""
+
+    name: str
+    overload: str
+    arguments: tuple[Argument, ...]
+    returns: tuple[Return, ...]
+
+    def __str__(self) -> str:
+        parts = [str(a) for a in self.positional]
+        if self.keyword_only:
+            parts += ["*", *(str(a) for a in self.keyword_only)]
+        if len(self.returns) == 1:
+            result = str(self.returns[0]) if self.returns[0].name is None else f"({self.returns[0]})"
+        else:
+            result = f"({', '.join(map(str, self.returns))})"
+        return f"{self.full_name}({', '.join(parts)}) -> {result}"
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.name}.{self.overload}" if self.overload else self.name
+
+    @property
+    def positional(self) -> tuple[Argument, ...]:
+        return tuple(a for a in self.arguments if not a.kwarg_only)
+
+    @property
+    def keyword_only(self) -> tuple[Argument, ...]:
+        return tuple(a for a in self.arguments if a.kwarg_only)
+
+    @property
+    def return_names(self) -> tuple[str, ...]:
+        """The names of the returns; empty unless every one is named."""
+        names = tuple(r.name for r in self.returns if r.name is not None)
+        return names if len(names) == len(self.returns) else ()
+
+    def argument(self, name: str) -> Argument | None:
+        return next((a for a in self.arguments if a.name == name), None)
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A Python expression inside a schema value: its text and the names that it reads."""
+
+    text: str
+    names: tuple[str, ...] = ()
+    location: Location | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Call:
+    """`function(a, b, k=expression)`: how an entry calls its rule or an aclnn symbol."""
+
+    function: str
+    args: tuple[Expression, ...]
+    kwargs: tuple[tuple[str, Expression], ...] = ()
+    location: Location | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.function}({', '.join([*map(str, self.args), *(f'{k}={v}' for k, v in self.kwargs)])})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name read by the arguments, once, in order of appearance."""
+        expressions = [*self.args, *(value for _, value in self.kwargs)]
+        return tuple(dict.fromkeys(name for expression in expressions for name in expression.names))
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The kernel of one device. `target` is `numpy.add` or `module.function` on the CPU, the aclnn symbol on an NPU.
+
+    `call` is None when the entry names the function only: the kernel then takes the arguments in schema order.
+    """
+
+    device: str
+    target: str
+    call: Call | None = None
+    location: Location | None = field(default=None, compare=False)
+
+    @property
+    def is_numpy(self) -> bool:
+        return self.target.startswith("numpy.")
+
+    @property
+    def module(self) -> str:
+        return self.target.rpartition(".")[0]
+
+    @property
+    def function(self) -> str:
+        return self.target.rpartition(".")[2]
+
+
+@dataclass(frozen=True)
+class NameUse:
+    """One reading of a name in a formula: `name`, or `name.attribute` where only the attribute is wanted.
+
+    `start` and `end` are offsets into the formula's text.
+    """
+
+    name: str
+    attribute: str | None
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Derivative:
+    """The formula for the gradient of one input, or of several in one call."""
+
+    inputs: tuple[str, ...]
+    formula: str
+    uses: tuple[NameUse, ...] = ()
+    saved_inputs: tuple[str, ...] = ()
+    """Tensor (or tensor list) arguments that are saved whole."""
+    saved_attributes: tuple[tuple[str, str], ...] = ()
+    """(tensor argument or result, attribute) of those that are wanted only for an attribute."""
+    saved_results: tuple[int, ...] = ()
+    """Numbers of the results that are saved whole."""
+    scalars: tuple[str, ...] = ()
+    """Arguments that hold no tensor (numbers, lists, flags)."""
+    functions: tuple[str, ...] = ()
+    """Names that are neither arguments nor results nor gradients: operators, formula functions, builtins."""
+    location: Location | None = field(default=None, compare=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that the formula reads, once, in order of appearance."""
+        return tuple(dict.fromkeys(use.name for use in self.uses))
+
+    @property
+    def uses_needs(self) -> bool:
+        return "needs" in self.names
+
+    def rewritten(self, replace: Callable[[str, str | None], str | None]) -> str:
+        """The formula with each use replaced by `replace(name, attribute)`; None leaves the use as it is written."""
+        text = self.formula
+        for use in sorted(self.uses, key=lambda u: u.start, reverse=True):
+            new = replace(use.name, use.attribute)
+            if new is not None:
+                text = text[: use.start] + new + text[use.end :]
+        return text
+
+
+@dataclass(frozen=True)
+class Form:
+    """One public way to call an operator: `kind` is a variant, `name` the name without its namespace (`add_`)."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Op:
+    """One entry of the schema: an operator with all its forms."""
+
+    signature: Signature
+    family: str
+    location: Location
+    variants: tuple[str, ...] = ("function", "method")
+    operators: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    namespace: str = "torch"
+    meta: Call | None = None
+    grad: tuple[Derivative, ...] | str | None = None
+    """Derivatives, the word `none` for an operator that is not differentiable, or None when a composite says nothing."""
+    kernels: tuple[Kernel, ...] = ()
+    composite: str | None = None
+    mutates: tuple[str, ...] = ()
+    fast: str | None = None
+    tags: tuple[str, ...] = ()
+    sample: Mapping[str, object] = field(default_factory=dict, compare=False)
+    differs: str | None = None
+    missing: str | None = None
+    locations: Mapping[str, Location] = field(default_factory=dict, compare=False, repr=False)
+    """Where each field's value stands."""
+
+    @property
+    def name(self) -> str:
+        return self.signature.name
+
+    @property
+    def overload(self) -> str:
+        return self.signature.overload
+
+    @property
+    def full_name(self) -> str:
+        return self.signature.full_name
+
+    @property
+    def identifier(self) -> str:
+        """The full name as one Python identifier: `sum_dim_IntList`."""
+        return f"{self.name}_{self.overload}" if self.overload else self.name
+
+    @property
+    def public_name(self) -> str:
+        """The name inside the namespace: `inv_ex` for `linalg_inv_ex` in `torch.linalg`."""
+        prefix = f"{self.namespace}_"
+        return self.name[len(prefix) :] if self.namespace != "torch" and self.name.startswith(prefix) else self.name
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        return self.signature.arguments
+
+    @property
+    def returns(self) -> tuple[Return, ...]:
+        return self.signature.returns
+
+    @property
+    def tensor_arguments(self) -> tuple[Argument, ...]:
+        """Arguments that are, or hold, tensors."""
+        return tuple(a for a in self.arguments if a.is_tensor_like)
+
+    @property
+    def is_inplace(self) -> bool:
+        """The signature itself is an in-place one (`fill_.Scalar`)."""
+        return self.name.endswith("_") and not self.name.endswith("__")
+
+    @property
+    def is_composite(self) -> bool:
+        return self.composite is not None
+
+    @property
+    def is_missing(self) -> bool:
+        return self.missing is not None
+
+    @property
+    def is_view(self) -> bool:
+        """A view operator: a rule and no kernel."""
+        return self.meta is not None and not self.kernels and self.composite is None
+
+    @property
+    def is_differentiable(self) -> bool:
+        return isinstance(self.grad, tuple)
+
+    @property
+    def derivatives(self) -> tuple[Derivative, ...]:
+        return self.grad if isinstance(self.grad, tuple) else ()
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        """Every form in the order of `variants`; the in-place form carries its underscore."""
+        return tuple(
+            Form(kind, self.public_name + "_" if kind == "inplace" and not self.is_inplace else self.public_name)
+            for kind in self.variants
+        )
+
+    def has(self, variant: str) -> bool:
+        return variant in self.variants
+
+    def kernel(self, device: str) -> Kernel | None:
+        return next((k for k in self.kernels if k.device == device), None)
+
+    def derivative(self, name: str) -> Derivative | None:
+        """The derivative that gives the gradient of the input `name`."""
+        return next((d for d in self.derivatives if name in d.inputs), None)
+
+    def location_of(self, name: str) -> Location:
+        """Where the value of the field `name` stands, or else the entry."""
+        return self.locations.get(name, self.location)
+
+
+@dataclass(frozen=True)
+class Function:
+    """The operators that share a public name; overloads stand in the order of the schema, which is the order they are tried."""
+
+    name: str
+    namespace: str
+    overloads: tuple[Op, ...]
+
+    @property
+    def public_name(self) -> str:
+        return self.overloads[0].public_name
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(alias for op in self.overloads for alias in op.aliases))
+
+    def with_variant(self, variant: str) -> tuple[Op, ...]:
+        return tuple(op for op in self.overloads if op.has(variant))
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of an aclnn function, in C order; `direction` is `in` or `out`."""
+
+    type: str
+    name: str
+    direction: str
+
+
+@dataclass(frozen=True)
+class Prototype:
+    """The first phase of an aclnn function, without its trailing workspace size and executor."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def inputs(self) -> tuple[Parameter, ...]:
+        return tuple(p for p in self.parameters if p.direction == "in")
+
+    @property
+    def outputs(self) -> tuple[Parameter, ...]:
+        return tuple(p for p in self.parameters if p.direction == "out")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """All operators, family by family (files in alphabetical order, entries in file order), and the aclnn prototypes."""
+
+    ops: tuple[Op, ...]
+    aclnn: Mapping[str, Prototype] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
+    """Schema files that were read, relative to the root."""
+    formulas: tuple[str, ...] = ()
+    """Names of the public functions of `_autograd/formulas.py`."""
+
+    @cached_property
+    def families(self) -> dict[str, tuple[Op, ...]]:
+        found: dict[str, list[Op]] = {}
+        for op in self.ops:
+            found.setdefault(op.family, []).append(op)
+        return {family: tuple(ops) for family, ops in found.items()}
+
+    @cached_property
+    def functions(self) -> dict[str, Function]:
+        """Functions by operator name (`add`, `linalg_inv`, `fill_`); an operator that is missing is in its group too."""
+        found: dict[str, list[Op]] = {}
+        for op in self.ops:
+            found.setdefault(op.name, []).append(op)
+        return {name: Function(name, ops[0].namespace, tuple(ops)) for name, ops in found.items()}
+
+    @cached_property
+    def by_full_name(self) -> dict[str, Op]:
+        return {op.full_name: op for op in self.ops}
+
+    @property
+    def implemented(self) -> tuple[Op, ...]:
+        return tuple(op for op in self.ops if not op.is_missing)
+
+
+_SYMBOLIC_DEFAULTS = {"Mean": "1", "Sum": "2", "long": "int64"}
+
+
+def _marked(type_: Type, alias: Alias | None) -> str:
+    """The type with its alias mark, which stands directly behind the base name: `Tensor(a!)[]`."""
+    text = str(type_)
+    return text if alias is None else text.replace(type_.base, f"{type_.base}{alias}", 1)
