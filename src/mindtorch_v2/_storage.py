@@ -66,7 +66,7 @@ class _Extent:
         }
 
 
-def owner_of(array: ndarray) -> ndarray:
+def owner(array: ndarray) -> ndarray:
     """The last ndarray along ``.base``; buffers and memory maps behind it are its business."""
     base = array.base
     while base is not None:
@@ -82,24 +82,24 @@ def owner_of(array: ndarray) -> ndarray:
 
 def root_bytes(array: ndarray) -> ndarray:
     """The whole allocation that `array` looks into, as a 1-D uint8 array (read-only where the owner is)."""
-    owner = owner_of(array)
-    if owner.dtype is _U8 and owner.ndim == 1 and owner.flags.c_contiguous:
-        return owner
-    if owner.flags.c_contiguous:
-        return ndarray((owner.nbytes,), _U8, owner)
-    strides = owner.strides
-    dense = owner.transpose(sorted(range(owner.ndim), key=lambda d: -strides[d]))
+    last = owner(array)
+    if last.dtype is _U8 and last.ndim == 1 and last.flags.c_contiguous:
+        return last
+    if last.flags.c_contiguous:
+        return ndarray((last.nbytes,), _U8, last)
+    strides = last.strides
+    dense = last.transpose(sorted(range(last.ndim), key=lambda d: -strides[d]))
     if dense.flags.c_contiguous:
-        return ndarray((owner.nbytes,), _U8, dense)
-    return np.asarray(_Extent(owner))
+        return ndarray((last.nbytes,), _U8, dense)
+    return np.asarray(_Extent(last))
 
 
 def root_address(array: ndarray) -> int:
     """Address of the first byte of the root: equal for all arrays that share a storage."""
-    owner = owner_of(array)
-    if min(owner.strides, default=0) < 0:
-        return address(root_bytes(owner))
-    return address(owner)
+    last = owner(array)
+    if min(last.strides, default=0) < 0:
+        return address(root_bytes(last))
+    return address(last)
 
 
 def storage_offset(array: ndarray) -> int:
@@ -133,12 +133,15 @@ def view_of_root(
 ) -> ndarray:
     """A view of the 1-D uint8 array `root`, `byte_offset` bytes from its start; `strides` in elements. Errors as in `strided_view`."""
     itemsize = dtype.itemsize
-    shape, strides = list(shape), list(strides)
+    if min(strides, default=0) >= 0:
+        try:
+            return ndarray(shape, dtype, root, byte_offset, [s * itemsize for s in strides])
+        except (ValueError, TypeError, OverflowError):
+            pass  # the check below says what is wrong, in PyTorch's words
     check_bounds(root.nbytes, itemsize, shape, strides, byte_offset)
-    if 0 in shape:  # nothing is read, so PyTorch allows any offset; numpy wants it inside the buffer
-        byte_offset = min(byte_offset, root.nbytes)
-        strides = [s if -_INT64_MAX <= s * itemsize <= _INT64_MAX else 1 for s in strides]
-    return ndarray(shape, dtype, root, byte_offset, [s * itemsize for s in strides])
+    # Only views without elements come here: PyTorch allows them any offset and stride, numpy wants them inside the buffer.
+    strides = [s if s * itemsize <= _INT64_MAX else 1 for s in strides]
+    return ndarray(shape, dtype, root, min(byte_offset, root.nbytes), [s * itemsize for s in strides])
 
 
 def check_bounds(nbytes: int, itemsize: int, shape: Sequence[int], strides: Sequence[int], byte_offset: int) -> None:
@@ -183,7 +186,8 @@ def empty_strided(shape: Sequence[int], strides: Sequence[int], dtype: np.dtype)
             break
         expected *= n or 1
     else:
-        return np.empty(shape, dtype)
+        if 0 not in shape:  # then numpy's strides differ
+            return np.empty(shape, dtype)
     elements = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
     root = np.empty((elements * itemsize,), _U8)
     return ndarray(shape, dtype, root, 0, [s * itemsize for s in strides])
