@@ -6,13 +6,14 @@ can be wrong with an entry was reported by `codegen.checks` before.
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 VARIANTS = ("function", "method", "inplace", "out")
 NAMESPACES = ("torch", "nn", "linalg", "special", "fft")
-DEVICES = ("cpu", "npu", "meta")
+DEVICES = ("cpu", "npu")  # those that an entry gives kernels for; meta runs the rule
 SAVED_ATTRIBUTES = ("shape", "dtype", "device", "ndim")
 
 # Scalars of the grammar that a gradient can flow to.
@@ -94,6 +95,11 @@ class Argument:
         return f"{_marked(self.type, self.alias)} {self.name}" + ("" if self.default is None else f"={self.default}")
 
     @property
+    def python_name(self) -> str:
+        """The name in Python code: `from_` for an argument that is called `from`. Expressions of an entry use it too."""
+        return f"{self.name}_" if keyword.iskeyword(self.name) else self.name
+
+    @property
     def has_default(self) -> bool:
         return self.default is not None
 
@@ -145,10 +151,9 @@ class Signature:
         parts = [str(a) for a in self.positional]
         if self.keyword_only:
             parts += ["*", *(str(a) for a in self.keyword_only)]
-        if len(self.returns) == 1:
-            result = str(self.returns[0]) if self.returns[0].name is None else f"({self.returns[0]})"
-        else:
-            result = f"({', '.join(map(str, self.returns))})"
+        result = ", ".join(map(str, self.returns))
+        if len(self.returns) != 1:
+            result = f"({result})"
         return f"{self.full_name}({', '.join(parts)}) -> {result}"
 
     @property
@@ -170,7 +175,8 @@ class Signature:
         return names if len(names) == len(self.returns) else ()
 
     def argument(self, name: str) -> Argument | None:
-        return next((a for a in self.arguments if a.name == name), None)
+        """The argument of that name, in the schema or in Python."""
+        return next((a for a in self.arguments if name in (a.name, a.python_name)), None)
 
 
 @dataclass(frozen=True)
@@ -420,7 +426,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of an aclnn function, in C order; `direction` is `in` or `out`."""
+    """One parameter of an aclnn function, in C order; `direction` is `in`, `out` or, for a tensor changed in place, `inout`."""
 
     type: str
     name: str
@@ -436,7 +442,8 @@ class Prototype:
 
     @property
     def inputs(self) -> tuple[Parameter, ...]:
-        return tuple(p for p in self.parameters if p.direction == "in")
+        """What a call passes: everything but the results."""
+        return tuple(p for p in self.parameters if p.direction != "out")
 
     @property
     def outputs(self) -> tuple[Parameter, ...]:

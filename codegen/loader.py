@@ -1,0 +1,143 @@
+"""YAML with a place for everything: file, line and column of every key and value.
+
+The tree is made of three kinds of node, each with a `location`. `Scalar.at` finds the place of a character inside a value,
+also when the value is quoted or runs over several lines, so that an error points at the wrong word and not at its entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Union
+
+import yaml
+
+from codegen.model import Location
+from codegen.problems import Problem
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A scalar: `text` as YAML reads it as a string, `value` as YAML resolves it (number, bool, None or str)."""
+
+    location: Location
+    text: str
+    value: object
+    raw: str
+    """The characters of the file, with quotes, line breaks and indentation."""
+
+    def at(self, offset: int) -> Location:
+        """The place of the character `offset` of `text`."""
+        position = 0  # in text
+        index = self._first_character()
+        line, column = self.location.line, self.location.column
+        for character in self.raw[:index]:
+            line, column = (line + 1, 1) if character == "\n" else (line, column + 1)
+        while index < len(self.raw) and position < offset:
+            # A line break with its indentation is one character of the text.
+            if self.raw[index] == "\n" or (self.raw[index] == " " and self.raw[index:].lstrip(" ").startswith("\n")):
+                while index < len(self.raw) and self.raw[index].isspace():
+                    line, column = (line + 1, 1) if self.raw[index] == "\n" else (line, column + 1)
+                    index += 1
+            else:
+                index, column = index + 1, column + 1
+            position += 1
+        return Location(self.location.file, line, column)
+
+    def _first_character(self) -> int:
+        if self.raw[:1] in ("'", '"'):
+            return 1
+        if self.raw[:1] in ("|", ">"):
+            header = self.raw.find("\n") + 1
+            return header + len(self.raw[header:]) - len(self.raw[header:].lstrip())
+        return 0
+
+
+@dataclass(frozen=True)
+class Sequence:
+    location: Location
+    items: tuple[Node, ...]
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.items)
+
+
+@dataclass(frozen=True)
+class Mapping:
+    location: Location
+    entries: tuple[tuple[Scalar, Node], ...]
+
+    def __iter__(self) -> Iterator[tuple[Scalar, Node]]:
+        return iter(self.entries)
+
+    def get(self, key: str) -> Node | None:
+        """The value of the first key of that name."""
+        return next((value for name, value in self.entries if name.text == key), None)
+
+    def key(self, key: str) -> Scalar | None:
+        return next((name for name, _ in self.entries if name.text == key), None)
+
+
+Node = Union[Scalar, Sequence, Mapping]
+
+
+class _Loader(yaml.SafeLoader):
+    """SafeLoader that makes located nodes, and reports a key that stands twice in one mapping."""
+
+    def __init__(self, text: str, file: str) -> None:
+        super().__init__(text)
+        self.text = text
+        self.file = file
+        self.problems: list[Problem] = []
+
+    def location(self, node: yaml.Node) -> Location:
+        return Location(self.file, node.start_mark.line + 1, node.start_mark.column + 1)
+
+    def located(self, node: yaml.Node) -> Node:
+        location = self.location(node)
+        if isinstance(node, yaml.MappingNode):
+            return self.located_mapping(node, location)
+        if isinstance(node, yaml.SequenceNode):
+            return Sequence(location, tuple(self.located(item) for item in node.value))
+        raw = self.text[node.start_mark.index : node.end_mark.index]
+        return Scalar(location, node.value, self.construct_object(node), raw)
+
+    def located_mapping(self, node: yaml.MappingNode, location: Location) -> Mapping:
+        entries: list[tuple[Scalar, Node]] = []
+        seen: dict[str, Location] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                self.problems.append(Problem(self.location(key_node), "", "a key must be a plain name"))
+                continue
+            key = self.located(key_node)
+            assert isinstance(key, Scalar)
+            if key.text in seen:
+                first = seen[key.text]
+                message = f"duplicate key '{key.text}'; the first is on line {first.line}"
+                self.problems.append(Problem(key.location, "", message))
+                continue
+            seen[key.text] = key.location
+            entries.append((key, self.located(value_node)))
+        return Mapping(location, tuple(entries))
+
+
+def load(path: Path, file: str) -> tuple[Node | None, list[Problem]]:
+    """Read one YAML file. `file` is the name that locations carry. The tree is None when the file is empty or no YAML."""
+    text = path.read_text(encoding="utf-8")
+    try:
+        loader = _Loader(text, file)
+        try:
+            node = loader.get_single_node()
+            tree = None if node is None else loader.located(node)
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = Location(file, 1, 1) if mark is None else Location(file, mark.line + 1, mark.column + 1)
+        return None, [Problem(place, "", f"not valid YAML: {error.problem or error.context}")]
+    except yaml.reader.ReaderError as error:
+        before = text[: error.position]
+        place = Location(file, before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1)
+        return None, [Problem(place, "", f"not valid YAML: {error.reason}")]
+    return tree, loader.problems
