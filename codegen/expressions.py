@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from codegen.model import SAVED_ATTRIBUTES, Call, Expression, NameUse
 from codegen.loader import Scalar
+from codegen.model import SAVED_ATTRIBUTES, Call, Expression, NameUse
 
 
 class ExpressionError(ValueError):
@@ -68,10 +68,11 @@ def parse_call(scalar: Scalar) -> Call:
     )
 
 
-def parse_formula(text: str) -> tuple[NameUse, ...]:
+def parse_formula(scalar: Scalar) -> tuple[NameUse, ...]:
     """Every reading of a name in a formula, in order. Names bound inside (comprehensions, lambdas) do not count."""
-    source = _parse(text)
-    return tuple(_uses(source, source.tree))
+    source = _parse(scalar.text)
+    uses = sorted(_uses(source, source.tree), key=lambda use: use.start)
+    return tuple(replace(use, location=scalar.at(use.start)) for use in uses)
 
 
 def tuple_length(text: str) -> int | None:

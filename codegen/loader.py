@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Union
 
 import yaml
 
@@ -79,7 +78,7 @@ class Mapping:
         return next((name for name, _ in self.entries if name.text == key), None)
 
 
-Node = Union[Scalar, Sequence, Mapping]
+Node = Scalar | Sequence | Mapping
 
 
 class _Loader(yaml.SafeLoader):
@@ -101,7 +100,11 @@ class _Loader(yaml.SafeLoader):
         if isinstance(node, yaml.SequenceNode):
             return Sequence(location, tuple(self.located(item) for item in node.value))
         raw = self.text[node.start_mark.index : node.end_mark.index]
-        return Scalar(location, node.value, self.construct_object(node), raw)
+        try:
+            value = self.construct_object(node)
+        except ValueError:  # a date that is none (2026-13-40) is only text here
+            value = node.value
+        return Scalar(location, node.value, value, raw)
 
     def located_mapping(self, node: yaml.MappingNode, location: Location) -> Mapping:
         entries: list[tuple[Scalar, Node]] = []

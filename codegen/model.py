@@ -246,6 +246,7 @@ class NameUse:
     attribute: str | None
     start: int
     end: int
+    location: Location | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -317,7 +318,7 @@ class Op:
     differs: str | None = None
     missing: str | None = None
     locations: Mapping[str, Location] = field(default_factory=dict, compare=False, repr=False)
-    """Where each field's value stands."""
+    """Where each field's value stands, and each item of it: `meta`, `variants.method`, `kernels.cpu`, `grad.self`."""
 
     @property
     def name(self) -> str:

@@ -1,0 +1,218 @@
+"""What the hand-written runtime offers to the schema, read by `ast` without importing it.
+
+Rules, kernels, composites and formula functions are looked up by name, with the parameters that they take.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from codegen.model import Location
+from codegen.problems import Problem
+
+PACKAGE = Path("src/mindtorch_v2")
+RULES = PACKAGE / "_backends/meta/rules"
+CPU_OPS = PACKAGE / "_backends/cpu/ops"
+COMPOSITE = PACKAGE / "_composite"
+FORMULAS = PACKAGE / "_autograd/formulas"
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What a Python function takes. `required` of the `positional` names have no default."""
+
+    positional: tuple[str, ...]
+    required: int
+    variadic: bool
+    keyword_only: tuple[str, ...]
+    keyword_required: tuple[str, ...]
+    keyword_variadic: bool
+    positional_only: int = 0
+
+    @classmethod
+    def of(cls, arguments: ast.arguments) -> Parameters:
+        positional = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+        return cls(
+            tuple(positional),
+            len(positional) - len(arguments.defaults),
+            arguments.vararg is not None,
+            tuple(a.arg for a in arguments.kwonlyargs),
+            tuple(a.arg for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is None),
+            arguments.kwarg is not None,
+            len(arguments.posonlyargs),
+        )
+
+    def accepts(self, count: int) -> bool:
+        """Whether a call with `count` positional arguments, and nothing else, binds."""
+        enough = count >= self.required and not self.keyword_required
+        return enough and (self.variadic or count <= len(self.positional))
+
+    @property
+    def counts(self) -> str:
+        """How many positional arguments are taken, in words: `2`, `1 to 3`, `2 or more`."""
+        if self.variadic:
+            return f"{self.required} or more"
+        most = len(self.positional)
+        return str(most) if most == self.required else f"{self.required} to {most}"
+
+
+Functions = dict[str, Parameters | None]
+"""Functions by name. None: the name exists, but its parameters are not written out (an assignment, an outside import)."""
+
+
+class Sources:
+    """The runtime of one source tree. Unreadable files are collected in `problems`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.problems: list[Problem] = []
+        self._modules: dict[Path, Functions | None] = {}
+
+    @cached_property
+    def rules(self) -> Functions:
+        return {name: p for name, p in self._public(RULES).items() if not name.isupper()}
+
+    @cached_property
+    def rule_constants(self) -> frozenset[str]:
+        """Constants of the rules package (`ALL`), which an entry may pass to a rule."""
+        return frozenset(name for name in self._public(RULES) if name.isupper())
+
+    @cached_property
+    def formulas(self) -> Functions:
+        return self._public(FORMULAS)
+
+    def cpu(self, module: str) -> Functions | None:
+        """Functions of a module of the CPU kernels, or None when there is no such module."""
+        return self._module(CPU_OPS / module.replace(".", "/"))
+
+    def composite(self, module: str) -> Functions | None:
+        return self._module(COMPOSITE / module.replace(".", "/"))
+
+    @cached_property
+    def cpu_modules(self) -> tuple[str, ...]:
+        return self._module_names(CPU_OPS)
+
+    @cached_property
+    def composite_modules(self) -> tuple[str, ...]:
+        return self._module_names(COMPOSITE)
+
+    def _module_names(self, folder: Path) -> tuple[str, ...]:
+        files = (self.root / folder).rglob("*.py")
+        names = (file.relative_to(self.root / folder).with_suffix("").as_posix().replace("/", ".") for file in files)
+        return tuple(sorted(name for name in names if not name.endswith("__init__")))
+
+    def _public(self, path: Path) -> Functions:
+        """Public names of a module or package; a package without an `__init__` offers what all its modules do."""
+        if (self.root / path).is_dir() and not (self.root / path / "__init__.py").exists():
+            found: Functions = {}
+            for file in sorted((self.root / path).glob("*.py")):
+                found.update(self._module(path / file.stem) or {})
+        else:
+            found = self._module(path) or {}
+        return {name: parameters for name, parameters in found.items() if not name.startswith("_")}
+
+    def _module(self, path: Path) -> Functions | None:
+        """Top-level names of the module or package at `path`, which has no suffix."""
+        if path not in self._modules:
+            self._modules[path] = {}  # ends a cycle of imports
+            self._modules[path] = self._read(path)
+        return self._modules[path]
+
+    def _read(self, path: Path) -> Functions | None:
+        file = path.with_suffix(".py") if path.suffix == "" else path
+        package = path
+        if not (self.root / file).is_file():
+            file = path / "__init__.py"
+        else:
+            package = path.parent
+        if not (self.root / file).is_file():
+            return None
+        try:
+            tree = ast.parse((self.root / file).read_text(encoding="utf-8"))
+        except SyntaxError as error:
+            place = Location(file.as_posix(), error.lineno or 1, error.offset or 1)
+            self.problems.append(Problem(place, "", f"not valid Python: {error.msg}"))
+            return {}
+        return self._names(tree.body, package)
+
+    def _names(self, body: list[ast.stmt], package: Path) -> Functions:
+        found: Functions = {}
+        for statement in body:
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                found[statement.name] = Parameters.of(statement.args)
+            elif isinstance(statement, ast.ClassDef):
+                found[statement.name] = None
+            elif isinstance(statement, ast.ImportFrom):
+                found.update(self._imported(statement, package))
+            elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
+                targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                names = [n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)]
+                value = statement.value
+                # `greater = gt` has the parameters of `gt`.
+                source = found.get(value.id) if isinstance(value, ast.Name) else None
+                found.update({name: source for name in names})
+            elif isinstance(statement, ast.If):
+                found.update(self._names([*statement.body, *statement.orelse], package))
+            elif isinstance(statement, ast.Try):
+                handlers = [s for handler in statement.handlers for s in handler.body]
+                found.update(self._names([*statement.body, *handlers, *statement.orelse], package))
+        return found
+
+    def _imported(self, statement: ast.ImportFrom, package: Path) -> Functions:
+        """Names that a `from` import brings in; only modules of the same tree are followed."""
+        origin: Functions = {}
+        if statement.level:
+            base = package
+            for _ in range(statement.level - 1):
+                base = base.parent
+            if statement.module:
+                origin = self._module(base / statement.module.replace(".", "/")) or {}
+        found: Functions = {}
+        for name in statement.names:
+            if name.name == "*":
+                found.update({n: p for n, p in origin.items() if not n.startswith("_")})
+            else:
+                found[name.asname or name.name] = origin.get(name.name)
+        return found
+
+
+def numpy_function(name: str) -> object | None:
+    """The object `numpy.a.b` of a dotted name without its first part, or None."""
+    value: object = importlib.import_module("numpy")
+    for part in name.split("."):
+        value = getattr(value, part, None)
+        if value is None:
+            return None
+    return value
+
+
+def numpy_parameters(function: object) -> Parameters | None:
+    """Parameters of a numpy function; None when numpy does not tell."""
+    number_of_inputs = getattr(function, "nin", None)
+    if isinstance(number_of_inputs, int):
+        names = tuple(f"x{i + 1}" for i in range(number_of_inputs))
+        return Parameters(names, number_of_inputs, False, (), (), True)
+    if not callable(function):
+        return None
+    try:
+        signature = inspect.signature(function)
+    except (ValueError, TypeError):
+        return None
+    kinds = inspect.Parameter
+    positional = [
+        p for p in signature.parameters.values() if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
+    ]
+    keyword = [p for p in signature.parameters.values() if p.kind is kinds.KEYWORD_ONLY]
+    return Parameters(
+        tuple(p.name for p in positional),
+        sum(p.default is kinds.empty for p in positional),
+        any(p.kind is kinds.VAR_POSITIONAL for p in signature.parameters.values()),
+        tuple(p.name for p in keyword),
+        tuple(p.name for p in keyword if p.default is kinds.empty),
+        any(p.kind is kinds.VAR_KEYWORD for p in signature.parameters.values()),
+    )
