@@ -302,7 +302,7 @@ class Op:
     signature: Signature
     family: str
     location: Location
-    variants: tuple[str, ...] = ("function", "method")
+    variants: tuple[str, ...] = ("function",)
     operators: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     namespace: str = "torch"

@@ -27,9 +27,3 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?` when a known name is close, else nothing."""
     close = difflib.get_close_matches(name, sorted(set(known)), 1)
     return f"; did you mean '{close[0]}'?" if close else ""
-
-
-def listed(names: Iterable[str]) -> str:
-    """`a, b or c`, for messages that say what is allowed."""
-    *rest, last = names
-    return f"{', '.join(rest)} or {last}" if rest else last

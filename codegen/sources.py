@@ -110,7 +110,7 @@ class Sources:
         """Public names of a module or package; a package without an `__init__` offers what all its modules do."""
         if (self.root / path).is_dir() and not (self.root / path / "__init__.py").exists():
             found: Functions = {}
-            for file in sorted((self.root / path).glob("*.py")):
+            for file in sorted((self.root / path).glob("[!_]*.py")):
                 found.update(self._module(path / file.stem) or {})
         else:
             found = self._module(path) or {}
@@ -189,6 +189,11 @@ def numpy_function(name: str) -> object | None:
         if value is None:
             return None
     return value
+
+
+def numpy_names() -> list[str]:
+    """`numpy.x` for every public name of numpy."""
+    return [f"numpy.{name}" for name in dir(importlib.import_module("numpy")) if not name.startswith("_")]
 
 
 def numpy_parameters(function: object) -> Parameters | None:

@@ -1,0 +1,100 @@
+"""The generator's command line.
+
+    python -m codegen generate       write what the schema says into generated/
+    python -m codegen check          fail, with the diff, when generated/ is not what the schema says
+    python -m codegen explain OP     what an entry says, and where it went
+    python -m codegen report         counts
+    python -m codegen new NAME       a skeleton entry
+
+Mistakes in the schema are printed one line each; the exit status is then 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import sys
+from pathlib import Path
+
+from codegen.explain import explain
+from codegen.model import Schema
+from codegen.products import Change, changes, write
+from codegen.report import report
+from codegen.schema import read_schema
+from codegen.skeleton import KINDS, skeleton
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def main(argv: list[str] | None = None) -> int:
+    options = _parser().parse_args(argv)
+    if options.command == "new":
+        print(skeleton(options.name, options.kind), end="")
+        return 0
+    schema, problems = read_schema(options.root)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if options.command == "explain":
+        return _explain(schema, options.op, options.root)
+    if options.command == "report":
+        print(report(schema), end="")
+        return 1 if problems else 0
+    if problems:
+        print(
+            f"{len(problems)} problem{'s' * (len(problems) != 1)} in the schema; nothing was written", file=sys.stderr
+        )
+        return 1
+    # Late, so that the other commands, and the checks, work without the templates' engine.
+    products: dict[str, str] = importlib.import_module("codegen.emit").render(schema)
+    found = changes(options.root, products)
+    if options.command == "check":
+        return _check(found, len(products))
+    write(options.root, found)
+    counts = [f"{sum(c.kind == kind for c in found)} {kind}" for kind in ("added", "changed", "removed")]
+    print(f"{len(schema.ops)} operators, {len(products)} files: {', '.join(counts)}")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--root", type=Path, default=ROOT, help="the source tree (default: this one)")
+    parser = argparse.ArgumentParser(prog="python -m codegen", description="Generates mindtorch_v2 from its schema.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("generate", parents=[common], help="write generated/")
+    commands.add_parser("check", parents=[common], help="compare generated/ with the schema")
+    commands.add_parser("report", parents=[common], help="count operators")
+    one = commands.add_parser("explain", parents=[common], help="say what an entry says")
+    one.add_argument("op", help="add, add.Tensor, add_, torch.linalg.inv, __add__, ...")
+    new = commands.add_parser("new", help="print a skeleton entry")
+    new.add_argument("name", help="the operator's name, with its overload if it has one")
+    new.add_argument("--kind", choices=KINDS, default=KINDS[0])
+    return parser
+
+
+def _check(found: list[Change], total: int) -> int:
+    for change in found:
+        old = f"a/{change.path}" if change.old is not None else "/dev/null"
+        new = f"b/{change.path}" if change.new is not None else "/dev/null"
+        sys.stdout.writelines(
+            difflib.unified_diff(
+                (change.old or "").splitlines(keepends=True), (change.new or "").splitlines(keepends=True), old, new
+            )
+        )
+    if found:
+        print(
+            f"{len(found)} of {total} files differ from the schema; run 'python -m codegen generate'", file=sys.stderr
+        )
+        return 1
+    print(f"{total} files are up to date")
+    return 0
+
+
+def _explain(schema: Schema, name: str, root: Path) -> int:
+    text, found = explain(schema, name, root)
+    print(text, file=sys.stdout if found else sys.stderr)
+    return 0 if found else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

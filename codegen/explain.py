@@ -1,0 +1,103 @@
+"""`python -m codegen explain OP`: an entry in words."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from codegen.model import NAMESPACES, Derivative, Op, Schema
+from codegen.problems import did_you_mean
+from codegen.products import GENERATED
+
+
+def explain(schema: Schema, name: str, root: Path) -> tuple[str, bool]:
+    """The text for a name, and whether there is such an operator."""
+    ops = find(schema, name)
+    if not ops:
+        known = {op.full_name for op in schema.ops} | {n for op in schema.ops for n in _names(op)}
+        return f"unknown operator '{name}'{did_you_mean(name, known)}", False
+    return "\n\n".join(_explained(op, root) for op in ops), True
+
+
+def find(schema: Schema, name: str) -> list[Op]:
+    """The operators that a name means: the full name, a public form of it, an alias or a Python operator."""
+    name = name.removeprefix("torch.").removeprefix("Tensor.")
+    exact = schema.by_full_name.get(name)
+    if exact is not None and exact.overload:
+        return [exact]
+    for namespace in NAMESPACES:
+        if name.startswith(f"{namespace}."):
+            short = name.removeprefix(f"{namespace}.")
+            return [op for op in schema.ops if op.namespace == namespace and short in _names(op)]
+    return [op for op in schema.ops if name in _names(op)]
+
+
+def _names(op: Op) -> tuple[str, ...]:
+    return (op.name, *(form.name for form in op.forms), *op.aliases, *op.operators)
+
+
+def _explained(op: Op, root: Path) -> str:
+    rows = [("signature", str(op.signature)), ("entry", str(op.location)), ("forms", ", ".join(_forms(op)))]
+    if op.operators:
+        rows.append(("operators", ", ".join(op.operators)))
+    if op.aliases:
+        rows.append(("aliases", ", ".join(op.aliases)))
+    if op.missing is not None:
+        rows.append(("missing", op.missing))
+    if op.differs is not None:
+        rows.append(("differs", op.differs))
+    if op.meta is not None:
+        rows.append(("rule", str(op.meta)))
+    if op.composite is not None:
+        rows.append(("composite", op.composite))
+    elif op.is_view:
+        rows.append(("kernels", "none: a view of its input on every device"))
+    rows += [(f"kernel on {k.device}", k.target if k.call is None else str(k.call)) for k in op.kernels]
+    if op.fast is not None:
+        rows.append(("fast path", op.fast))
+    if op.mutates:
+        rows.append(("mutates", ", ".join(op.mutates)))
+    rows += _gradients(op)
+    if op.tags:
+        rows.append(("tags", ", ".join(op.tags)))
+    if op.sample:
+        rows.append(("sample", ", ".join(f"{name}: {hint}" for name, hint in op.sample.items())))
+    rows.append(("generated in", ", ".join(_places(op, root)) or "nothing yet; run 'python -m codegen generate'"))
+    width = max(len(label) for label, _ in rows)
+    return "\n".join([op.full_name, *(f"  {label:<{width}}  {text}" for label, text in rows)])
+
+
+def _forms(op: Op) -> list[str]:
+    prefix = "torch" if op.namespace == "torch" else f"torch.{op.namespace.replace('nn', '_C._nn')}"
+    patterns = {"function": "{0}.{1}", "method": "Tensor.{1}", "inplace": "Tensor.{1}", "out": "{0}.{1}(..., out=)"}
+    return [patterns.get(form.kind, "{1}").format(prefix, form.name) for form in op.forms]
+
+
+def _gradients(op: Op) -> list[tuple[str, str]]:
+    if op.grad == "none":
+        return [("gradient", "none: not differentiable")]
+    if op.grad is None:
+        return [("gradient", "through the operators that it calls")] if op.is_composite else []
+    return [(f"gradient of {', '.join(d.inputs)}", d.formula + _saved(op, d)) for d in op.derivatives]
+
+
+def _saved(op: Op, derivative: Derivative) -> str:
+    names = op.signature.return_names or tuple(f"result{i}" for i in range(len(op.returns)))
+    results = ("result",) if len(op.returns) == 1 else names
+    saved = [*derivative.saved_inputs, *(results[number] for number in derivative.saved_results)]
+    saved += [f"{name}.{attribute}" for name, attribute in derivative.saved_attributes]
+    return f"    (saves {', '.join(saved)})" if saved else ""
+
+
+def _places(op: Op, root: Path) -> list[str]:
+    """`generated/file:line` of the first mention of the operator in each generated file."""
+    full = re.compile(rf"(?<![\w.]){re.escape(op.full_name)}(?![\w.])|\b{re.escape(op.identifier)}\b")
+    found = []
+    for file in sorted((root / GENERATED).rglob("*")):
+        if not file.is_file() or "__pycache__" in file.parts:
+            continue
+        lines = file.read_text(encoding="utf-8").splitlines()
+        number = next((i for i, line in enumerate(lines, 1) if full.search(line)), None)
+        if number is not None:
+            found.append(f"{file.relative_to(root).as_posix()}:{number}")
+    return found

@@ -1,0 +1,64 @@
+"""Reads a whole schema: every family file, the aclnn prototypes, and all their problems."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from codegen.checks import check
+from codegen.entries import read_entries
+from codegen.loader import Mapping, Node, Scalar, Sequence, load
+from codegen.model import Op, Parameter, Prototype, Schema
+from codegen.problems import Problem, did_you_mean
+from codegen.sources import Sources
+
+OPS = Path("schema/ops")
+ACLNN = Path("schema/aclnn.yaml")
+DIRECTIONS = ("in", "out", "inout")
+
+
+def read_schema(root: Path) -> tuple[Schema, list[Problem]]:
+    """The schema of a source tree and what is wrong with it, sorted by place. Only a schema without problems is to be used."""
+    problems: list[Problem] = []
+    ops: list[Op] = []
+    sources: list[str] = []
+    for path in sorted((root / OPS).glob("*.yaml")):
+        file = path.relative_to(root).as_posix()
+        tree, found = load(path, file)
+        problems += found
+        ops += read_entries(tree, file, problems)
+        sources.append(file)
+    aclnn: dict[str, Prototype] = {}
+    if (root / ACLNN).exists():
+        tree, found = load(root / ACLNN, ACLNN.as_posix())
+        problems += found
+        aclnn = _prototypes(tree, problems)
+        sources.append(ACLNN.as_posix())
+    runtime = Sources(root)
+    problems += check(tuple(ops), aclnn, runtime)
+    return Schema(tuple(ops), aclnn, tuple(sources), tuple(sorted(runtime.formulas))), sorted(set(problems))
+
+
+def _prototypes(tree: Node | None, problems: list[Problem]) -> dict[str, Prototype]:
+    if tree is None:
+        return {}
+    if not isinstance(tree, Mapping):
+        problems.append(Problem(tree.location, "", "must map aclnn functions to their parameters"))
+        return {}
+    found = {}
+    for key, node in tree:
+        rows = node.items if isinstance(node, Sequence) else (node,)
+        parameters = [_parameter(key.text, row, problems) for row in rows]
+        found[key.text] = Prototype(key.text, tuple(p for p in parameters if p is not None))
+    return found
+
+
+def _parameter(function: str, row: Node, problems: list[Problem]) -> Parameter | None:
+    cells = [cell.text for cell in row if isinstance(cell, Scalar)] if isinstance(row, Sequence) else []
+    if len(cells) != 3:
+        problems.append(Problem(row.location, function, "a parameter is [C type, name, in | out | inout]"))
+        return None
+    if cells[2] not in DIRECTIONS:
+        problems.append(
+            Problem(row.location, function, f"unknown direction '{cells[2]}'{did_you_mean(cells[2], DIRECTIONS)}")
+        )
+    return Parameter(*cells)
