@@ -1,197 +1,446 @@
-"""Root memory of arrays: what PyTorch calls a storage, found behind any ndarray.
+"""Untyped storages: PyTorch's objects for the bytes behind tensors.
 
-numpy keeps no storage object, but every view knows its base. The last ndarray of that chain is the owner; its whole allocation,
-seen as bytes, is the root. Two arrays share a storage exactly when their roots begin at the same address.
-
-Note [Address of an array]: ``array.ctypes.data`` and ``__array_interface__`` build objects and take a microsecond. The address is the
-first field of numpy's C struct (public ABI) right behind the object header, so it is read from there; an import-time probe falls back to
-the slow way where that does not hold.
+The memory itself is found and viewed by `_memory`, whose functions are offered here too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from ctypes import c_size_t
+import mmap
+import os
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
-__all__ = ["empty_strided", "root_bytes", "storage_offset", "strided_view"]
+from . import _device, _dtype
+from ._memory import (
+    address,
+    check_bounds,
+    empty_strided,
+    owner,
+    root_address,
+    root_bytes,
+    storage_offset,
+    strided_view,
+    view_of_root,
+)
+
+__all__ = [
+    "MetaStorage",
+    "UntypedStorage",
+    "address",
+    "check_bounds",
+    "empty_strided",
+    "owner",
+    "root_address",
+    "root_bytes",
+    "storage_from_root",
+    "storage_of",
+    "storage_offset",
+    "strided_view",
+    "view_of_root",
+]
 
 _U8 = np.dtype(np.uint8)
-_HEADER = object.__basicsize__
-_INT64_MAX = 2**63 - 1
 
 
-# ---------------------------------------------------------------------------------------------------------------- addresses
+class UntypedStorage:
+    """The bytes behind tensors: `UntypedStorage(nbytes)`, `UntypedStorage([1, 2, 3])`, `tensor.untyped_storage()`.
 
-
-def _address_by_interface(array: ndarray) -> int:
-    return array.__array_interface__["data"][0]
-
-
-def _address_by_struct(array: ndarray, read=c_size_t.from_address, header: int = _HEADER) -> int:
-    return read(id(array) + header).value
-
-
-def _struct_is_readable() -> bool:
-    import sys
-
-    if sys.implementation.name != "cpython":
-        return False
-    whole = np.zeros((3, 4), np.int16)
-    return all(_address_by_struct(a) == _address_by_interface(a) for a in (whole, whole[1:], whole.T[2:, 1]))
-
-
-address = _address_by_struct if _struct_is_readable() else _address_by_interface
-"""``address(array) -> int``: where the first element lies. See Note [Address of an array]."""
-
-
-# --------------------------------------------------------------------------------------------------------------------- root
-
-
-class _Extent:
-    """The bytes from the lowest to the highest element of an array that is not dense, lent to numpy by its array interface."""
-
-    def __init__(self, owner: ndarray) -> None:
-        spans = [(n - 1) * s for n, s in zip(owner.shape, owner.strides, strict=True)] if owner.size else []
-        low = sum(s for s in spans if s < 0)
-        high = sum(s for s in spans if s > 0) + (owner.itemsize if owner.size else 0)
-        self.base = owner
-        self.__array_interface__ = {
-            "data": (address(owner) + low, not owner.flags.writeable),
-            "shape": (high - low,),
-            "typestr": "|u1",
-            "version": 3,
-        }
-
-
-def owner(array: ndarray) -> ndarray:
-    """The last ndarray along ``.base``; buffers and memory maps behind it are its business."""
-    base = array.base
-    while base is not None:
-        if not isinstance(base, ndarray):
-            # as_strided and friends of numpy put a small object between view and base.
-            base = getattr(base, "base", None)
-            if not isinstance(base, ndarray):
-                break
-        array = base
-        base = array.base
-    return array
-
-
-def root_bytes(array: ndarray) -> ndarray:
-    """The whole allocation that `array` looks into, as a 1-D uint8 array (read-only where the owner is)."""
-    last = owner(array)
-    if last.dtype is _U8 and last.ndim == 1 and last.flags.c_contiguous:
-        return last
-    if last.flags.c_contiguous:
-        return ndarray((last.nbytes,), _U8, last)
-    strides = last.strides
-    dense = last.transpose(sorted(range(last.ndim), key=lambda d: -strides[d]))
-    if dense.flags.c_contiguous:
-        return ndarray((last.nbytes,), _U8, dense)
-    return np.asarray(_Extent(last))
-
-
-def root_address(array: ndarray) -> int:
-    """Address of the first byte of the root: equal for all arrays that share a storage."""
-    last = owner(array)
-    if min(last.strides, default=0) < 0:
-        return address(root_bytes(last))
-    return address(last)
-
-
-def storage_offset(array: ndarray) -> int:
-    """Distance of the first element of `array` from the start of its root, in elements."""
-    if array.base is None:
-        return 0
-    return (address(array) - root_address(array)) // array.itemsize
-
-
-# -------------------------------------------------------------------------------------------------------------------- views
-
-
-def strided_view(array: ndarray, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> ndarray:
-    """A view of `array`'s root with `shape` and `strides` (in elements); `offset` counts elements from the first one of `array`.
-
-    The view has array's dtype, and writes through unless the memory is read-only. RuntimeError when a stride is negative or the view
-    leaves the root.
+    `_root` is the 1-D uint8 array of the bytes. Storages of tensors that share memory are different objects with equal `data_ptr()`;
+    they compare equal.
     """
-    itemsize = array.itemsize
-    if array.flags.forc:  # the array itself serves as the buffer, without a look at addresses
-        try:
-            return ndarray(shape, array.dtype, array, offset * itemsize, [s * itemsize for s in strides])
-        except (ValueError, TypeError):
-            pass  # reaches beyond `array`, though perhaps not beyond its root
-    root = root_bytes(array)
-    return view_of_root(root, array.dtype, shape, strides, address(array) - address(root) + offset * itemsize)
+
+    _root: ndarray
+
+    is_cuda = is_hpu = is_sparse = is_sparse_csr = False
+
+    def __new__(cls, *args: Any, device: Any = None) -> UntypedStorage:
+        device = _device.CPU if device is None else _device.device(device)
+        if len(args) > 1:
+            kinds = ", ".join(type(a).__name__ for a in args)
+            raise TypeError(f"torch.UntypedStorage() received an invalid combination of arguments - got ({kinds})")
+        content = args[0] if args else 0
+        if isinstance(content, int):
+            if content < 0:
+                raise RuntimeError(f"Storage size must not be negative, but got {content}")
+            if device.type == "meta":
+                return MetaStorage(content)
+            return storage_from_root(np.empty((content,), _U8), cls)
+        if device.type == "meta":
+            return MetaStorage(len(content))
+        return storage_from_root(np.array(_byte_values(content), _U8), cls)
+
+    @classmethod
+    def from_file(
+        cls, filename: str | os.PathLike[str], shared: bool = False, nbytes: int = 0, *, size: int | None = None
+    ) -> UntypedStorage:
+        """The first `nbytes` bytes of a file, mapped into memory.
+
+        shared: changes go to the file, which is made or lengthened when it is too small; otherwise they stay in this storage, and the
+        file must hold `nbytes` bytes (RuntimeError).
+        """
+        return storage_from_root(_map_file(os.fspath(filename), shared, nbytes if size is None else size), cls)
+
+    # what it is
+
+    @property
+    def device(self) -> _device.device:
+        return _device.CPU
+
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return self._root.nbytes
+
+    def size(self) -> int:
+        """Size in bytes."""
+        return self.nbytes()
+
+    def __len__(self) -> int:
+        return self.nbytes()
+
+    def data_ptr(self) -> int:
+        """Address of the first byte; 0 when there is none."""
+        return address(self._root) if self._root.nbytes else 0
+
+    def element_size(self) -> int:
+        """Bytes of an element: 1."""
+        return 1
+
+    def type(self) -> str:
+        """The name of the class."""
+        return "torch.storage.UntypedStorage"
+
+    def untyped(self) -> UntypedStorage:
+        """This storage."""
+        return self
+
+    def resizable(self) -> bool:
+        """Whether `resize_` can work: true of a storage that owns its memory and that nothing else looks into."""
+        return self._root.base is None
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """False: pinned memory belongs to accelerators."""
+        return False
+
+    def get_device(self) -> int:
+        """-1: the index that storages without a device index have."""
+        return -1
+
+    def is_shared(self) -> bool:
+        """Whether other processes may see the memory: it is a mapping."""
+        return isinstance(_foundation(self._root), mmap.mmap)
+
+    @property
+    def filename(self) -> str | None:
+        """The file whose bytes these are, if changes go there."""
+        last = owner(self._root)
+        return last.filename and str(last.filename) if isinstance(last, np.memmap) and last.mode != "c" else None
+
+    @property
+    def _cdata(self) -> int:
+        # Equal for storages of one root, and of that root alone while it lives.
+        return id(owner(self._root))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, UntypedStorage):
+            return NotImplemented
+        return self._cdata == other._cdata
+
+    def __hash__(self) -> int:
+        return hash(self._cdata)
+
+    # its bytes
+
+    def __getitem__(self, index: int | slice) -> Any:
+        """A byte, or a storage that looks into this one. IndexError out of range, RuntimeError for a step other than 1."""
+        if isinstance(index, slice):
+            start, stop = self._range(index)
+            # A memoryview between the two makes the part a storage of its own, with its own address and size.
+            return storage_from_root(np.asarray(memoryview(self._root)[start:stop]), UntypedStorage)
+        return int(self._root[self._index(index)])
+
+    def __setitem__(self, index: int | slice, value: int) -> None:
+        if type(value) is not int:
+            raise RuntimeError(f"can only set storage content with a int types, but got {_full_name(value)} instead")
+        if isinstance(index, slice):
+            start, stop = self._range(index)
+            self._root[start:stop] = value & 0xFF
+        else:
+            self._root[self._index(index)] = value & 0xFF
+
+    def _index(self, index: int) -> int:
+        if isinstance(index, bool) or not hasattr(index, "__index__"):
+            raise TypeError(f"can't index a torch.UntypedStorage with {type(index).__name__}")
+        size = self.nbytes()
+        index = index.__index__()
+        wrapped = index + size if index < 0 else index
+        if not 0 <= wrapped < size:
+            raise IndexError(f"index {wrapped} out of range for storage of size {size}")
+        return wrapped
+
+    def _range(self, index: slice) -> tuple[int, int]:
+        start, stop, step = index.indices(self.nbytes())
+        if step != 1:
+            raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
+        return start, max(start, stop)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.tolist())
+
+    def tolist(self) -> list[int]:
+        """The bytes as a list of ints."""
+        return self._root.tolist()
+
+    def __bytes__(self) -> bytes:
+        return self._root.tobytes()
+
+    def __repr__(self) -> str:
+        rows = "\n ".join(map(str, self.tolist()))
+        return f" {rows}\n[{self.type()}(device={self.device}) of size {len(self)}]"
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
+    def fill_(self, value: int) -> UntypedStorage:
+        """Set every byte to `value` (modulo 256)."""
+        if type(value) is not int:
+            raise RuntimeError(f"fill_ expects int, but got {type(value).__name__}")
+        self._root.fill(value & 0xFF)
+        return self
+
+    def copy_(self, source: Any, non_blocking: bool = False) -> UntypedStorage:
+        """Take over the bytes of `source`, a storage of the same size (RuntimeError)."""
+        if not hasattr(source, "untyped"):
+            raise TypeError(f"copy_(): argument 'src' (position 1) must be torch.Storage, not {type(source).__name__}")
+        source = source.untyped()
+        if source.nbytes() != self.nbytes():
+            raise RuntimeError(
+                f"size does not match, self was {self.nbytes()} bytes but src was {source.nbytes()} bytes"
+            )
+        self._root[:] = source._root
+        return self
+
+    def clone(self) -> UntypedStorage:
+        """A copy with memory of its own."""
+        return storage_from_root(self._root.copy(), UntypedStorage)
+
+    def new(self) -> UntypedStorage:
+        """An empty storage on the same device."""
+        return UntypedStorage(device=self.device)
+
+    def resize_(self, nbytes: int) -> UntypedStorage:
+        """Change the size in place, keeping the bytes that fit.
+
+        RuntimeError when a tensor or another storage looks into the memory: numpy cannot move it under them.
+        """
+        if nbytes < 0:
+            raise RuntimeError(f"Storage size must not be negative, but got {nbytes}")
+        if nbytes != self.nbytes():
+            try:
+                self._root.resize((nbytes,))
+            except ValueError as error:
+                raise RuntimeError("Trying to resize storage that is not resizable") from error
+        return self
+
+    def byteswap(self, dtype: _dtype.dtype) -> None:
+        """Reverse the byte order of every element of `dtype` in place."""
+        size = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
+        self._root.reshape(-1, size)[:] = self._root.reshape(-1, size)[:, ::-1].copy()
+
+    def share_memory_(self) -> UntypedStorage:
+        """Move the bytes to memory that forked processes share. RuntimeError when a tensor looks into them already."""
+        if self.is_shared():
+            return self
+        if self._root.base is not None:
+            raise RuntimeError("share_memory_: the memory belongs to a tensor or buffer and cannot be moved")
+        shared = self._new_shared(self.nbytes())
+        shared._root[:] = self._root
+        self._root = shared._root
+        return self
+
+    @classmethod
+    def _new_shared(cls, nbytes: int, *, device: Any = "cpu") -> UntypedStorage:
+        """A storage of `nbytes` zeros in memory that forked processes share."""
+        return storage_from_root(np.frombuffer(mmap.mmap(-1, max(nbytes, 1)), _U8)[:nbytes], cls)
+
+    # devices
+
+    def cpu(self) -> UntypedStorage:
+        """This storage: it is on the CPU."""
+        return self
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
+        """This storage on another device: the CPU or meta."""
+        device = _device.device(device)
+        if device.type == "cpu":
+            return self.cpu()
+        if device.type == "meta":
+            return MetaStorage(self.nbytes())
+        raise RuntimeError(f"torch.UntypedStorage: no storage on the device type {device.type}")
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
+        """AssertionError: there is no CUDA."""
+        raise AssertionError("Torch not compiled with CUDA enabled")
+
+    def pin_memory(self, device: Any = "cuda") -> UntypedStorage:
+        """RuntimeError: there is no accelerator."""
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+
+    # copies and pickles
+
+    def __copy__(self) -> UntypedStorage:
+        return self.clone()
+
+    def __deepcopy__(self, memo: dict) -> UntypedStorage:
+        # PyTorch's own place in the memo, keyed by storage, so that tensors of one storage go on to share one.
+        known = memo.setdefault("torch", {})
+        if self._cdata not in known:
+            known[self._cdata] = self.clone()
+            memo[id(self._root)] = self._root  # keeps the root alive, and with it its identity
+        return known[self._cdata]
+
+    def __reduce__(self) -> tuple:
+        return _untyped_from_bytes, (bytes(self),)
 
 
-def view_of_root(
-    root: ndarray, dtype: np.dtype, shape: Sequence[int], strides: Sequence[int], byte_offset: int
-) -> ndarray:
-    """A view of the 1-D uint8 array `root`, `byte_offset` bytes from its start; `strides` in elements. Errors as in `strided_view`."""
-    itemsize = dtype.itemsize
-    if min(strides, default=0) >= 0:
-        try:
-            return ndarray(shape, dtype, root, byte_offset, [s * itemsize for s in strides])
-        except (ValueError, TypeError, OverflowError):
-            pass  # the check below says what is wrong, in PyTorch's words
-    check_bounds(root.nbytes, itemsize, shape, strides, byte_offset)
-    # Only views without elements come here: PyTorch allows them any offset and stride, numpy wants them inside the buffer.
-    strides = [s if s * itemsize <= _INT64_MAX else 1 for s in strides]
-    return ndarray(shape, dtype, root, min(byte_offset, root.nbytes), [s * itemsize for s in strides])
+class MetaStorage(UntypedStorage):
+    """A storage without memory, of the meta device: it knows its size."""
+
+    def __new__(cls, nbytes: int = 0) -> MetaStorage:
+        made = object.__new__(cls)
+        made._nbytes = nbytes
+        return made
+
+    @property
+    def device(self) -> _device.device:
+        return _device.META
+
+    @property
+    def _root(self) -> ndarray:  # type: ignore[override]
+        raise NotImplementedError("Not available for 'meta' device type")
+
+    @property
+    def _cdata(self) -> int:
+        return id(self)
+
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return self._nbytes
+
+    def data_ptr(self) -> int:
+        """0: there is no memory."""
+        return 0
+
+    def resizable(self) -> bool:
+        """True."""
+        return True
+
+    def resize_(self, nbytes: int) -> MetaStorage:
+        """Set the size."""
+        self._nbytes = nbytes
+        return self
+
+    def is_shared(self) -> bool:
+        """False."""
+        return False
+
+    filename = None
+
+    def clone(self) -> MetaStorage:
+        """Another one of this size."""
+        return MetaStorage(self._nbytes)
+
+    def copy_(self, source: Any, non_blocking: bool = False) -> MetaStorage:
+        """Nothing: there are no bytes."""
+        return self
+
+    def fill_(self, value: int) -> MetaStorage:
+        """Nothing: there are no bytes."""
+        return self
+
+    def cpu(self) -> UntypedStorage:
+        """NotImplementedError: there are no bytes to bring."""
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+
+    def __repr__(self) -> str:
+        return f"...\n[{self.type()}(device=meta) of size {len(self)}]"
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self)
+
+    def __deepcopy__(self, memo: dict) -> MetaStorage:
+        known = memo.setdefault("torch", {})
+        if self._cdata not in known:
+            known[self._cdata] = self.clone()
+            memo[id(self)] = known[self._cdata]
+        return known[self._cdata]
+
+    def __reduce__(self) -> tuple:
+        return MetaStorage, (self._nbytes,)
 
 
-def check_bounds(nbytes: int, itemsize: int, shape: Sequence[int], strides: Sequence[int], byte_offset: int) -> None:
-    """Raise PyTorch's RuntimeError unless a view with these numbers lies within a storage of `nbytes` bytes."""
-    offset = byte_offset // itemsize
-    shape, strides = list(shape), list(strides)
-    if len(shape) != len(strides):
-        raise RuntimeError("mismatch in length of strides and shape")
-    if min(strides, default=0) < 0:
+UntypedStorage.__module__ = "torch.storage"
+
+
+def storage_from_root(root: ndarray, cls: type = UntypedStorage) -> UntypedStorage:
+    """The storage of a 1-D uint8 array."""
+    made = object.__new__(cls)
+    made._root = root
+    return made
+
+
+def storage_of(payload: Any) -> UntypedStorage:
+    """The storage behind a payload: of an ndarray, its root; otherwise what the payload carries."""
+    return storage_from_root(root_bytes(payload)) if isinstance(payload, ndarray) else payload.storage
+
+
+def _untyped_from_bytes(content: bytes) -> UntypedStorage:
+    return storage_from_root(np.frombuffer(bytearray(content), _U8))
+
+
+def _foundation(array: ndarray) -> Any:
+    """What lies below the last ndarray of a chain: a mapping, a bytes object, or None."""
+    base: Any = owner(array).base
+    while isinstance(base, memoryview):
+        base = base.obj
+        if isinstance(base, ndarray):
+            base = owner(base).base
+    return base
+
+
+def _byte_values(content: Any) -> list[int]:
+    if not hasattr(content, "__len__") or not hasattr(content, "__getitem__"):
+        raise RuntimeError(f"torch.UntypedStorage(): Expected a sequence type, but got {_full_name(content)}")
+    for item in content:
+        if not isinstance(item, int):
+            raise RuntimeError(
+                f"torch.UntypedStorage(): tried to construct a storage from a sequence ({_full_name(content)}), "
+                f"but one of the items was of type {_full_name(item)} instead of int"
+            )
+    return [item & 0xFF for item in content]
+
+
+def _map_file(filename: str, shared: bool, nbytes: int) -> ndarray:
+    if shared and not os.path.exists(filename):
+        with open(filename, "wb"):
+            pass
+    try:
+        available = os.path.getsize(filename)
+    except OSError as error:
         raise RuntimeError(
-            f"as_strided: Negative strides are not supported at the moment, got strides: [{_join(strides)}]"
-        )
-    if byte_offset < 0:
-        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
-    if min(shape, default=0) < 0:
-        raise RuntimeError(
-            f"Storage size calculation overflowed with sizes=[{_join(shape)}] and strides=[{_join(strides)}]"
-        )
-    if 0 in shape:
-        return
-    needed = byte_offset + itemsize * (1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)))
-    if needed > _INT64_MAX:
-        raise RuntimeError(
-            f"Storage size calculation overflowed with sizes=[{_join(shape)}] and strides=[{_join(strides)}]"
-        )
-    if needed > nbytes:
-        raise RuntimeError(
-            f"setStorage: sizes [{_join(shape)}], strides [{_join(strides)}], storage offset {offset}, and itemsize {itemsize} "
-            f"requiring a storage size of {needed} are out of bounds for storage of size {nbytes}"
-        )
+            f"unable to open file <{filename}> in read-only mode: {error.strerror} ({error.errno})"
+        ) from None
+    if not shared and available < nbytes:
+        raise RuntimeError(f"file <{filename}> size <{available}> is smaller than the required mapping size <{nbytes}>")
+    if nbytes == 0:  # nothing can be mapped
+        return np.empty((0,), _U8)
+    if shared and available < nbytes:
+        os.truncate(filename, nbytes)
+    return np.memmap(filename, _U8, "r+" if shared else "c", shape=(nbytes,))
 
 
-def empty_strided(shape: Sequence[int], strides: Sequence[int], dtype: np.dtype) -> ndarray:
-    """An uninitialised array with `shape` and `strides` (in elements) over a fresh allocation that just holds it."""
-    if len(shape) != len(strides):
-        raise RuntimeError("mismatch in length of strides and shape")
-    dtype = np.dtype(dtype)
-    itemsize = dtype.itemsize
-    expected = 1
-    for n, s in zip(reversed(shape), reversed(strides), strict=True):
-        if s != expected:
-            break
-        expected *= n or 1
-    else:
-        if 0 not in shape:  # then numpy's strides differ
-            return np.empty(shape, dtype)
-    elements = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
-    root = np.empty((elements * itemsize,), _U8)
-    return ndarray(shape, dtype, root, 0, [s * itemsize for s in strides])
-
-
-def _join(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers))
+def _full_name(value: object) -> str:
+    cls = type(value)
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
