@@ -82,6 +82,7 @@ class Context:
 
 def check(ops: tuple[Op, ...], aclnn: Mapping[str, Prototype], sources: Sources) -> list[Problem]:
     """Run every check over all operators."""
+    _ = sources.rules, sources.formulas  # read, so that their problems are told even when no entry uses them
     context = Context(ops, aclnn, sources, frozenset(op.name for op in ops))
     found = [problem for op in ops for rule in OP_CHECKS for problem in rule(op, context)]
     found += [problem for rule in SCHEMA_CHECKS for problem in rule(context)]
@@ -253,9 +254,12 @@ def _check_cpu_kernel(op: Op, kernel: Kernel, context: Context) -> Iterator[Prob
         parameters = numpy_parameters(function)
         if parameters is None:
             return
-        # A ufunc takes the operands of the rule; other arguments of the operator are not for it.
-        is_ufunc = parameters.keyword_variadic and hasattr(function, "nin")
-        count = len(op.meta.args) if is_ufunc and op.meta is not None else len(op.arguments)
+        count = len(op.arguments)
+        if hasattr(function, "nin"):
+            # A ufunc takes the operands of the rule; other arguments of the operator are not for it.
+            if op.meta is None or op.meta.function not in context.sources.rules:
+                return
+            count = len(op.meta.args)
     else:
         parameters, problem = _lookup(op, kernel.location, "kernel", kernel.target, context.sources.cpu)
         if problem is not None:
@@ -269,9 +273,7 @@ def _check_cpu_kernel(op: Op, kernel: Kernel, context: Context) -> Iterator[Prob
         yield from _check_names(op, kernel.call, "kernels.cpu")
     elif not _without_out(parameters).accepts(count):
         counts = _without_out(parameters).counts
-        yield _problem(
-            op, kernel.location, f"kernel '{kernel.target}' takes {counts} arguments, the operator has {count}"
-        )
+        yield _problem(op, kernel.location, f"kernel '{kernel.target}' takes {counts}, the operator has {count}")
 
 
 def _check_npu_kernel(op: Op, kernel: Kernel, context: Context) -> Iterator[Problem]:
@@ -307,7 +309,7 @@ def check_composite(op: Op, context: Context) -> Iterator[Problem]:
     positional = Parameters(parameters.positional, parameters.required, parameters.variadic, (), tuple(left), False)
     count = len(op.arguments) - len(by_keyword)
     if not positional.accepts(count):
-        message = f"composite '{op.composite}' takes {positional.counts} arguments, the operator has {count}"
+        message = f"composite '{op.composite}' takes {positional.counts}, the operator has {count}"
         yield _problem(op, "composite", message)
 
 

@@ -54,11 +54,13 @@ class Parameters:
 
     @property
     def counts(self) -> str:
-        """How many positional arguments are taken, in words: `2`, `1 to 3`, `2 or more`."""
-        if self.variadic:
-            return f"{self.required} or more"
+        """How many positional arguments are taken, in words: `2 arguments`, `1 to 3 arguments`, `2 or more arguments`."""
         most = len(self.positional)
-        return str(most) if most == self.required else f"{self.required} to {most}"
+        if self.variadic:
+            return f"{self.required} or more arguments"
+        if most != self.required:
+            return f"{self.required} to {most} arguments"
+        return f"{most} argument{'s' * (most != 1)}"
 
 
 Functions = dict[str, Parameters | None]
