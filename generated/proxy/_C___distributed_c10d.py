@@ -1,0 +1,10 @@
+# Generated from schema/torch_proxy.yaml; do not edit.
+"""torch._C._distributed_c10d, import-only stub."""
+
+from __future__ import annotations
+
+from torch.distributed import (
+    ProcessGroup, ReduceOp, Store, Work,
+)
+
+_MODULE = 'torch._C._distributed_c10d'

@@ -1,0 +1,16 @@
+# Generated from schema/torch_proxy.yaml; do not edit.
+"""torch.distributed.checkpoint.stateful, import-only stub."""
+
+from __future__ import annotations
+
+from mindtorch_v2._torch_proxy.placeholders import ImportOnly
+
+_MODULE = 'torch.distributed.checkpoint.stateful'
+_BECAUSE = 'mindtorch_v2 runs in one process'
+
+
+class Stateful(metaclass=ImportOnly):
+    """Import only."""
+
+    _because = _BECAUSE
+    _error = NotImplementedError

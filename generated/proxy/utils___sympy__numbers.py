@@ -1,0 +1,23 @@
+# Generated from schema/torch_proxy.yaml; do not edit.
+"""torch.utils._sympy.numbers, import-only stub."""
+
+from __future__ import annotations
+
+from mindtorch_v2._torch_proxy.placeholders import ImportOnly
+
+_MODULE = 'torch.utils._sympy.numbers'
+_BECAUSE = 'there are no symbolic shapes'
+
+
+class IntInfinity(metaclass=ImportOnly):
+    """Import only."""
+
+    _because = _BECAUSE
+    _error = NotImplementedError
+
+
+class NegativeIntInfinity(metaclass=ImportOnly):
+    """Import only."""
+
+    _because = _BECAUSE
+    _error = NotImplementedError

@@ -1,0 +1,76 @@
+"""Run a program with `import torch` served by mindtorch_v2.
+
+python -m mindtorch_v2 program.py [arguments]
+python -m mindtorch_v2 -m module [arguments]
+python -m mindtorch_v2 -c code [arguments]
+python -m mindtorch_v2 --version
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+
+USAGE = (
+    "usage: python -m mindtorch_v2 [-m module | -c code | program.py] [arguments]\n\n"
+    "Run a program with `import torch` served by mindtorch_v2.\n\n"
+    "  program.py     a script, a folder or a zip file with a __main__.py\n"
+    "  -m module      a module, as `python -m module`\n"
+    "  -c code        a piece of code\n"
+    "  -V, --version  show the version\n"
+    "  -h, --help     show this text\n"
+)
+
+
+def _fail(message: str) -> int:
+    print(f"python -m mindtorch_v2: {message}", file=sys.stderr)
+    return 2
+
+
+def main(argv: list[str]) -> int:
+    """Run what the arguments say; the exit status is 2 when they say nothing that can be run."""
+    if not argv:
+        print(USAGE, end="", file=sys.stderr)
+        return 2
+    first, rest = argv[0], argv[1:]
+    if first in ("-h", "--help"):
+        print(USAGE, end="")
+        return 0
+    if first in ("-V", "--version"):
+        import mindtorch_v2
+
+        print(f"mindtorch_v2, compatible with torch {mindtorch_v2.__version__}")
+        return 0
+    if first in ("-m", "-c"):
+        if not rest:
+            return _fail(f"argument expected for the {first} option")
+    elif first.startswith("-"):
+        return _fail(f"unknown option {first}; try --help")
+    elif not os.path.exists(first):
+        return _fail(f"can't open file {first!r}: no such file")
+
+    from mindtorch_v2._torch_proxy import install
+
+    install()
+    if first == "-m":
+        sys.argv = rest
+        sys.path[0] = os.getcwd()
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif first == "-c":
+        sys.argv = ["-c", *rest[1:]]
+        sys.path[0] = ""
+        scope = {"__name__": "__main__", "__builtins__": __builtins__}
+        exec(compile(rest[0], "<string>", "exec"), scope)
+    else:
+        sys.argv = argv
+        if os.path.isfile(first):  # runpy itself puts a folder or a zip file in front
+            sys.path[0] = os.path.dirname(os.path.abspath(first))
+        else:
+            del sys.path[0]
+        runpy.run_path(first, run_name="__main__")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,69 @@
+"""Attributes that the stubs add to real packages.
+
+`torch.jit` must answer after `import torch` alone, and `torch.nn.parallel` too. As `torch` is the module mindtorch_v2
+and `torch.nn` is mindtorch_v2.nn, a module `__getattr__` (PEP 562) is put in front of what such a package has: it is
+asked only for names that the package lacks, so what is real wins.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from mindtorch_v2._generated.proxy import index
+
+_ROOT = "mindtorch_v2._generated.proxy.root"  # the stub of torch itself
+
+_attached: dict[ModuleType, Callable[[str], Any] | None] = {}
+
+
+def child(parent: str, name: str, owner: str) -> ModuleType:
+    """Import the stub `torch.<parent>.<name>`.
+
+    Raises:
+        AttributeError: if the proxy has no such stub; the message names the module `owner`.
+    """
+    full = f"{parent}.{name}" if parent else name
+    if full not in index.STUBS and full not in index.ALIASES:
+        raise AttributeError(f"module {owner!r} has no attribute {name!r}", name=name)
+    return importlib.import_module(f"torch.{full}")
+
+
+def _hook(parent: str, module: ModuleType, former: Callable[[str], Any] | None) -> Callable[[str], Any]:
+    def __getattr__(name: str) -> Any:
+        if former is not None:
+            try:
+                return former(name)
+            except AttributeError:
+                pass  # the stubs are asked next, and raise an AttributeError of their own
+        if parent == "" and name in index.ROOT_NAMES:
+            return getattr(importlib.import_module(_ROOT), name)
+        return child(parent, name, module.__name__)
+
+    return __getattr__
+
+
+def attach() -> None:
+    """Let every real package that has stubs below it answer for them."""
+    for parent in index.REAL_PARENTS:
+        module = importlib.import_module(f"torch.{parent}" if parent else "torch")
+        former = module.__dict__.get("__getattr__")
+        _attached[module] = former
+        module.__getattr__ = _hook(parent, module, former)  # type: ignore[method-assign]
+
+
+def detach() -> None:
+    """Give the packages back what they had, and take away the stubs that imports have put on them."""
+    stubs = {id(module): name for name, module in sys.modules.items() if name.startswith("torch.")}
+    for module, former in _attached.items():
+        if former is None:
+            del module.__getattr__
+        else:
+            module.__getattr__ = former  # type: ignore[method-assign]
+        for name, value in list(vars(module).items()):
+            if isinstance(value, ModuleType) and value.__name__.startswith("torch.") and id(value) in stubs:
+                delattr(module, name)
+    _attached.clear()

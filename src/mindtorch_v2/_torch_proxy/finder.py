@@ -1,0 +1,79 @@
+"""The meta-path finder that owns `torch` and `torch.*`, and nothing else.
+
+Note [No second copy]
+After a finder that answers None the import system asks the next one, and the ordinary path finder would look into
+`torch.__path__`, which is the path of mindtorch_v2: it would load `mindtorch_v2/_tensor.py` a second time under the name
+`torch._tensor`. So for a name that is not served but whose file exists there, the finder raises instead of passing on.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import DistributionFinder
+from pathlib import Path
+from types import ModuleType
+
+from mindtorch_v2._generated import proxy
+from mindtorch_v2._generated.proxy import index
+
+from .loader import AliasLoader
+from .metadata import TorchDistribution
+
+PACKAGE = "mindtorch_v2"
+STUB_FOLDER = Path(proxy.__path__[0])
+
+
+def real_name(name: str) -> str | None:
+    """The module of mindtorch_v2 that serves `torch.<name>` as tier 1, or None; it need not exist."""
+    if name in index.STUBS:
+        return None
+    if name in index.ALIASES:
+        return f"{PACKAGE}.{index.ALIASES[name]}"
+    head = name.partition(".")[0]
+    return f"{PACKAGE}.{name}" if head in index.TREES else None
+
+
+class ProxyFinder(MetaPathFinder):
+    """Finds the modules and the package metadata of torch."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec of `fullname`, or None when it is not below torch or torch has no such module."""
+        if fullname == "torch":
+            return self._alias(fullname, PACKAGE)
+        if not fullname.startswith("torch."):
+            return None
+        name = fullname.removeprefix("torch.")
+        stub = index.STUBS.get(name)
+        if stub is not None:
+            spec = importlib.util.spec_from_file_location(fullname, STUB_FOLDER / f"{stub}.py")
+            if spec is not None and name in index.PACKAGES:
+                spec.submodule_search_locations = []
+            return spec
+        real = real_name(name)
+        spec = None if real is None else self._alias(fullname, real)
+        if spec is None and path is not None and PathFinder.find_spec(fullname, path) is not None:
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)  # Note [No second copy]
+        return spec
+
+    def _alias(self, fullname: str, real: str) -> ModuleSpec | None:
+        spec = importlib.util.find_spec(real)
+        if spec is None:
+            return None
+        alias = ModuleSpec(fullname, AliasLoader(real), origin=spec.origin)
+        alias.has_location = spec.has_location
+        if spec.submodule_search_locations is not None:
+            alias.submodule_search_locations = list(spec.submodule_search_locations)
+        return alias
+
+    def find_distributions(self, context: DistributionFinder.Context | None = None) -> Iterator[TorchDistribution]:
+        """The metadata of the distribution `torch`, when it or every distribution is asked for."""
+        if context is None or context.name is None or context.name.lower() == "torch":
+            yield TorchDistribution()
+
+    def invalidate_caches(self) -> None:
+        """Nothing is cached."""

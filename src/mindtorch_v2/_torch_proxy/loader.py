@@ -1,0 +1,50 @@
+"""The loader of tier 1: one module object under two names.
+
+Note [Alias]
+The import system sets `__spec__` on whatever module a loader creates. A loader that created the real module would thus
+overwrite its spec, and `importlib.reload` and `python -m` would look for the wrong name. So the loader lets the import
+system create an empty module, and `exec_module` replaces it in `sys.modules`, which is where the import system reads
+its result.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from importlib.abc import Loader
+from types import CodeType, ModuleType
+
+
+class AliasLoader(Loader):
+    """Loads `torch.X` by importing the real module and giving that very object."""
+
+    def __init__(self, real: str) -> None:
+        self.real = real
+
+    def create_module(self, spec: object) -> None:
+        """None: the import system makes the placeholder of Note [Alias]."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Put the real module in the place of `module`."""
+        sys.modules[module.__name__] = importlib.import_module(self.real)
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """The code of the real module, for `python -m`."""
+        spec = importlib.util.find_spec(self.real)
+        get_code = getattr(spec.loader, "get_code", None) if spec is not None else None
+        return None if get_code is None else get_code(self.real)
+
+    def get_source(self, fullname: str) -> str | None:
+        """The source of the real module, for `inspect` and tracebacks."""
+        spec = importlib.util.find_spec(self.real)
+        get_source = getattr(spec.loader, "get_source", None) if spec is not None else None
+        return None if get_source is None else get_source(self.real)
+
+    def is_package(self, fullname: str) -> bool:
+        """Whether the real module is a package."""
+        spec = importlib.util.find_spec(self.real)
+        return spec is not None and spec.submodule_search_locations is not None
+
+    def __repr__(self) -> str:
+        return f"AliasLoader({self.real!r})"

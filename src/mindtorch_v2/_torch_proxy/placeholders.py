@@ -1,0 +1,100 @@
+"""What stub modules are made of: names without an implementation, and trivial functions.
+
+Generated stub modules use these; so may hand-written ones.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, NoReturn
+
+from .attributes import child
+
+
+def missing(name: str, because: str, error: type[Exception] = NotImplementedError) -> NoReturn:
+    """Raise `error` for a call of `name`, which exists for imports only."""
+    if error is NotImplementedError:
+        raise NotImplementedError(f"{name} can be imported but not called: {because}")
+    raise error(because)
+
+
+class ImportOnly(type):
+    """The metaclass of classes that can be imported, subclassed and tested against, and raise when called.
+
+    A subclass with an `__init__` of its own raises as well: what its base would do for it is missing.
+    """
+
+    _because: str
+    _error: type[Exception]
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        missing(f"{cls.__module__}.{cls.__qualname__}", cls._because, cls._error)
+
+
+def import_only_function(
+    name: str, module: str, because: str, error: type[Exception] = NotImplementedError
+) -> Callable[..., NoReturn]:
+    """A function `module.name` that raises when it is called."""
+
+    def function(*args: Any, **kwargs: Any) -> NoReturn:
+        missing(f"{module}.{name}", because, error)
+
+    return _named(function, name, module)
+
+
+def returning(name: str, module: str, value: Any) -> Callable[..., Any]:
+    """A function `module.name` that takes anything and returns `value` (a fresh copy of an empty list, dict or set)."""
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return type(value)(value) if isinstance(value, list | dict | set) else value
+
+    return _named(function, name, module)
+
+
+def identity(name: str, module: str) -> Callable[..., Any]:
+    """A function `module.name` that returns its first argument; called without one, a decorator that does."""
+
+    def function(fn: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if fn is None or isinstance(fn, bool):
+            return lambda inner: inner
+        return fn
+
+    return _named(function, name, module)
+
+
+def _named(function: Callable[..., Any], name: str, module: str) -> Callable[..., Any]:
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = module
+    return function
+
+
+class NoOpContext:
+    """A context manager and decorator that changes nothing and takes any arguments."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def __enter__(self) -> NoOpContext:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        return None
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs)
+
+        return wrapper
+
+
+def lazy_children(module: str) -> Callable[[str], ModuleType]:
+    """A module `__getattr__` that imports stubs below `module`."""
+    parent = module.removeprefix("torch").removeprefix(".")
+
+    def __getattr__(name: str) -> ModuleType:
+        return child(parent, name, module)
+
+    return __getattr__

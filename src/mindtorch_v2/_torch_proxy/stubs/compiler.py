@@ -1,0 +1,63 @@
+"""`torch.compile` and its relatives: a function that should be compiled is returned as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mindtorch_v2._torch_proxy.placeholders import NoOpContext
+
+
+def compile(
+    model: Callable[..., Any] | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str | Callable[..., Any] = "inductor",
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+) -> Any:
+    """Return `model` as it is, or a decorator that does when no model is given.
+
+    Raises:
+        RuntimeError: if both `mode` and `options` are given.
+        AssertionError: if `model` cannot be called.
+    """
+    if mode is not None and options is not None:
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    if model is None:
+        return compile
+    if not callable(model):
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
+    return model
+
+
+def disable(
+    fn: Callable[..., Any] | None = None, recursive: bool = True, *, reason: str | None = None, wrapping: bool = True
+) -> Any:
+    """Return `fn`, which no compiler touches anyway, or a decorator that does."""
+    return (lambda inner: inner) if fn is None else fn
+
+
+def _disable_dynamo(fn: Callable[..., Any] | None = None, recursive: bool = True) -> Any:
+    """Return `fn`, or a decorator that does."""
+    return disable(fn, recursive)
+
+
+def substitute_in_graph(original_fn: Callable[..., Any], **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """A decorator that returns its function: there is no graph in which `original_fn` could be replaced."""
+    return lambda traceable_fn: traceable_fn
+
+
+class set_stance(NoOpContext):
+    """Accepts every stance of the compiler, as a call, a context or a decorator; nothing is compiled anyway."""
+
+    def __init__(
+        self,
+        stance: str = "default",
+        *,
+        skip_guard_eval_unsafe: bool = False,
+        force_backend: str | Callable[..., Any] | None = None,
+    ) -> None:
+        self.stance = stance

@@ -1,0 +1,211 @@
+"""`torch.multiprocessing`: Python's module, and `spawn`, which starts processes and waits for the first failure."""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.connection
+import traceback
+from collections.abc import Callable
+from multiprocessing import (
+    Array,
+    Barrier,
+    BoundedSemaphore,
+    Condition,
+    Event,
+    JoinableQueue,
+    Lock,
+    Manager,
+    Pipe,
+    Pool,
+    Process,
+    Queue,
+    RLock,
+    Semaphore,
+    SimpleQueue,
+    Value,
+    active_children,
+    cpu_count,
+    current_process,
+    get_all_start_methods,
+    get_context,
+    get_logger,
+    get_start_method,
+    parent_process,
+    set_start_method,
+)
+from typing import Any
+
+_STRATEGY = "file_system"
+
+
+def get_all_sharing_strategies() -> set[str]:
+    """The ways in which tensors are shared: one, which copies them."""
+    return {_STRATEGY}
+
+
+def get_sharing_strategy() -> str:
+    """The way in which tensors are shared."""
+    return _STRATEGY
+
+
+def set_sharing_strategy(new_strategy: str) -> None:
+    """Accept the only strategy.
+
+    Raises:
+        ValueError: for any other.
+    """
+    if new_strategy != _STRATEGY:
+        raise ValueError(f"tensors are copied between processes; the only sharing strategy is {_STRATEGY!r}")
+
+
+class ProcessException(Exception):
+    """A process that `spawn` has started failed."""
+
+    def __init__(self, msg: str, error_index: int, pid: int) -> None:
+        super().__init__(msg)
+        self.msg = msg
+        self.error_index = error_index
+        self.error_pid = pid
+
+
+class ProcessRaisedException(ProcessException):
+    """A process ended with an exception."""
+
+
+class ProcessExitedException(ProcessException):
+    """A process was ended by a signal or an exit code."""
+
+    def __init__(
+        self, msg: str, error_index: int, error_pid: int, exit_code: int, signal_name: str | None = None
+    ) -> None:
+        super().__init__(msg, error_index, error_pid)
+        self.exit_code = exit_code
+        self.signal_name = signal_name
+
+
+def _run(fn: Callable[..., Any], index: int, args: tuple[Any, ...], errors: Any) -> None:
+    try:
+        fn(index, *args)
+    except KeyboardInterrupt:
+        pass  # the parent was interrupted too and says so
+    except Exception:
+        errors.put(traceback.format_exc())
+        raise SystemExit(1) from None
+
+
+class ProcessContext:
+    """Processes that have been started together."""
+
+    def __init__(self, processes: list[Any], error_queues: list[Any]) -> None:
+        self.processes = processes
+        self.error_queues = error_queues
+        self.sentinels = {process.sentinel: index for index, process in enumerate(processes)}
+
+    def pids(self) -> list[int]:
+        """The process numbers."""
+        return [process.pid for process in self.processes]
+
+    def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
+        """Wait for one process or more; True when all have ended well.
+
+        Raises:
+            ProcessRaisedException: if one ended with an exception; the others are ended.
+            ProcessExitedException: if one was ended otherwise.
+        """
+        if not self.sentinels:
+            return True
+        for sentinel in multiprocessing.connection.wait(list(self.sentinels), timeout):
+            index = self.sentinels.pop(sentinel)
+            process = self.processes[index]
+            process.join()
+            if process.exitcode:
+                self._fail(index)
+        return not self.sentinels
+
+    def _fail(self, index: int) -> None:
+        for other in self.processes:
+            if other.is_alive():
+                other.terminate()
+            other.join()
+        failed, errors = self.processes[index], self.error_queues[index]
+        if errors.empty():
+            raise ProcessExitedException(
+                f"process {index} terminated with exit code {failed.exitcode}", index, failed.pid, failed.exitcode
+            )
+        text = f"\n\n-- Process {index} terminated with the following error:\n{errors.get()}"
+        raise ProcessRaisedException(text, index, failed.pid)
+
+
+def start_processes(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> ProcessContext | None:
+    """Call `fn(i, *args)` in `nprocs` processes; with `join`, wait for all of them."""
+    context = multiprocessing.get_context(start_method)
+    processes, queues = [], []
+    for index in range(nprocs):
+        errors = context.SimpleQueue()
+        process = context.Process(target=_run, args=(fn, index, args, errors), daemon=daemon)
+        process.start()
+        processes.append(process)
+        queues.append(errors)
+    started = ProcessContext(processes, queues)
+    if not join:
+        return started
+    while not started.join():
+        pass
+    return None
+
+
+def spawn(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> ProcessContext | None:
+    """Call `fn(i, *args)` in `nprocs` processes that start from nothing."""
+    return start_processes(fn, args, nprocs, join, daemon, start_method)
+
+
+__all__ = [
+    "Array",
+    "Barrier",
+    "BoundedSemaphore",
+    "Condition",
+    "Event",
+    "JoinableQueue",
+    "Lock",
+    "Manager",
+    "Pipe",
+    "Pool",
+    "Process",
+    "ProcessContext",
+    "ProcessException",
+    "ProcessExitedException",
+    "ProcessRaisedException",
+    "Queue",
+    "RLock",
+    "Semaphore",
+    "SimpleQueue",
+    "Value",
+    "active_children",
+    "cpu_count",
+    "current_process",
+    "get_all_sharing_strategies",
+    "get_all_start_methods",
+    "get_context",
+    "get_logger",
+    "get_sharing_strategy",
+    "get_start_method",
+    "parent_process",
+    "set_sharing_strategy",
+    "set_start_method",
+    "spawn",
+    "start_processes",
+]
