@@ -67,16 +67,18 @@ def differences(op: Op, native: Mapping[str, Native]) -> Iterator[str]:
 
 
 def _inplace_difference(op: Op, entry: Native, native: Mapping[str, Native]) -> Iterator[str]:
-    name = f"{op.name}_.{op.overload}" if op.overload else f"{op.name}_"
-    other = native.get(name)
-    if other is None:
-        if name not in entry.generated:
-            yield f"PyTorch has no '{name}'"
+    """The in-place form may have an overload name of its own (`pow_.Tensor` of `pow.Tensor_Tensor`), and puts self first."""
+    others = [other.signature for other in native.values() if other.signature.name == f"{op.name}_"]
+    if any(name.partition(".")[0] == f"{op.name}_" for name in entry.generated):
         return
-    ours = [(a.name, str(a.type), a.default, a.kwarg_only) for a in entry.signature.arguments]
-    theirs = [(a.name, str(a.type), a.default, a.kwarg_only) for a in other.signature.arguments]
-    if ours != theirs:
-        yield f"the in-place form takes other arguments: {other.signature}"
+    if not others:
+        yield f"PyTorch has no '{op.name}_'"
+    elif all(_parameters(other) != _parameters(entry.signature) for other in others):
+        yield f"the in-place form takes other arguments: {others[0]}"
+
+
+def _parameters(signature: Signature) -> list[tuple[str, str, str, bool]]:
+    return sorted((a.name, str(a.type), str(a.default), a.kwarg_only) for a in signature.arguments)
 
 
 def _has_out(op: Op, entry: Native, native: Mapping[str, Native]) -> bool:

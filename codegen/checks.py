@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from codegen.entries import result_number
+from codegen.forms import INLINE_RULES
 from codegen.model import DEVICES, NAMESPACES, VARIANTS, Call, Expression, Kernel, Location, Op, Prototype
 from codegen.problems import Problem, did_you_mean
 from codegen.sources import Functions, Parameters, Sources, numpy_function, numpy_names, numpy_parameters
@@ -107,12 +108,17 @@ def check_variants(op: Op, context: Context) -> Iterator[Problem]:
             yield _problem(op, place, "a method needs an argument 'self'")
         elif variant == "inplace" and op.is_inplace:
             yield _problem(op, place, "the signature is in-place already; drop the variant 'inplace'")
-        elif variant == "inplace" and (not op.arguments or op.arguments[0].name != "self"):
-            yield _problem(op, place, "an in-place form needs 'self' as its first argument")
+        elif variant == "inplace" and not _has_tensor_self(op):
+            yield _problem(op, place, "an in-place form needs a tensor 'self'")
         elif variant == "out" and op.is_inplace:
             yield _problem(op, place, "an in-place operator has no 'out' form")
         elif variant == "out" and op.signature.argument("out") is not None:
             yield _problem(op, place, "the signature has an argument 'out' already; drop the variant 'out'")
+
+
+def _has_tensor_self(op: Op) -> bool:
+    argument = op.signature.argument("self")
+    return argument is not None and argument.is_tensor_like
 
 
 def check_inplace_name(op: Op, context: Context) -> Iterator[Problem]:
@@ -254,12 +260,6 @@ def _check_cpu_kernel(op: Op, kernel: Kernel, context: Context) -> Iterator[Prob
         parameters = numpy_parameters(function)
         if parameters is None:
             return
-        count = len(op.arguments)
-        if hasattr(function, "nin"):
-            # A ufunc takes the operands of the rule; other arguments of the operator are not for it.
-            if op.meta is None or op.meta.function not in context.sources.rules:
-                return
-            count = len(op.meta.args)
     else:
         parameters, problem = _lookup(op, kernel.location, "kernel", kernel.target, context.sources.cpu)
         if problem is not None:
@@ -267,7 +267,7 @@ def _check_cpu_kernel(op: Op, kernel: Kernel, context: Context) -> Iterator[Prob
             yield _problem(op, kernel.location, problem + hint)
         if parameters is None:
             return
-        count = len(op.arguments)
+    count = len(op.arguments)
     if kernel.call is not None:
         yield from _check_binding(op, kernel.call, f"kernel '{kernel.target}'", _without_out(parameters))
         yield from _check_names(op, kernel.call, "kernels.cpu")
@@ -316,15 +316,29 @@ def check_composite(op: Op, context: Context) -> Iterator[Problem]:
 def check_fast(op: Op, context: Context) -> Iterator[Problem]:
     if op.fast is None:
         return
-    if op.fast == "ufunc":
-        kernel = op.kernel("cpu")
-        if kernel is None or not kernel.is_numpy:
-            yield _problem(op, "fast", "'fast: ufunc' needs a numpy ufunc as the cpu kernel")
+    if op.fast == "ufunc" or op.fast.startswith("numpy."):
+        yield from _check_fast_ufunc(op, op.fast)
         return
     sources = context.sources
     _, problem = _lookup(op, op.location_of("fast"), "fast path", op.fast, sources.cpu)
     if problem is not None:
         yield _problem(op, "fast", problem + _module_hint(op.fast, sources.cpu_modules, sources.cpu))
+
+
+def _check_fast_ufunc(op: Op, fast: str) -> Iterator[Problem]:
+    """`ufunc` is that of the cpu kernel, `numpy.add` one by name. It is inlined, so the rule must be simple enough."""
+    kernel = op.kernel("cpu")
+    target = fast if fast != "ufunc" else kernel.target if kernel is not None else ""
+    function = numpy_function(target.partition(".")[2]) if target.startswith("numpy.") else None
+    if function is None and fast == "ufunc":
+        yield _problem(op, "fast", "'fast: ufunc' needs a numpy ufunc as the cpu kernel")
+    elif function is None:
+        yield _problem(op, "fast", f"unknown fast path '{fast}'{did_you_mean(fast, numpy_names())}")
+    elif not hasattr(function, "nin"):
+        yield _problem(op, "fast", f"'{target}' is no ufunc")
+    elif op.meta is not None and op.meta.function not in INLINE_RULES:
+        rules = ", ".join(sorted(INLINE_RULES))
+        yield _problem(op, "fast", f"a ufunc as the fast path needs one of the rules {rules}")
 
 
 def _lookup(

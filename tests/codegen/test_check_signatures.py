@@ -22,6 +22,10 @@ NATIVE = """\
 - func: cat(Tensor[] tensors, int dim=0) -> Tensor
 - func: max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
 - func: max.dim_max(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) max, Tensor(b!) max_values) -> (Tensor(a!) values, Tensor(b!) indices)
+- func: power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor
+- func: power_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)
+- func: gamma(int n, Tensor self) -> Tensor
+- func: gamma_(Tensor(a!) self, int n) -> Tensor(a!)
 - func: odd(Tensor self, int n) -> Tensor
 - func: odd_(Tensor(a!) self, int n, int m) -> Tensor(a!)
 """
@@ -35,6 +39,8 @@ MAX_DIM = "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, 
         ("relu(Tensor self) -> Tensor|method, inplace, out", []),
         ("relu_(Tensor(a!) self) -> Tensor(a!)|function", []),
         (f"{MAX_DIM}|out", []),
+        ("power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor|inplace", []),
+        ("gamma(int n, Tensor self) -> Tensor|inplace", []),
         (
             "max.dim(Tensor self, SymInt dim, bool keepdim=False) -> (Tensor values, Tensor indices)|function",
             ["PyTorch's signature is " + MAX_DIM],
@@ -44,7 +50,7 @@ MAX_DIM = "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, 
         ("cat(Tensor[] tensors, int dim=0) -> Tensor|out", ["PyTorch has no out form"]),
         (
             f"{MAX_DIM}|inplace",
-            ["PyTorch has no 'max_.dim'"],
+            ["PyTorch has no 'max_'"],
         ),
         (
             "odd(Tensor self, int n) -> Tensor|inplace",

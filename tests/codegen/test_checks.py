@@ -9,6 +9,7 @@ from conftest import Problems
 
 from codegen.__main__ import main
 from codegen.checks import OP_CHECKS, SCHEMA_CHECKS
+from codegen.forms import INLINE_RULES
 
 GOOD = """\
 - func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
@@ -18,7 +19,7 @@ GOOD = """\
   meta: elementwise(self, other)
   grad: {self: grad, other: grad * alpha}
   kernels:
-    cpu: numpy.add
+    cpu: numpy.add(self, other)
     npu: aclnnAdd(self, other, alpha)
   fast: ufunc
   tags: [pointwise]
@@ -48,7 +49,7 @@ def entry(**fields: str) -> str:
         "variants": "[function, method]",
         "meta": "elementwise(self, other)",
         "grad": "none",
-        "kernels": "{cpu: numpy.multiply}",
+        "kernels": "{cpu: reduction.three}",
     } | fields
     return "- " + "\n  ".join(f"{name}: {text}" for name, text in lines.items() if text) + "\n"
 
@@ -77,15 +78,15 @@ CASES = {
         "2:24: mul: unknown variant 'methd'; did you mean 'method'?",
     ),
     "method without self": (
-        entry(func="mul(Tensor a, Tensor b) -> Tensor", meta="elementwise(a, b)"),
+        entry(func="mul(Tensor a, Tensor b, int n=1) -> Tensor", meta="elementwise(a, b)"),
         "2:24: mul: a method needs an argument 'self'",
     ),
     "inplace of in-place": (
-        entry(func="mul_(Tensor(a!) self, Tensor other) -> Tensor(a!)", variants="[method, inplace]"),
+        entry(func="mul_(Tensor(a!) self, Tensor other, int n=1) -> Tensor(a!)", variants="[method, inplace]"),
         "2:22: mul_: the signature is in-place already; drop the variant 'inplace'",
     ),
     "out of in-place": (
-        entry(func="mul_(Tensor(a!) self, Tensor other) -> Tensor(a!)", variants="[method, out]"),
+        entry(func="mul_(Tensor(a!) self, Tensor other, int n=1) -> Tensor(a!)", variants="[method, out]"),
         "2:22: mul_: an in-place operator has no 'out' form",
     ),
     "out twice": (
@@ -96,12 +97,12 @@ CASES = {
         ),
         "2:14: mul: the signature has an argument 'out' already; drop the variant 'out'",
     ),
-    "inplace without self first": (
-        entry(func="mul(Tensor other, Tensor self) -> Tensor", variants="[inplace]"),
-        "2:14: mul: an in-place form needs 'self' as its first argument",
+    "inplace without tensor self": (
+        entry(func="mul(Tensor other, int self) -> Tensor", variants="[inplace]", kernels="{cpu: reduction.two}"),
+        "2:14: mul: an in-place form needs a tensor 'self'",
     ),
     "in-place without underscore": (
-        entry(func="mul(Tensor(a!) self, Tensor other) -> Tensor(a!)"),
+        entry(func="mul(Tensor(a!) self, Tensor other, int n=1) -> Tensor(a!)"),
         "1:9: mul: writes its 'self', so its name must be 'mul_'",
     ),
     "operator name": (entry(operators="[__mul__, mul]"), "6:24: mul: 'mul' is no operator name like '__add__'"),
@@ -170,7 +171,7 @@ CASES = {
     ),
     "ufunc of one operand": (
         entry(kernels="{cpu: numpy.sin}"),
-        "5:18: mul: kernel 'numpy.sin' takes 1 argument, the operator has 2",
+        "5:18: mul: kernel 'numpy.sin' takes 1 argument, the operator has 3",
     ),
     "unknown kernel": (
         entry(kernels="{cpu: reduction.sm}"),
@@ -242,6 +243,15 @@ CASES = {
         ),
         "6:9: mul: 'fast: ufunc' needs a numpy ufunc as the cpu kernel",
     ),
+    "unknown fast ufunc": (
+        entry(fast="numpy.multply"),
+        "6:9: mul: unknown fast path 'numpy.multply'; did you mean 'numpy.multiply'?",
+    ),
+    "fast path that is no ufunc": (entry(fast="numpy.where"), "6:9: mul: 'numpy.where' is no ufunc"),
+    "fast ufunc of another rule": (
+        entry(func="mul(Tensor self, int n, bool k) -> Tensor", meta="reduction(self, n, k)", fast="numpy.multiply"),
+        "6:9: mul: a ufunc as the fast path needs one of the rules " + ", ".join(sorted(INLINE_RULES)),
+    ),
     # Derivatives
     "grad is a list": (entry(grad="[self]"), "4:9: mul: 'grad' must map inputs to formulas, or be 'none'"),
     "grad is a word": (entry(grad="maybe"), "4:9: mul: 'grad' must map inputs to formulas, or be 'none'"),
@@ -294,7 +304,7 @@ CASES = {
         "6:9: mul: duplicate overload; the first is at schema/ops/f.yaml:1:9",
     ),
     "two namespaces": (
-        entry(namespace="nn") + entry(func="mul.n(Tensor self, Tensor other) -> Tensor", namespace="fft"),
+        entry(namespace="nn") + entry(func="mul.n(Tensor self, Tensor other, int n=1) -> Tensor", namespace="fft"),
         "12:14: mul.n: namespace 'fft' differs from 'nn' of mul",
     ),
 }

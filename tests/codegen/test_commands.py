@@ -22,7 +22,7 @@ SCHEMA = """\
   meta: elementwise(self, other)
   grad: {self: grad, other: grad * alpha}
   kernels:
-    cpu: numpy.add
+    cpu: numpy.add(self, other)
     npu: aclnnAdd(self, other, alpha)
   fast: ufunc
   tags: [pointwise]
@@ -52,7 +52,7 @@ add.Tensor
   operators          __add__, __radd__
   aliases            plus
   rule               elementwise(self, other)
-  kernel on cpu      numpy.add
+  kernel on cpu      numpy.add(self, other)
   kernel on npu      aclnnAdd(self, other, alpha)
   fast path          ufunc
   gradient of self   grad
