@@ -33,10 +33,13 @@ def main(argv: list[str] | None = None) -> int:
         print(skeleton(options.name, options.kind), end="")
         return 0
     schema, problems = read_schema(options.root)
+    if options.command == "explain":
+        # One operator can be explained while others are wrong.
+        if problems:
+            print(f"{_counted(len(problems))} in the schema; see 'python -m codegen check'", file=sys.stderr)
+        return _explain(schema, options.op, options.root)
     for problem in problems:
         print(problem, file=sys.stderr)
-    if options.command == "explain":
-        return _explain(schema, options.op, options.root)
     if options.command == "report":
         print(report(schema), end="")
         return 1 if problems else 0
@@ -46,7 +49,7 @@ def main(argv: list[str] | None = None) -> int:
         )
         return 1
     # Late, so that the other commands, and the checks, work without the templates' engine.
-    products: dict[str, str] = importlib.import_module("codegen.emit").render(schema)
+    products: dict[str, str] = importlib.import_module("codegen.emit").render(schema, options.root)
     found = changes(options.root, products)
     if options.command == "check":
         return _check(found, len(products))
@@ -70,6 +73,10 @@ def _parser() -> argparse.ArgumentParser:
     new.add_argument("name", help="the operator's name, with its overload if it has one")
     new.add_argument("--kind", choices=KINDS, default=KINDS[0])
     return parser
+
+
+def _counted(count: int) -> str:
+    return f"{count} problem{'s' * (count != 1)}"
 
 
 def _check(found: list[Change], total: int) -> int:

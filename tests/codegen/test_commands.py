@@ -63,7 +63,7 @@ add.Tensor
 """
 
 
-def render(schema: Schema) -> dict[str, str]:
+def render(schema: Schema, root: Path) -> dict[str, str]:
     """What `codegen.emit.render` gives, for one product."""
     return {"generated/names.py": "# names\n" + "".join(f"# {op.full_name}\n" for op in schema.ops)}
 
@@ -158,6 +158,14 @@ def test_lines_of_explain(root: Path, capsys: pytest.CaptureFixture[str], name: 
 def test_explain_of_an_unknown_name(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("explain", "tranpose", root=root) == 1
     assert capsys.readouterr().err == "unknown operator 'tranpose'; did you mean 'transpose'?\n"
+
+
+def test_explain_works_while_other_entries_are_wrong(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "schema/ops/g.yaml").write_text("- add\n")
+    assert run("explain", "flatten", root=root) == 0
+    output = capsys.readouterr()
+    assert output.out.startswith("flatten\n")
+    assert output.err == "1 problem in the schema; see 'python -m codegen check'\n"
 
 
 def test_report_counts(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
