@@ -1,0 +1,438 @@
+"""How operators are called: the public functions, Tensor methods and operators, with their parameters and fast paths."""
+
+from __future__ import annotations
+
+import keyword
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy
+
+from codegen.model import Argument, Op, Schema
+
+# A pure ufunc with one of these rules may be inlined: for equal floating dtypes the rule only broadcasts.
+INLINE_RULES = {
+    "elementwise": None,
+    "subtraction": None,
+    "division": None,
+    "comparison": "bool",
+    "same": None,
+    "negation": None,
+}
+COMMUTATIVE = {"add", "mul", "bitwise_and", "bitwise_or", "bitwise_xor", "eq", "ne", "logical_and", "logical_or"}
+
+
+def default(argument: Argument) -> str:
+    """An argument's default as a Python expression."""
+    text = argument.python_default
+    if text is None or text == "None":
+        return "None"
+    if text.startswith("["):
+        items = [item.strip() for item in text[1:-1].split(",") if item.strip()]
+        return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+    if argument.type.list and argument.type.size and _is_number(text):
+        return f"({', '.join([text] * argument.type.size)}{',' if argument.type.size == 1 else ''})"
+    if text.startswith('"') or text.startswith("'"):
+        return repr(text[1:-1])
+    return {"true": "True", "false": "False"}.get(text, text)
+
+
+def _is_number(text: str) -> bool:
+    return text.lstrip("-").replace(".", "", 1).isdigit()
+
+
+SYMBOLS = ("contiguous_format", "preserve_format", "strided", "int64", "float32")
+
+
+def symbols(texts: list[str]) -> list[str]:
+    """Names that defaults refer to."""
+    return sorted({text for text in texts if text in SYMBOLS})
+
+
+def safe(name: str) -> str:
+    """A parameter's name as a Python identifier."""
+    return name + "_" if keyword.iskeyword(name) else name
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The meta kernel of one operator: a function that calls its rule."""
+
+    op: Op
+
+    @property
+    def parameters(self) -> str:
+        return ", ".join(safe(a.name) for a in self.op.arguments)
+
+    @property
+    def call(self) -> str:
+        return f"rules.{self.op.meta}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a dispatch table."""
+
+    op: Op
+
+    @property
+    def params(self) -> list[str]:
+        return [self._param(a) for a in self.op.arguments]
+
+    def _param(self, a: Argument) -> str:
+        parts = [repr(a.name), repr(a.type.base)]
+        if a.type.optional:
+            parts.append("optional=True")
+        if a.type.list:
+            parts.append("is_list=True")
+        if a.type.size is not None:
+            parts.append(f"size={a.type.size}")
+        if a.type.element_optional:
+            parts.append("elements_optional=True")
+        parts.append(f"default={default(a)}" if a.has_default else "required=True")
+        if a.kwarg_only:
+            parts.append("keyword=True")
+        return f"Param({', '.join(parts)})"
+
+    @property
+    def cast(self) -> tuple[int, ...]:
+        """Numbers of the arguments that the rule gets positionally, and that hold tensors."""
+        if self.op.meta is None:
+            return ()
+        names = {name for expression in self.op.meta.args for name in expression.names}
+        return tuple(
+            i
+            for i, a in enumerate(self.op.arguments)
+            if a.name in names and (a.is_tensor_like or a.type.base == "Scalar")
+        )
+
+    @property
+    def kernels(self) -> list[tuple[str, str]]:
+        found = []
+        for k in self.op.kernels:
+            if k.device != "cpu":
+                continue
+            found.append((k.device, k.target if k.is_numpy else f"_{k.module}.{k.function}"))
+        return found
+
+    @property
+    def call(self) -> str | None:
+        """A kernel that takes other arguments than the schema's, as a lambda."""
+        kernel = self.op.kernel("cpu")
+        if kernel is None or kernel.call is None:
+            return None
+        target = kernel.target if kernel.is_numpy else f"_{kernel.module}.{kernel.function}"
+        arguments = str(kernel.call)
+        arguments = arguments[arguments.index("(") :]
+        parameters = ", ".join(safe(a.name) for a in self.op.arguments)
+        if "out=" in arguments or not kernel.is_numpy:
+            return f"lambda {parameters}: {target}{arguments}"
+        return f"lambda {parameters}, out=None: {target}{arguments[:-1]}, out=out, casting='unsafe')"
+
+    @property
+    def mutates(self) -> int | None:
+        if self.op.mutates:
+            return [a.name for a in self.op.arguments].index(self.op.mutates[0])
+        return None
+
+    @property
+    def returns(self) -> tuple[str, ...]:
+        return tuple(r.name or "" for r in self.op.returns)
+
+    @property
+    def symbols(self) -> list[str]:
+        return symbols([default(a) for a in self.op.arguments])
+
+
+@dataclass(frozen=True)
+class Function:
+    """A public function: its overloads, in the order in which they are tried."""
+
+    name: str
+    namespace: str
+    family: str
+    overloads: tuple[Op, ...]
+
+    @property
+    def python_name(self) -> str:
+        return safe(self.name)
+
+    @property
+    def single(self) -> bool:
+        """One overload whose parameters Python itself can bind."""
+        return len(self.overloads) == 1 and self._bindable(self.overloads[0], 0)
+
+    @property
+    def single_method(self) -> bool:
+        own = self.methods
+        return len(own) == 1 and self._bindable(own[0], 1)
+
+    @property
+    def single_inplace(self) -> bool:
+        own = self.inplaces
+        return len(own) == 1 and self._bindable(own[0], 1)
+
+    @staticmethod
+    def _bindable(op: Op, skip: int) -> bool:
+        positional = [a for a in op.arguments if not a.kwarg_only][skip:]
+        if len(positional) == 1 and positional[0].type.list and positional[0].type.base in ("int", "SymInt"):
+            return False
+        seen_default = False
+        for a in [a for a in op.arguments if not a.kwarg_only]:
+            if a.has_default:
+                seen_default = True
+            elif seen_default:
+                return False
+        return not any(keyword.iskeyword(a.name) for a in op.arguments)
+
+    @property
+    def methods(self) -> tuple[Op, ...]:
+        return tuple(op for op in self.overloads if op.has("method") and op.arguments and op.arguments[0].is_tensor)
+
+    @property
+    def inplaces(self) -> tuple[Op, ...]:
+        return tuple(op for op in self.overloads if op.has("inplace") and not op.is_inplace)
+
+    @property
+    def has_out(self) -> bool:
+        return any(op.has("out") for op in self.overloads)
+
+    @property
+    def is_factory(self) -> bool:
+        return any({"dtype", "device"} <= {a.name for a in op.arguments} for op in self.overloads)
+
+    @property
+    def tuple_name(self) -> str:
+        return f"_{self.name.lstrip('_')}_overloads" if self.name.startswith("_") else f"_{self.name}_overloads"
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(alias for op in self.overloads for alias in op.aliases))
+
+    @property
+    def exported(self) -> list[str]:
+        """Public names in the namespace: only of operators with a function form."""
+        if not any(op.has("function") for op in self.overloads):
+            return []
+        public = self.overloads[0].public_name
+        names = [public]
+        if public != self.name and self.namespace in ("linalg", "special", "fft"):
+            pass
+        names += list(self.aliases)
+        if any("inplace_function" in op.tags for op in self.overloads):
+            names.append(public + "_")
+        return names
+
+    def parameters(self, op: Op, first: str = "input", out: bool = True, factory: bool = True) -> str:
+        """The parameter list of the Python function of a single overload."""
+        positional = []
+        for index, a in enumerate(a for a in op.arguments if not a.kwarg_only):
+            name = first if index == 0 and a.name == "self" else safe(a.name)
+            positional.append(name if not a.has_default else f"{name}={default(a)}")
+        keywords = [
+            f"{safe(a.name)}={default(a)}" if a.has_default else safe(a.name) for a in op.arguments if a.kwarg_only
+        ]
+        if out and op.has("out"):
+            keywords.append("out=None")
+        if factory and {"dtype", "device"} <= {a.name for a in op.arguments} and "requires_grad" not in keywords:
+            keywords.append("requires_grad=False")
+        return ", ".join(positional + (["*", *keywords] if keywords else []))
+
+    def arguments(self, op: Op, first: str = "input") -> str:
+        """The same arguments as a tuple in schema order."""
+        names = [first if i == 0 and a.name == "self" else safe(a.name) for i, a in enumerate(op.arguments)]
+        return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
+
+    @cached_property
+    def fast(self) -> tuple[Fast, ...]:
+        return tuple(Fast(op) for op in self.overloads if op.fast is not None)
+
+    @property
+    def doc(self) -> str:
+        return "; ".join(str(op.signature) for op in self.overloads)
+
+
+@dataclass(frozen=True)
+class Fast:
+    """A fast path: either a ufunc that is inlined, or a kernel that may decline."""
+
+    op: Op
+
+    @property
+    def is_ufunc(self) -> bool:
+        return self.op.fast == "ufunc" or (self.op.fast or "").startswith("numpy.")
+
+    @property
+    def ufunc(self) -> str:
+        if self.op.fast != "ufunc":
+            return self.op.fast or ""
+        kernel = self.op.kernel("cpu")
+        assert kernel is not None and kernel.is_numpy
+        return kernel.target
+
+    @property
+    def arity(self) -> int:
+        return getattr(numpy, self.ufunc.split(".", 1)[1]).nin
+
+    @property
+    def result(self) -> str | None:
+        """The dtype of an inlined ufunc's result where it is not the operands'."""
+        assert self.op.meta is not None
+        if self.op.meta.function not in INLINE_RULES:
+            raise ValueError(f"{self.op.full_name}: fast: ufunc needs a rule of {sorted(INLINE_RULES)}")
+        return INLINE_RULES[self.op.meta.function]
+
+    @property
+    def kernel(self) -> str:
+        module, _, function = (self.op.fast or "").rpartition(".")
+        return f"_{module}.{function}"
+
+    @property
+    def module(self) -> str:
+        return (self.op.fast or "").rpartition(".")[0]
+
+    @property
+    def is_view(self) -> bool:
+        return self.op.is_view
+
+    def required(self, first: str) -> list[str]:
+        """Names of the tensors that must be there."""
+        return [self._name(i, a, first) for i, a in enumerate(self.op.arguments) if a.is_tensor and not a.type.optional]
+
+    def optional(self, first: str) -> list[str]:
+        """Names of the tensors that may be None."""
+        return [self._name(i, a, first) for i, a in enumerate(self.op.arguments) if a.is_tensor and a.type.optional]
+
+    @staticmethod
+    def _name(i: int, a: Argument, first: str) -> str:
+        return first if i == 0 and a.name == "self" else safe(a.name)
+
+    def call(self, first: str, names: dict[str, str] | None = None) -> str:
+        """The arguments of the kernel: payloads for tensors."""
+        parts = []
+        for i, a in enumerate(self.op.arguments):
+            name = self._name(i, a, first)
+            parts.append(f"{name}_data" if a.is_tensor else name)
+        return ", ".join(parts)
+
+    def record_arguments(self, first: str) -> str:
+        return ", ".join(self._name(i, a, first) for i, a in enumerate(self.op.arguments))
+
+    def others(self, first: str) -> list[tuple[str, str]]:
+        """(name, default) of the arguments that are no operands of the ufunc."""
+        return [(self._name(i, a, first), default(a)) for i, a in enumerate(self.op.arguments) if i >= self.arity]
+
+    @property
+    def positional(self) -> list[Argument]:
+        return [a for a in self.op.arguments if not a.kwarg_only]
+
+    @property
+    def least(self) -> int:
+        """How many positional arguments a call has at least."""
+        return sum(not a.has_default for a in self.positional)
+
+    @property
+    def most(self) -> int:
+        return len(self.positional)
+
+    def bindings(self, count: int, offset: int) -> list[tuple[str, str]]:
+        """(name, expression) for a call with `count` positional arguments, `offset` of which are bound already."""
+        found = []
+        for i, a in enumerate(self.op.arguments):
+            name = self._name(i, a, "input")
+            position = self.positional.index(a) if a in self.positional else None
+            if position is not None and position < offset:
+                continue
+            if position is not None and position < count:
+                found.append((name, f"args[{position - offset}]"))
+            else:
+                found.append((name, default(a)))
+        return found
+
+
+def functions(schema: Schema) -> list[Function]:
+    """All functions of the schema, by operator name."""
+    return [Function(f.name, f.namespace, f.overloads[0].family, f.overloads) for f in schema.functions.values()]
+
+
+def _kernel_modules(own: list[Function]) -> list[str]:
+    return sorted({fast.module for f in own for fast in f.fast if not fast.is_ufunc})
+
+
+def module(own: list[Function], family: str, schema: Schema) -> dict[str, Any]:
+    """Context of a functions module."""
+    tables: dict[str, list[str]] = {}
+    for f in own:
+        for op in f.overloads:
+            tables.setdefault(op.family, []).append(op.identifier)
+    texts = [default(a) for f in own for op in f.overloads for a in op.arguments]
+    return {
+        "functions": own,
+        "family": family,
+        "tables": {k: sorted(v) for k, v in sorted(tables.items())},
+        "kernel_modules": _kernel_modules(own),
+        "symbols": symbols(texts),
+    }
+
+
+def method_module(own: list[Function], family: str, schema: Schema) -> dict[str, Any]:
+    """Context of a methods module."""
+    context = module(own, family, schema)
+    return {**context, "operators": operator_rows(own)}
+
+
+@dataclass(frozen=True)
+class OperatorRow:
+    """A Python operator of Tensor: the dunder, the operator it runs and how."""
+
+    dunder: str
+    op: Op
+    kind: str  # unary, binary, reflected, inplace
+
+
+def operator_rows(own: list[Function]) -> list[OperatorRow]:
+    """The operators of the functions of a family, each dunder once."""
+    rows = []
+    seen: Counter[str] = Counter()
+    for f in own:
+        for op in f.overloads:
+            for dunder in op.operators:
+                if seen[dunder]:
+                    continue
+                seen[dunder] += 1
+                rows.append(OperatorRow(dunder, op, _operator_kind(dunder, op)))
+    return rows
+
+
+def _operator_kind(dunder: str, op: Op) -> str:
+    bare = dunder.strip("_")
+    tensors = [a for a in op.arguments if a.is_tensor or a.type.base == "Scalar"]
+    if bare.startswith("i") and bare[1:] in _BINARY:
+        return "inplace"
+    if bare.startswith("r") and bare[1:] in _BINARY:
+        return "binary" if op.name == bare or op.name in COMMUTATIVE else "reflected"
+    return "binary" if bare in _BINARY or len(tensors) > 1 and bare in _COMPARE else "unary"
+
+
+_BINARY = set("add sub mul truediv div floordiv mod pow matmul and or xor lshift rshift".split())
+_COMPARE = set("eq ne lt le gt ge".split())
+
+
+def report(schema: Schema) -> dict[str, Any]:
+    """Context of OPS.md."""
+    ops = schema.ops
+    bound = {k.target for op in ops for k in op.kernels if k.device == "npu"}
+    return {
+        "ops": ops,
+        "families": schema.families,
+        "cpu": [op for op in ops if op.kernel("cpu")],
+        "views": [op for op in ops if op.is_view],
+        "composites": [op for op in ops if op.is_composite],
+        "missing": [op for op in ops if op.is_missing],
+        "without_npu": [op for op in ops if op.kernel("cpu") and not op.kernel("npu")],
+        "aclnn_used": sorted(bound),
+        "aclnn_unused": sorted(set(schema.aclnn) - bound),
+        "differs": [op for op in ops if op.differs],
+    }

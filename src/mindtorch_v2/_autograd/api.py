@@ -1,0 +1,141 @@
+"""`torch.autograd.backward` and `grad`: argument checks before the engine runs."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from .._dispatch import ops
+from .._tensor import Tensor
+from .engine import root_edge, run_backward
+from .node import requires_grad
+
+
+def _tuple(value: Any) -> tuple:
+    return (value,) if isinstance(value, Tensor) or value is None else tuple(value)
+
+
+def _cotangents(outputs: tuple, given: Any) -> tuple:
+    if given is None:
+        given = (None,) * len(outputs)
+    else:
+        given = _tuple(given)
+        if len(given) != len(outputs):
+            raise RuntimeError(
+                f"got {len(outputs)} tensors and {len(given)} gradients"
+            )
+    made = []
+    for position, (out, grad) in enumerate(zip(outputs, given)):
+        if grad is None:
+            if not requires_grad(out):
+                made.append(None)
+                continue
+            if out.numel() != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            if not (out._dtype.is_floating_point):
+                raise RuntimeError(
+                    f"grad can be implicitly created only for real scalar outputs but got {out._dtype}"
+                )
+            grad = ops.ones_like(out)
+        elif not isinstance(grad, Tensor):
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(grad).__name__}")
+        elif grad._data.shape != out._data.shape:
+            raise RuntimeError(
+                f"Mismatch in shape: grad_output[{position}] has a shape of {grad.shape} and output[{position}] has a shape of "
+                f"{out.shape}."
+            )
+        made.append(grad)
+    return tuple(made)
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Add the gradients of `tensors` to the `.grad` of the leaves that they were computed from.
+
+    grad_tensors: cotangents, one per tensor; None for tensors of one element. inputs: the leaves to reach, all by default.
+    RuntimeError when a tensor has no history, or the tape was freed.
+    """
+    outputs = _tuple(tensors)
+    if inputs is not None:
+        inputs = _tuple(inputs)
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    grads = _cotangents(outputs, grad_tensors if grad_tensors is not None else grad_variables)
+    _check_history(outputs)
+    keep = create_graph if retain_graph is None else retain_graph
+    run_backward(outputs, grads, keep, create_graph, inputs=inputs, accumulate=True)
+
+
+def _check_history(outputs: tuple) -> None:
+    for position, out in enumerate(outputs):
+        if root_edge(out) is None:
+            raise RuntimeError(f"element {position} of tensors does not require grad and does not have a grad_fn")
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple:
+    """The gradients of `outputs` with respect to `inputs`, as a tuple; nothing is accumulated.
+
+    allow_unused: give None for an input that was not used (RuntimeError otherwise); materialize_grads: give zeros.
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    if is_grads_batched:
+        return _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+    outs = _tuple(outputs)
+    wanted = _tuple(inputs)
+    grads = _cotangents(outs, grad_outputs)
+    _check_history(outs)
+    for tensor in wanted:
+        if not requires_grad(tensor):
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    keep = create_graph if retain_graph is None else retain_graph
+    found = run_backward(outs, grads, keep, create_graph, wanted, allow_unused, accumulate=False)
+    if materialize_grads:
+        found = tuple(ops.zeros_like(t) if g is None else g for g, t in zip(found, wanted))
+    return found
+
+
+def _batched(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any,
+    retain_graph: bool | None,
+    create_graph: bool,
+    allow_unused: bool,
+    materialize_grads: bool,
+) -> tuple:
+    """One pass per row of the batched cotangents, stacked."""
+    cotangents = _tuple(grad_outputs)
+    count = cotangents[0].shape[0]
+    rows: list[Sequence] = []
+    for row in range(count):
+        last = row == count - 1
+        keep = True if not last else (create_graph if retain_graph is None else retain_graph)
+        rows.append(
+            grad(
+                outputs,
+                inputs,
+                tuple(None if c is None else c[row] for c in cotangents),
+                keep,
+                create_graph,
+                allow_unused,
+                materialize_grads=materialize_grads,
+            )
+        )
+    return tuple(None if column[0] is None else ops.stack(list(column)) for column in zip(*rows))

@@ -1,0 +1,252 @@
+"""`torch.autograd.Function`: operations whose derivative a user writes."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable
+
+from .._dispatch import ops
+from .._state import TLS
+from .._tensor import Tensor, bump_version, wrap
+from .node import Node, attach_many, edge, keep, keep_output
+from .inplace import rebase_history
+
+
+class FunctionCtx:
+    """What `forward` leaves for `backward`."""
+
+    _to_save: tuple | None = None
+    _non_differentiable: tuple = ()
+    _dirty: tuple = ()
+    _materialize = True
+    _node: Any = None
+    needs_input_grad: tuple = ()
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Save inputs or outputs (or None); `saved_tensors` gives them back in `backward`."""
+        self._to_save = tensors
+
+    save_for_forward = save_for_backward
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Say which inputs `forward` changed in place."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Say which outputs get no gradient."""
+        self._non_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether absent gradients arrive in `backward` as zeros (the default) or as None."""
+        self._materialize = value
+
+    @property
+    def saved_tensors(self) -> tuple:
+        if self._node is None:
+            return tuple(self._to_save or ())
+        return tuple(self._node.unpack())
+
+
+class CustomNode(Node):
+    """The node of a user's Function."""
+
+    __slots__ = ()
+
+    def apply(self, grads: tuple) -> tuple:
+        """Call the user's `backward`, and line its results up with the tensor inputs."""
+        function, ctx, positions, total = self.consts
+        given_grads = self.materialize(grads) if ctx._materialize else grads
+        given = _backward_of(function)(ctx, *given_grads)
+        if not isinstance(given, tuple):
+            given = (given,) if not isinstance(given, list) else tuple(given)
+        if len(given) > total:
+            if any(extra is not None for extra in given[total:]):
+                raise RuntimeError(
+                    f"function {self.name()} returned an incorrect number of gradients (expected {total}, got {len(given)})"
+                )
+        elif len(given) < total:
+            raise RuntimeError(
+                f"function {self.name()} returned an incorrect number of gradients (expected {total}, got {len(given)})"
+            )
+        for position, value in enumerate(given):
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(
+                    f"expected Variable or None (got {type(value).__name__})"
+                )
+        return tuple(given[position] for position in positions)
+
+    def release(self) -> None:
+        Node.release(self)
+
+
+def _backward_of(function: type) -> Callable:
+    own = function.backward is not Function.backward
+    vjp = function.vjp is not Function.vjp
+    if own and vjp:
+        raise RuntimeError(
+            "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them."
+        )
+    return function.vjp if vjp else function.backward
+
+
+class _FunctionMeta(type):
+    def __init__(cls, name: str, bases: tuple, namespace: dict):
+        super().__init__(name, bases, namespace)
+        cls._ctx_class = type(name + "Backward", (FunctionCtx,), {})
+
+
+class Function(metaclass=_FunctionMeta):
+    """Subclass with static methods `forward(ctx, *args)` and `backward(ctx, *grads)`; call `apply`.
+
+    With a static method `setup_context(ctx, inputs, output)`, `forward` takes no ctx.
+    """
+
+    _ctx_class: type
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """The operation."""
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple, output: Any) -> Any:
+        """Save what `backward` needs, where `forward` takes no ctx."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """The gradients of the inputs from those of the outputs."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+        )
+
+    vjp = backward
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run `forward`, and record `backward` when an input requires grad."""
+        ctx = cls._ctx_class()
+        edges = []
+        positions = []
+        needs = []
+        for position, value in enumerate(args):
+            if isinstance(value, Tensor):
+                one = edge(value) if TLS.grad_enabled else None
+                edges.append(one)
+                positions.append(position)
+                needs.append(one is not None)
+            else:
+                needs.append(False)
+        ctx.needs_input_grad = tuple(needs)
+        recorded = any(needs)
+        before = TLS.grad_enabled
+        TLS.grad_enabled = False
+        try:
+            if cls.setup_context is not Function.setup_context:
+                output = cls.forward(*args, **kwargs)
+                cls.setup_context(ctx, args, output)
+            else:
+                output = cls.forward(ctx, *args, **kwargs)
+        finally:
+            TLS.grad_enabled = before
+        for tensor in ctx._dirty:
+            bump_version(tensor)
+        if not recorded:
+            return output
+        return _record(cls, ctx, args, output, tuple(edges), tuple(positions))
+
+
+def _record(cls: type, ctx: Any, args: tuple, output: Any, edges: tuple, positions: tuple) -> Any:
+    single = not isinstance(output, (tuple, list))
+    outputs = [output] if single else list(output)
+    node = CustomNode()
+    node.label = cls.__name__ + "Backward"
+    node.edges = edges
+    node.consts = (cls, ctx, positions, len(args))
+    dirty = {id(t) for t in ctx._dirty}
+    silent = {id(t) for t in ctx._non_differentiable}
+    inputs = {id(a) for a in args if isinstance(a, Tensor)}
+    replaced: dict[int, Tensor] = {}
+    results: list = []
+    numbers = []
+    for value in outputs:
+        if isinstance(value, Tensor) and id(value) not in silent and _can_require(value):
+            if id(value) in inputs and id(value) not in dirty:
+                fresh = ops.alias(value) if value._node is None else wrap(value._data, value._dtype)
+                replaced[id(value)] = fresh
+                value = fresh
+            numbers.append(len(results))
+        results.append(value)
+    tensors = [r for r in results if isinstance(r, Tensor)]
+    chosen = tuple(i for i, t in enumerate(tensors) if any(results[n] is t for n in numbers))
+    targets = [t for t in tensors]
+    attach_many(targets, node, chosen)
+    for tensor in ctx._dirty:
+        if tensor._node is node:
+            rebase_history(tensor, node)
+    made_here = {id(t): i for i, t in enumerate(tensors)}
+    saved = []
+    for value in ctx._to_save or ():
+        if value is None:
+            saved.append(None)
+        elif id(value) in made_here and id(value) not in inputs:
+            saved.append(keep_output(value, made_here[id(value)]))
+        else:
+            saved.append(keep(value))
+    node.saved = saved
+    ctx._to_save = None
+    ctx._node = _Weak(node)
+    return results[0] if single else type(output)(results) if isinstance(output, list) else tuple(results)
+
+
+class _Weak:
+    """The node of a ctx, without a cycle: the node refers to the ctx."""
+
+    __slots__ = ("reference",)
+
+    def __init__(self, node: Node):
+        import weakref
+
+        self.reference = weakref.ref(node)
+
+    def unpack(self) -> list:
+        node = self.reference()
+        if node is None:
+            raise RuntimeError("the graph of this function is gone")
+        return node.unpack()
+
+
+def _can_require(value: Tensor) -> bool:
+    return value._dtype.is_floating_point or value._dtype.is_complex
+
+
+def once_differentiable(fn: Callable) -> Callable:
+    """Decorates a `backward` that cannot itself be differentiated."""
+
+    @functools.wraps(fn)
+    def wrapper(ctx: Any, *args: Any) -> Any:
+        before = TLS.grad_enabled
+        TLS.grad_enabled = False
+        try:
+            outputs = fn(ctx, *args)
+        finally:
+            TLS.grad_enabled = before
+        if not TLS.grad_enabled or not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+            return outputs
+        node = _Undifferentiable()
+        node.edges = tuple(edge(a) for a in args if isinstance(a, Tensor))
+        node.saved = node.consts = None
+        single = not isinstance(outputs, tuple)
+        values = (outputs,) if single else outputs
+        tensors = [wrap(v._data, v._dtype) if isinstance(v, Tensor) else v for v in values]
+        attach_many([t for t in tensors if isinstance(t, Tensor)], node)
+        return tensors[0] if single else tuple(tensors)
+
+    return wrapper
+
+
+class _Undifferentiable(Node):
+    __slots__ = ()
+
+    def apply(self, grads: tuple) -> tuple:
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")

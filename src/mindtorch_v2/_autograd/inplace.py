@@ -1,0 +1,89 @@
+"""What an in-place operation does to histories: leaf checks, and the history of a base whose view was written to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._dispatch import ops
+from .._state import TLS
+from .._tensor import Tensor
+from .node import AccumulateGrad, Node, VIEW, attach, geometry, live_node
+
+
+def check_inplace(target: Tensor, others_need_grad: bool) -> None:
+    """RuntimeError when grad mode forbids an in-place change of `target`."""
+    if not TLS.grad_enabled:
+        return
+    node = target._node
+    base = target._base
+    if base is None:
+        if node.__class__ is AccumulateGrad:
+            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+        return
+    if target._multi_view and (others_need_grad or (node is not None and live_node(target) is not None)):
+        raise RuntimeError(
+            f"Output {target._nr} of {_producer(target)} is a view and is being modified inplace. This view is the output of a "
+            "function that returns multiple views. Such functions do not allow the output views to be modified inplace. You "
+            "should replace the inplace operation by an out-of-place one."
+        )
+    if base._node.__class__ is AccumulateGrad and node is not None:
+        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+
+
+def _producer(view: Tensor) -> str:
+    node = live_node(view)
+    return node.name() if node is not None else "UnbindBackward0"
+
+
+def rebase_history(target: Tensor, node: Node) -> None:
+    """Give the base of a view that `node` wrote to its new history; views find theirs through it."""
+    base = target._base
+    if base is None:
+        target._epoch += 1
+        return
+    slices = CopySlices()
+    old = None if base._node is None or base._node is VIEW else (base._node, base._nr)
+    slices.edges = (old, *node.edges[1:])
+    slices.saved = None
+    slices.consts = (node, geometry(target), geometry(base))
+    attach(base, slices)
+    base._epoch += 1
+    target._node = VIEW  # stale on purpose: the next look regenerates it from the base
+
+
+class CopySlices(Node):
+    """History of a base after `node` wrote to a view of it: the view's part of the gradient goes through `node`."""
+
+    __slots__ = ()
+
+    def apply(self, grads: tuple) -> tuple:
+        """Gradients of the base before the write, and of the other inputs of the operation that wrote."""
+        node, (shape, stride, offset), (base_shape, base_stride, base_offset) = self.consts
+        grad = ops.clone(grads[0])
+        if grad.stride() != base_stride:
+            laid_out = ops.empty_strided(base_shape, base_stride, dtype=grad.dtype, device=grad.device)
+            grad = ops.copy_(laid_out, grad)
+        part = ops.as_strided(grad, shape, stride, grad.storage_offset() + offset - base_offset)
+        given = node.apply((ops.clone(part),))
+        if self.edges[0] is None:
+            return (None, *given[1:])
+        if given[0] is None:
+            ops.zero_(part)
+        else:
+            ops.copy_(part, given[0])
+        return (grad, *given[1:])
+
+    def release(self) -> None:
+        """Release the operation's saved tensors too."""
+        self.consts[0].release()
+        Node.release(self)
+
+    def name(self) -> str:
+        return "CopySlices"
+
+
+def writes_history(tensor: Any) -> bool:
+    """Whether in-place operations with this operand are recorded."""
+    if not TLS.grad_enabled or not isinstance(tensor, Tensor) or tensor._node is None:
+        return False
+    return tensor._base is None or live_node(tensor) is not None

@@ -1,0 +1,175 @@
+"""Grad modes: what is recorded on the tape, as context managers and decorators."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any, Callable
+
+from .. import _state
+from .._state import TLS
+
+
+class _Mode:
+    """A context manager that also decorates functions and generators: each call enters a fresh one."""
+
+    def _clone(self) -> _Mode:
+        return type(self)()
+
+    def __enter__(self) -> Any:
+        raise NotImplementedError
+
+    def __exit__(self, *exc: object) -> None:
+        raise NotImplementedError
+
+    def __call__(self, function: Callable) -> Callable:
+        if inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def generator(*args: Any, **kwargs: Any) -> Any:
+                running = function(*args, **kwargs)
+                received: Any = None
+                try:
+                    while True:
+                        with self._clone():
+                            item = running.send(received)
+                        received = yield item
+                except StopIteration as stop:
+                    return stop.value
+                finally:
+                    running.close()
+
+            return generator
+
+        @functools.wraps(function)
+        def in_mode(*args: Any, **kwargs: Any) -> Any:
+            with self._clone():
+                return function(*args, **kwargs)
+
+        return in_mode
+
+
+class set_grad_enabled(_Mode):
+    """Turn recording on or off: at once as a function, and until its end as a context manager."""
+
+    def __init__(self, mode: bool):
+        self.before = TLS.grad_enabled
+        self.mode = bool(mode)
+        TLS.grad_enabled = self.mode
+
+    def __call__(self, function: Callable) -> Callable:
+        TLS.grad_enabled = self.before
+        return super().__call__(function)
+
+    def _clone(self) -> set_grad_enabled:
+        return type(self)(self.mode)
+
+    def __enter__(self) -> None:
+        TLS.grad_enabled = self.mode
+
+    def __exit__(self, *exc: object) -> None:
+        TLS.grad_enabled = self.before
+
+
+class _FixedMode(_Mode):
+    mode: bool
+
+    def __new__(cls, orig_func: Callable | None = None) -> Any:
+        made = object.__new__(cls)
+        return made if orig_func is None else made(orig_func)
+
+    def __enter__(self) -> None:
+        self.before = TLS.grad_enabled
+        TLS.grad_enabled = self.mode
+
+    def __exit__(self, *exc: object) -> None:
+        TLS.grad_enabled = self.before
+
+
+class no_grad(_FixedMode):
+    """Operations inside are not recorded."""
+
+    mode = False
+
+
+class enable_grad(_FixedMode):
+    """Operations inside are recorded, also within `no_grad`."""
+
+    mode = True
+
+
+class inference_mode(_Mode):
+    """No recording, and results that never take part in it: `inference_mode()`, or `inference_mode(False)` to lift it."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        if callable(mode) and not isinstance(mode, bool):
+            return cls()(mode)
+        return object.__new__(cls)
+
+    def __init__(self, mode: bool = True):
+        self.mode = bool(mode)
+
+    def _clone(self) -> inference_mode:
+        return inference_mode(self.mode)
+
+    def __enter__(self) -> None:
+        self.before = (TLS.grad_enabled, TLS.inference)
+        TLS.grad_enabled, TLS.inference = (False, True) if self.mode else (True, False)
+        if self.mode:
+            _state.enter_special()
+
+    def __exit__(self, *exc: object) -> None:
+        TLS.grad_enabled, TLS.inference = self.before
+        if self.mode:
+            _state.leave_special()
+
+
+def is_grad_enabled() -> bool:
+    """Whether this thread records operations."""
+    return TLS.grad_enabled
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is inside `inference_mode`."""
+    return TLS.inference
+
+
+class set_detect_anomaly:
+    """Check gradients for NaN, with the failing function named: as a function, and as a context manager."""
+
+    def __init__(self, mode: bool, check_nan: bool = True):
+        self.before = TLS.anomaly
+        TLS.anomaly = bool(mode) and ("nan" if check_nan else True)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        TLS.anomaly = self.before
+
+
+class detect_anomaly(set_detect_anomaly):
+    """`set_detect_anomaly(True)` for a block."""
+
+    def __init__(self, check_nan: bool = True):
+        super().__init__(True, check_nan)
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether this thread detects anomalies."""
+    return bool(TLS.anomaly)
+
+
+class saved_tensors_hooks:
+    """Inside, nodes save `pack_hook(tensor)` in place of tensors, and call `unpack_hook` on it when they need the tensor."""
+
+    def __init__(self, pack_hook: Callable, unpack_hook: Callable):
+        self.hooks = (pack_hook, unpack_hook)
+
+    def __enter__(self) -> None:
+        TLS.saved_tensor_hooks = (*TLS.saved_tensor_hooks, self.hooks)
+        _state.enter_special()
+
+    def __exit__(self, *exc: object) -> None:
+        TLS.saved_tensor_hooks = TLS.saved_tensor_hooks[:-1]
+        _state.leave_special()

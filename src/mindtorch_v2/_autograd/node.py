@@ -1,0 +1,365 @@
+"""Nodes of the tape: what the generated derivative classes are made of.
+
+Note [Edges]
+A node's `edges` has one entry per differentiable input: None where no gradient is wanted, else `(node, output number)`.
+
+Note [Views and history]
+A view's node may become stale: an in-place operation with a history, on the base or on another view, gives the base a new node, and each
+view a history through it. So a base counts its `_epoch`s, a view remembers the one it was made in, and whoever reads a view's
+node asks `live_node`. A view of a tensor without history carries the sentinel `VIEW`, so that fast paths, which take a node that is
+None as "no history", leave for the code that asks. See `inplace.py` for the other half.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Callable
+
+from .. import _payload
+from .._dispatch import ops
+from .._state import TLS
+from .._tensor import Tensor, counter, version, wrap
+
+Edge = "tuple[Node, int] | None"
+
+
+class Node:
+    """One operation on the tape. Generated subclasses define `apply(grads) -> tuple`, aligned with `edges`."""
+
+    __slots__ = ("edges", "saved", "consts", "outputs", "__dict__", "__weakref__")
+
+    hooks: dict | None = None  # run on the gradients of the inputs, after apply
+    prehooks: dict | None = None  # run on the gradients of the outputs, before apply
+    tensor_hooks: dict | None = None  # by output number: hooks that users registered on tensors
+    retained: dict | None = None  # by output number: weak references to tensors that keep their gradient
+    released = False
+    label: str | None = None
+
+    edges: tuple
+    saved: Any
+    consts: Any
+    outputs: tuple
+
+    def apply(self, grads: tuple) -> tuple:
+        """Gradients of the inputs from those of the outputs."""
+        raise NotImplementedError(f"the derivative for '{self.name()}' is not implemented")
+
+    def name(self) -> str:
+        """The name that printed tensors show: `AddBackward0`."""
+        return self.label or type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple:
+        return tuple((None, 0) if e is None else e for e in self.edges)
+
+    @property
+    def metadata(self) -> dict:
+        return self.__dict__.setdefault("_metadata", {})
+
+    def unpack(self) -> list:
+        """The saved tensors. RuntimeError when they were freed, or changed in place since."""
+        saved = self.saved
+        if saved is None:
+            raise RuntimeError(FREED)
+        return [self._unpack_one(entry) for entry in saved]
+
+    def _unpack_one(self, entry: Any) -> Any:
+        kind = entry.__class__
+        if kind is tuple:
+            tensor, saved_version = entry
+            if version(tensor) != saved_version:
+                raise RuntimeError(_changed(tensor, saved_version, version(tensor)))
+            return tensor
+        if kind is SavedOutput:
+            return entry.unpack(self)
+        if kind is list:
+            return [self._unpack_one(item) for item in entry]
+        if kind is Packed:
+            return entry.unpack()
+        return entry
+
+    def release(self) -> None:
+        """Forget the saved tensors; a second pass through this node will say so."""
+        if self.saved is not None:
+            self.saved = None
+            self.released = True
+
+    def materialize(self, grads: tuple) -> list:
+        """The gradients with zeros in place of those that nobody supplied."""
+        return [
+            ops.zeros(shape, dtype=kind, device=where) if grad is None else grad
+            for grad, (shape, kind, where) in zip(grads, self.outputs)
+        ]
+
+    def register_hook(self, hook: Callable) -> Any:
+        """Run `hook(grad_inputs, grad_outputs)` after this node; it may return replacements. Returns a removable handle."""
+        return _register(self, "hooks", hook)
+
+    def register_prehook(self, hook: Callable) -> Any:
+        """Run `hook(grad_outputs)` before this node; it may return replacements. Returns a removable handle."""
+        return _register(self, "prehooks", hook)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+
+FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward."
+)
+
+
+def _changed(tensor: Tensor, saved: int, now: int) -> str:
+    from .._functions.types import type_name  # above this floor: a message may look up
+
+    made_by = f", which is output {tensor._nr} of {tensor._node.name()}," if is_interior(tensor._node) else ""
+    return (
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[{type_name(tensor)} {list(tensor.shape)}]{made_by} is at version {now}; expected version {saved} instead. "
+        "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True)."
+    )
+
+
+def _register(node: Node, attribute: str, hook: Callable) -> Any:
+    from ..utils.hooks import RemovableHandle
+
+    table = getattr(node, attribute)
+    if table is None:
+        table = {}
+        setattr(node, attribute, table)
+    table = _HookTable.of(node, attribute, table)
+    handle = RemovableHandle(table)
+    table[handle.id] = hook
+    return handle
+
+
+class _HookTable(dict):
+    """A dict that can be referenced weakly, as removable handles do."""
+
+    __slots__ = ("__weakref__",)
+
+    @staticmethod
+    def of(node: Node, attribute: str, table: dict) -> _HookTable:
+        if table.__class__ is not _HookTable:
+            table = _HookTable(table)
+            setattr(node, attribute, table)
+        return table
+
+
+class AccumulateGrad(Node):
+    """The end of the tape at a leaf: adds what arrives to the leaf's `.grad`."""
+
+    __slots__ = ("reference",)
+
+    post_accumulate_hooks: dict | None = None
+
+    def __init__(self, variable: Tensor):
+        self.edges = ()
+        self.saved = self.consts = None
+        self.outputs = ()
+        self.reference = weakref.ref(variable)
+
+    @property
+    def variable(self) -> Tensor | None:
+        return self.reference()
+
+
+class _ViewSentinel:
+    """Class of `VIEW`; see Note [Views and history]."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "VIEW"
+
+
+VIEW = _ViewSentinel()
+
+
+def is_interior(node: Any) -> bool:
+    """Whether a tensor's `_node` is that of an operation (not None, a leaf's, or the view sentinel)."""
+    return isinstance(node, Node) and node.__class__ is not AccumulateGrad
+
+
+class Packed:
+    """A saved tensor in the care of a user's saved-tensor hooks."""
+
+    __slots__ = ("value", "unpack_hook")
+
+    def __init__(self, value: Any, unpack_hook: Callable):
+        self.value = value
+        self.unpack_hook = unpack_hook
+
+    def unpack(self) -> Any:
+        """The tensor, made again by the user's hook."""
+        return self.unpack_hook(self.value)
+
+
+class SavedOutput:
+    """A result that its own node saves: the payload, without a reference to the Tensor, which refers to the node."""
+
+    __slots__ = ("payload", "dtype", "reference", "version", "number")
+
+    def __init__(self, tensor: Tensor, number: int = 0):
+        self.payload = tensor._data
+        self.dtype = tensor._dtype
+        self.reference = weakref.ref(counter(tensor))
+        self.version = version(tensor)
+        self.number = number
+
+    def unpack(self, node: Node) -> Tensor:
+        """The result as a tensor with its history."""
+        keeper = self.reference()
+        made = wrap(self.payload, self.dtype)
+        made._node = node
+        if self.number:
+            made._nr = self.number
+        if keeper is not None and keeper._v != self.version:
+            raise RuntimeError(_changed(made, self.version, keeper._v))
+        return made
+
+
+def keep(value: Any) -> Any:
+    """What a node saves of an input: tensors with their version, all else as it is."""
+    if isinstance(value, Tensor):
+        if TLS.saved_tensor_hooks:
+            pack, unpack = TLS.saved_tensor_hooks[-1]
+            with _no_grad():
+                return Packed(pack(value), unpack)
+        return (value, version(value))
+    if value.__class__ is list or value.__class__ is tuple:
+        return [keep(item) for item in value]
+    return value
+
+
+def keep_output(tensor: Tensor, number: int = 0) -> Any:
+    """What a node saves of its own result."""
+    if TLS.saved_tensor_hooks:
+        pack, unpack = TLS.saved_tensor_hooks[-1]
+        with _no_grad():
+            return Packed(pack(wrap(tensor._data, tensor._dtype)), unpack)
+    return SavedOutput(tensor, number)
+
+
+class _no_grad:
+    """Grad mode off, for code of this floor."""
+
+    __slots__ = ("before",)
+
+    def __enter__(self) -> None:
+        self.before = TLS.grad_enabled
+        TLS.grad_enabled = False
+
+    def __exit__(self, *exc: object) -> None:
+        TLS.grad_enabled = self.before
+
+
+def edge(value: Any) -> Any:
+    """The edge to what produced an input, or None; see Note [Edges]."""
+    if not isinstance(value, Tensor):
+        return None
+    node = value._node
+    if node is None:
+        return None
+    if value._base is not None:
+        node = live_node(value)
+        if node is None:
+            return None
+    return (node, value._nr)
+
+
+def live_node(view: Tensor) -> Any:
+    """The node of a view as its base's history now is; see Note [Views and history]."""
+    base = view._base
+    node = view._node
+    if base is None or view._epoch == base._epoch:
+        return None if node is VIEW else node
+    return _regenerate(view, base)
+
+
+def requires_grad(tensor: Tensor) -> bool:
+    """Whether operations on the tensor are recorded."""
+    node = tensor._node
+    if node is None:
+        return False
+    return tensor._base is None or live_node(tensor) is not None
+
+
+def attach(out: Tensor, node: Node) -> Tensor:
+    """Make `out` the single result of `node`."""
+    data = out._data
+    node.outputs = ((data.shape, out._dtype, _payload.device_of(data)),)
+    out._node = node
+    if out._base is not None:
+        out._epoch = out._base._epoch
+    if out._nr:
+        out._nr = 0
+    return out
+
+
+def attach_many(outs: Any, node: Node, differentiable: tuple | None = None) -> Any:
+    """Make `outs` the results of `node`; those whose number is not in `differentiable` stay without history."""
+    described = []
+    for number, out in enumerate(outs):
+        data = out._data
+        described.append((data.shape, out._dtype, _payload.device_of(data)))
+        if differentiable is not None and number not in differentiable:
+            continue
+        if not (out._dtype.is_floating_point or out._dtype.is_complex):
+            continue
+        out._node = node
+        out._nr = number
+        if out._base is not None:
+            out._epoch = out._base._epoch
+    node.outputs = tuple(described)
+    return outs
+
+
+class AsStridedBackward0(Node):
+    """History of a view through its base, from the geometry of both."""
+
+    __slots__ = ()
+
+    def apply(self, grads: tuple) -> tuple:
+        """The view's gradient, put where the view lies in its base."""
+        return (scatter_strided(grads[0], *self.consts),)
+
+
+def _regenerate(view: Tensor, base: Tensor) -> Any:
+    view._epoch = base._epoch
+    if base._node is None:
+        view._node = VIEW
+        return None
+    node = AsStridedBackward0()
+    node.edges = ((base._node, base._nr),)
+    node.saved = None
+    node.consts = geometry(view) + geometry(base)
+    attach(view, node)
+    return node
+
+
+def geometry(tensor: Tensor) -> tuple:
+    """(shape, stride, storage offset) in elements."""
+    data = tensor._data
+    return (data.shape, _payload.stride_of(data), _payload.offset_of(data))
+
+
+def scatter_strided(
+    grad: Tensor, shape: tuple, stride: tuple, offset: int, base_shape: tuple, base_stride: tuple, base_offset: int
+) -> Tensor:
+    """The gradient of a base of the second geometry from that of a view of the first one.
+
+    Elements that the view holds several times (an expanded view) add up.
+    """
+    reach = max(_payload.extent(base_shape, base_stride), offset - base_offset + _payload.extent(shape, stride))
+    flat = ops.zeros((reach,), dtype=grad.dtype, device=grad.device)
+    overlaps = any(n > 1 and s == 0 for n, s in zip(shape, stride))
+    if overlaps:
+        index = ops.as_strided(ops.arange(reach, device=grad.device), shape, stride, offset - base_offset)
+        flat = ops.index_add(flat, 0, ops.reshape(index, (-1,)), ops.reshape(grad, (-1,)))
+    else:
+        ops.copy_(ops.as_strided(flat, shape, stride, offset - base_offset), grad)
+    return ops.as_strided(flat, base_shape, base_stride, 0)

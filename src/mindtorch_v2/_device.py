@@ -1,0 +1,146 @@
+"""`torch.device`: where a tensor lives, and the context that new tensors are made in."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any, Callable, Union
+
+from . import _state
+from ._state import TLS
+
+TYPES = (
+    "cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu mtia npu privateuseone"
+).split()
+_TEXT = re.compile(r"([a-z_]+)(?::(0|[1-9][0-9]*))?")
+
+DeviceLike = Union["device", str, int]
+
+
+class device:
+    """A device type with an optional index: `device("npu:1")`, `device("npu", 1)`.
+
+    As a context manager or decorator it is where factory functions of this thread put new tensors.
+    Raises RuntimeError for an unknown type or a malformed text.
+    """
+
+    __slots__ = ("type", "index")
+
+    type: str
+    index: int | None
+
+    def __new__(cls, type: DeviceLike | None = None, index: int | None = None, *, device: DeviceLike | None = None):
+        if type is None:
+            type = device
+        if isinstance(type, cls):
+            if index is not None:
+                raise RuntimeError("device(): a device was given together with an index")
+            return type
+        if isinstance(type, bool) or not isinstance(type, (str, int)):
+            raise TypeError(f"device(): argument 'type' (position 1) must be str, not {_class_name(type)}")
+        if isinstance(type, int):
+            raise RuntimeError("Cannot access accelerator device when none is available.")
+        match = _TEXT.fullmatch(type)
+        if match is None:
+            raise RuntimeError(f"Invalid device string: '{type}'")
+        kind, text_index = match.groups()
+        if kind not in TYPES:
+            raise RuntimeError(
+                f"Expected one of {', '.join(TYPES)} device type at start of device string: {kind}",
+            )
+        if text_index is not None:
+            if index is not None:
+                raise RuntimeError(
+                    f"type (string) must not include an index because index was passed explicitly: {type}"
+                )
+            index = int(text_index)
+        if index is not None and index < 0:
+            raise RuntimeError(f"Device index must not be negative, got {index}")
+        return _intern(kind, index)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"attribute '{name}' of 'torch.device' objects is not writable")
+
+    def __repr__(self) -> str:
+        if self.index is None:
+            return f"device(type='{self.type}')"
+        return f"device(type='{self.type}', index={self.index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, device):
+            return NotImplemented
+        return self.type == other.type and self.index == other.index
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __reduce__(self):
+        return (device, (str(self),))
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo: dict):
+        return self
+
+    def __enter__(self) -> device:
+        TLS.device_stack = (*TLS.device_stack, self)
+        _state.enter_special()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        TLS.device_stack = TLS.device_stack[:-1]
+        _state.leave_special()
+
+    def __call__(self, function: Callable) -> Callable:
+        @functools.wraps(function)
+        def in_context(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return in_context
+
+
+@functools.lru_cache(maxsize=None)
+def _intern(kind: str, index: int | None) -> device:
+    self = object.__new__(device)
+    object.__setattr__(self, "type", kind)
+    object.__setattr__(self, "index", index)
+    return self
+
+
+def _class_name(value: object) -> str:
+    return value.__class__.__name__
+
+
+device.__module__ = "torch"
+CPU = device("cpu")
+META = device("meta")
+
+
+def default_device() -> device:
+    """The device of new tensors in this thread: the innermost context, else `set_default_device`'s, else the CPU."""
+    if TLS.device_stack:
+        return TLS.device_stack[-1]
+    return TLS.default_device or CPU
+
+
+def get_default_device() -> device:
+    """Where factory functions put a tensor when no `device=` is given."""
+    return default_device()
+
+
+def set_default_device(device_: DeviceLike | None) -> None:
+    """Make `device_` the default of this thread's factory functions; None restores the CPU.
+
+    Inside a `with torch.device(...)` block the block's device goes on to win until the block ends.
+    """
+    new = None if device_ is None else device(device_)
+    if TLS.default_device is None and new is not None:
+        _state.enter_special()
+    elif TLS.default_device is not None and new is None:
+        _state.leave_special()
+    TLS.default_device = new

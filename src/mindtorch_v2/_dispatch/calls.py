@@ -1,0 +1,38 @@
+"""What generated methods and operators share."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+from .._state import TLS
+from .._tensor import Tensor
+from . import overrides
+from .dispatcher import call, call_converted
+from .operator import Operator
+
+
+def is_operand(value: Any) -> bool:
+    """Whether an operator of Tensor takes `value`; otherwise it returns NotImplemented and Python asks the other side."""
+    return isinstance(value, (Tensor, numbers.Number, np.generic)) or hasattr(type(value), "__torch_function__")
+
+
+def reflected(op: Operator, left: Any, right: Tensor, *rest: Any) -> Any:
+    """`left OP right` where the tensor stands on the right: a number keeps its weak part in promotion."""
+    if isinstance(left, Tensor):
+        return call(op, (left, right, *rest))
+    if isinstance(left, np.generic):
+        left = left.item()
+    special = overrides.find(op, (left, right, *rest), None)
+    if special is not None:
+        return overrides.run(op, special, (left, right, *rest), None)
+    return call_converted(op, (left, right, *rest))
+
+
+def record_view(op: Operator, out: Tensor, source: Tensor, *args: Any) -> Tensor:
+    """Record a view that a fast path made of a tensor with history."""
+    if not TLS.grad_enabled or op.record is None:
+        return out
+    return op.record(out, source, *args)

@@ -1,0 +1,201 @@
+"""Arguments as the schema's types want them, or the reason why not."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+from .._device import device
+from .._dtype import dtype
+from .._layout import layout, memory_format
+from .._random.generator import Generator
+from .._tensor import Tensor
+from .operator import Operator, Param
+
+
+class Mismatch(Exception):
+    """An argument has the wrong type; carries the parameter and the value."""
+
+    def __init__(self, param: Param, value: Any, position: int, detail: str = ""):
+        super().__init__(param.name)
+        self.param = param
+        self.value = value
+        self.position = position
+        self.detail = detail
+
+
+_INTS = (int, np.integer)
+
+
+def _int(value: Any) -> Any:
+    kind = value.__class__
+    if kind is int:
+        return value
+    if kind is bool:
+        return _NO
+    if isinstance(value, np.integer):
+        return int(value)
+    if isinstance(value, Tensor):
+        return _tensor_int(value)
+    if isinstance(value, int):
+        return int(value)
+    return _NO
+
+
+def _tensor_int(value: Tensor) -> Any:
+    if value._data.size == 1 and value._dtype.category == 1:
+        return int(value.item())
+    return _NO
+
+
+def _float(value: Any) -> Any:
+    kind = value.__class__
+    if kind is float:
+        return value
+    if kind is int or isinstance(value, (int, float, np.floating, np.integer)):
+        return float(value)
+    if isinstance(value, Tensor) and value._data.ndim == 0 and not value._dtype.is_complex:
+        return float(value.item())
+    return _NO
+
+
+def _bool(value: Any) -> Any:
+    if value is True or value is False:
+        return value
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, Tensor) and value._data.ndim == 0 and value._dtype.name == "bool":
+        return bool(value.item())
+    return _NO
+
+
+def _scalar(value: Any) -> Any:
+    kind = value.__class__
+    if kind is float or kind is int or kind is bool or kind is complex:
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Tensor) and value._data.ndim == 0 and not value.requires_grad:
+        return value.item()
+    if isinstance(value, numbers.Number):
+        return value
+    return _NO
+
+
+def _instance_of(kind: type) -> Any:
+    def check(value: Any) -> Any:
+        return value if isinstance(value, kind) else _NO
+
+    return check
+
+
+def _device(value: Any) -> Any:
+    if isinstance(value, device):
+        return value
+    if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+        return device(value)
+    return _NO
+
+
+_PYTHON_DTYPES = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}
+
+
+def _dtype(value: Any) -> Any:
+    if isinstance(value, dtype):
+        return value
+    name = _PYTHON_DTYPES.get(value) if isinstance(value, type) else None
+    if name is not None:
+        from .._dtype import DTYPES
+
+        return DTYPES[name]
+    return _NO
+
+
+def _tensor(value: Any) -> Any:
+    return value if isinstance(value, Tensor) else _NO
+
+
+class _No:
+    __slots__ = ()
+
+
+_NO = _No()
+_CONVERTERS = {
+    "Tensor": _tensor,
+    "int": _int,
+    "SymInt": _int,
+    "float": _float,
+    "bool": _bool,
+    "Scalar": _scalar,
+    "str": _instance_of(str),
+    "ScalarType": _dtype,
+    "Device": _device,
+    "Layout": _instance_of(layout),
+    "MemoryFormat": _instance_of(memory_format),
+    "Generator": _instance_of(Generator),
+    "Dimname": _instance_of(str),
+    "Storage": lambda value: value,
+}
+
+
+def convert_one(op: Operator, param: Param, value: Any, position: int) -> Any:
+    """`value` as `param` wants it. Raises Mismatch."""
+    if value is None:
+        if param.optional:
+            return None
+        raise Mismatch(param, value, position)
+    converter = _CONVERTERS[param.type]
+    if not param.is_list:
+        converted = converter(value)
+        if converted is _NO:
+            if param.type == "Tensor" and op.numbers and position != 0:
+                converted = _scalar(value)
+                if converted is not _NO:
+                    return converted
+            raise Mismatch(param, value, position)
+        return converted
+    if value.__class__ in (tuple, list) or isinstance(value, (tuple, list)):
+        items = []
+        for index, item in enumerate(value):
+            if item is None and param.elements_optional:
+                items.append(None)
+                continue
+            converted = converter(item)
+            if converted is _NO:
+                detail = f"found element of type {type(item).__name__} at pos {index}"
+                raise Mismatch(param, value, position, detail)
+            items.append(converted)
+        if param.size and len(items) == 1 and param.size > 1:
+            items *= param.size
+        return items if param.type == "Tensor" else tuple(items)
+    if param.type in ("int", "SymInt", "float", "bool"):
+        if param.size is not None:
+            converted = converter(value)
+            if converted is not _NO:
+                return (converted,) * param.size
+        elif isinstance(value, Tensor) and value._data.ndim == 1:
+            return tuple(converter(item) for item in value.tolist())
+    raise Mismatch(param, value, position)
+
+
+def convert(op: Operator, args: tuple) -> tuple:
+    """All arguments of an operator, in schema order. TypeError, in PyTorch's words, for one that cannot stand there."""
+    converted = []
+    try:
+        for position, param in enumerate(op.params):
+            converted.append(convert_one(op, param, args[position], position))
+    except Mismatch as mismatch:
+        raise TypeError(describe(op, mismatch)) from None
+    return tuple(converted)
+
+
+def describe(op: Operator, mismatch: Mismatch) -> str:
+    """The message for one wrong argument."""
+    param = mismatch.param
+    name = "input" if param.name == "self" else param.name
+    where = "" if param.keyword else f" (position {mismatch.position + 1})"
+    what = mismatch.detail or f"not {type(mismatch.value).__name__}"
+    glue = ", but " if mismatch.detail else ", "
+    return f"{op.name}(): argument '{name}'{where} must be {param.type_text()}{glue}{what}"

@@ -1,0 +1,142 @@
+"""Running CPU kernels: payloads in, ndarrays out that are exactly what the spec says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import errstate, ndarray
+
+from .. import _storage
+from .._backends.meta.spec import Spec
+from .._payload import contiguous_strides
+from .._tensor import Tensor
+from .operator import Operator
+
+
+def run(op: Operator, kernel: Any, spec: Any, args: tuple) -> Any:
+    """Results in memory of their own: one ndarray for a Spec, a list for several."""
+    if spec.__class__ is Spec:
+        if op.mutates is not None:
+            target = allocate(spec)
+            np.copyto(target, args[op.mutates]._data, casting="unsafe")
+            run_into(op, kernel, spec, args, target, copied=True)
+            return target
+        if op.takes_out["cpu"] and spec.shape is not None:
+            target = allocate(spec)
+            with errstate(all="ignore"):
+                _call_into(kernel, payloads(op, spec.compute, args), target, spec)
+            return target
+        with errstate(all="ignore"):
+            result = kernel(*payloads(op, spec.compute, args))
+        return laid_out(result, spec)
+    compute = next((s.compute for s in spec if s is not None), None)
+    with errstate(all="ignore"):
+        results = kernel(*payloads(op, compute, args))
+    return [None if s is None else laid_out(r, s) for r, s in zip(results, spec)]
+
+
+def run_into(op: Operator, kernel: Any, spec: Spec, args: tuple, target: ndarray, copied: bool = False) -> None:
+    """Results in memory that is given; its dtype may be another than the spec's."""
+    with errstate(all="ignore"):
+        given = payloads(op, spec.compute, args)
+        if op.mutates is not None:
+            place = given[op.mutates]
+            if not copied and args[op.mutates]._data is not target:
+                np.copyto(target, args[op.mutates]._data, casting="unsafe")
+            if place.dtype == target.dtype:
+                given[op.mutates] = target
+                kernel(*given)
+            else:  # half types, which the kernel sees as float32
+                place = given[op.mutates] = np.array(place)
+                np.copyto(target, kernel(*given), casting="unsafe")
+            return
+        if op.takes_out["cpu"]:
+            _call_into(kernel, given, target, spec)
+        else:
+            np.copyto(target, kernel(*given), casting="unsafe")
+
+
+def _call_into(kernel: Any, given: list, target: ndarray, spec: Spec) -> None:
+    if kernel.__class__ is np.ufunc:
+        kernel(*given, out=target, casting="unsafe")
+        return
+    if spec.compute is None or spec.compute.np == target.dtype or target.dtype == bool:
+        kernel(*given, out=target)
+        return
+    np.copyto(target, kernel(*given), casting="unsafe")
+
+
+def allocate(spec: Spec) -> ndarray:
+    """Uninitialised memory for a result."""
+    if spec.stride is None:
+        return ndarray(tuple(spec.shape), spec.dtype.np)
+    return _storage.empty_strided(tuple(spec.shape), spec.stride, spec.dtype.np)
+
+
+def laid_out(result: Any, spec: Spec) -> ndarray:
+    """A kernel's result in the dtype and strides of the spec."""
+    if result.__class__ is not ndarray:
+        result = np.asarray(result)
+    want = spec.dtype.np
+    if result.dtype != want:
+        result = result.astype(want, order="K")
+    shape = result.shape
+    if spec.shape is None:
+        return np.ascontiguousarray(result).reshape(shape)
+    if shape != tuple(spec.shape):
+        raise RuntimeError(f"internal: a kernel returned the shape {list(shape)} where its rule says {list(spec.shape)}")
+    strides = contiguous_strides(shape) if spec.stride is None else tuple(spec.stride)
+    item = want.itemsize
+    if result.strides == tuple([s * item for s in strides]):
+        return result
+    if spec.stride is None:
+        return np.ascontiguousarray(result).reshape(-1).reshape(shape)
+    target = _storage.empty_strided(shape, strides, want)
+    np.copyto(target, result)
+    return target
+
+
+def payloads(op: Operator, compute: Any, args: tuple) -> list:
+    """The arguments as kernels see them: ndarrays for tensors, cast to `compute` where they take part in promotion."""
+    given: list = []
+    cast = op.cast
+    for index in range(len(args)):
+        value = args[index]
+        if isinstance(value, Tensor):
+            array = value._data
+            if array.__class__ is not ndarray:
+                array = _host(value)
+            if compute is not None and index in cast and array.dtype != compute.np:
+                array = array.astype(compute.np)
+            given.append(array)
+        elif compute is not None and index in cast and value is not None:
+            if value.__class__ is list:
+                given.append([_cast(item, compute) for item in value])
+            else:
+                given.append(_number(value, compute))
+        elif value.__class__ is list:
+            given.append([item._data if isinstance(item, Tensor) else item for item in value])
+        else:
+            given.append(value)
+    return given
+
+
+def _cast(item: Any, compute: Any) -> Any:
+    if isinstance(item, Tensor):
+        array = item._data
+        return array if array.dtype == compute.np else array.astype(compute.np)
+    return item
+
+
+def _number(value: Any, compute: Any) -> Any:
+    """A number that stands for a tensor, as a 0-dim array of the compute dtype; integers wrap around as PyTorch's do."""
+    if value.__class__ is int and compute.category == 1:
+        return np.array(value, np.int64 if -(2**63) <= value < 2**63 else np.uint64).astype(compute.np)
+    if isinstance(value, (int, float, complex, bool)):
+        return np.asarray(value).astype(compute.np)
+    return value
+
+
+def _host(value: Tensor) -> ndarray:
+    raise RuntimeError(f"a tensor on {value.device} cannot be used by a CPU kernel")

@@ -1,0 +1,433 @@
+"""The general path of a call: overrides, conversion, device, rule, kernel, version, history.
+
+Generated fast paths shorten it for plain CPU tensors; what they leave comes here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from .. import _payload
+from .._backends.meta.spec import Spec, ViewSpec
+from .._device import CPU, META, default_device, device
+from .._promotion import can_cast
+from .._state import TLS
+from .._tensor import Tensor, bump_version, wrap, wrap_view
+from . import cpu, overrides
+from .convert import convert
+from .operator import Operator
+from .return_types import return_type
+
+# Set by the autograd floor, which stands above this one.
+autograd: Any = None
+
+
+def call(op: Operator, args: tuple, out: Any = None, requires_grad: bool = False) -> Any:
+    """Run the functional or `out=` form of an operator on arguments in schema order."""
+    special = overrides.find(op, args, out)
+    if special is not None:
+        return overrides.run(op, special, args, out)
+    args = convert(op, args)
+    if op.is_inplace:
+        return call_inplace(op, args, converted=True)
+    return _finish(op, _call(op, args, out), requires_grad)
+
+
+def call_converted(op: Operator, args: tuple, out: Any = None, requires_grad: bool = False) -> Any:
+    """`call` after overload resolution, which has converted the arguments already."""
+    special = overrides.find(op, args, out)
+    if special is not None:
+        return overrides.run(op, special, args, out)
+    if op.is_inplace:
+        return call_inplace(op, args, converted=True)
+    return _finish(op, _call(op, args, out), requires_grad)
+
+
+def _finish(op: Operator, result: Any, requires_grad: bool) -> Any:
+    if requires_grad:
+        result.requires_grad_(True)
+    return result
+
+
+def _call(op: Operator, args: tuple, out: Any) -> Any:
+    if op.composite is not None:
+        result = op.composite_function()(*args)
+        return result if out is None else write_out(op, result, out)
+    if op.missing is not None:
+        raise NotImplementedError(f"{op.full_name} is not implemented: {op.missing}")
+    if TLS.autocast is not None:
+        args = TLS.autocast.cast(op, args)
+    where = device_of(op, args, out)
+    spec = op.meta(*args)
+    if out is not None:
+        return _call_out(op, spec, args, out, where)
+    if op.is_view:
+        return _views(op, spec, args)
+    payloads = _compute(op, spec, args, where)
+    if spec.__class__ is Spec:
+        result: Any = wrap(payloads, spec.dtype)
+    else:
+        result = _wrap_many(op, spec, payloads)
+    if TLS.inference:
+        _mark_inference(result)
+    if op.record is not None and TLS.grad_enabled:
+        return op.record(result, *args)
+    return result
+
+
+def _wrap_many(op: Operator, spec: Any, payloads: Any) -> Any:
+    made = [None if s is None else wrap(p, s.dtype) for s, p in zip(spec, payloads)]
+    if spec.__class__ is list:
+        return tuple(made)
+    return return_type(op, made)
+
+
+def _mark_inference(result: Any) -> None:
+    for tensor in result if isinstance(result, tuple) else (result,):
+        if tensor is not None:
+            tensor._inference = True
+
+
+def _compute(op: Operator, spec: Any, args: tuple, where: device) -> Any:
+    """Fresh payloads as the spec says."""
+    if where is META or where.type == "meta":
+        if spec.__class__ is Spec:
+            return _meta_payload(op, spec)
+        return [None if s is None else _meta_payload(op, s) for s in spec]
+    kernel = op.kernels.get(where.type)
+    if kernel is None:
+        raise NotImplementedError(
+            f"Could not run 'aten::{op.full_name}' with arguments from the '{where.type.upper()}' backend: the schema has no kernel for it"
+        )
+    if where.type == "cpu":
+        return cpu.run(op, kernel, spec, args)
+    return kernel(op, spec, args, where)
+
+
+def _meta_payload(op: Operator, spec: Spec) -> Any:
+    if spec.shape is None:
+        raise NotImplementedError(
+            f"aten::{op.full_name}: the shape of the result depends on the data, which tensors on the meta device do not have"
+        )
+    return _payload.meta_empty(tuple(spec.shape), spec.stride, spec.dtype)
+
+
+# Views
+
+
+def _views(op: Operator, spec: Any, args: tuple) -> Any:
+    source = args[0]
+    if spec.__class__ is ViewSpec:
+        result = wrap_view(view_payload(source._data, spec), source)
+        if spec.dtype is not None:
+            result._dtype = spec.dtype
+        if "detach" in op.tags:
+            result._base = None
+            result._shares = source
+            return result
+    elif spec.__class__ is Spec:  # reshape that has to copy
+        return op.kernels["copy"](*args)
+    else:
+        views = []
+        for one in spec:
+            view = wrap_view(view_payload(source._data, one), source)
+            view._multi_view = True
+            views.append(view)
+        result = tuple(views)
+    if TLS.inference:
+        _mark_inference(result)
+    if op.record is None or not TLS.grad_enabled:
+        return result
+    result = op.record(result, *args)
+    if spec.__class__ is ViewSpec:
+        if result._node is None:
+            autograd.mark_view(result)
+    else:
+        for view in result:
+            if view._node is None:
+                autograd.mark_view(view)
+    return result
+
+
+def view_payload(payload: Any, spec: ViewSpec) -> Any:
+    """The view of a payload that a ViewSpec describes."""
+    if spec.dtype is None:
+        return _payload.as_strided(payload, tuple(spec.shape), spec.stride, spec.offset)
+    return _payload.as_strided_dtype(payload, tuple(spec.shape), spec.stride, spec.offset, spec.dtype)
+
+
+# Devices
+
+
+def device_of(op: Operator, args: tuple, out: Any = None) -> device:
+    """The one device of the arguments; factories follow `device=`, then their tensor, then the thread's default.
+
+    RuntimeError when tensors stand on several devices, 0-dim CPU tensors beside others excepted.
+    """
+    found: Tensor | None = None
+    for index in op.tensors:
+        value = args[index]
+        if value.__class__ is list:
+            for item in value:
+                if item is not None:
+                    found = item if found is None else _same_device(op, found, item)
+        elif isinstance(value, Tensor):
+            found = value if found is None else _same_device(op, found, value)
+    if op.factory:
+        for param, value in zip(op.params, args):
+            if param.name == "device" and value is not None:
+                if value.type not in ("cpu", "meta"):
+                    raise RuntimeError(_payload.unavailable(value))
+                return value
+        if found is None:
+            return out.device if isinstance(out, Tensor) else default_device()
+    return CPU if found is None else found.device
+
+
+def _same_device(op: Operator, a: Tensor, b: Tensor) -> Tensor:
+    if a._data.__class__ is b._data.__class__:
+        return a
+    first, second = a.device, b.device
+    if first == second:
+        return a
+    if b._data.ndim == 0 and first.type != "cpu" and second.type == "cpu":
+        return a
+    if a._data.ndim == 0 and second.type != "cpu" and first.type == "cpu":
+        return b
+    raise RuntimeError(
+        f"Expected all tensors to be on the same device, but found at least two devices, {_name(first)} and {_name(second)}! "
+        f"(when checking arguments of {op.full_name})"
+    )
+
+
+def _name(where: device) -> str:
+    return str(where)
+
+
+# out=
+
+
+def _call_out(op: Operator, spec: Any, args: tuple, out: Any, where: device) -> Any:
+    if op.is_view or spec.__class__ is not Spec:
+        result = _call(op, args, None)
+        return write_out(op, result, out)
+    _check_out(op, args, out, where)
+    _check_cast(spec.dtype, out)
+    if spec.shape is None:
+        return write_out(op, wrap(_compute(op, spec, args, where), spec.dtype), out)
+    resize_out(out, tuple(spec.shape), spec.stride)
+    check_overlap(op, out, args)
+    _write(op, spec, args, out, where)
+    bump_version(out)
+    return out
+
+
+def _check_out(op: Operator, args: tuple, out: Tensor, where: device) -> None:
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if out.device != where:
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device, but found at least two devices, {where} and {out.device}!"
+        )
+    if TLS.grad_enabled and any(_needs_grad(a) for a in (out, *args)):
+        raise RuntimeError(
+            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+            "requires grad."
+        )
+
+
+def _needs_grad(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return value._node is not None and value.requires_grad
+    if value.__class__ is list:
+        return any(_needs_grad(item) for item in value)
+    return False
+
+
+def _check_cast(kind: Any, out: Tensor) -> None:
+    if kind is not out._dtype and not can_cast(kind, out._dtype):
+        raise RuntimeError(f"result type {kind.cpp} can't be cast to the desired output type {out._dtype.cpp}")
+
+
+def resize_out(out: Tensor, shape: tuple, stride: tuple | None) -> None:
+    """Give an `out=` buffer the shape of the result; warns, as PyTorch does, when it held something else."""
+    if out._data.shape == shape:
+        return
+    if out._data.size:
+        warnings.warn(
+            f"An output with one or more elements was resized since it had shape {list(out._data.shape)}, which does not match the "
+            f"required output shape {list(shape)}. This behavior is deprecated, and in a future PyTorch release outputs will "
+            "not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to "
+            "zero elements with t.resize_(0).",
+            UserWarning,
+            stacklevel=4,
+        )
+    out._data = _payload.empty(shape, stride, out._dtype, out.device)
+
+
+def write_out(op: Operator, result: Any, out: Any) -> Any:
+    """Copy results that were computed apart into `out=` buffers."""
+    if isinstance(result, tuple):
+        buffers = tuple(out)
+        if len(buffers) != len(result):
+            raise TypeError(f"{op.name}(): argument 'out' must be tuple of {len(result)} Tensors, not {len(buffers)}")
+        for tensor, buffer in zip(result, buffers):
+            write_out(op, tensor, buffer)
+        return return_type(op, list(buffers))
+    if isinstance(out, (tuple, list)) and len(out) == 1:
+        out = out[0]
+    _check_out(op, (result,), out, result.device)
+    _check_cast(result._dtype, out)
+    resize_out(out, result._data.shape, _payload.stride_of(result._data))
+    _copy_payload(out._data, result._data)
+    bump_version(out)
+    return out
+
+
+def _copy_payload(target: Any, source: Any) -> None:
+    if target.__class__ is ndarray:
+        np.copyto(target, source, casting="unsafe")
+
+
+def _write(op: Operator, spec: Spec, args: tuple, target: Tensor, where: device) -> None:
+    """Compute into the memory of `target`, whose shape is the spec's."""
+    if where.type == "meta":
+        return
+    kernel = op.kernels.get(where.type)
+    if kernel is None:
+        raise NotImplementedError(
+            f"Could not run 'aten::{op.full_name}' with arguments from the '{where.type.upper()}' backend: the schema has no kernel for it"
+        )
+    if where.type == "cpu":
+        cpu.run_into(op, kernel, spec, args, target._data)
+        return
+    kernel(op, spec, args, where, target._data)
+
+
+# In place
+
+
+def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
+    """Run an operator with its first argument as the place of the result; returns that argument."""
+    if not converted:
+        special = overrides.find(op, args, None)
+        if special is not None:
+            return overrides.run_inplace(op, special, args)
+        if not isinstance(args[0], Tensor):
+            raise TypeError(f"{op.name}_(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}")
+        args = convert(op, args)
+    target = args[0]
+    if TLS.inference is False and target._inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
+            "before doing inplace update."
+        )
+    if op.composite is not None:
+        if op.is_inplace:
+            return op.composite_function()(*args)
+        result = op.composite_function()(*args)
+        _check_cast(result._dtype, target)
+        _check_target_shape(target, result._data.shape)
+        return autograd.copy_(target, result)
+    if op.missing is not None:
+        raise NotImplementedError(f"{op.full_name} is not implemented: {op.missing}")
+    if TLS.autocast is not None:
+        args = (target, *TLS.autocast.cast(op, args)[1:])
+    where = device_of(op, args)
+    if where.type != target.device.type:
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device, but found at least two devices, {target.device} and {where}!"
+        )
+    if TLS.grad_enabled:
+        others = any(_needs_grad(a) for a in args[1:])
+        autograd.check_inplace(target, others)
+        recorded = op.record is not None and (others or _needs_grad(target))
+    else:
+        recorded = False
+    spec = op.meta(*args)
+    if spec.__class__ is not Spec:
+        if spec.__class__ is ViewSpec:
+            return _inplace_view(op, spec, args)
+        spec = spec[0]
+    if not op.is_inplace:
+        _check_cast(spec.dtype, target)
+        _check_target_shape(target, tuple(spec.shape))
+    check_overlap(op, target, args)
+    before = args
+    if recorded and op.saves_self:
+        before = (autograd.snapshot(target), *args[1:])
+    _write(op, spec, args, target, where)
+    bump_version(target)
+    if recorded:
+        node = target._node
+        op.record(target, *before)
+        if target._node is not node:
+            autograd.rebase_history(target, target._node)
+    return target
+
+
+def _inplace_view(op: Operator, spec: ViewSpec, args: tuple) -> Tensor:
+    """`squeeze_` and its kin: the tensor itself becomes the view."""
+    target = args[0]
+    if target._base is not None:
+        raise RuntimeError(f"{op.name}_: changing the geometry of a view in place is not supported; use {op.name}")
+    before = autograd.snapshot_view(target)
+    target._data = view_payload(target._data, spec)
+    if op.record is not None and TLS.grad_enabled:
+        op.record(target, before, *args[1:])
+    return target
+
+
+def _check_target_shape(target: Tensor, shape: tuple) -> None:
+    if target._data.shape != shape:
+        raise RuntimeError(
+            f"output with shape {list(target._data.shape)} doesn't match the broadcast shape {list(shape)}"
+        )
+
+
+def check_overlap(op: Operator, target: Tensor, args: tuple) -> None:
+    """RuntimeError when elements of the written tensor share memory among each other, or partly with an input."""
+    data = target._data
+    shape = data.shape
+    strides = data.strides if data.__class__ is ndarray else data.stride
+    for n, s in zip(shape, strides):
+        if s == 0 and n > 1:
+            raise RuntimeError(
+                "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+                "Please clone() the tensor before performing the operation."
+            )
+    if "pointwise" not in op.tags:
+        return
+    for index in op.tensors:
+        value = args[index]
+        if value is target or not isinstance(value, Tensor) or value._data.__class__ is not ndarray:
+            continue
+        if data.__class__ is ndarray and _partly_overlaps(data, value._data):
+            raise RuntimeError(
+                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+                "location. Please clone() the tensor before performing the operation."
+            )
+
+
+def _partly_overlaps(a: ndarray, b: ndarray) -> bool:
+    if a.size == 0 or b.size == 0 or not np.may_share_memory(a, b):
+        return False
+    if a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype:
+        first, second = (_payload.offset_of(a), _payload.offset_of(b))
+        if first == second:
+            return False
+    return _dense(a) and _dense(b)
+
+
+def _dense(a: ndarray) -> bool:
+    """Whether the elements fill one stretch of memory without gaps or repeats."""
+    step = a.itemsize
+    for stride, n in sorted((s, n) for s, n in zip(a.strides, a.shape) if n != 1):
+        if stride != step:
+            return False
+        step *= n
+    return True

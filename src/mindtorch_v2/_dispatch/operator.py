@@ -1,0 +1,159 @@
+"""The record of one operator: what the generated tables hold and the dispatcher reads."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Callable
+
+import numpy as np
+
+
+class Param:
+    """One parameter: name, type code of the grammar (`Tensor`, `int`, `float`, ...), and how it may be given."""
+
+    __slots__ = ("name", "type", "optional", "is_list", "size", "elements_optional", "default", "required", "keyword")
+
+    def __init__(
+        self,
+        name: str,
+        type: str,
+        optional: bool = False,
+        is_list: bool = False,
+        size: int | None = None,
+        elements_optional: bool = False,
+        default: Any = None,
+        required: bool = False,
+        keyword: bool = False,
+    ):
+        self.name = name
+        self.type = type
+        self.optional = optional
+        self.is_list = is_list
+        self.size = size
+        self.elements_optional = elements_optional
+        self.default = default
+        self.required = required
+        self.keyword = keyword
+
+    def __str__(self) -> str:
+        return f"{self.type_text()} {self.name}" + ("" if self.required else f"={self.default}")
+
+    def type_text(self) -> str:
+        """The type as PyTorch's messages write it: `tuple of ints`, `Number`, `Tensor`."""
+        base = {"Scalar": "Number", "ScalarType": "torch.dtype", "SymInt": "int", "Device": "torch.device"}.get(
+            self.type, self.type
+        )
+        if self.is_list:
+            base = f"tuple of {base}s"
+        return base
+
+
+class Operator:
+    """An operator in all its forms.
+
+    meta: function of the arguments that calls the rule. cast: numbers of the arguments that take part in promotion. kernels: by device type.
+    record: makes the autograd node (set by the generated autograd module). mutates: number of the argument that the kernel writes to, or None.
+    """
+
+    __slots__ = (
+        "name",
+        "overload",
+        "params",
+        "meta",
+        "cast",
+        "kernels",
+        "takes_out",
+        "composite",
+        "record",
+        "saves_self",
+        "mutates",
+        "is_inplace",
+        "is_view",
+        "tags",
+        "tensors",
+        "returns",
+        "variants",
+        "numbers",
+        "function",
+        "_composite_function",
+        "factory",
+        "missing",
+        "label",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        overload: str,
+        params: tuple[Param, ...],
+        *,
+        meta: Callable | None = None,
+        cast: tuple[int, ...] = (),
+        kernels: dict[str, Callable] | None = None,
+        composite: str | None = None,
+        mutates: int | None = None,
+        is_inplace: bool = False,
+        is_view: bool = False,
+        tags: tuple[str, ...] = (),
+        returns: tuple[str, ...] = ("",),
+        variants: tuple[str, ...] = (),
+        missing: str | None = None,
+    ):
+        self.name = name
+        self.overload = overload
+        self.params = params
+        self.meta = meta
+        self.cast = cast
+        self.kernels = kernels or {}
+        self.takes_out = {device: _takes_out(kernel) for device, kernel in self.kernels.items()}
+        self.composite = composite
+        self.record: Callable | None = None
+        self.saves_self = False
+        self.mutates = mutates
+        self.is_inplace = is_inplace
+        self.is_view = is_view
+        self.tags = tags
+        self.tensors = tuple(i for i, p in enumerate(params) if p.type == "Tensor")
+        self.returns = returns
+        self.variants = variants
+        self.function: Callable | None = None
+        self._composite_function: Callable | None = None
+        self.numbers = "pointwise" in tags or "numbers" in tags  # whether a number may stand for a tensor
+        names = {p.name for p in params}
+        self.factory = "device" in names and "dtype" in names
+        self.missing = missing
+        self.label = name.rstrip("_") if is_inplace else name
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.name}.{self.overload}" if self.overload else self.name
+
+    def __repr__(self) -> str:
+        return f"<Operator {self.full_name}>"
+
+    def __str__(self) -> str:
+        positional = [str(p) for p in self.params if not p.keyword]
+        keyword = [str(p) for p in self.params if p.keyword]
+        out = ["Tensor out=None"] if "out" in self.variants else []
+        rest = ["*", *keyword, *out] if keyword or out else []
+        text = ", ".join([*positional, *rest])
+        if positional and self.params[0].name == "self":
+            text = text.replace(" self", " input", 1)
+        return f"({text})"
+
+    def composite_function(self) -> Callable:
+        """The Python function behind a composite operator, imported at the first call."""
+        function = self._composite_function
+        if function is None:
+            module, _, name = self.composite.rpartition(".")
+            function = getattr(importlib.import_module(f"mindtorch_v2._composite.{module}"), name)
+            self._composite_function = function
+        return function
+
+
+def _takes_out(kernel: Callable) -> bool:
+    """Whether a kernel writes into `out=` when it is asked to."""
+    if isinstance(kernel, np.ufunc):
+        return True
+    code = getattr(kernel, "__code__", None)
+    return code is not None and "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]

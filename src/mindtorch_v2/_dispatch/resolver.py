@@ -1,0 +1,125 @@
+"""Overload resolution: from the arguments of a call to one operator and its arguments in schema order."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from .._tensor import Tensor
+from .convert import Mismatch, convert_one, describe
+from .operator import Operator, Param
+
+# Spellings that PyTorch accepts for its own, for the sake of numpy's users.
+_SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "x": "self", "x1": "self", "x2": "other", "a": "self", "input": "self"}
+_INT_TYPES = ("int", "SymInt")
+
+
+def resolve(
+    overloads: Sequence[Operator], args: tuple, kwargs: dict, method: bool = False
+) -> tuple[Operator, tuple]:
+    """The first overload that the arguments fit, and the arguments in its order.
+
+    TypeError names the argument when there is one overload, and lists all overloads otherwise.
+    """
+    first: Exception | None = None
+    for op in overloads:
+        try:
+            return op, bind(op, args, kwargs, method)
+        except (Mismatch, _Unfit) as error:
+            if first is None:
+                first = error
+    if len(overloads) == 1:
+        if isinstance(first, Mismatch):
+            raise TypeError(describe(overloads[0], first)) from None
+        raise TypeError(f"{overloads[0].name}() {first}") from None
+    raise TypeError(combination(overloads, args, kwargs, method)) from None
+
+
+class _Unfit(Exception):
+    """The number or names of the arguments do not fit."""
+
+
+def bind(op: Operator, args: tuple, kwargs: dict, method: bool) -> tuple:
+    """The arguments in the order of `op.params`, converted. Raises Mismatch or _Unfit."""
+    params = op.params
+    positional = [p for p in params if not p.keyword]
+    args = _gather_varargs(positional, args, kwargs, method)
+    if len(args) > len(positional):
+        raise _Unfit(
+            f"takes {len(positional)} positional argument{'s' if len(positional) != 1 else ''} but {len(args)} were given"
+        )
+    bound = []
+    used = 0
+    for position, param in enumerate(params):
+        if not param.keyword and position < len(args):
+            if param.name in kwargs:
+                raise _Unfit(f"got multiple values for argument '{param.name}'")
+            value = args[position]
+        else:
+            value, found = _keyword(param, kwargs)
+            if not found:
+                if param.required:
+                    raise _Unfit(f'missing 1 required positional arguments: "{_shown(param)}"')
+                bound.append(param.default)
+                continue
+            used += 1
+            if value is None and not param.required and not param.optional:
+                bound.append(param.default)
+                continue
+        bound.append(convert_one(op, param, value, position))
+    if used < len(kwargs):
+        known = {p.name for p in params}
+        for name in kwargs:
+            if name not in known and _SPELLINGS.get(name) not in known:
+                raise _Unfit(f"got an unexpected keyword argument '{name}'")
+        raise _Unfit("got an argument twice")
+    return tuple(bound)
+
+
+def _shown(param: Param) -> str:
+    return "input" if param.name == "self" else param.name
+
+
+def _keyword(param: Param, kwargs: dict) -> tuple[Any, bool]:
+    name = param.name
+    if name in kwargs:
+        return kwargs[name], True
+    for spelling, meant in _SPELLINGS.items():
+        if meant == name and spelling in kwargs:
+            return kwargs[spelling], True
+    return None, False
+
+
+def _gather_varargs(positional: list[Param], args: tuple, kwargs: dict, method: bool) -> tuple:
+    """`view(2, 3)` as `view((2, 3))`, where the only parameter is a list of ints."""
+    skip = 1 if method else 0
+    own = positional[skip:]
+    if len(own) != 1 or not own[0].is_list or own[0].type not in _INT_TYPES:
+        return args
+    given = args[skip:]
+    if not given:
+        if own[0].required and own[0].name not in kwargs and len(args) == skip and method and own[0].size is None:
+            return args
+        return args
+    first = given[0]
+    if isinstance(first, (tuple, list)) or (isinstance(first, Tensor) and first.dim() != 0):
+        return args
+    if first is None or len(given) == 1 and own[0].size is not None:
+        return args
+    return (*args[:skip], given)
+
+
+def combination(overloads: Sequence[Operator], args: tuple, kwargs: dict, method: bool) -> str:
+    """PyTorch's message for arguments that no overload takes."""
+    shown = [_type_of(a) for a in (args[1:] if method else args)]
+    shown += [f"{name}={_type_of(value)}" for name, value in kwargs.items()]
+    lines = "".join(f" * {op}\n" for op in overloads)
+    return (
+        f"{overloads[0].name}() received an invalid combination of arguments - got ({', '.join(shown)}), but expected one of:\n{lines}"
+    )
+
+
+def _type_of(value: Any) -> str:
+    if isinstance(value, (tuple, list)):
+        inner = ", ".join(type(item).__name__ for item in value)
+        return f"{type(value).__name__} of ({inner}{',' if isinstance(value, tuple) and len(value) == 1 else ''})" if value else type(value).__name__
+    return type(value).__name__

@@ -1,0 +1,224 @@
+"""Gradient members of Tensor: `requires_grad`, `grad`, `backward`, hooks."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from .._autograd import api
+from .._autograd.node import VIEW, AccumulateGrad, is_interior, live_node, requires_grad as _requires_grad
+from .._tensor import Tensor, wrap
+from ..utils.hooks import RemovableHandle
+
+
+def _get_requires_grad(self: Tensor) -> bool:
+    return self._node is not None and _requires_grad(self)
+
+
+def _set_requires_grad(self: Tensor, value: bool) -> None:
+    self.requires_grad_(value)
+
+
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Record operations on this leaf from now on, or stop doing so. RuntimeError for integer tensors and interior tensors."""
+    node = live_node(self) if self._node is not None else None
+    if is_interior(node):
+        if requires_grad:
+            return self
+        raise RuntimeError(
+            "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
+            "that doesn't require differentiation use var_no_grad = var.detach()."
+        )
+    if not requires_grad:
+        self._node = VIEW if self._base is not None else None
+        return self
+    if not (self._dtype.is_floating_point or self._dtype.is_complex):
+        raise RuntimeError("only Tensors of floating point dtype can require gradients")
+    if node is None:
+        self._node = AccumulateGrad(self)
+        if self._base is not None:
+            self._epoch = self._base._epoch
+    return self
+
+
+def _get_grad(self: Tensor) -> Tensor | None:
+    grad = self._grad
+    if grad is None and is_interior(self._node) and not self._retains:
+        _warn_non_leaf()
+    return grad
+
+
+def _warn_non_leaf() -> None:
+    import warnings
+
+    warnings.warn(
+        "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
+        "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
+        ".retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf "
+        "Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information.",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+def _set_grad(self: Tensor, value: Tensor | None) -> None:
+    if value is None:
+        self._grad = None
+        return
+    if not isinstance(value, Tensor):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+    if value is self:
+        raise RuntimeError("can't assign Variable as its own grad")
+    if value._dtype is not self._dtype:
+        raise RuntimeError(
+            f"assigned grad has data of a different type: expected {self._dtype}, got {value._dtype}"
+        )
+    if value.device != self.device:
+        raise RuntimeError(f"assigned grad has data located on a different device: {value.device} and {self.device}")
+    if value._data.shape != self._data.shape:
+        raise RuntimeError("assigned grad has data of a different size")
+    self._grad = value
+
+
+def _del_grad(self: Tensor) -> None:
+    self._grad = None
+
+
+def _grad_fn(self: Tensor) -> Any:
+    node = self._node
+    if node is None:
+        return None
+    node = live_node(self)
+    return node if is_interior(node) else None
+
+
+def _is_leaf(self: Tensor) -> bool:
+    return _grad_fn(self) is None
+
+
+def backward(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Add the gradient of this tensor to the `.grad` of the leaves it was computed from.
+
+    gradient: the cotangent, of this tensor's shape; may be left out for a tensor of one element.
+    RuntimeError when there is no history, or its saved tensors were freed by an earlier pass.
+    """
+    api.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+def detach_(self: Tensor) -> Tensor:
+    """Forget the history of this tensor. RuntimeError for a view, whose base would still have one."""
+    if self._base is not None:
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
+            "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py "
+            "as the solution."
+        )
+    self._node = None
+    return self
+
+
+def register_hook(self: Tensor, hook: Callable) -> RemovableHandle:
+    """Run `hook(grad)` whenever the gradient of this tensor is computed; it may return another gradient."""
+    if not _get_requires_grad(self):
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    node = live_node(self)
+    tables = node.tensor_hooks
+    if tables is None:
+        tables = node.tensor_hooks = {}
+    table = tables.get(self._nr)
+    if table is None:
+        table = tables[self._nr] = _Table()
+    handle = RemovableHandle(table)
+    table[handle.id] = hook
+    return handle
+
+
+class _Table(dict):
+    __slots__ = ("__weakref__",)
+
+
+def register_post_accumulate_grad_hook(self: Tensor, hook: Callable) -> RemovableHandle:
+    """Run `hook(tensor)` after the gradient of this leaf was added to its `.grad`."""
+    node = self._node
+    if node.__class__ is not AccumulateGrad:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    table = node.post_accumulate_hooks
+    if table is None:
+        table = node.post_accumulate_hooks = _Table()
+    handle = RemovableHandle(table)
+    table[handle.id] = hook
+    return handle
+
+
+def retain_grad(self: Tensor) -> None:
+    """Let this interior tensor keep its gradient in `.grad`."""
+    import weakref
+
+    if not _get_requires_grad(self):
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    node = live_node(self)
+    if not is_interior(node) or self._retains:
+        return
+    if node.retained is None:
+        node.retained = {}
+    node.retained[self._nr] = weakref.ref(self)
+    self._retains = True
+
+
+def _retains_grad(self: Tensor) -> bool:
+    return self._retains
+
+
+def _get_data(self: Tensor) -> Tensor:
+    return wrap(self._data, self._dtype)
+
+
+def _set_data(self: Tensor, value: Tensor) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+    node = self._node
+    if value._dtype is not self._dtype and node is not None and not (
+        value._dtype.is_floating_point or value._dtype.is_complex
+    ):
+        raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+    self._data = value._data
+    self._dtype = value._dtype
+
+
+def is_inference(self: Tensor) -> bool:
+    """Whether the tensor was made in inference mode."""
+    return self._inference
+
+
+def _is_view(self: Tensor) -> bool:
+    """Whether the tensor is a view of another one."""
+    return self._base is not None
+
+
+def _output_nr(self: Tensor) -> int:
+    return self._nr
+
+
+MEMBERS = {
+    "requires_grad": property(_get_requires_grad, _set_requires_grad),
+    "requires_grad_": requires_grad_,
+    "grad": property(_get_grad, _set_grad, _del_grad),
+    "grad_fn": property(_grad_fn),
+    "is_leaf": property(_is_leaf),
+    "backward": backward,
+    "detach_": detach_,
+    "register_hook": register_hook,
+    "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
+    "retain_grad": retain_grad,
+    "retains_grad": property(_retains_grad),
+    "data": property(_get_data, _set_data),
+    "is_inference": is_inference,
+    "_is_view": _is_view,
+    "output_nr": property(_output_nr),
+}

@@ -1,0 +1,119 @@
+"""Payloads: what a tensor of each device holds in `_data`, and the few questions every device answers about it.
+
+A CPU payload is a `numpy.ndarray`; a meta payload is a `MetaPayload`. Kernels and the generated code see nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy import ndarray
+
+from . import _device, _dtype, _storage
+from ._device import device
+
+
+class MetaPayload:
+    """Shape, stride, dtype and offset without memory; views share the `storage` object."""
+
+    __slots__ = ("shape", "stride", "dtype", "offset", "storage")
+
+    device = _device.META
+
+    def __init__(self, shape: tuple, stride: tuple, dtype: _dtype.dtype, offset: int, storage: Any):
+        self.shape = shape
+        self.stride = stride
+        self.dtype = dtype
+        self.offset = offset
+        self.storage = storage
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        count = 1
+        for n in self.shape:
+            count *= n
+        return count
+
+
+def contiguous_strides(shape: tuple) -> tuple:
+    """Strides, in elements, of a C-contiguous tensor; sizes of zero count as one, as PyTorch does."""
+    strides = []
+    step = 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= n or 1
+    strides.reverse()
+    return tuple(strides)
+
+
+def extent(shape: tuple, stride: tuple) -> int:
+    """The number of elements of storage that a tensor of this geometry reaches."""
+    if 0 in shape:
+        return 0
+    return 1 + sum((n - 1) * s for n, s in zip(shape, stride))
+
+
+def device_of(payload: Any) -> device:
+    """The device of a payload."""
+    return _device.CPU if payload.__class__ is ndarray else payload.device
+
+
+def stride_of(payload: Any) -> tuple:
+    """Strides in elements."""
+    if payload.__class__ is ndarray:
+        item = payload.dtype.itemsize
+        return tuple([s // item for s in payload.strides])
+    return payload.stride
+
+
+def offset_of(payload: Any) -> int:
+    """Storage offset in elements."""
+    if payload.__class__ is ndarray:
+        return _storage.storage_offset(payload)
+    return payload.offset
+
+
+def as_strided(payload: Any, shape: tuple, stride: tuple, offset: int) -> Any:
+    """A view of the payload's storage; `offset` in elements, relative to the payload's first element."""
+    if payload.__class__ is ndarray:
+        return _storage.strided_view(payload, shape, stride, offset)
+    return MetaPayload(shape, stride, payload.dtype, payload.offset + offset, payload.storage)
+
+
+def meta_empty(shape: tuple, stride: tuple | None, dtype: _dtype.dtype) -> MetaPayload:
+    """A meta payload with a storage of its own."""
+    if stride is None:
+        stride = contiguous_strides(shape)
+    storage = _storage.MetaStorage(extent(shape, stride) * dtype.itemsize)
+    return MetaPayload(shape, stride, dtype, 0, storage)
+
+
+def empty(shape: tuple, stride: tuple | None, dtype: _dtype.dtype, where: device) -> Any:
+    """An uninitialised payload on a device."""
+    if where.type == "cpu":
+        if stride is None:
+            return ndarray(shape, dtype.np)
+        return _storage.empty_strided(shape, stride, dtype.np)
+    if where.type == "meta":
+        return meta_empty(shape, stride, dtype)
+    raise RuntimeError(unavailable(where))
+
+
+def unavailable(where: device) -> str:
+    """Why there is no tensor on `where`."""
+    if where.type == "npu":
+        return "npu: no NPU is available: CANN's runtime library (libascendcl.so) was not found on this machine"
+    if where.type == "cuda":
+        return "Torch not compiled with CUDA enabled"
+    return f"mindtorch_v2 has no backend for the device type {where.type!r}; it has cpu, meta and npu"
+
+
+def same_storage(a: Any, b: Any) -> bool:
+    """Whether two payloads share their memory."""
+    if a.__class__ is ndarray:
+        return b.__class__ is ndarray and _storage.owner(a) is _storage.owner(b)
+    return a.__class__ is b.__class__ and a.storage is b.storage

@@ -1,0 +1,216 @@
+"""The Tensor class: the narrow waist between kernels, which see payloads, and everything a user sees.
+
+The class holds what a tensor is. What it can do is attached when the package is put together: operators by the generated
+floor, conversions, indexing and Python's protocols by the modules of `_methods`.
+
+Note [Rare attributes]
+The four slots are what every tensor needs at every operation. All else (version, gradient, output number, hooks, whatever a user
+sets) lives in the instance dict, which exists only once it is written to; class attributes give the values it starts from.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any
+
+from numpy import ndarray
+
+from . import _payload, _state
+from ._device import CPU, device
+from ._dtype import dtype
+
+_new = object.__new__
+
+
+class Size(tuple):
+    """A shape: a tuple of ints that prints as `torch.Size([2, 3])`."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """The number of elements of a tensor of this shape."""
+        count = 1
+        for n in self:
+            count *= n
+        return count
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    def __getitem__(self, index):
+        item = tuple.__getitem__(self, index)
+        return Size(item) if item.__class__ is tuple else item
+
+    def __add__(self, other):
+        return Size(tuple.__add__(self, tuple(other))) if isinstance(other, tuple) else NotImplemented
+
+    def __radd__(self, other):
+        return Size(tuple(other) + tuple(self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, times):
+        return Size(tuple.__mul__(self, times))
+
+    __rmul__ = __mul__
+
+    def __reduce__(self):
+        return (Size, (tuple(self),))
+
+
+Size.__module__ = "torch"
+
+
+class _TensorType(type):
+    """Gives the class a constructor apart from `object.__new__`, which the hot paths call to make bare instances."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls.__new__ is object.__new__:
+            made = legacy_constructor(cls, *args, **kwargs)
+            made.__init__(*args, **kwargs)
+            return made
+        return super().__call__(*args, **kwargs)
+
+
+def legacy_constructor(cls: type, *args: Any, **kwargs: Any) -> Tensor:
+    """`torch.Tensor(2, 3)`, `torch.Tensor([1, 2])`: replaced by the floor that has operators."""
+    raise RuntimeError("the package is not put together yet")
+
+
+class Tensor(metaclass=_TensorType):
+    """A multi-dimensional array of one dtype on one device, with an optional gradient history."""
+
+    __slots__ = ("_data", "_dtype", "_node", "_base", "__dict__", "__weakref__")
+
+    _v = 0  # version counter; of a view, its base's counts
+    _nr = 0  # which output of `_node` this is
+    _epoch = 0  # how often in-place operations gave this (base) tensor a new history; see Note [Views and history]
+    _shares: Tensor | None = None  # whose version a detached tensor counts with
+    _grad: Tensor | None = None
+    _retains = False
+    _multi_view = False  # one of several views that one operator returned
+    _inference = False
+    _pending = False
+
+    dtype: dtype = property(attrgetter("_dtype"))  # type: ignore[assignment]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    @property
+    def shape(self) -> Size:
+        return Size(self._data.shape)
+
+    @property
+    def device(self) -> device:
+        data = self._data
+        return CPU if data.__class__ is ndarray else data.device
+
+    @property
+    def ndim(self) -> int:
+        return self._data.ndim
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self._data.ndim
+
+    ndimension = dim
+
+    def size(self, dim: int | None = None) -> Size | int:
+        """The shape, or the size of one dimension. IndexError when `dim` is out of range."""
+        if dim is None:
+            return Size(self._data.shape)
+        shape = self._data.shape
+        return shape[_wrap_dim(dim, len(shape))]
+
+    def stride(self, dim: int | None = None) -> tuple | int:
+        """Steps between elements along each dimension, in elements; or along one dimension."""
+        strides = _payload.stride_of(self._data)
+        return strides if dim is None else strides[_wrap_dim(dim, len(strides))]
+
+    def storage_offset(self) -> int:
+        """Where the first element stands in the storage, in elements."""
+        return _payload.offset_of(self._data)
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self._data.size
+
+    nelement = numel
+
+    @property
+    def itemsize(self) -> int:
+        return self._dtype.itemsize
+
+    def element_size(self) -> int:
+        """Bytes per element."""
+        return self._dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self._data.size * self._dtype.itemsize
+
+    @property
+    def _version(self) -> int:
+        return version(self)
+
+
+def _wrap_dim(dim: int, ndim: int) -> int:
+    bound = ndim or 1
+    if not -bound <= dim < bound:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], but got {dim})")
+    if not ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return dim % ndim
+
+
+Tensor.__module__ = "torch"
+_state.register_plain(Tensor)
+
+
+def wrap(payload: Any, kind: dtype) -> Tensor:
+    """The one function that makes a Tensor: a plain one without history."""
+    made = _new(Tensor)
+    made._data = payload
+    made._dtype = kind
+    made._node = None
+    made._base = None
+    return made
+
+
+def wrap_view(payload: Any, source: Tensor) -> Tensor:
+    """A Tensor whose payload is a view of `source`'s; without history."""
+    made = _new(Tensor)
+    made._data = payload
+    made._dtype = source._dtype
+    made._node = None
+    base = source._base
+    made._base = source if base is None else base
+    return made
+
+
+def alias_as(cls: type, tensor: Tensor, requires_grad: bool = False) -> Any:
+    """A tensor of class `cls` (Tensor or a subclass) that shares the payload and version of a tensor, detached from its history."""
+    made = _new(cls)
+    made._data = tensor._data
+    made._dtype = tensor._dtype
+    made._node = None
+    made._base = None
+    if requires_grad:
+        made.requires_grad_(True)
+    return made
+
+
+def version(tensor: Tensor) -> int:
+    """How often the memory of a tensor was written in place."""
+    return counter(tensor)._v
+
+
+def counter(tensor: Tensor) -> Tensor:
+    """The tensor that keeps the version of this one: its base, or what it was detached from."""
+    while (above := tensor._shares if tensor._base is None else tensor._base) is not None:
+        tensor = above
+    return tensor
+
+
+def bump_version(tensor: Tensor) -> None:
+    """Count one in-place change, for the tensor and all that share its memory."""
+    counter(tensor)._v += 1
