@@ -1,0 +1,476 @@
+"""Rules of operators that treat each element alone: broadcasting, promotion, memory order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .... import _dtype as _d
+from ...._dtype import dtype
+from ...._promotion import result_type, scalar_dtype
+from ..spec import Geometry, Shape, Spec, elementwise_strides, format_strides, geometry
+from ._common import (
+    broadcast,
+    check_dtype,
+    is_tensor,
+    not_implemented,
+    promoted_geometry,
+    shape_text,
+    wrap_dim,
+)
+
+_SCALAR: Geometry = ((), ())
+
+
+def _result_dtype(promoted: dtype, result: dtype | str | None) -> dtype:
+    if result is None:
+        return promoted
+    if isinstance(result, dtype):
+        return result
+    return promoted.to_real() if result == "real" else _d.DTYPES[result]
+
+
+def _check_alpha(alpha: Any, promoted: dtype) -> None:
+    if isinstance(alpha, bool) and promoted is not _d.bool:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, complex) and not promoted.is_complex:
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    if isinstance(alpha, float) and promoted.category < _d.CATEGORY_FLOATING:
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+
+
+def _check_number(value: Any, target: dtype) -> None:
+    """RuntimeError for a complex number where the target is real."""
+    if isinstance(value, complex) and not target.is_complex:
+        raise RuntimeError(f"value cannot be converted to type {_c_type(target)} without overflow")
+
+
+def _c_type(d: dtype) -> str:
+    names = {"Byte": "uint8_t", "Char": "int8_t", "Short": "int16_t", "Int": "int32_t", "Long": "int64_t"}
+    return names.get(d.cpp, d.ctype)
+
+
+def _joined(operands: Sequence[Any], promoted: dtype | None, others: Iterable[Any] = ()) -> tuple[Shape, Shape | None]:
+    """The broadcast shape and the strides. `others` come before the operands, and are not cast."""
+    shape: Shape = ()
+    places: list[Geometry] = []
+    for operand in others:
+        if is_tensor(operand):
+            shape = broadcast(shape, operand.shape)
+            places.append(geometry(operand))
+    for operand in operands:
+        if is_tensor(operand):
+            shape = broadcast(shape, operand.shape)
+            places.append(geometry(operand) if promoted is None else promoted_geometry(operand, promoted))
+        else:
+            places.append(_SCALAR)
+    return shape, elementwise_strides(shape, places)
+
+
+def elementwise(
+    *operands: Any,
+    dtypes: str = "all",
+    float: bool = False,
+    result: dtype | str | None = None,
+    where: Any = None,
+    alpha: Any = None,
+    op: str = "",
+) -> Spec:
+    """Broadcast and promote tensors and numbers; None operands are left out.
+
+    dtypes: the promoted dtypes that the kernel knows, else NotImplementedError. float: integers and bool become the default dtype.
+    result: the dtype of the result if it is not the promoted one. where: tensors that broadcast, before the others, but do not promote.
+    """
+    present = [operand for operand in present if operand is not None]
+    promoted = result_type(*present)
+    if float and promoted.category < _d.CATEGORY_FLOATING:
+        promoted = _d.get_default_dtype()
+    if alpha is not None:
+        _check_alpha(alpha, promoted)
+    if dtypes != "all" or promoted in _d.FLOAT8:
+        check_dtype(promoted, dtypes, op or "elementwise")
+    others = () if where is None else where if isinstance(where, (list, tuple)) else (where,)
+    shape, stride = _joined(present, promoted, others)
+    return Spec(shape, _result_dtype(promoted, result), stride, promoted.opmath)
+
+
+def comparison(*operands: Any, dtypes: str = "all", op: str = "") -> Spec:
+    """bool, compared in the promoted dtype."""
+    return elementwise(*operands, dtypes=dtypes, result=_d.bool, op=op)
+
+
+def extremum(self: Any, other: Any, op: str = "maximum") -> Spec:
+    """maximum, minimum, fmax, fmin: elementwise without complex numbers."""
+    if result_type(self, other).is_complex:
+        raise RuntimeError(f"{op} not implemented for complex tensors.")
+    return elementwise(self, other)
+
+
+def logical(*operands: Any) -> Spec:
+    """bool; each operand is tested in its own dtype, so nothing is promoted."""
+    shape, stride = _joined(operands, None)
+    return Spec(shape, _d.bool, stride)
+
+
+def bitwise(*operands: Any, op: str = "bitwise_and_cpu") -> Spec:
+    """Integers and bool only."""
+    return elementwise(*operands, dtypes="integral", op=op)
+
+
+def shift(self: Any, other: Any, op: str = "lshift_cpu") -> Spec:
+    """Integers only."""
+    return elementwise(self, other, dtypes="integer", op=op)
+
+
+def _is_bool(operand: Any) -> bool:
+    return (operand.dtype if is_tensor(operand) else scalar_dtype(operand)) is _d.bool
+
+
+def subtraction(self: Any, other: Any, alpha: Any = 1) -> Spec:
+    """As elementwise; RuntimeError for bool operands."""
+    first, second = _is_bool(self), _is_bool(other)
+    if first and second:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. "
+            "Use the `^` or `logical_xor()` operator instead."
+        )
+    if first or second:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. "
+            "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
+        )
+    return elementwise(self, other, alpha=alpha)
+
+
+def negation(self: Any) -> Spec:
+    """As elementwise; RuntimeError for bool."""
+    if self.dtype is _d.bool:
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. "
+            "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
+        )
+    return elementwise(self)
+
+
+def absolute(self: Any) -> Spec:
+    """The magnitude: real for complex numbers; NotImplementedError for bool."""
+    return elementwise(self, dtypes="numeric", result="real", op="abs_cpu")
+
+
+def sign(self: Any) -> Spec:
+    """Same dtype; NotImplementedError for complex numbers."""
+    if self.dtype.is_complex:
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+        )
+    return elementwise(self)
+
+
+def rounding(self: Any, op: str = "round_vml_cpu", decimals: int = 0) -> Spec:
+    """floor, ceil, trunc, round: real numbers in their own dtype; with decimals floating ones only."""
+    name = op.partition("_")[0]
+    if self.dtype.is_complex and name != "round":
+        raise NotImplementedError(f"{name} is not supported for complex inputs")
+    if decimals:
+        return elementwise(self, dtypes="floating_real", op="round_cpu")
+    return elementwise(self, dtypes="real_numeric", op=op)
+
+
+def test(self: Any, op: str = "") -> Spec:
+    """A bool per element, which the kernel reads in its own dtype (isnan, isinf). With op, RuntimeError for complex numbers."""
+    if op and self.dtype.is_complex:
+        if op == "signbit":
+            raise NotImplementedError("signbit is not implemented for complex tensors.")
+        raise RuntimeError(f"{op} does not support complex inputs.")
+    return Spec(tuple(self.shape), _d.bool, elementwise_strides(tuple(self.shape), [geometry(self)]))
+
+
+def pow(self: Any, exponent: Any) -> Spec:
+    """RuntimeError for integers to a negative number, NotImplementedError for bool to bool."""
+    promoted = result_type(self, exponent)
+    if (
+        not is_tensor(exponent)
+        and isinstance(exponent, int)
+        and exponent < 0
+        and self.dtype.category < _d.CATEGORY_FLOATING
+    ):
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if promoted is _d.bool:
+        raise not_implemented("pow", promoted)
+    return elementwise(self, exponent)
+
+
+def division(self: Any, other: Any, rounding_mode: str | None = None) -> Spec:
+    """True division of integers is floating; 'trunc' and 'floor' keep the dtype and refuse bool and complex numbers."""
+    if rounding_mode is None:
+        return elementwise(self, other, float=True)
+    if rounding_mode not in ("trunc", "floor"):
+        raise RuntimeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+        )
+    return elementwise(self, other, dtypes="real_numeric", op=f"div_{rounding_mode}_cpu")
+
+
+def remainder(self: Any, other: Any, op: str = "remainder_cpu") -> Spec:
+    """As elementwise, for real numbers; NotImplementedError for bool and complex ones."""
+    return elementwise(self, other, dtypes="real_numeric", op=op)
+
+
+def clamp(self: Any, min: Any = None, max: Any = None) -> Spec:
+    """Promotes with the given bounds, numbers or tensors. RuntimeError without a bound, NotImplementedError for complex numbers."""
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    for bound in (min, max):
+        if isinstance(bound, complex):
+            raise RuntimeError("value cannot be converted to type double without overflow")
+    if self.dtype.is_complex or result_type(self, min, max).is_complex:
+        raise NotImplementedError("clamp is not supported for complex types")
+    return elementwise(self, min, max)
+
+
+def lerp(self: Any, end: Any, weight: Any) -> Spec:
+    """All of one floating dtype; a weight without dimensions may differ. RuntimeError otherwise."""
+    for name, operand in (("end", end), ("weight", weight)):
+        if is_tensor(operand) and operand.dtype is not self.dtype and (name == "end" or operand.dim()):
+            raise RuntimeError(f"expected dtype {self.dtype.ctype} for `{name}` but got dtype {operand.dtype.ctype}")
+    scalar = not is_tensor(weight) or not weight.dim()
+    check_dtype(self.dtype, "floating", "lerp_kernel_scalar" if scalar else "lerp_kernel_tensor")
+    operands = (self, end) if scalar else (self, end, weight)
+    shape, stride = _joined(operands, None)
+    return Spec(shape, self.dtype, stride, self.dtype.opmath)
+
+
+def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Spec:
+    """self + value * tensor1 * tensor2."""
+    promoted = result_type(self, tensor1, tensor2)
+    _check_number(value, promoted)
+    return elementwise(self, tensor1, tensor2, dtypes="numeric", op="addcmul_cpu_out")
+
+
+def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Spec:
+    """self + value * tensor1 / tensor2. RuntimeError if both tensors are of integers."""
+    if tensor1.dtype.category < _d.CATEGORY_FLOATING and tensor2.dtype.category < _d.CATEGORY_FLOATING:
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform "
+            "a true division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as "
+            "(input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as "
+            "(input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter "
+            "implementation: (input + value * tensor1 / tensor2), for all dtypes."
+        )
+    promoted = result_type(self, tensor1, tensor2)
+    _check_number(value, promoted)
+    return elementwise(self, tensor1, tensor2)
+
+
+def where(self: Any, other: Any, condition: Any) -> Spec:
+    """self and other promote; the condition (bool, or uint8) broadcasts with them and is passed by keyword."""
+    if condition.dtype is not _d.bool and condition.dtype is not _d.uint8:
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.cpp}"
+        )
+    promoted = result_type(self, other)
+    shape, stride = _joined((self, other), promoted, (condition,))
+    return Spec(shape, promoted, stride, promoted)
+
+
+def masked_fill(self: Any, mask: Any, value: Any) -> Spec:
+    """Contiguous, of self's dtype, broadcast with the bool mask."""
+    if mask.dtype is not _d.bool:
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.ctype}")
+    if is_tensor(value):
+        if value.dim():
+            raise RuntimeError(
+                "masked_fill_ only supports a 0-dimensional value tensor, "
+                f"but got tensor with {value.dim()} dimension(s)."
+            )
+    else:
+        _check_number(value, self.dtype)
+    return Spec(broadcast(mask.shape, self.shape), self.dtype)
+
+
+def fill(self: Any, value: Any) -> Spec:
+    """self's geometry, all of one value (a number or a tensor without dimensions)."""
+    if is_tensor(value):
+        if value.dim():
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
+            )
+    else:
+        _check_number(value, self.dtype)
+    return Spec(tuple(self.shape), self.dtype, format_strides(self))
+
+
+def copy(self: Any, src: Any) -> Spec:
+    """self's geometry and dtype. RuntimeError unless src broadcasts to self's shape."""
+    shape = tuple(self.shape)
+    joined = broadcast(shape, src.shape)
+    if joined != shape:
+        raise RuntimeError(
+            f"output with shape {shape_text(shape)} doesn't match the broadcast shape {shape_text(joined)}"
+        )
+    return Spec(shape, self.dtype, format_strides(self))
+
+
+def isin(elements: Any, test_elements: Any) -> Spec:
+    """bool of elements' shape; RuntimeError for bool and complex inputs."""
+    for operand in (elements, test_elements):
+        if is_tensor(operand) and (operand.dtype is _d.bool or operand.dtype.is_complex):
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {operand.dtype.cpp}")
+    promoted = result_type(elements, test_elements)
+    return Spec(tuple(elements.shape) if is_tensor(elements) else (), _d.bool, None, promoted.opmath)
+
+
+def same(self: Any, contiguous: bool = False, dtype: dtype | None = None, compute: bool = True) -> Spec:
+    """self's shape, dtype (or the given one) and dense strides; with contiguous=True row-major. compute=False: the kernel takes any dtype."""
+    target = self.dtype if dtype is None else dtype
+    stride = None if contiguous else format_strides(self)
+    return Spec(tuple(self.shape), target, stride, target.opmath if compute else None)
+
+
+def relu(self: Any) -> Spec:
+    """Integers and floating types; RuntimeError for bool, NotImplementedError for complex numbers."""
+    if self.dtype is _d.bool:
+        raise RuntimeError("Boolean inputs not supported for relu")
+    if self.dtype.is_complex:
+        raise NotImplementedError("clamp is not supported for complex types")
+    return elementwise(self)
+
+
+def activation(self: Any, op: str, dtypes: str = "floating_real", approximate: str | None = None) -> Spec:
+    """Floating types only; NotImplementedError for others. approximate: gelu's argument, 'none' or 'tanh'."""
+    if approximate not in (None, "none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return elementwise(self, dtypes=dtypes, op=op)
+
+
+def activation_backward(grad: Any, self: Any, op: str = "activation_backward") -> Spec:
+    """The gradient of an activation: the two operands broadcast and promote; floating types only."""
+    return elementwise(grad, self, dtypes="floating", op=op)
+
+
+def prelu(self: Any, weight: Any) -> Spec:
+    """weight has one element, or one per channel (dimension 1 of self). RuntimeError otherwise."""
+    if self.dtype is not weight.dtype:
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {self.dtype.cpp} and {weight.dtype.cpp}")
+    if weight.numel() != 1:
+        if not self.dim():
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = self.shape[1] if self.dim() > 1 else 1
+        if channels != weight.numel():
+            raise RuntimeError(
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} "
+                f"and channel size = {channels}."
+            )
+    if weight.dim() > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}")
+    check_dtype(self.dtype, "floating_real", "prelu_cpu")
+    return same(self)
+
+
+def glu(self: Any, dim: int = -1) -> Spec:
+    """Half as long in `dim`, which must be even."""
+    if not self.dim():
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    at = wrap_dim(dim, self.dim())
+    if self.shape[at] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {at} is size {self.shape[at]}")
+    check_dtype(self.dtype, "floating_real", "glu_cpu")
+    shape = list(self.shape)
+    shape[at] //= 2
+    half = tuple(shape), self.stride()
+    return Spec(half[0], self.dtype, elementwise_strides(half[0], [half, half]), self.dtype.opmath)
+
+
+def complex_of(real: Any, imag: Any, op: str = "complex") -> Spec:
+    """complex and polar: two tensors of one floating dtype make a complex one."""
+    known = (_d.float16, _d.float32, _d.float64)
+    if real.dtype not in known or imag.dtype not in known:
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {real.dtype.cpp} and {imag.dtype.cpp}"
+        )
+    if real.dtype is not imag.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {real.dtype.cpp} but got scalar type {imag.dtype.cpp} for second argument"
+        )
+    if op == "polar" and real.dtype is _d.float16:
+        raise not_implemented("polar_cpu", real.dtype)
+    shape, stride = _joined((real, imag), None)
+    return Spec(shape, real.dtype.to_complex(), stride, real.dtype.opmath)
+
+
+def _foreach_length(self: Sequence[Any], others: Sequence[Any]) -> None:
+    if not len(self):
+        raise RuntimeError("Tensor list must have at least one tensor.")
+    for other in others:
+        if isinstance(other, (list, tuple)) and len(other) != len(self):
+            if other and not is_tensor(other[0]):
+                raise RuntimeError("Tensor list must have same number of elements as scalar list.")
+            raise RuntimeError(f"Tensor lists must have the same number of tensors, got {len(self)} and {len(other)}")
+
+
+def foreach(self: Sequence[Any], *others: Any, float: bool = False, result: dtype | str | None = None) -> list[Spec]:
+    """One elementwise Spec per tensor of self; others are lists of the same length, or one tensor or number for all."""
+    _foreach_length(self, others)
+    return [
+        elementwise(
+            tensor,
+            *(other[i] if isinstance(other, (list, tuple)) else other for other in others),
+            float=float,
+            result=result,
+        )
+        for i, tensor in enumerate(self)
+    ]
+
+
+def foreach_reduction(self: Sequence[Any], kind: str = "norm", dtype: dtype | None = None) -> list[Spec]:
+    """One Spec without dimensions per tensor of self, as `reduction` gives it."""
+    from .reduction import reduction  # the reductions build on this module
+
+    _foreach_length(self, ())
+    return [reduction(tensor, dtype=dtype, kind=kind) for tensor in self]
+
+
+def optimizer_step(self: Sequence[Any], *others: Sequence[Any]) -> list[Spec]:
+    """A fused step that changes the tensors of self: their geometry. The lists must be as long as self, or empty."""
+    for other in others:
+        if isinstance(other, (list, tuple)) and other and len(other) != len(self):
+            raise RuntimeError(f"Tensor lists must have the same number of tensors, got {len(self)} and {len(other)}")
+    return [Spec(tuple(tensor.shape), tensor.dtype, format_strides(tensor)) for tensor in self]
+
+
+__all__ = [
+    "absolute",
+    "activation",
+    "activation_backward",
+    "addcdiv",
+    "addcmul",
+    "bitwise",
+    "clamp",
+    "comparison",
+    "complex_of",
+    "copy",
+    "division",
+    "elementwise",
+    "extremum",
+    "fill",
+    "foreach",
+    "foreach_reduction",
+    "glu",
+    "isin",
+    "lerp",
+    "logical",
+    "masked_fill",
+    "negation",
+    "optimizer_step",
+    "pow",
+    "prelu",
+    "relu",
+    "remainder",
+    "rounding",
+    "same",
+    "shift",
+    "sign",
+    "subtraction",
+    "test",
+    "where",
+]

@@ -1,0 +1,284 @@
+"""Rules of reductions: sums, extrema, norms, variances. Their results are contiguous."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .... import _dtype as _d
+from ...._dtype import dtype
+from ...._promotion import can_cast
+from ..spec import Shape, Spec
+from ._common import as_list, check_dtype, not_implemented, wrap_dim, wrap_dims
+
+_Dim = int | Sequence[int] | None
+
+_KERNELS = {
+    "sum": ("all", "sum_cpu"),
+    "prod": ("all", "prod_cpu"),
+    "amax": ("real", "max_values_cpu"),
+    "amin": ("real", "min_values_cpu"),
+    "max": ("real", "max_all"),
+    "min": ("real", "min_all"),
+    "median": ("real_numeric", "median_cpu"),
+    "nanmedian": ("real_numeric", "median_cpu"),
+    "logsumexp": ("all", "logsumexp"),
+}
+"""By kind: the dtypes that the kernel knows, and its name in messages."""
+
+_WITHOUT_IDENTITY = ("amax", "amin", "max", "min")
+
+
+def reduced_shape(self: Any, dim: _Dim, keepdim: bool = False, empty_is_all: bool = True) -> Shape:
+    """self's shape without the reduced dims (with keepdim: of size 1). None, and mostly an empty list, reduce all."""
+    shape = self.shape
+    ndim = len(shape)
+    dims = None if dim is None else wrap_dims(as_list(dim), ndim)
+    if dims is None or (not dims and empty_is_all):
+        return (1,) * ndim if keepdim else ()
+    if keepdim:
+        return tuple(1 if at in dims else size for at, size in enumerate(shape))
+    return tuple(size for at, size in enumerate(shape) if at not in dims)
+
+
+def check_not_empty(self: Any, dim: _Dim, op: str, error: type[Exception] = RuntimeError, hint: bool = True) -> None:
+    """Refuses to reduce without an element: IndexError for an empty `dim`, `error` for an empty tensor."""
+    if self.numel():
+        return
+    dims = [] if dim is None else as_list(dim)
+    if not dims:
+        advice = " Specify the reduction dim with the 'dim' argument." if hint else ""
+        raise error(f"{op}(): Expected reduction dim to be specified for input.numel() == 0.{advice}")
+    for at in wrap_dims(dims, self.dim()):
+        if self.dim() and not self.shape[at]:
+            raise IndexError(f"{op}(): Expected reduction dim {at} to have non-zero size.")
+
+
+def _floating(d: dtype) -> bool:
+    return d.is_floating_point or d.is_complex
+
+
+def _mean_dtype(self: Any, given: dtype | None, op: str) -> dtype:
+    target = given or self.dtype
+    if not _floating(target):
+        which = "Input" if given is None else "Optional"
+        raise RuntimeError(
+            f"{op}(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. "
+            f"Got: {target.cpp}"
+        )
+    return target
+
+
+def _check_variance(self: Any, op: str) -> None:
+    if not _floating(self.dtype):
+        raise RuntimeError(f"{op} only support floating point and complex dtypes")
+
+
+def reduction(
+    self: Any,
+    dim: _Dim = None,
+    keepdim: bool = False,
+    dtype: dtype | None = None,
+    kind: str = "sum",
+    op: str | None = None,
+) -> Spec:
+    """One value over `dim` (an int, a list, None for all). kind: sum, nansum, prod, mean, nanmean, all, any, count_nonzero, amax, amin, max, min,
+    median, norm, logsumexp, var, std.
+
+    sum and prod of integers and bool are int64. IndexError for a dim out of range, RuntimeError for one named twice.
+    """
+    name = op or kind
+    source = self.dtype
+    if kind in ("all", "any"):
+        shape = reduced_shape(self, dim, keepdim, empty_is_all=False)
+        return Spec(shape, _d.uint8 if source is _d.uint8 else _d.bool)
+    if kind == "count_nonzero":
+        return Spec(reduced_shape(self, dim, keepdim), _d.int64)
+    if kind in _WITHOUT_IDENTITY:
+        check_not_empty(self, dim, name)
+    shape = reduced_shape(self, dim, keepdim)
+    if kind == "nansum" and source.is_complex:
+        raise RuntimeError("nansum on CPU does not support complex inputs")
+    if kind == "nanmean" and not _floating(source):
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {source.cpp}")
+    if kind in ("sum", "nansum", "prod"):
+        target = dtype or (_d.int64 if source.category < _d.CATEGORY_FLOATING else source)
+    elif kind in ("mean", "nanmean"):
+        target = _mean_dtype(self, dtype, name)
+    elif kind in ("var", "std"):
+        _check_variance(self, op or "std and var")
+        return Spec(shape, source.to_real(), None, source.opmath)
+    elif kind == "norm":
+        return vector_norm(self, 2, dim, keepdim, dtype)
+    elif kind == "logsumexp":
+        target = source if _floating(source) else _d.get_default_dtype()
+    else:
+        target = dtype or source
+    accepted, kernel = _KERNELS.get(kind, ("all", f"{kind}_cpu"))
+    check_dtype(target, accepted, kernel)
+    return Spec(shape, target, None, target.opmath)
+
+
+def vector_norm(self: Any, ord: Any = 2, dim: _Dim = None, keepdim: bool = False, dtype: dtype | None = None) -> Spec:
+    """The norm of order `ord` over `dim`: real. RuntimeError for integers, a narrowing dtype, or a norm without identity over nothing."""
+    source = self.dtype
+    name = "linalg.vector_norm"
+    if not _floating(source):
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {source.cpp}")
+    if dtype is not None:
+        if not _floating(dtype):
+            raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {dtype.cpp}")
+        if source.is_complex != dtype.is_complex:
+            kind = "complex for complex" if source.is_complex else "real for real"
+            raise RuntimeError(f"{name}: dtype should be {kind} inputs, but got {dtype.cpp}")
+        if not can_cast(source, dtype) or source.itemsize > dtype.itemsize:
+            raise RuntimeError(
+                f"{name}: the dtype of the input ({source.cpp}) should be convertible without narrowing to the specified "
+                f"dtype ({dtype.cpp})"
+            )
+    order = 2 if ord is None else ord
+    if (order < 0 or order == float("inf")) and not self.numel():
+        dims = [] if dim is None else as_list(dim)
+        if not dims:
+            raise RuntimeError(
+                f"{name} cannot compute the {order:g} norm on an empty tensor because the operation does not have an identity"
+            )
+        for at in wrap_dims(dims, self.dim()):
+            if not self.shape[at]:
+                raise RuntimeError(
+                    f"{name} cannot compute the {order:g} norm on the dimension {at}"
+                    "because this dimension is empty and the operation does not have an identity"
+                )
+    target = dtype or source
+    return Spec(reduced_shape(self, dim, keepdim), target.to_real(), None, target.opmath)
+
+
+def _check_order_exists(self: Any, op: str) -> None:
+    if self.dtype.is_complex:
+        raise RuntimeError(f"{op}(): does not support complex input")
+
+
+def arg_reduction(self: Any, dim: int | None = None, keepdim: bool = False, op: str = "argmax") -> Spec:
+    """int64: where the extremum is, in the flat tensor without `dim`. RuntimeError for bool and complex input, IndexError for empty input."""
+    _check_order_exists(self, op)
+    if self.dtype is _d.bool:
+        raise RuntimeError(f"{op}(): does not support bool input")
+    check_not_empty(self, dim, op, IndexError, hint=False)
+    return Spec(reduced_shape(self, dim, keepdim), _d.int64, None, self.dtype.opmath)
+
+
+def reduction_with_indices(self: Any, dim: int = -1, keepdim: bool = False, op: str = "max") -> tuple[Spec, Spec]:
+    """(values, int64 indices) along one dim: max, min, median, nanmedian, mode."""
+    at = wrap_dim(dim, self.dim())
+    if op in ("max", "min"):
+        _check_order_exists(self, op)
+    check_not_empty(self, at, op)
+    if op in ("median", "nanmedian"):
+        check_dtype(self.dtype, "real_numeric", "median_out")
+    elif op == "mode":
+        check_dtype(self.dtype, "real", "mode_cpu")
+    shape = reduced_shape(self, at, keepdim)
+    return Spec(shape, self.dtype, None, self.dtype.opmath), Spec(shape, _d.int64)
+
+
+def kthvalue(self: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Spec, Spec]:
+    """(values, int64 indices) of the k-th smallest along `dim`; k counts from 1."""
+    at = wrap_dim(dim, self.dim())
+    check_not_empty(self, at, "kthvalue")
+    length = self.shape[at] if self.dim() else 1
+    if not 0 < k <= length:
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {at}")
+    check_dtype(self.dtype, "real_numeric", "kthvalue_cpu")
+    shape = reduced_shape(self, at, keepdim)
+    return Spec(shape, self.dtype, None, self.dtype.opmath), Spec(shape, _d.int64)
+
+
+def aminmax(self: Any, dim: int | None = None, keepdim: bool = False) -> tuple[Spec, Spec]:
+    """(min, max), over all or along one dim."""
+    if dim is None:
+        if not self.numel():
+            raise RuntimeError(
+                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+            )
+    else:
+        at = wrap_dim(dim, self.dim())
+        if self.dim() and not self.shape[at]:
+            raise IndexError(f"aminmax: Expected reduction dim {at} to have non-zero size.")
+    check_dtype(self.dtype, "real", "aminmax_cpu")
+    shape = reduced_shape(self, dim, keepdim)
+    spec = Spec(shape, self.dtype, None, self.dtype.opmath)
+    return spec, Spec(shape, self.dtype)
+
+
+def var_mean(self: Any, dim: _Dim = None, keepdim: bool = False, op: str = "var_mean") -> tuple[Spec, Spec]:
+    """(variance or deviation: real, mean). RuntimeError for integers."""
+    _check_variance(self, op)
+    shape = reduced_shape(self, dim, keepdim)
+    return Spec(shape, self.dtype.to_real(), None, self.dtype.opmath), Spec(shape, self.dtype)
+
+
+def cumulative(self: Any, dim: int, dtype: dtype | None = None, op: str = "cumsum") -> Spec:
+    """cumsum, cumprod (int64 for integers), logcumsumexp (floating types only): self's shape, contiguous."""
+    wrap_dim(dim, self.dim())
+    source = self.dtype
+    if op == "logcumsumexp":
+        check_dtype(source, "floating", "logcumsumexp_out_cpu")
+        target = source
+    else:
+        target = dtype or (_d.int64 if source.category < _d.CATEGORY_FLOATING else source)
+    return Spec(tuple(self.shape), target, None, target.opmath)
+
+
+def cumulative_with_indices(self: Any, dim: int, op: str = "cummax") -> tuple[Spec, Spec]:
+    """(values, int64 indices) of cummax and cummin."""
+    wrap_dim(dim, self.dim())
+    check_dtype(self.dtype, "real", f"{op}_cpu")
+    shape = tuple(self.shape)
+    return Spec(shape, self.dtype, None, self.dtype.opmath), Spec(shape, _d.int64)
+
+
+def softmax(self: Any, dim: int, dtype: dtype | None = None, op: str = "softmax") -> Spec:
+    """softmax and log_softmax: contiguous, of floating dtype. NotImplementedError for integers without `dtype`."""
+    target = dtype or self.dtype
+    wrap_dim(dim, self.dim())
+    if not target.is_floating_point or target in _d.FLOAT8:
+        raise not_implemented(f"{op}_kernel_impl", target)
+    return Spec(tuple(self.shape), target, None, target.opmath)
+
+
+def trace(self: Any) -> Spec:
+    """The sum of a matrix's diagonal."""
+    if self.dim() != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.dim()}")
+    if self.dtype is _d.bool:
+        raise not_implemented("trace", self.dtype)
+    target = _d.int64 if self.dtype.category < _d.CATEGORY_FLOATING else self.dtype
+    return Spec((), target, None, target.opmath)
+
+
+def renorm(self: Any, p: Any, dim: int, maxnorm: Any) -> Spec:
+    """self with the norms along `dim` clipped: contiguous."""
+    if isinstance(p, complex) or p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if self.dim() < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.dim()} dimensions")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    wrap_dim(dim, self.dim())
+    return Spec(tuple(self.shape), self.dtype, None, self.dtype.opmath)
+
+
+__all__ = [
+    "aminmax",
+    "arg_reduction",
+    "cumulative",
+    "cumulative_with_indices",
+    "kthvalue",
+    "reduction",
+    "reduction_with_indices",
+    "renorm",
+    "softmax",
+    "trace",
+    "var_mean",
+    "vector_norm",
+]

@@ -1,0 +1,119 @@
+"""Rules of sorting, selection by rank, sampling and counting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .... import _dtype as _d
+from ..spec import Spec, format_strides, numel
+from ._common import check_dtype, shape_text, wrap_dim
+
+
+def sort(self: Any, dim: int = -1) -> tuple[Spec, Spec]:
+    """(values, int64 indices) in self's memory order. RuntimeError for complex numbers."""
+    wrap_dim(dim, self.dim())
+    if self.dtype.is_complex:
+        raise RuntimeError(" Sort does not support complex dtypes on CPU")
+    shape, stride = tuple(self.shape), format_strides(self)
+    return Spec(shape, self.dtype, stride, self.dtype.opmath), Spec(shape, _d.int64, stride)
+
+
+def argsort(self: Any, dim: int = -1) -> Spec:
+    """The int64 indices of `sort`."""
+    values, indices = sort(self, dim)
+    return Spec(indices.shape, _d.int64, indices.stride, values.compute)
+
+
+def topk(self: Any, k: int, dim: int = -1) -> tuple[Spec, Spec]:
+    """(values, int64 indices) of the k largest or smallest along `dim`: contiguous."""
+    at = wrap_dim(dim, self.dim())
+    length = self.shape[at] if self.dim() else 1
+    if not 0 <= k <= length:
+        raise RuntimeError("selected index k out of range")
+    if self.dtype.is_complex:
+        raise RuntimeError(" topk does not support complex dtypes on CPU")
+    if self.dtype is _d.bool:
+        raise RuntimeError("topk does not support bool dtypes on CPU")
+    shape = list(self.shape)
+    if shape:
+        shape[at] = int(k)
+    return Spec(tuple(shape), self.dtype, None, self.dtype.opmath), Spec(tuple(shape), _d.int64)
+
+
+def multinomial(self: Any, num_samples: int, replacement: bool = False) -> Spec:
+    """int64 samples from each row of 1 or 2 dimensional weights."""
+    if self.dim() not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if not self.dtype.is_floating_point:
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {self.dtype.cpp}")
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > self.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    return Spec((*self.shape[:-1], int(num_samples)), _d.int64, None, self.dtype.opmath)
+
+
+def searchsorted(
+    sorted: Any, values: Any, out_int32: bool = False, right: bool = False, side: str | None = None
+) -> Spec:
+    """Where the values would be inserted: int64 (or int32) of values' shape; a number gives a tensor without dimensions.
+
+    `sorted` has one dimension, or as many as values and the same sizes but for the last.
+    """
+    index_dtype = _d.int32 if out_int32 else _d.int64
+    if side is not None and side not in ("left", "right"):
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+        )
+    shape = tuple(getattr(values, "shape", ()))
+    if not sorted.dim():
+        raise RuntimeError(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, "
+            "but we got boundaries tensor dim(0) and input value's dim(0) numel(1)"
+        )
+    if not shape and sorted.dim() != 1:
+        raise RuntimeError(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries "
+            f"tensor dim({sorted.dim()}) and input value's dim({len(shape)}) numel({numel(shape)})"
+        )
+    if sorted.dim() != 1 and tuple(sorted.shape[:-1]) != shape[:-1]:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
+            f"input value tensor must match, but we got boundaries tensor {shape_text(sorted.shape)} and input value tensor "
+            f"{shape_text(shape)}"
+        )
+    if hasattr(values, "shape") and values.dtype is not sorted.dtype:
+        raise RuntimeError(
+            "torch.searchsorted(): boundary tensor and input value tensor should have same dtype, but got boundary tensor dtype "
+            f"{sorted.dtype.cpp} and input value tensor dtype {values.dtype.cpp}"
+        )
+    return Spec(shape, index_dtype)
+
+
+def bincount(self: Any, weights: Any = None, minlength: int = 0) -> Spec:
+    """How often each value occurs; the length depends on the data (shape None). int64, or weights' dtype in float64."""
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if self.dim() != 1 or self.dtype.category != _d.CATEGORY_INTEGER:
+        if self.dtype.category == _d.CATEGORY_INTEGER or not self.dim():
+            raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+        check_dtype(self.dtype, "integer", "bincount_cpu")
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is None:
+        return Spec(None, _d.int64)
+    if weights.dim() != 1 or weights.shape[0] != self.shape[0]:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    return Spec(None, _d.float32 if weights.dtype is _d.float32 else _d.float64)
+
+
+def histc(self: Any, bins: int = 100) -> Spec:
+    """Counts in `bins` equal parts, in self's dtype."""
+    check_dtype(self.dtype, "floating_real", "histogram_cpu")
+    if bins <= 0:
+        raise RuntimeError("bins must be > 0")
+    return Spec((int(bins),), self.dtype, None, self.dtype.opmath)
+
+
+__all__ = ["argsort", "bincount", "histc", "multinomial", "searchsorted", "sort", "topk"]
