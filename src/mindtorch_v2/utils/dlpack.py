@@ -1,0 +1,56 @@
+"""Exchange of tensors with other libraries by DLPack, through numpy."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import numpy
+
+import mindtorch_v2
+
+__all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
+
+
+class DLDeviceType(IntEnum):
+    """Device numbers of the DLPack standard."""
+
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLCUDAHost = 3
+    kDLROCM = 10
+    kDLROCMHost = 11
+    kDLExtDev = 12
+    kDLCUDAManaged = 13
+    kDLOneAPI = 14
+
+
+class _Capsule:
+    """What numpy asks of an exporter, around a capsule that exists already."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (int(DLDeviceType.kDLCPU), 0)
+
+
+def to_dlpack(tensor: Any) -> Any:
+    """A DLPack capsule that shares the memory of a CPU tensor.
+
+    Raises:
+        RuntimeError: if the tensor requires a gradient.
+    """
+    if tensor.requires_grad:
+        raise RuntimeError("Can't export tensors that require gradient, use tensor.detach()")
+    return tensor.numpy().__dlpack__()
+
+
+def from_dlpack(ext_tensor: Any) -> Any:
+    """A tensor that shares the memory of `ext_tensor`, an object with `__dlpack__` or a capsule, in CPU memory."""
+    exporter = ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Capsule(ext_tensor)
+    array = numpy.from_dlpack(exporter)
+    return mindtorch_v2.from_numpy(array if array.flags.writeable else array.copy())
