@@ -135,10 +135,7 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
         ValueError: if the number of leaves is wrong.
     """
     if not isinstance(treespec, TreeSpec):
-        raise TypeError(
-            f"Expected `treespec` to be an instance of PyTreeSpec but got item of type {type(treespec)}."
-        )}."
-        )
+        raise TypeError(f"Expected `treespec` to be an instance of PyTreeSpec but got item of type {type(treespec)}.")
     return treespec.unflatten(leaves)
 
 
