@@ -20,6 +20,11 @@ INLINE_RULES = {
     "comparison": "bool",
     "same": None,
     "negation": None,
+    "absolute": None,
+    "rounding": None,
+    "extremum": None,
+    "clamp": None,
+    "pow": None,
 }
 COMMUTATIVE = {"add", "mul", "bitwise_and", "bitwise_or", "bitwise_xor", "eq", "ne", "logical_and", "logical_or"}
 

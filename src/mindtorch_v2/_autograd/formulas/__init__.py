@@ -1,0 +1,10 @@
+"""The functions that derivatives of the schema call where an expression does not do.
+
+They are written with public operators, so that a derivative can itself be differentiated. One module per family of
+operators; each names in `__all__` what schema entries may call.
+"""
+
+from __future__ import annotations
+
+from .pointwise import *
+from .reduction import *

@@ -1,0 +1,35 @@
+"""Kernels of several passes go block by block through the cache when the array is large."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+BLOCK = 8192
+"""Elements of a block: the temporaries of a kernel then stay in the second-level cache."""
+
+
+def blocked(
+    kernel: Callable[[np.ndarray, np.ndarray], None],
+    x: np.ndarray,
+    out: np.ndarray | None = None,
+) -> np.ndarray:
+    """Apply `kernel(x, out)` to `x`, in blocks where that pays. `out` may be `x` itself."""
+    if out is None:
+        out = np.empty_like(x)
+    if (
+        not x.ndim
+    ):  # numpy turns 0-dim intermediates into scalars, which kernels cannot write into
+        kernel(x.reshape(1), out.reshape(1))
+        return out
+    if x.size <= BLOCK or not (
+        x.flags.forc and out.flags.forc and x.strides == out.strides
+    ):
+        kernel(x, out)
+        return out
+    order = "C" if x.flags.c_contiguous else "F"
+    source, target = x.reshape(-1, order=order), out.reshape(-1, order=order)
+    for start in range(0, source.size, BLOCK):
+        kernel(source[start : start + BLOCK], target[start : start + BLOCK])
+    return out

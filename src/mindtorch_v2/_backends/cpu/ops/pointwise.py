@@ -1,0 +1,423 @@
+"""Pointwise arithmetic on the CPU, where a numpy ufunc alone does not do.
+
+Operands arrive in the dtype of the computation (never float16 or bfloat16), numbers that stand for tensors as 0-dim
+arrays. With `out` a kernel writes there and returns it; `out` may be one of the operands.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .blocked import blocked
+
+Array = np.ndarray
+Out = Array | None
+
+
+def _scaled(x: Array, factor: Any) -> Array:
+    """`factor * x` in the dtype of `x`."""
+    return np.multiply(
+        x, np.asarray(factor, dtype=x.dtype) if x.dtype.kind != "b" else bool(factor)
+    )
+
+
+def _store(value: Any, out: Out) -> Array:
+    if out is None:
+        return value
+    out[...] = value
+    return out
+
+
+# --- sums, products, quotients ------------------------------------------------------------------------------------
+
+
+def add(self: Array, other: Array, alpha: Any = 1, out: Out = None) -> Array:
+    """self + alpha * other; a disjunction for bool."""
+    return np.add(self, other if alpha == 1 else _scaled(other, alpha), out)
+
+
+def sub(self: Array, other: Array, alpha: Any = 1, out: Out = None) -> Array:
+    """self - alpha * other."""
+    return np.subtract(self, other if alpha == 1 else _scaled(other, alpha), out)
+
+
+def rsub(self: Array, other: Array, alpha: Any = 1) -> Array:
+    """other - alpha * self."""
+    return np.subtract(other, self if alpha == 1 else _scaled(self, alpha))
+
+
+def _refuse_zero(other: Array) -> None:
+    if other.dtype.kind in "iu" and not np.all(other):
+        raise RuntimeError("ZeroDivisionError")
+
+
+def floor_divide(self: Array, other: Array, out: Out = None) -> Array:
+    """The quotient rounded down. RuntimeError for an integer division by zero."""
+    _refuse_zero(other)
+    return np.floor_divide(self, other, out)
+
+
+def trunc_divide(self: Array, other: Array, out: Out = None) -> Array:
+    """The quotient rounded to zero. RuntimeError for an integer division by zero."""
+    if self.dtype.kind == "f":
+        return np.trunc(np.divide(self, other), out)
+    _refuse_zero(other)
+    quotient = np.floor_divide(self, other)
+    if self.dtype.kind == "i":
+        # C truncates where Python floors: one more when the signs differ and something remains.
+        quotient += ((self < 0) != (other < 0)) & (quotient * other != self)
+    return _store(quotient, out)
+
+
+def div_mode(
+    self: Array, other: Array, rounding_mode: str | None, out: Out = None
+) -> Array:
+    """The quotient by rounding mode: None, 'trunc' or 'floor'."""
+    if rounding_mode is None:
+        return np.divide(self, other, out)
+    return (floor_divide if rounding_mode == "floor" else trunc_divide)(
+        self, other, out
+    )
+
+
+def remainder(self: Array, other: Array, out: Out = None) -> Array:
+    """The remainder with the sign of `other`. RuntimeError for an integer division by zero."""
+    _refuse_zero(other)
+    return np.remainder(self, other, out)
+
+
+def fmod(self: Array, other: Array, out: Out = None) -> Array:
+    """The remainder with the sign of `self`. RuntimeError for an integer division by zero."""
+    _refuse_zero(other)
+    return np.fmod(self, other, out)
+
+
+# --- powers -------------------------------------------------------------------------------------------------------
+
+
+def pow(self: Array, exponent: Array, out: Out = None) -> Array:
+    """self ** exponent. For integers a negative power is the truncated reciprocal: 0 except for bases 1 and -1."""
+    if exponent.ndim == 0:
+        simple = (_FLOAT_POWERS if self.dtype.kind == "f" else _POWERS).get(
+            exponent.item()
+        )
+        if simple is not None:
+            return simple(self, out)
+    if self.dtype.kind == "i":
+        negative = exponent < 0
+        if np.any(negative):
+            odd = (exponent & 1).astype(bool)
+            units = np.where(
+                self == 1, 1, np.where(self == -1, np.where(odd, -1, 1), 0)
+            )
+            positive = np.power(
+                self, np.where(negative, exponent.dtype.type(0), exponent)
+            )
+            return _store(np.where(negative, units.astype(self.dtype), positive), out)
+    return np.power(self, exponent, out)
+
+
+def square(self: Array, out: Out = None) -> Array:
+    """self * self."""
+    return np.multiply(self, self, out)
+
+
+def rsqrt(self: Array, out: Out = None) -> Array:
+    """1 / sqrt(self)."""
+    root = np.sqrt(self, out)
+    return np.reciprocal(root, root if isinstance(root, np.ndarray) else None)
+
+
+def _cube(self: Array, out: Out) -> Array:
+    return np.multiply(np.multiply(self, self), self, out)
+
+
+def _reciprocal_square(self: Array, out: Out) -> Array:
+    return np.reciprocal(np.multiply(self, self), out)
+
+
+# Exponents for which a product or a root is both faster and what PyTorch computes.
+_POWERS: dict[Any, Any] = {2: square, 3: _cube}
+_FLOAT_POWERS: dict[Any, Any] = {
+    0.5: np.sqrt,
+    -1: np.reciprocal,
+    -0.5: rsqrt,
+    -2: _reciprocal_square,
+    **_POWERS,
+}
+
+
+# --- rounding, signs, limits --------------------------------------------------------------------------------------
+
+
+def _rounding(ufunc: np.ufunc) -> Any:
+    def kernel(self: Array, out: Out = None) -> Array:
+        if self.dtype.kind != "f":  # integers are whole already
+            return np.positive(self, out)
+        return ufunc(self, out)
+
+    kernel.__name__ = kernel.__qualname__ = ufunc.__name__
+    kernel.__doc__ = f"numpy.{ufunc.__name__}; integers stay as they are."
+    return kernel
+
+
+floor = _rounding(np.floor)
+ceil = _rounding(np.ceil)
+trunc = _rounding(np.trunc)
+rint = _rounding(np.rint)
+
+
+def round_decimals(self: Array, decimals: int, out: Out = None) -> Array:
+    """Rounded half to even at a decimal place."""
+    if self.dtype.kind != "f" or decimals == 0:
+        return rint(self, out)
+    scale = self.dtype.type(10.0 ** abs(decimals))
+    if decimals > 0:
+        return np.divide(np.rint(self * scale), scale, out)
+    return np.multiply(np.rint(self / scale), scale, out)
+
+
+def frac(self: Array, out: Out = None) -> Array:
+    """The fractional part, with the sign of self."""
+    return np.subtract(self, np.trunc(self), out)
+
+
+def sign(self: Array, out: Out = None) -> Array:
+    """-1, 0 or 1; 0 for NaN."""
+    if self.dtype.kind == "b":
+        return _store(self.copy(), out)
+    value = np.sign(self)
+    if self.dtype.kind == "f":
+        value = np.where(np.isnan(value), self.dtype.type(0), value)
+    return _store(value, out)
+
+
+def sgn(self: Array, out: Out = None) -> Array:
+    """`sign`; for complex numbers the unit of the same direction."""
+    return np.sign(self, out) if self.dtype.kind == "c" else sign(self, out)
+
+
+def positive(self: Array) -> Array:
+    """A copy."""
+    return self.copy()
+
+
+def clamp(self: Array, min: Any, max: Any, out: Out = None) -> Array:
+    """Limited from below, then from above; NaN stays."""
+    if max is None:
+        return np.maximum(self, min, out)
+    if min is None:
+        return np.minimum(self, max, out)
+    lower = np.maximum(self, min, out if out is not None and out is not max else None)
+    return np.minimum(lower, max, out)
+
+
+def clamp_max(self: Array, max: Array, out: Out = None) -> Array:
+    """Limited from above; NaN stays."""
+    return np.minimum(self, max, out)
+
+
+def nan_to_num(
+    self: Array,
+    nan: float | None,
+    posinf: float | None,
+    neginf: float | None,
+    out: Out = None,
+) -> Array:
+    """NaN and infinities replaced; by 0 and the limits of the dtype where nothing is given."""
+    if self.dtype.kind == "c":
+        result = np.empty_like(self) if out is None else out
+        part = self.real.dtype
+        for name in ("real", "imag"):
+            getattr(result, name)[...] = nan_to_num(
+                np.asarray(getattr(self, name), part), nan, posinf, neginf
+            )
+        return result
+    if self.dtype.kind != "f":
+        return _store(self.copy(), out)
+    limits = np.finfo(self.dtype)
+    kind = self.dtype.type
+    value = np.where(np.isnan(self), kind(0 if nan is None else nan), self)
+    value = np.where(
+        self == np.inf, kind(limits.max if posinf is None else posinf), value
+    )
+    value = np.where(
+        self == -np.inf, kind(limits.min if neginf is None else neginf), value
+    )
+    return _store(value, out)
+
+
+def heaviside(self: Array, values: Array, out: Out = None) -> Array:
+    """0 below zero and for NaN, 1 above, `values` at zero."""
+    return _store(np.where(self == 0, values, (self > 0).astype(self.dtype)), out)
+
+
+def copysign(self: Array, other: Array, out: Out = None) -> Array:
+    """The magnitude of self with the sign of other."""
+    return np.copysign(self, other, out)
+
+
+# --- sigmoid and logit --------------------------------------------------------------------------------------------
+
+
+def _sigmoid_block(x: Array, out: Array) -> None:
+    np.negative(x, out)
+    np.exp(out, out)
+    np.add(out, 1, out)
+    np.reciprocal(out, out)
+
+
+def sigmoid(self: Array, out: Out = None) -> Array:
+    """1 / (1 + exp(-self))."""
+    return blocked(_sigmoid_block, self, out)
+
+
+def sigmoid_backward(grad_output: Array, output: Array) -> Array:
+    """The gradient of sigmoid from its result."""
+    factor = np.subtract(1, output)
+    factor *= output
+    return np.multiply(grad_output, factor)
+
+
+def tanh_backward(grad_output: Array, output: Array) -> Array:
+    """The gradient of tanh from its result."""
+    factor = np.multiply(output, output)
+    return np.multiply(grad_output, np.subtract(1, factor))
+
+
+def logit(self: Array, eps: float | None, out: Out = None) -> Array:
+    """log(x / (1 - x)), with x limited to eps .. 1 - eps where that is given."""
+    x = self
+    if eps is not None:
+        kind = self.dtype.type
+        x = np.clip(x, kind(eps), kind(1) - kind(eps))
+    return np.log(np.divide(x, np.subtract(1, x)), out)
+
+
+def logit_backward(grad_output: Array, self: Array, eps: float | None) -> Array:
+    """The gradient of logit: 0 (NaN without eps) outside of eps .. 1 - eps."""
+    low, outside = (0.0, math.nan) if eps is None else (eps, 0.0)
+    inside = (self >= low) & (self <= 1.0 - low)
+    value = np.where(inside, grad_output / (self * (1.0 - self)), outside)
+    return value.astype(self.dtype, copy=False)
+
+
+# --- three operands -----------------------------------------------------------------------------------------------
+
+
+def lerp(self: Array, end: Array, weight: Any, out: Out = None) -> Array:
+    """From self to end by weight, computed from the nearer end."""
+    w = np.asarray(weight, dtype=self.dtype)
+    step = np.subtract(end, self)
+    near = np.abs(w) < 0.5
+    if w.ndim == 0:
+        if near:
+            return np.add(self, step * w, out)
+        return np.subtract(end, step * (1 - w), out)
+    return _store(np.where(near, self + w * step, end - step * (1 - w)), out)
+
+
+def addcmul(
+    self: Array, tensor1: Array, tensor2: Array, value: Any = 1, out: Out = None
+) -> Array:
+    """self + value * tensor1 * tensor2."""
+    product = np.multiply(tensor1 if value == 1 else _scaled(tensor1, value), tensor2)
+    return np.add(self, product, out)
+
+
+def addcdiv(
+    self: Array, tensor1: Array, tensor2: Array, value: Any = 1, out: Out = None
+) -> Array:
+    """self + value * tensor1 / tensor2."""
+    quotient = np.divide(tensor1 if value == 1 else _scaled(tensor1, value), tensor2)
+    return np.add(self, quotient, out)
+
+
+def where(condition: Array, self: Array, other: Array) -> Array:
+    """self where the condition holds, else other."""
+    return np.where(condition, self, other)
+
+
+# --- logarithms of sums -------------------------------------------------------------------------------------------
+
+
+def logaddexp(self: Array, other: Array, out: Out = None) -> Array:
+    """log(exp(self) + exp(other))."""
+    if self.dtype.kind == "c":
+        return _store(np.log(np.exp(self) + np.exp(other)), out)
+    return np.logaddexp(self, other, out)
+
+
+# --- bits ---------------------------------------------------------------------------------------------------------
+
+
+def _shift(ufunc: np.ufunc, self: Array, other: Array, out: Out) -> Array:
+    bits = self.dtype.itemsize * 8
+    outside = (other < 0) | (other >= bits)
+    if not np.any(outside):
+        return ufunc(self, other, out)
+    # A shift by too much leaves nothing but copies of the sign, where numpy promises nothing.
+    value = ufunc(self, np.where(outside, 0, other).astype(other.dtype))
+    rest = (
+        self >> (bits - 1)
+        if ufunc is np.right_shift and self.dtype.kind == "i"
+        else self.dtype.type(0)
+    )
+    return _store(np.where(outside, rest, value), out)
+
+
+def left_shift(self: Array, other: Array, out: Out = None) -> Array:
+    """self << other; 0 for a shift that is negative or as wide as the type."""
+    return _shift(np.left_shift, self, other, out)
+
+
+def right_shift(self: Array, other: Array, out: Out = None) -> Array:
+    """self >> other; the sign alone for a shift that is negative or as wide as the type."""
+    return _shift(np.right_shift, self, other, out)
+
+
+def gcd(self: Array, other: Array, out: Out = None) -> Array:
+    """The greatest common divisor."""
+    return np.gcd(self, other, out)
+
+
+# --- complex numbers ----------------------------------------------------------------------------------------------
+
+
+def angle(self: Array) -> Array:
+    """The argument of a complex number; of a real one 0, pi or NaN."""
+    if self.dtype.kind == "c":
+        return np.angle(self)
+    value = np.where(self < 0, math.pi, 0.0)
+    if self.dtype.kind == "f":
+        return np.where(np.isnan(self), np.nan, value).astype(self.dtype)
+    return value
+
+
+def complex_(real: Array, imag: Array) -> Array:
+    """A complex array of two parts."""
+    real, imag = np.broadcast_arrays(real, imag)
+    result = np.empty(
+        real.shape, np.complex64 if real.dtype == np.float32 else np.complex128
+    )
+    result.real = real
+    result.imag = imag
+    return result
+
+
+def polar(abs: Array, angle: Array) -> Array:
+    """A complex array of magnitude and angle."""
+    return complex_(abs * np.cos(angle), abs * np.sin(angle))
+
+
+def frexp(self: Array) -> tuple[Array, Array]:
+    """Mantissa and exponent."""
+    return np.frexp(self)
+
+
+def ldexp(self: Array, other: Array, out: Out = None) -> Array:
+    """self * 2 ** other."""
+    return np.multiply(self, np.exp2(other), out)

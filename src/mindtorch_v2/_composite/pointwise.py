@@ -1,0 +1,67 @@
+"""Pointwise operators made of others."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from mindtorch_v2._generated import functions as F
+
+from mindtorch_v2 import _dtype
+from mindtorch_v2._tensor import Tensor
+
+
+def positive(self: Tensor) -> Tensor:
+    """self itself. Raises RuntimeError for bool."""
+    if self.dtype is _dtype.bool:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return self
+
+
+def float_power(self: Any, exponent: Any) -> Tensor:
+    """self ** exponent in float64, or complex128 if either is complex."""
+    is_complex = any(
+        isinstance(x, complex) or (isinstance(x, Tensor) and x.dtype.is_complex)
+        for x in (self, exponent)
+    )
+    wide = _dtype.complex128 if is_complex else _dtype.float64
+    base, power = (
+        F.to(x, wide) if isinstance(x, Tensor) else x for x in (self, exponent)
+    )
+    return F.pow(base, power)
+
+
+def where_indices(condition: Tensor) -> tuple[Tensor, ...]:
+    """The indices of what is not zero, one tensor per dimension."""
+    return (
+        tuple(F.unbind(F.nonzero(condition), 1))
+        if condition.dim()
+        else (F.nonzero(F.reshape(condition, [1]))[:, 0],)
+    )
+
+
+def mvlgamma(self: Tensor, p: int) -> Tensor:
+    """The multivariate log-gamma function of dimension p. Raises RuntimeError for p < 1."""
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    if not self.dtype.is_floating_point:
+        self = F.to(self, _dtype.get_default_dtype())
+    total = F.lgamma(self)
+    for j in range(1, p):
+        total = F.add(total, F.lgamma(F.sub(self, 0.5 * j)))
+    return F.add(total, p * (p - 1) * math.log(math.pi) / 4)
+
+
+def ldexp(self: Any, other: Any) -> Tensor:
+    """self * 2 ** other."""
+    return F.mul(self, F.pow(2.0, other))
+
+
+def conj(self: Tensor) -> Tensor:
+    """The conjugate of a complex tensor; a real one is returned itself."""
+    return F.conj_physical(self) if self.dtype.is_complex else self
+
+
+def resolved(self: Tensor) -> Tensor:
+    """self: conjugates and negatives are never pending here."""
+    return self

@@ -1,0 +1,101 @@
+"""Dropout in its forms, made of other operators."""
+
+from __future__ import annotations
+
+import math
+
+from mindtorch_v2._generated import functions as F
+
+from mindtorch_v2._tensor import Tensor
+
+# Minus the limit of selu at minus infinity: scale * alpha.
+_SELU_LIMIT = 1.7580993408473766
+
+
+def _check(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise RuntimeError(
+            f"dropout probability has to be between 0 and 1, but got {p:g}"
+        )
+
+
+def dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Zeros with probability p, the rest divided by 1 - p; `input` itself outside of training.
+
+    Raises RuntimeError for p outside of 0 to 1.
+    """
+    _check(p)
+    if p == 0 or not train or not input.numel():
+        return input
+    if p == 1:
+        return F.mul(input, F.zeros_like(input))
+    return F.native_dropout(input, p, True)[0]
+
+
+def _channels(input: Tensor) -> Tensor:
+    """Room for one number per sample and channel."""
+    if input.dim() < 2:
+        raise RuntimeError(
+            "Feature dropout requires at least 2 dimensions in the input"
+        )
+    return F.new_empty(
+        input, [input.shape[0], input.shape[1]] + [1] * (input.dim() - 2)
+    )
+
+
+def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Dropout of whole channels. Raises RuntimeError below two dimensions."""
+    _check(p)
+    if p == 0 or not train or not input.numel():
+        return input
+    if p == 1:
+        return F.mul(input, F.zeros_like(input))
+    noise = F.bernoulli_(_channels(input), 1 - p)
+    return F.mul(input, F.div(noise, 1 - p))
+
+
+def _alpha(input: Tensor, noise: Tensor, p: float) -> Tensor:
+    """Dropped elements take the limit of selu; mean and variance stay."""
+    a = 1.0 / math.sqrt((_SELU_LIMIT * _SELU_LIMIT * p + 1) * (1 - p))
+    shift = F.add(F.mul(F.sub(noise, 1), _SELU_LIMIT * a), _SELU_LIMIT * a * p)
+    return F.add(F.mul(input, F.mul(noise, a)), shift)
+
+
+def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Dropout for self-normalising networks."""
+    _check(p)
+    if p == 0 or not train or not input.numel():
+        return input
+    if p == 1:
+        return F.mul(input, F.zeros_like(input))
+    return _alpha(input, F.bernoulli_(F.empty_like(input), 1 - p), p)
+
+
+def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """`alpha_dropout` of whole channels. Raises RuntimeError below two dimensions."""
+    _check(p)
+    if p == 0 or not train or not input.numel():
+        return input
+    if p == 1:
+        return F.mul(input, F.zeros_like(input))
+    return _alpha(input, F.bernoulli_(_channels(input), 1 - p), p)
+
+
+def dropout_(self: Tensor, p: float, train: bool) -> Tensor:
+    """`dropout` in place."""
+    return self.copy_(dropout(self, p, train)) if train and p else self
+
+
+def feature_dropout_(self: Tensor, p: float, train: bool) -> Tensor:
+    """`feature_dropout` in place."""
+    return self.copy_(feature_dropout(self, p, train)) if train and p else self
+
+
+def alpha_dropout_(self: Tensor, p: float, train: bool) -> Tensor:
+    """`alpha_dropout` in place."""
+    return self.copy_(alpha_dropout(self, p, train)) if train and p else self
+
+
+def feature_alpha_dropout_(self: Tensor, p: float, train: bool) -> Tensor:
+    """`feature_alpha_dropout` in place."""
+    return self.copy_(feature_alpha_dropout(self, p, train)) if train and p else self
