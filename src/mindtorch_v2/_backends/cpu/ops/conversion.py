@@ -1,0 +1,48 @@
+"""Conversions: copies to another dtype and assignments between arrays of different dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+
+def cast(array: ndarray, dtype: np.dtype) -> ndarray:
+    """A copy of `array` with another dtype in the same memory order; values that do not fit wrap or saturate as C casts do, silently."""
+    kind = array.dtype.kind
+    if dtype.kind in "iu" and kind not in "iub":
+        with np.errstate(invalid="ignore", over="ignore"):
+            return _real(array).astype(dtype)
+    if kind == "c" and dtype.kind != "c":
+        return (array != 0) if dtype.kind == "b" else array.real.astype(dtype)
+    return array.astype(dtype)
+
+
+def _real(array: ndarray) -> ndarray:
+    return array.real if array.dtype.kind == "c" else array
+
+
+def to_copy(
+    self: ndarray,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool | None = None,
+    non_blocking: bool = False,
+    memory_format: Any = None,
+) -> ndarray:
+    return self.copy("K") if dtype is None else cast(self, dtype.np)
+
+
+def copy_(self: ndarray, src: ndarray, non_blocking: bool = False) -> ndarray:
+    """Write `src`, broadcast and converted, into `self`."""
+    if self.dtype == src.dtype:
+        self[...] = src
+    else:
+        self[...] = cast(src, self.dtype)
+    return self
+
+
+def copy(self: ndarray, src: ndarray, non_blocking: bool = False) -> ndarray:
+    return copy_(np.empty_like(self), src)

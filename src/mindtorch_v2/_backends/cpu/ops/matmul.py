@@ -1,0 +1,237 @@
+"""Matrix products. numpy's BLAS does the work; what is here chooses shapes and layouts for which it needs no copies.
+
+Note [Integer products]: numpy multiplies integer matrices without BLAS. Where the sums are below 2**53 a product in float64 is exact.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+F32 = np.dtype(np.float32)
+F64 = np.dtype(np.float64)
+_EXACT = 2**53
+
+
+def product(a: ndarray, b: ndarray) -> ndarray:
+    """`a @ b` for any numeric dtype, see Note [Integer products]."""
+    if a.dtype.kind in "iu" and a.size * b.size > 4096:
+        inner = a.shape[-1]
+        if inner and inner * _largest(a) * _largest(b) < _EXACT:
+            return np.matmul(a.astype(F64), b.astype(F64)).astype(a.dtype)
+    return np.matmul(a, b)
+
+
+def _largest(array: ndarray) -> int:
+    return max(abs(int(array.max())), abs(int(array.min())))
+
+
+def matmul(self: ndarray, other: ndarray) -> ndarray:
+    """All of `matmul`'s cases; a matrix on the right of a batch makes one product of it."""
+    if self.ndim > 2 and other.ndim == 2:
+        rows = self.reshape(-1, self.shape[-1])
+        return product(rows, other).reshape(*self.shape[:-1], other.shape[-1])
+    return np.asarray(product(self, other))
+
+
+def fast_matmul(self: ndarray, other: ndarray) -> ndarray | None:
+    """`matmul` of float arrays of at least two dimensions without broadcasting of batches."""
+    dtype = self.dtype
+    if dtype is not other.dtype or (dtype is not F32 and dtype is not F64):
+        return None
+    left, right = self.ndim, other.ndim
+    try:
+        if right == 2:
+            if left == 2:
+                return self.dot(other)
+            if left > 2 and self.flags.c_contiguous and self.size:
+                shape = self.shape
+                return self.reshape(-1, shape[-1]).dot(other).reshape(*shape[:-1], other.shape[1])
+        elif left == right and left > 2 and self.shape[:-2] == other.shape[:-2]:
+            return np.matmul(self, other)
+    except ValueError:
+        pass
+    return None
+
+
+def mm(self: ndarray, mat2: ndarray) -> ndarray:
+    return product(self, mat2)
+
+
+def fast_mm(self: ndarray, mat2: ndarray) -> ndarray | None:
+    """`mm` of two float matrices."""
+    dtype = self.dtype
+    if dtype is not mat2.dtype or (dtype is not F32 and dtype is not F64) or self.ndim != 2 or mat2.ndim != 2:
+        return None
+    try:
+        return self.dot(mat2)
+    except ValueError:
+        return None
+
+
+def bmm(self: ndarray, mat2: ndarray) -> ndarray:
+    return product(self, mat2)
+
+
+def fast_bmm(self: ndarray, mat2: ndarray) -> ndarray | None:
+    """`bmm` of two float batches of one length."""
+    dtype = self.dtype
+    if dtype is not mat2.dtype or (dtype is not F32 and dtype is not F64) or self.ndim != 3 or mat2.ndim != 3:
+        return None
+    if self.shape[0] != mat2.shape[0] or self.shape[2] != mat2.shape[1]:
+        return None
+    return np.matmul(self, mat2)
+
+
+def linear(input: ndarray, weight: ndarray, bias: ndarray | None = None) -> ndarray:
+    result = matmul(input, weight.T)
+    if bias is not None:
+        result = _add_in_place(result, bias)
+    return result
+
+
+def _add_in_place(result: ndarray, other: ndarray) -> ndarray:
+    if not result.ndim or result.dtype != other.dtype:
+        return np.asarray(result + other)
+    result += other
+    return result
+
+
+def fast_linear(input: ndarray, weight: ndarray, bias: ndarray | None = None) -> ndarray | None:
+    """`linear` of contiguous float arrays with at least two dimensions."""
+    dtype = input.dtype
+    if dtype is not weight.dtype or (dtype is not F32 and dtype is not F64) or weight.ndim != 2:
+        return None
+    if bias is not None and (bias.dtype is not dtype or bias.shape != weight.shape[:1]):
+        return None
+    try:
+        if input.ndim == 2:
+            result = input.dot(weight.T)
+            if bias is not None:
+                result += bias
+            return result
+        if input.ndim < 2 or not input.flags.c_contiguous or not input.size:
+            return None
+        shape = input.shape
+        result = input.reshape(-1, shape[-1]).dot(weight.T)
+    except ValueError:
+        return None
+    if bias is not None:
+        result += bias
+    return result.reshape(*shape[:-1], weight.shape[0])
+
+
+# ----------------------------------------------------------------------------------------------- products with an added matrix
+
+
+def _blend(self: ndarray, found: ndarray, beta: Any, alpha: Any) -> ndarray:
+    """beta * self + alpha * found; beta 0 ignores self, even where it is not finite."""
+    if alpha != 1:
+        found = found * found.dtype.type(alpha)
+    if beta == 0:
+        return np.asarray(found)
+    if beta != 1:
+        self = self * found.dtype.type(beta)
+    return _add_in_place(np.asarray(found), self) if found.base is None else np.asarray(found + self)
+
+
+def addmm(self: ndarray, mat1: ndarray, mat2: ndarray, beta: Any = 1, alpha: Any = 1) -> ndarray:
+    return _blend(self, product(mat1, mat2), beta, alpha)
+
+
+def fast_addmm(self: ndarray, mat1: ndarray, mat2: ndarray, beta: Any = 1, alpha: Any = 1) -> ndarray | None:
+    """`addmm` of a float bias vector and two float matrices."""
+    dtype = mat1.dtype
+    if beta.__class__ is not int or beta != 1 or alpha.__class__ is not int or alpha != 1 or self.ndim != 1:
+        return None
+    if dtype is not mat2.dtype or dtype is not self.dtype or (dtype is not F32 and dtype is not F64):
+        return None
+    if mat1.ndim != 2 or mat2.ndim != 2 or self.shape != mat2.shape[1:]:
+        return None
+    try:
+        result = mat1.dot(mat2)
+    except ValueError:
+        return None
+    result += self
+    return result
+
+
+def baddbmm(self: ndarray, batch1: ndarray, batch2: ndarray, beta: Any = 1, alpha: Any = 1) -> ndarray:
+    return _blend(self, product(batch1, batch2), beta, alpha)
+
+
+def addbmm(self: ndarray, batch1: ndarray, batch2: ndarray, beta: Any = 1, alpha: Any = 1) -> ndarray:
+    batch, rows, inner = batch1.shape
+    left = batch1.swapaxes(0, 1).reshape(rows, batch * inner)
+    return _blend(self, product(left, batch2.reshape(batch * inner, batch2.shape[2])), beta, alpha)
+
+
+def addmv(self: ndarray, mat: ndarray, vec: ndarray, beta: Any = 1, alpha: Any = 1) -> ndarray:
+    return _blend(self, product(mat, vec), beta, alpha)
+
+
+def addr(self: ndarray, vec1: ndarray, vec2: ndarray, beta: Any = 1, alpha: Any = 1) -> ndarray:
+    return _blend(self, np.multiply.outer(vec1, vec2), beta, alpha)
+
+
+def mv(self: ndarray, vec: ndarray) -> ndarray:
+    return product(self, vec)
+
+
+def dot(self: ndarray, tensor: ndarray) -> ndarray:
+    return np.asarray(np.dot(self, tensor))
+
+
+def vdot(self: ndarray, other: ndarray) -> ndarray:
+    return np.asarray(np.vdot(self, other))
+
+
+def outer(self: ndarray, vec2: ndarray) -> ndarray:
+    return np.multiply.outer(self, vec2)
+
+
+def linalg_cross(self: ndarray, other: ndarray, dim: int = -1) -> ndarray:
+    a, b = np.broadcast_arrays(self, other)
+    a, b = np.moveaxis(a, dim, 0), np.moveaxis(b, dim, 0)
+    parts = [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+    return np.stack(parts, axis=dim)
+
+
+# ------------------------------------------------------------------------------------------------------------------- distances
+
+
+def cdist_forward(x1: ndarray, x2: ndarray, p: float, compute_mode: int | None = None) -> ndarray:
+    """Distances of all pairs of rows. Euclidean ones of many rows go through a product unless `compute_mode` is 2."""
+    if p == 2 and compute_mode != 2 and (compute_mode == 1 or x1.shape[-2] > 25 or x2.shape[-2] > 25):
+        squares = np.square(x1).sum(-1)[..., :, None] + np.square(x2).sum(-1)[..., None, :]
+        squares -= 2 * np.matmul(x1, x2.swapaxes(-1, -2))
+        return np.sqrt(np.maximum(squares, 0))
+    difference = np.abs(x1[..., :, None, :] - x2[..., None, :, :])
+    if p == 0:
+        return (difference != 0).sum(-1).astype(x1.dtype)
+    if p == 1:
+        return difference.sum(-1)
+    if p == 2:
+        return np.sqrt(np.square(difference).sum(-1))
+    if np.isinf(p):
+        return difference.max(-1, initial=0)
+    return (difference**p).sum(-1) ** (1 / p)
+
+
+def cdist_backward(grad: ndarray, x1: ndarray, x2: ndarray, p: float, cdist: ndarray) -> ndarray:
+    """The gradient of x1."""
+    difference = x1[..., :, None, :] - x2[..., None, :, :]
+    distance = cdist[..., None]
+    outer_grad = grad[..., None]
+    if p == 0:
+        return np.zeros_like(x1)
+    if p == 1:
+        return (outer_grad * np.sign(difference)).sum(-2)
+    if np.isinf(p):
+        return (outer_grad * np.sign(difference) * (np.abs(difference) == distance)).sum(-2)
+    safe = np.where(distance == 0, 1, distance)
+    slope = difference if p == 2 else np.sign(difference) * np.abs(difference) ** (p - 1)
+    scaled = slope / (safe if p == 2 else safe ** (p - 1))
+    return (outer_grad * np.where(distance == 0, 0, scaled)).sum(-2)

@@ -1,0 +1,378 @@
+"""Layer, RMS, group and batch normalisation, and weight norm.
+
+Layer norm runs over blocks of rows so that the centred values stay in the cache between the passes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy import ndarray
+
+F32 = np.dtype(np.float32)
+F64 = np.dtype(np.float64)
+_BLOCK = 16384
+Gradients = tuple["ndarray | None", "ndarray | None", "ndarray | None"]
+
+
+def _rows(array: ndarray, width: int) -> ndarray:
+    return np.ascontiguousarray(array).reshape(-1, width)
+
+
+def _statistics_shape(shape: tuple[int, ...], normalized: int) -> tuple[int, ...]:
+    return shape[: len(shape) - normalized] + (1,) * normalized
+
+
+# ------------------------------------------------------------------------------------------------------------------ layer norm
+
+
+def _normalize_rows(
+    x: ndarray, weight: ndarray | None, bias: ndarray | None, eps: float
+) -> tuple[ndarray, ndarray, ndarray]:
+    """Rows of the 2-D `x` with mean 0 and variance 1, scaled and shifted; (out, mean, rstd), the last two 1-D."""
+    count, width = x.shape
+    out = np.empty_like(x, order="C")
+    mean = np.empty(count, x.dtype)
+    rstd = np.empty(count, x.dtype)
+    step = max(_BLOCK // max(width, 1), 1)
+    for start in range(0, count, step):
+        stop = start + step
+        rows, target = x[start:stop], out[start:stop]
+        centre = np.add.reduce(rows, axis=1, out=mean[start:stop])
+        centre /= width
+        np.subtract(rows, centre[:, None], out=target)
+        scale = np.einsum("ij,ij->i", target, target, out=rstd[start:stop])
+        scale /= width
+        scale += eps
+        np.sqrt(scale, out=scale)
+        np.divide(1, scale, out=scale)
+        target *= scale[:, None]
+        if weight is not None:
+            target *= weight
+        if bias is not None:
+            target += bias
+    return out, mean, rstd
+
+
+def native_layer_norm(
+    input: ndarray, normalized_shape: Sequence[int], weight: ndarray | None, bias: ndarray | None, eps: float
+) -> tuple[ndarray, ndarray, ndarray]:
+    width = math.prod(normalized_shape)
+    small = _statistics_shape(input.shape, len(normalized_shape))
+    if not input.size:
+        count = math.prod(small)
+        fill = np.full(count, np.nan if not width else 0, input.dtype)
+        return np.empty(input.shape, input.dtype), np.zeros(small, input.dtype), fill.reshape(small)
+    flat_weight = None if weight is None else weight.reshape(-1)
+    flat_bias = None if bias is None else bias.reshape(-1)
+    out, mean, rstd = _normalize_rows(_rows(input, width), flat_weight, flat_bias, eps)
+    return out.reshape(input.shape), mean.reshape(small), rstd.reshape(small)
+
+
+def layer_norm(
+    input: ndarray,
+    normalized_shape: Sequence[int],
+    weight: ndarray | None = None,
+    bias: ndarray | None = None,
+    eps: float = 1e-05,
+    cudnn_enable: bool = True,
+) -> ndarray:
+    return native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
+
+
+def fast_layer_norm(
+    input: ndarray,
+    normalized_shape: Sequence[int],
+    weight: ndarray | None = None,
+    bias: ndarray | None = None,
+    eps: float = 1e-05,
+    cudnn_enable: bool = True,
+) -> ndarray | None:
+    """`layer_norm` of a contiguous float array over its last dimension."""
+    dtype = input.dtype
+    if (dtype is not F32 and dtype is not F64) or not input.flags.c_contiguous or not input.size:
+        return None
+    if len(normalized_shape) != 1:
+        return None
+    width = normalized_shape[0]
+    shape = input.shape
+    if not shape or shape[-1] != width:
+        return None
+    for each in (weight, bias):
+        if each is not None and (each.dtype is not dtype or each.shape != (width,)):
+            return None
+    return _normalize_rows(input.reshape(-1, width), weight, bias, eps)[0].reshape(shape)
+
+
+def native_layer_norm_backward(
+    grad_out: ndarray,
+    input: ndarray,
+    normalized_shape: Sequence[int],
+    mean: ndarray,
+    rstd: ndarray,
+    weight: ndarray | None,
+    bias: ndarray | None,
+    output_mask: Sequence[bool],
+) -> Gradients:
+    width = math.prod(normalized_shape)
+    want_input, want_weight, want_bias = output_mask
+    want_weight = want_weight and weight is not None
+    want_bias = want_bias and bias is not None
+    x, grad = _rows(input, width), _rows(grad_out, width)
+    centre, scale = mean.reshape(-1, 1), rstd.reshape(-1, 1)
+    factor = None if weight is None else weight.reshape(-1)
+    grad_input = np.empty(x.shape, x.dtype) if want_input else None
+    grad_weight = np.zeros(width, x.dtype) if want_weight else None
+    grad_bias = np.zeros(width, x.dtype) if want_bias else None
+    step = max(_BLOCK // max(width, 1), 1)
+    for start in range(0, len(x), step):
+        stop = start + step
+        rows = grad[start:stop]
+        normal = x[start:stop] - centre[start:stop]
+        normal *= scale[start:stop]
+        if grad_weight is not None:
+            grad_weight += np.einsum("ij,ij->j", rows, normal)
+        if grad_bias is not None:
+            grad_bias += np.add.reduce(rows, axis=0)
+        if grad_input is not None:
+            target = grad_input[start:stop]
+            if factor is None:
+                target[...] = rows
+            else:
+                np.multiply(rows, factor, out=target)
+            along = np.einsum("ij,ij->i", target, normal)[:, None]
+            along /= width
+            level = np.add.reduce(target, axis=1, keepdims=True)
+            level /= width
+            target -= level
+            normal *= along
+            target -= normal
+            target *= scale[start:stop]
+    return (
+        None if grad_input is None else grad_input.reshape(input.shape),
+        None if grad_weight is None or weight is None else grad_weight.reshape(weight.shape),
+        None if grad_bias is None or bias is None else grad_bias.reshape(bias.shape),
+    )
+
+
+# -------------------------------------------------------------------------------------------------------------------- rms norm
+
+
+def _rms_rows(x: ndarray, weight: ndarray | None, eps: float) -> tuple[ndarray, ndarray]:
+    count, width = x.shape
+    out = np.empty_like(x, order="C")
+    rstd = np.empty(count, x.dtype)
+    step = max(_BLOCK // max(width, 1), 1)
+    for start in range(0, count, step):
+        stop = start + step
+        rows, target = x[start:stop], out[start:stop]
+        scale = np.einsum("ij,ij->i", rows, rows, out=rstd[start:stop])
+        scale /= width
+        scale += eps
+        np.sqrt(scale, out=scale)
+        np.divide(1, scale, out=scale)
+        np.multiply(rows, scale[:, None], out=target)
+        if weight is not None:
+            target *= weight
+    return out, rstd
+
+
+def fused_rms_norm(
+    input: ndarray, normalized_shape: Sequence[int], weight: ndarray | None, eps: float | None
+) -> tuple[ndarray, ndarray]:
+    width = math.prod(normalized_shape)
+    small = _statistics_shape(input.shape, len(normalized_shape))
+    if eps is None:
+        eps = float(np.finfo(input.dtype).eps)
+    out, rstd = _rms_rows(_rows(input, width), None if weight is None else weight.reshape(-1), eps)
+    return out.reshape(input.shape), rstd.reshape(small)
+
+
+def rms_norm(
+    input: ndarray, normalized_shape: Sequence[int], weight: ndarray | None = None, eps: float | None = None
+) -> ndarray:
+    if not input.size:
+        return np.empty(input.shape, input.dtype)
+    return fused_rms_norm(input, normalized_shape, weight, eps)[0]
+
+
+def fused_rms_norm_backward(
+    grad_out: ndarray,
+    input: ndarray,
+    normalized_shape: Sequence[int],
+    rstd: ndarray,
+    weight: ndarray | None,
+    output_mask: Sequence[bool],
+) -> tuple[ndarray | None, ndarray | None]:
+    width = math.prod(normalized_shape)
+    x, grad = _rows(input, width), _rows(grad_out, width)
+    normal = x * rstd.reshape(-1, 1)
+    grad_input = grad_weight = None
+    if output_mask[0]:
+        scaled = grad if weight is None else grad * weight.reshape(-1)
+        along = np.einsum("ij,ij->i", scaled, normal)[:, None] / width
+        grad_input = ((scaled - normal * along) * rstd.reshape(-1, 1)).reshape(input.shape)
+    if output_mask[1] and weight is not None:
+        grad_weight = np.einsum("ij,ij->j", grad, normal).reshape(weight.shape)
+    return grad_input, grad_weight
+
+
+# ------------------------------------------------------------------------------------------------------------------ group norm
+
+
+def native_group_norm(
+    input: ndarray, weight: ndarray | None, bias: ndarray | None, N: int, C: int, HxW: int, group: int, eps: float
+) -> tuple[ndarray, ndarray, ndarray]:
+    if not input.size:
+        empty = np.zeros((N, group), input.dtype)
+        return np.empty(input.shape, input.dtype), empty, empty.copy()
+    out, mean, rstd = _normalize_rows(_rows(input, C // group * HxW), None, None, eps)
+    by_channel = out.reshape(N, C, HxW)
+    if weight is not None:
+        by_channel *= weight.reshape(C, 1)
+    if bias is not None:
+        by_channel += bias.reshape(C, 1)
+    return out.reshape(input.shape), mean.reshape(N, group), rstd.reshape(N, group)
+
+
+def group_norm(
+    input: ndarray,
+    num_groups: int,
+    weight: ndarray | None = None,
+    bias: ndarray | None = None,
+    eps: float = 1e-05,
+    cudnn_enabled: bool = True,
+) -> ndarray:
+    batch, channels = input.shape[:2]
+    return native_group_norm(input, weight, bias, batch, channels, math.prod(input.shape[2:]), num_groups, eps)[0]
+
+
+def native_group_norm_backward(
+    grad_out: ndarray,
+    input: ndarray,
+    mean: ndarray,
+    rstd: ndarray,
+    weight: ndarray | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    output_mask: Sequence[bool],
+) -> Gradients:
+    width = C // group * HxW
+    x = input.reshape(N, group, width)
+    normal = (x - mean.reshape(N, group, 1)) * rstd.reshape(N, group, 1)
+    grad = grad_out.reshape(N, C, HxW)
+    grad_input = grad_weight = grad_bias = None
+    if output_mask[0]:
+        scaled = (grad if weight is None else grad * weight.reshape(C, 1)).reshape(N, group, width)
+        along = np.einsum("ngw,ngw->ng", scaled, normal)[..., None] / width
+        level = scaled.sum(-1, keepdims=True) / width
+        grad_input = ((scaled - level - normal * along) * rstd.reshape(N, group, 1)).reshape(input.shape)
+    if output_mask[1] and weight is not None:
+        grad_weight = np.einsum("ncw,ncw->c", grad, normal.reshape(N, C, HxW))
+    if output_mask[2]:
+        grad_bias = grad.sum((0, 2))
+    return grad_input, grad_weight, grad_bias
+
+
+# ------------------------------------------------------------------------------------------------------------------ batch norm
+
+
+def _channels(array: ndarray | None, ndim: int) -> ndarray | None:
+    return None if array is None else array.reshape((1, -1) + (1,) * (ndim - 2))
+
+
+def native_batch_norm(
+    input: ndarray,
+    weight: ndarray | None,
+    bias: ndarray | None,
+    running_mean: ndarray | None,
+    running_var: ndarray | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[ndarray, ndarray, ndarray]:
+    """In training the running statistics are updated in place; (out, mean, 1/std), the last two empty outside of training."""
+    axes = (0, *range(2, input.ndim))
+    ndim = input.ndim
+    if training:
+        count = input.size // input.shape[1]
+        mean = input.mean(axes, dtype=np.float64)
+        centred = input - _channels(mean.astype(input.dtype), ndim)
+        var = np.square(centred).mean(axes, dtype=np.float64)
+        if running_mean is not None:
+            running_mean += ((mean - running_mean) * momentum).astype(running_mean.dtype)
+        if running_var is not None:
+            unbiased = var * (count / (count - 1)) if count > 1 else np.full_like(var, np.nan)
+            running_var += ((unbiased - running_var) * momentum).astype(running_var.dtype)
+        invstd = (1 / np.sqrt(var + eps)).astype(input.dtype)
+        saved = mean.astype(input.dtype), invstd
+    else:
+        assert running_mean is not None and running_var is not None
+        invstd = (1 / np.sqrt(running_var + running_var.dtype.type(eps))).astype(input.dtype)
+        centred = input - _channels(running_mean.astype(input.dtype), ndim)
+        saved = np.empty(0, input.dtype), np.empty(0, input.dtype)
+    centred *= _channels(invstd if weight is None else invstd * weight, ndim)
+    if bias is not None:
+        centred += _channels(bias, ndim)
+    return centred, *saved
+
+
+def native_batch_norm_backward(
+    grad_out: ndarray,
+    input: ndarray,
+    weight: ndarray | None,
+    running_mean: ndarray | None,
+    running_var: ndarray | None,
+    save_mean: ndarray | None,
+    save_invstd: ndarray | None,
+    train: bool,
+    eps: float,
+    output_mask: Sequence[bool],
+) -> Gradients:
+    ndim = input.ndim
+    axes = (0, *range(2, ndim))
+    if train:
+        mean, invstd = save_mean, save_invstd
+    else:
+        assert running_mean is not None and running_var is not None
+        mean, invstd = running_mean, (1 / np.sqrt(running_var + eps)).astype(input.dtype)
+    assert mean is not None and invstd is not None
+    normal = (input - _channels(mean, ndim)) * _channels(invstd, ndim)
+    total = grad_out.sum(axes)
+    along = (grad_out * normal).sum(axes)
+    grad_input = None
+    if output_mask[0]:
+        factor = _channels(invstd if weight is None else invstd * weight, ndim)
+        if train:
+            count = input.size // input.shape[1]
+            level = grad_out - _channels(total / count, ndim)
+            grad_input = (level - normal * _channels(along / count, ndim)) * factor
+        else:
+            grad_input = grad_out * factor
+        grad_input = grad_input.astype(input.dtype, copy=False)
+    return grad_input, along if output_mask[1] else None, total if output_mask[2] else None
+
+
+# ----------------------------------------------------------------------------------------------------------------- weight norm
+
+
+def _other_axes(ndim: int, dim: int) -> tuple[int, ...]:
+    return tuple(d for d in range(ndim) if d != dim % ndim)
+
+
+def weight_norm_interface(v: ndarray, g: ndarray, dim: int = 0) -> tuple[ndarray, ndarray]:
+    norms = np.sqrt(np.square(v).sum(_other_axes(v.ndim, dim), keepdims=True))
+    return v * (g / norms), norms
+
+
+def weight_norm_interface_backward(
+    grad_w: ndarray, saved_v: ndarray, saved_g: ndarray, saved_norms: ndarray, dim: int
+) -> tuple[ndarray, ndarray]:
+    norms = saved_norms.astype(saved_v.dtype, copy=False)
+    grad_g = (grad_w * saved_v).sum(_other_axes(saved_v.ndim, dim), keepdims=True) / norms
+    grad_v = saved_g / norms * (grad_w - saved_v * (grad_g / norms))
+    return grad_v, grad_g

@@ -1,0 +1,331 @@
+"""Pooling: a reduction over the places of a kernel, one strided slice a place."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from .conv import Sizes, per_dim
+
+
+def _pooled_size(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
+    span = size + 2 * padding - dilation * (kernel - 1) - 1
+    count = (span + (stride - 1 if ceil_mode else 0)) // stride + 1
+    # With ceil_mode the last window must start inside the input or its left padding.
+    return count - 1 if ceil_mode and (count - 1) * stride >= size + padding else count
+
+
+class _Geometry:
+    """Sizes of one pooling, and the slices of the padded input that meet at each place of the kernel."""
+
+    def __init__(
+        self, spatial: Sequence[int], kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, dims: int
+    ):
+        self.spatial = tuple(spatial)
+        self.kernel = per_dim(kernel, dims)
+        self.stride = (
+            self.kernel
+            if stride is None or (not isinstance(stride, int) and not len(stride))
+            else per_dim(stride, dims)
+        )
+        self.padding = per_dim(padding, dims)
+        self.dilation = per_dim(dilation, dims)
+        self.out: Sizes = tuple(
+            _pooled_size(n, k, s, p, d, ceil_mode)
+            for n, k, s, p, d in zip(self.spatial, self.kernel, self.stride, self.padding, self.dilation, strict=True)
+        )
+        self.padded = tuple(
+            max(n + 2 * p, (o - 1) * s + d * (k - 1) + 1)
+            for n, p, o, s, d, k in zip(
+                self.spatial, self.padding, self.out, self.stride, self.dilation, self.kernel, strict=True
+            )
+        )
+
+    def inner(self) -> tuple[slice, ...]:
+        return tuple([slice(p, p + n) for p, n in zip(self.padding, self.spatial, strict=True)])
+
+    def pad(self, x: ndarray, value: Any) -> ndarray:
+        if self.padded == self.spatial:
+            return x
+        result = np.full((*x.shape[: x.ndim - len(self.spatial)], *self.padded), value, x.dtype)
+        result[(..., *self.inner())] = x
+        return result
+
+    def places(self) -> Iterator[tuple[Sizes, tuple]]:
+        """(place in the kernel in input steps, index of the padded input's elements at this place)."""
+        for place in itertools.product(*[range(k) for k in self.kernel]):
+            shift = tuple(p * d for p, d in zip(place, self.dilation, strict=True))
+            index = [slice(f, f + (o - 1) * s + 1, s) for f, o, s in zip(shift, self.out, self.stride, strict=True)]
+            yield shift, (..., *index)
+
+
+def _flat_index(geometry: _Geometry, shift: Sizes) -> ndarray:
+    """Element numbers in the unpadded input of what each window has at `shift`."""
+    total: Any = 0
+    for axis, (f, o, s, p, n) in enumerate(
+        zip(shift, geometry.out, geometry.stride, geometry.padding, geometry.spatial, strict=True)
+    ):
+        line = (np.arange(o) * s + (f - p)).reshape((-1,) + (1,) * (len(geometry.out) - 1 - axis))
+        total = total * n + line
+    return total
+
+
+def _max_pool(x: ndarray, geometry: _Geometry) -> tuple[ndarray, ndarray]:
+    lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    padded = geometry.pad(x, lowest)
+    best = index = None
+    for shift, places in geometry.places():
+        value = padded[places]
+        where = _flat_index(geometry, shift)
+        inside = _inside(geometry, shift)
+        if best is None or index is None:
+            best = np.full(value.shape, lowest, x.dtype)
+            index = np.full(value.shape, -1, np.int64)
+        better = (value > best) | (value != value) | (index < 0)
+        better &= inside
+        np.copyto(best, value, where=better)
+        np.copyto(index, where, where=better)
+    assert best is not None and index is not None
+    return best, index
+
+
+def _inside(geometry: _Geometry, shift: Sizes) -> ndarray:
+    """Whether each window's element at `shift` is an element of the input, not padding."""
+    dims = len(geometry.out)
+    result: Any = True
+    for axis, (f, o, s, p, n) in enumerate(
+        zip(shift, geometry.out, geometry.stride, geometry.padding, geometry.spatial, strict=True)
+    ):
+        line = np.arange(o) * s + (f - p)
+        result = result & ((line >= 0) & (line < n)).reshape((-1,) + (1,) * (dims - 1 - axis))
+    return result
+
+
+def _max_pool_nd(self: ndarray, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, dims: int):
+    return _max_pool(self, _Geometry(self.shape[-dims:], kernel, stride, padding, dilation, ceil_mode, dims))
+
+
+def max_pool2d_with_indices(
+    self: ndarray, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> tuple[ndarray, ndarray]:
+    return _max_pool_nd(self, kernel_size, stride, padding, dilation, ceil_mode, 2)
+
+
+def max_pool1d_with_indices(
+    self: ndarray, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> tuple[ndarray, ndarray]:
+    return _max_pool_nd(self, kernel_size, stride, padding, dilation, ceil_mode, 1)
+
+
+def max_pool3d_with_indices(
+    self: ndarray, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> tuple[ndarray, ndarray]:
+    return _max_pool_nd(self, kernel_size, stride, padding, dilation, ceil_mode, 3)
+
+
+def _scatter_windows(grad: ndarray, shape: tuple[int, ...], indices: ndarray, dims: int) -> ndarray:
+    """Add each window's gradient to the element that it came from."""
+    cells = math.prod(shape[-dims:])
+    planes = math.prod(shape[:-dims])
+    result = np.zeros(planes * cells, grad.dtype)
+    places = indices.reshape(planes, -1) + (np.arange(planes) * cells)[:, None]
+    np.add.at(result, places.reshape(-1), np.ascontiguousarray(grad).reshape(-1))
+    return result.reshape(shape)
+
+
+def max_pool2d_with_indices_backward(
+    grad_output: ndarray,
+    self: ndarray,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    indices: ndarray,
+) -> ndarray:
+    return _scatter_windows(grad_output, self.shape, indices, 2)
+
+
+def max_pool3d_with_indices_backward(
+    grad_output: ndarray,
+    self: ndarray,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    indices: ndarray,
+) -> ndarray:
+    return _scatter_windows(grad_output, self.shape, indices, 3)
+
+
+# --------------------------------------------------------------------------------------------------------------------- average
+
+
+def _divisors(geometry: _Geometry, count_include_pad: bool, divisor_override: int | None) -> Any:
+    """How many elements each window counts."""
+    if divisor_override is not None:
+        return divisor_override
+    dims = len(geometry.out)
+    total: Any = 1
+    for axis, (o, s, p, n, k) in enumerate(
+        zip(geometry.out, geometry.stride, geometry.padding, geometry.spatial, geometry.kernel, strict=True)
+    ):
+        start = np.arange(o) * s - p
+        end = np.minimum(start + k, n + p)
+        if not count_include_pad:
+            start, end = np.maximum(start, 0), np.minimum(end, n)
+        total = total * (end - start).reshape((-1,) + (1,) * (dims - 1 - axis))
+    return total
+
+
+def _avg_pool(x: ndarray, geometry: _Geometry, count_include_pad: bool, divisor_override: int | None) -> ndarray:
+    padded = geometry.pad(x, 0)
+    result = np.zeros((*x.shape[: x.ndim - len(geometry.out)], *geometry.out), x.dtype)
+    for _, places in geometry.places():
+        result += padded[places]
+    divisors = _divisors(geometry, count_include_pad, divisor_override)
+    return np.divide(result, divisors).astype(x.dtype, copy=False)
+
+
+def _avg_pool_backward(
+    grad: ndarray, shape: tuple[int, ...], geometry: _Geometry, count_include_pad: bool, divisor_override: int | None
+) -> ndarray:
+    share = np.divide(grad, _divisors(geometry, count_include_pad, divisor_override)).astype(grad.dtype, copy=False)
+    result = np.zeros((*shape[: len(shape) - len(geometry.out)], *geometry.padded), grad.dtype)
+    for _, places in geometry.places():
+        result[places] += share
+    return result[(..., *geometry.inner())]
+
+
+def avg_pool1d(
+    self: ndarray,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> ndarray:
+    geometry = _Geometry(self.shape[-1:], kernel_size, stride, padding, 1, ceil_mode, 1)
+    return _avg_pool(self, geometry, count_include_pad, None)
+
+
+def avg_pool2d(
+    self: ndarray,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> ndarray:
+    geometry = _Geometry(self.shape[-2:], kernel_size, stride, padding, 1, ceil_mode, 2)
+    return _avg_pool(self, geometry, count_include_pad, divisor_override)
+
+
+def avg_pool3d(
+    self: ndarray,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> ndarray:
+    geometry = _Geometry(self.shape[-3:], kernel_size, stride, padding, 1, ceil_mode, 3)
+    return _avg_pool(self, geometry, count_include_pad, divisor_override)
+
+
+def avg_pool2d_backward(
+    grad_output: ndarray,
+    self: ndarray,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> ndarray:
+    geometry = _Geometry(self.shape[-2:], kernel_size, stride, padding, 1, ceil_mode, 2)
+    return _avg_pool_backward(grad_output, self.shape, geometry, count_include_pad, divisor_override)
+
+
+def avg_pool3d_backward(
+    grad_output: ndarray,
+    self: ndarray,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> ndarray:
+    geometry = _Geometry(self.shape[-3:], kernel_size, stride, padding, 1, ceil_mode, 3)
+    return _avg_pool_backward(grad_output, self.shape, geometry, count_include_pad, divisor_override)
+
+
+# -------------------------------------------------------------------------------------------------------------------- adaptive
+
+
+def _cells(size: int, out: int) -> list[slice]:
+    """The inputs of each output along one dimension: from floor(i n / out) to ceil((i + 1) n / out)."""
+    return [slice(i * size // out, -((-(i + 1) * size) // out)) for i in range(out)]
+
+
+def _adaptive_avg(x: ndarray, output_size: Any, dims: int) -> ndarray:
+    for axis, out in zip(range(x.ndim - dims, x.ndim), per_dim(output_size, dims), strict=True):
+        front = (slice(None),) * axis
+        parts = [x[(*front, cell)].mean(axis, keepdims=True) for cell in _cells(x.shape[axis], out)]
+        x = np.concatenate(parts, axis) if parts else x[(*front, slice(0))]
+    return x
+
+
+def _adaptive_avg_backward(grad: ndarray, shape: tuple[int, ...], dims: int) -> ndarray:
+    for axis in range(len(shape) - dims, len(shape)):
+        front = (slice(None),) * axis
+        result = np.zeros((*grad.shape[:axis], shape[axis], *grad.shape[axis + 1 :]), grad.dtype)
+        for place, cell in enumerate(_cells(shape[axis], grad.shape[axis])):
+            result[(*front, cell)] += grad[(*front, slice(place, place + 1))] / (cell.stop - cell.start)
+        grad = result
+    return grad
+
+
+def adaptive_avg_pool2d(self: ndarray, output_size: Any) -> ndarray:
+    return _adaptive_avg(self, output_size, 2)
+
+
+def adaptive_avg_pool2d_backward(grad_output: ndarray, self: ndarray) -> ndarray:
+    return _adaptive_avg_backward(grad_output, self.shape, 2)
+
+
+def adaptive_avg_pool3d(self: ndarray, output_size: Any) -> ndarray:
+    return _adaptive_avg(self, output_size, 3)
+
+
+def adaptive_avg_pool3d_backward(grad_output: ndarray, self: ndarray) -> ndarray:
+    return _adaptive_avg_backward(grad_output, self.shape, 3)
+
+
+def adaptive_max_pool2d(self: ndarray, output_size: Any) -> tuple[ndarray, ndarray]:
+    out = per_dim(output_size, 2)
+    height, width = self.shape[-2:]
+    values = np.empty((*self.shape[:-2], *out), self.dtype)
+    indices = np.empty(values.shape, np.int64)
+    for i, rows in enumerate(_cells(height, out[0])):
+        for j, columns in enumerate(_cells(width, out[1])):
+            cell = self[..., rows, columns]
+            span = cell.shape[-1]
+            flat = cell.reshape(*cell.shape[:-2], -1)
+            place = flat.argmax(-1)
+            values[..., i, j] = np.take_along_axis(flat, place[..., None], -1)[..., 0]
+            indices[..., i, j] = (place // span + rows.start) * width + place % span + columns.start
+    return values, indices
+
+
+def adaptive_max_pool2d_backward(grad_output: ndarray, self: ndarray, indices: ndarray) -> ndarray:
+    return _scatter_windows(grad_output, self.shape, indices, 2)

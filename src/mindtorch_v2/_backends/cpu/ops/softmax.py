@@ -1,0 +1,103 @@
+"""Softmax, its logarithm, and their backward kernels, block of rows by block of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+F32 = np.dtype(np.float32)
+F64 = np.dtype(np.float64)
+_BLOCK = 16384
+
+
+def _by_rows(kernel: Callable[..., None], dim: int, *arrays: ndarray) -> ndarray:
+    """Apply `kernel(out, axis, *arrays)`; where `dim` is the last one of contiguous arrays, to blocks of rows."""
+    first = arrays[0]
+    out = np.empty(first.shape, first.dtype)
+    if not first.size:
+        return out
+    if not first.ndim:
+        kernel(out.reshape(1), 0, *[a.reshape(1) for a in arrays])
+        return out
+    axis = dim % first.ndim
+    width = first.shape[-1]
+    if axis != first.ndim - 1 or not all(a.flags.c_contiguous for a in arrays):
+        kernel(out, axis, *arrays)
+        return out
+    flat = [a.reshape(-1, width) for a in arrays]
+    target = out.reshape(-1, width)
+    step = max(_BLOCK // width, 1)
+    for start in range(0, len(target), step):
+        kernel(target[start : start + step], 1, *[a[start : start + step] for a in flat])
+    return out
+
+
+def _softmax_block(out: ndarray, axis: int, x: ndarray) -> None:
+    np.subtract(x, np.maximum.reduce(x, axis=axis, keepdims=True), out=out)
+    np.exp(out, out=out)
+    out /= np.add.reduce(out, axis=axis, keepdims=True)
+
+
+def _log_softmax_block(out: ndarray, axis: int, x: ndarray) -> None:
+    np.subtract(x, np.maximum.reduce(x, axis=axis, keepdims=True), out=out)
+    total = np.add.reduce(np.exp(out), axis=axis, keepdims=True)
+    out -= np.log(total, out=total)
+
+
+def _softmax_backward_block(out: ndarray, axis: int, grad: ndarray, y: ndarray) -> None:
+    np.multiply(grad, y, out=out)
+    total = np.add.reduce(out, axis=axis, keepdims=True)
+    out -= y * total
+
+
+def _log_softmax_backward_block(out: ndarray, axis: int, grad: ndarray, y: ndarray) -> None:
+    np.exp(y, out=out)
+    out *= np.add.reduce(grad, axis=axis, keepdims=True)
+    np.subtract(grad, out, out=out)
+
+
+def softmax_backward_data(grad_output: ndarray, output: ndarray, dim: int, input_dtype: Any = None) -> ndarray:
+    return _by_rows(_softmax_backward_block, dim, grad_output, output)
+
+
+def log_softmax_backward_data(grad_output: ndarray, output: ndarray, dim: int, input_dtype: Any = None) -> ndarray:
+    return _by_rows(_log_softmax_backward_block, dim, grad_output, output)
+
+
+def safe_softmax(self: ndarray, dim: int, dtype: Any = None) -> ndarray:
+    """Softmax in which a row of -inf alone gives zeros."""
+    result = softmax(self, dim)
+    if self.ndim:
+        empty = np.maximum.reduce(self, axis=dim, keepdims=True) == -np.inf if self.size else None
+        if empty is not None and empty.any():
+            np.copyto(result, 0, where=empty)
+    return result
+
+
+def softmax(self: ndarray, dim: int, dtype: Any = None) -> ndarray:
+    return _by_rows(_softmax_block, dim, self)
+
+
+def log_softmax(self: ndarray, dim: int, dtype: Any = None) -> ndarray:
+    return _by_rows(_log_softmax_block, dim, self)
+
+
+def fast_softmax(self: ndarray, dim: int, dtype: Any = None) -> ndarray | None:
+    """`softmax` over a dimension of a contiguous float array."""
+    return _fast(_softmax_block, self, dim, dtype)
+
+
+def fast_log_softmax(self: ndarray, dim: int, dtype: Any = None) -> ndarray | None:
+    """`log_softmax` over a dimension of a contiguous float array."""
+    return _fast(_log_softmax_block, self, dim, dtype)
+
+
+def _fast(kernel: Callable[..., None], self: ndarray, dim: int, dtype: Any) -> ndarray | None:
+    if dtype is not None or dim.__class__ is not int or not self.flags.c_contiguous or not self.size:
+        return None
+    if (self.dtype is not F32 and self.dtype is not F64) or not -self.ndim <= dim < self.ndim:
+        return None
+    return _by_rows(kernel, dim, self)
