@@ -23,6 +23,9 @@ def blocked(
     ):  # numpy turns 0-dim intermediates into scalars, which kernels cannot write into
         kernel(x.reshape(1), out.reshape(1))
         return out
+    if x.ndim == 0:  # numpy turns results without dimensions into scalars, which kernels cannot write to
+        kernel(x.reshape(1), out.reshape(1))
+        return out
     if x.size <= BLOCK or not (
         x.flags.forc and out.flags.forc and x.strides == out.strides
     ):

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...._dtype import dtype as DType
-from ...._dtype import get_default_dtype
+from ...._dtype import get_default_dtype, int64
+from ...._random.arithmetic import fma64
 
 Array = np.ndarray
 Number = int | float | complex | bool
@@ -140,12 +141,12 @@ def arange_step(
         if dtype is None
         else whole or not (dtype.is_floating_point or dtype.is_complex)
     )
+    if integral and dtype is int64:
+        # int64 truncates the three numbers first, the narrower integers after counting.
+        start, end, step = int(start), int(end), int(step)
+        whole = True
     if whole:
         count = -((start - end) // step)  # rounded up, exactly
-    elif integral:
-        # An integer dtype truncates the three numbers first.
-        start, end, step = int(start), int(end), int(step)
-        count = math.ceil((end - start) / step)
     else:
         count = math.ceil((end - start) / step)
     return _steps(start, step, max(count, 0), integral)
@@ -191,9 +192,17 @@ def _spaced(start: Number, end: Number, steps: int, dtype: Any) -> Array:
     first, last = np.asarray(start, kind), np.asarray(end, kind)
     step = (last - first) / np.asarray(steps - 1, kind)
     index = np.arange(steps)
-    rising = first + step * index.astype(kind)
-    falling = last - step * (steps - 1 - index).astype(kind)
-    return np.where(index < steps // 2, rising, falling)
+    low = index < steps // 2
+    base, factor = np.where(low, first, last), np.where(low, index, index - (steps - 1))
+    if kind == np.float32:
+        # One rounding of the sum and product, which double precision holds exactly.
+        return (factor * float(step) + base).astype(np.float32)
+    if kind == np.float64:
+        rising, falling = (
+            fma64(factor.astype(kind), float(step), float(end)) for end in (first, last)
+        )
+        return np.where(low, rising, falling)
+    return factor * step + base
 
 
 def linspace(

@@ -299,9 +299,9 @@ def logit(self: Array, eps: float | None, out: Out = None) -> Array:
 
 def logit_backward(grad_output: Array, self: Array, eps: float | None) -> Array:
     """The gradient of logit: 0 (NaN without eps) outside of eps .. 1 - eps."""
-    low, outside = (0.0, math.nan) if eps is None else (eps, 0.0)
-    inside = (self >= low) & (self <= 1.0 - low)
-    value = np.where(inside, grad_output / (self * (1.0 - self)), outside)
+    low, beyond = (0.0, math.nan) if eps is None else (eps, 0.0)
+    outside = (self < low) | (self > 1.0 - low)
+    value = np.where(outside, beyond, grad_output / (self * (1.0 - self)))
     return value.astype(self.dtype, copy=False)
 
 

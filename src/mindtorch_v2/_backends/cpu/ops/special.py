@@ -168,8 +168,7 @@ def erfc(self: Array, out: Array | None = None) -> Array:
     )
 
 
-def erfinv(self: Array, out: Array | None = None) -> Array:
-    """The inverse of erf; infinite at -1 and 1, NaN outside."""
+def _erfinv(self: Array, out: Array) -> None:
     x = np.abs(self.astype(np.float64))
     inside = np.where(x < 1.0, x, 0.0)
     # Winitzki's closed form starts within 2e-3; Halley's steps then treble the digits. In the tail the step works on
@@ -188,7 +187,12 @@ def erfinv(self: Array, out: Array | None = None) -> Array:
         step = difference * np.exp(y * y) * (math.sqrt(math.pi) / 2.0)
         y += step / (1.0 - np.minimum(y * step, 0.5))
     y = np.where(x == 1.0, np.inf, np.where(x < 1.0, y, np.nan))
-    return _store(np.copysign(y, self), self, out)
+    np.copysign(y, self, out, casting="same_kind")
+
+
+def erfinv(self: Array, out: Array | None = None) -> Array:
+    """The inverse of erf; infinite at -1 and 1, NaN outside."""
+    return blocked(_erfinv, self, out)
 
 
 def _store(value: Array, like: Array, out: Array | None) -> Array:
