@@ -1,0 +1,94 @@
+"""The names by which files call things: PyTorch's, whatever ours are.
+
+A pickle holds no functions and classes, only their names. Files that are written here say `torch._utils _rebuild_tensor_v2`, so that PyTorch
+reads them, and such names lead back to the functions of this library, with or without a module called `torch`.
+"""
+
+from __future__ import annotations
+
+import _codecs
+import functools
+import importlib
+from collections import Counter, OrderedDict
+from typing import Any
+
+from . import _dtype, _layout, _rebuild, _tensor
+from ._device import device
+from ._storage import UntypedStorage
+from ._typed_storage import LEGACY_STORAGES, TypedStorage
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+@functools.cache
+def safe_globals_by_name() -> dict[str, Any]:
+    """What a file may name when it is read with `weights_only=True`: "module.name" to object."""
+    from .nn.parameter import Parameter  # nn is made of tensors, so it cannot be imported with this module
+
+    found: dict[str, Any] = {
+        "collections.OrderedDict": OrderedDict,
+        "collections.Counter": Counter,
+        "builtins.set": set,
+        "builtins.bytearray": bytearray,
+        "builtins.complex": complex,
+        "_codecs.encode": _codecs.encode,
+        "torch.Size": _tensor.Size,
+        "torch.Tensor": _tensor.Tensor,
+        "torch.device": device,
+        "torch.nn.parameter.Parameter": Parameter,
+        "torch.serialization._get_layout": _rebuild._get_layout,
+        "torch._tensor._rebuild_from_type_v2": _rebuild._rebuild_from_type_v2,
+        "torch.storage.UntypedStorage": UntypedStorage,
+        "torch.storage.TypedStorage": TypedStorage,
+    }
+    for function in _rebuild.REBUILD_FUNCTIONS:
+        found[f"torch._utils.{function.__name__}"] = function
+    for dtype in _dtype.DTYPES.values():
+        found[f"torch.{dtype.name}"] = dtype
+    for name, storage in LEGACY_STORAGES.items():
+        found[f"torch.{name}"] = storage
+        found[f"torch.cuda.{name}"] = storage  # where the elements go is said elsewhere
+    return found
+
+
+@functools.cache
+def _names_by_id() -> dict[int, tuple[str, str]]:
+    from ._random.generator import Generator
+
+    names = {id(Generator): ("torch._C", "Generator"), id(_layout.layout): ("torch", "layout")}
+    for full, found in safe_globals_by_name().items():
+        module, _, name = full.rpartition(".")
+        if module.partition(".")[0] == "torch":
+            names.setdefault(id(found), (module, name))
+    return names
+
+
+def torch_name(found: Any) -> tuple[str, str] | None:
+    """The module and name by which PyTorch's files call a class, function or dtype of this library; None for what is not ours."""
+    known = _names_by_id().get(id(found))
+    if known is not None:
+        return known
+    module = getattr(found, "__module__", None) or ""
+    name = getattr(found, "__qualname__", None)
+    package, _, rest = module.partition(".")
+    if name is None or package not in (_PACKAGE, "torch"):
+        return None
+    return (f"torch.{rest}" if rest else "torch"), name
+
+
+def find_class(module: str, name: str) -> Any:
+    """The thing that PyTorch's files call `module`, `name`. AttributeError or ImportError when there is none here.
+
+    This imports modules: it is for files that are trusted.
+    """
+    known = safe_globals_by_name().get(f"{module}.{name}")
+    if known is not None:
+        return known
+    if module == "torch._C" and name == "Generator":
+        from ._random.generator import Generator
+
+        return Generator
+    found = importlib.import_module(_PACKAGE + module.removeprefix("torch"))
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
