@@ -81,7 +81,7 @@ def elementwise(
     dtypes: the promoted dtypes that the kernel knows, else NotImplementedError. float: integers and bool become the default dtype.
     result: the dtype of the result if it is not the promoted one. where: tensors that broadcast, before the others, but do not promote.
     """
-    present = [operand for operand in present if operand is not None]
+    present = [operand for operand in operands if operand is not None]
     promoted = result_type(*present)
     if float and promoted.category < _d.CATEGORY_FLOATING:
         promoted = _d.get_default_dtype()

@@ -1,0 +1,364 @@
+"""Rules of fresh tensors: factories, ranges, copies, random numbers."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from .... import _dtype as _d
+from ...._dtype import dtype
+from ...._promotion import scalar_dtype
+from ..spec import Spec, contiguous_strides, format_name, format_strides, geometry, is_contiguous
+from ._common import as_list, broadcast, checked_size, is_tensor, not_implemented, shape_text
+from .pointwise import _c_type, _check_number
+
+_MAX_ELEMENTS = 2**63 - 1
+
+
+def like(
+    self: Any,
+    dtype: dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    memory_format: Any = None,
+    fill_value: Any = None,
+) -> Spec:
+    """self's shape; its dtype and dense strides unless others are given."""
+    target = dtype or self.dtype
+    if fill_value is not None:
+        _check_fill(fill_value, target)
+    return Spec(tuple(self.shape), target, format_strides(self, memory_format))
+
+
+def _check_fill(value: Any, target: dtype) -> None:
+    if is_tensor(value):
+        if value.dim():
+            raise RuntimeError(
+                f"full(): fill_value must be a number or a tensor without dimensions, but got {value.dim()} dimensions"
+            )
+    else:
+        _check_number(value, target)
+
+
+def factory(size: Any, dtype: dtype | None = None, fill_value: Any = None, op: str = "empty") -> Spec:
+    """Contiguous. Without dtype the default one, or that of `fill_value`. RuntimeError for negative sizes."""
+    if op == "zeros" and any(n < 0 for n in as_list(size)):
+        raise RuntimeError("zeros: Dimension size must be non-negative.")
+    shape = checked_size(size)
+    if dtype is None:
+        if fill_value is None:
+            dtype = _d.get_default_dtype()
+        else:
+            dtype = fill_value.dtype if is_tensor(fill_value) else scalar_dtype(fill_value)
+    if fill_value is not None:
+        _check_fill(fill_value, dtype)
+    return Spec(shape, dtype)
+
+
+_RANDOM_KERNELS = {"rand": "check_uniform_bounds", "randn": "normal_kernel_cpu"}
+
+
+def floating_factory(size: Any, dtype: dtype | None = None, op: str = "rand") -> Spec:
+    """rand and randn: as `factory`; NotImplementedError for integers."""
+    target = dtype or _d.get_default_dtype()
+    shape = checked_size(size)
+    if target.category < _d.CATEGORY_FLOATING or target in _d.FLOAT8:
+        raise not_implemented(_RANDOM_KERNELS.get(op, op), target)
+    return Spec(shape, target)
+
+
+def _check_range(low: Any, high: Any, target: dtype) -> None:
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={int(low)} >= to={int(high)}")
+    if target.category <= _d.CATEGORY_INTEGER:
+        lowest, highest = (0, 1) if target is _d.bool else (_d.iinfo(target).min, _d.iinfo(target).max)
+        if low < lowest or low > highest:
+            raise RuntimeError(f"from is out of bounds for {target.ctype}")
+        if high - 1 > highest:
+            raise RuntimeError(f"to - 1 is out of bounds for {target.ctype}")
+
+
+def randint(low: int, high: int, size: Any, dtype: dtype | None = None) -> Spec:
+    """Integers from low up to high - 1: int64 unless a dtype is given."""
+    target = dtype or _d.int64
+    shape = checked_size(size)
+    _check_range(low, high, target)
+    return Spec(shape, target)
+
+
+def randint_like(self: Any, low: int, high: int, dtype: dtype | None = None, memory_format: Any = None) -> Spec:
+    """As `like`, with the range checked as in `randint`."""
+    target = dtype or self.dtype
+    _check_range(low, high, target)
+    return like(self, target, memory_format=memory_format)
+
+
+def new(self: Any, size: Any, dtype: dtype | None = None, fill_value: Any = None) -> Spec:
+    """As `factory`, with self's dtype by default."""
+    return factory(size, dtype or self.dtype, fill_value)
+
+
+def empty_strided(size: Sequence[int], stride: Sequence[int], dtype: dtype | None = None) -> Spec:
+    """A tensor with the given strides."""
+    shape, strides = as_list(size), as_list(stride)
+    if len(shape) != len(strides):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(strides)})"
+        )
+    checked = checked_size(shape)
+    if any(step < 0 for step in strides):
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={shape_text(shape)} and strides={shape_text(strides)}"
+        )
+    return Spec(checked, dtype or _d.get_default_dtype(), tuple(map(int, strides)))
+
+
+def _number(value: Any) -> Any:
+    """A Python number from a number or a tensor without dimensions."""
+    number = value.item() if hasattr(value, "item") else value
+    if isinstance(number, complex):
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    return number
+
+
+def _is_integer(value: Any) -> bool:
+    kind = value.dtype if is_tensor(value) else scalar_dtype(value)
+    return kind.category <= _d.CATEGORY_INTEGER
+
+
+def _check_bounds(start: Any, end: Any, step: Any) -> None:
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
+    if (step > 0 and end < start) or (step < 0 and end > start):
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+
+
+def arange(start: Any, end: Any, step: Any = 1, dtype: dtype | None = None) -> Spec:
+    """From start to before end: int64 if all numbers are integers, else the default dtype."""
+    target = dtype
+    if target is None:
+        integers = _is_integer(start) and _is_integer(end) and _is_integer(step)
+        target = _d.int64 if integers else _d.get_default_dtype()
+    if target is _d.bool or target.is_complex or target in _d.FLOAT8:
+        raise not_implemented("arange_cpu", target)
+    first, last, step_by = _number(start), _number(end), _number(step)
+    _check_bounds(first, last, step_by)
+    if target is _d.int64:
+        # int64 counts in whole numbers: 0.5 to 5.5 is 0 to 5.
+        if isinstance(first, float) or isinstance(last, float) or isinstance(step_by, float):
+            count = math.ceil((last - first) / step_by)
+        else:
+            count = -((first - last) // step_by)
+    else:
+        ratio = (last - first) / step_by
+        count = math.ceil(ratio) if math.isfinite(ratio) else _MAX_ELEMENTS + 1
+    if not 0 <= count <= _MAX_ELEMENTS // max(target.itemsize, 1):
+        raise RuntimeError("invalid size, possible overflow?")
+    return Spec((count,), target)
+
+
+def range(start: Any, end: Any, step: Any = 1, dtype: dtype | None = None) -> Spec:
+    """From start to end, end included: the default dtype."""
+    first, last, step_by = _number(start), _number(end), _number(step)
+    _check_bounds(first, last, step_by)
+    return Spec((math.floor((last - first) / step_by) + 1,), dtype or _d.get_default_dtype())
+
+
+def linspace(start: Any, end: Any, steps: int, dtype: dtype | None = None, op: str = "linspace") -> Spec:
+    """`steps` numbers from start to end, both included; logspace likewise. Complex ends need a complex dtype."""
+    for value in (start, end):
+        if is_tensor(value) and value.dim():
+            raise RuntimeError(
+                f"{op} only supports 0-dimensional start and end tensors, but got start with "
+                f"{start.dim() if is_tensor(start) else 0} dimension(s) and end with {end.dim() if is_tensor(end) else 0} dimension(s)."
+            )
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    kinds = [value.dtype if is_tensor(value) else scalar_dtype(value) for value in (start, end)]
+    target = dtype or _d.get_default_dtype()
+    if any(kind.is_complex for kind in kinds):
+        inferred = _d.get_default_complex_dtype()
+        target = dtype or inferred
+        if not target.is_complex:
+            raise RuntimeError(
+                f"torch.{op}(): inferred dtype {inferred.ctype} can't be safely cast to passed dtype {target.cpp}"
+            )
+    if target is _d.bool or target in _d.FLOAT8:
+        raise not_implemented(f"{op}_cpu", target)
+    return Spec((int(steps),), target)
+
+
+def eye(n: int, m: int | None = None, dtype: dtype | None = None) -> Spec:
+    """[n, m]; m is n by default."""
+    for name, size in (("n", n), ("m", n if m is None else m)):
+        if size < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
+    return Spec((int(n), int(n if m is None else m)), dtype or _d.get_default_dtype())
+
+
+_LARGEST_PERMUTATION = {_d.float16: 2049, _d.bfloat16: 257, _d.float32: 2**24 + 1, _d.float64: 2**53 + 1}
+
+
+def randperm(n: int, dtype: dtype | None = None) -> Spec:
+    """The numbers below n in random order: int64 by default. RuntimeError if the dtype cannot hold them."""
+    target = dtype or _d.int64
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    if target is _d.bool or target.is_complex or target in _d.FLOAT8:
+        raise not_implemented("randperm", target)
+    if target.is_floating_point:
+        if n > _LARGEST_PERMUTATION[target]:
+            raise RuntimeError(f"n cannot be greater than {_LARGEST_PERMUTATION[target]} for {target.cpp} type.")
+    elif n > _d.iinfo(target).max:
+        raise RuntimeError(f"value cannot be converted to type {_c_type(target)} without overflow")
+    return Spec((int(n),), target)
+
+
+def scalar_tensor(s: Any, dtype: dtype | None = None) -> Spec:
+    """A tensor without dimensions, of the default dtype."""
+    target = dtype or _d.get_default_dtype()
+    _check_number(s, target)
+    return Spec((), target)
+
+
+def tril_indices(row: int, col: int, offset: int = 0, dtype: dtype | None = None, op: str = "tril_indices") -> Spec:
+    """tril_indices and triu_indices: [2, count], int32 or int64."""
+    for name, size in (("row", row), ("col", col)):
+        if size < 0:
+            raise RuntimeError(f"{name} must be non-negative, got{size}")
+    target = dtype or _d.int64
+    if target not in (_d.int16, _d.int32, _d.int64):
+        raise not_implemented(op, target)
+    kept_below = offset + 1 if op == "tril_indices" else offset
+    count = sum(min(max(at + kept_below, 0), col) for at in builtins.range(row))
+    return Spec((2, count if op == "tril_indices" else row * col - count), target)
+
+
+def window(window_length: int, dtype: dtype | None = None, op: str = "hann_window") -> Spec:
+    """hann_window and its kin: floating dtypes only."""
+    if window_length < 0:
+        raise RuntimeError(f"{op} requires non-negative window_length, got window_length={window_length}")
+    target = dtype or _d.get_default_dtype()
+    if not (target.is_floating_point or target.is_complex):
+        raise RuntimeError(f"{op} expects floating point dtypes, got: {target.ctype}")
+    return Spec((int(window_length),), target)
+
+
+def clone(self: Any, memory_format: Any = None) -> Spec:
+    """A copy in a memory format; by default in self's dense strides."""
+    return Spec(tuple(self.shape), self.dtype, format_strides(self, memory_format))
+
+
+def contiguous(self: Any, memory_format: Any = None) -> Spec:
+    """A copy in the given format, contiguous by default. Where self already has that format nothing is copied: see `has_format`."""
+    if memory_format is not None and format_name(memory_format) == "preserve_format":
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    return Spec(tuple(self.shape), self.dtype, None if memory_format is None else format_strides(self, memory_format))
+
+
+def has_format(self: Any, memory_format: Any = None) -> bool:
+    """Whether self is dense in the given format (None: contiguous), so that `contiguous` gives self itself."""
+    if memory_format is None or format_name(memory_format) == "contiguous_format":
+        return is_contiguous(*geometry(self))
+    wanted = format_strides(self, memory_format) or contiguous_strides(self.shape)
+    return all(size == 1 or have == want for size, have, want in zip(self.shape, self.stride(), wanted, strict=True))
+
+
+def to_copy(self: Any, dtype: dtype | None = None, memory_format: Any = None) -> Spec:
+    """A copy as another dtype."""
+    return Spec(tuple(self.shape), dtype or self.dtype, format_strides(self, memory_format))
+
+
+_CONTINUOUS = {"exponential": "Exponential", "cauchy": "Cauchy"}
+_FILL_KERNELS = {"uniform": "check_uniform_bounds", "normal": "normal_kernel_cpu", "log_normal": "log_normal_cpu"}
+
+
+def random_like(
+    self: Any, op: str, from_: Any = None, to: Any = None, mean: Any = None, std: Any = None, p: Any = None
+) -> Spec:
+    """self's geometry, filled with random numbers in place. op: uniform, normal, bernoulli, random, exponential, log_normal, geometric, cauchy.
+
+    Given parameters are checked: from_ <= to (uniform), from_ < to (random), std >= 0, p within [0, 1].
+    """
+    target = self.dtype
+    if op in _CONTINUOUS and not target.is_floating_point:
+        text = target.cpp if op == "exponential" else target.ctype
+        raise RuntimeError(
+            f"{_CONTINUOUS[op]} distribution is a continuous probability distribution. dtype must be a floating point but you "
+            f"specified {text}"
+        )
+    if std is not None and not is_tensor(std) and std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    if op in _FILL_KERNELS and target.category < _d.CATEGORY_FLOATING:
+        raise not_implemented(_FILL_KERNELS[op], target)
+    if op == "random" and target.is_complex:
+        raise not_implemented("random_kernel_cpu", target)
+    if p is not None and not is_tensor(p):
+        if op == "geometric" and not 0 < p < 1:
+            raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+        if op == "bernoulli" and not 0 <= p <= 1:
+            raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+    if op == "uniform" and from_ is not None and to is not None:
+        largest = _d.finfo(target).max
+        for name, value in (("from", from_), ("to", to)):
+            if not -largest <= value <= largest:
+                raise RuntimeError(f"{name} is out of bounds for {target.ctype}")
+        if from_ > to:
+            raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={from_:g} > to={to:g}")
+    if op == "random" and to is not None:
+        _check_range(from_ or 0, to, target)
+    return Spec(tuple(self.shape), target, format_strides(self))
+
+
+def normal(mean: Any, std: Any) -> Spec:
+    """Normal numbers from means and deviations, at least one of them a tensor: contiguous, of mean's dtype."""
+    if is_tensor(std):
+        if std.dtype.is_complex:
+            raise RuntimeError("normal expects standard deviation to be non-complex")
+    elif std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    shape = broadcast(getattr(mean, "shape", ()), getattr(std, "shape", ()))
+    target = mean.dtype if is_tensor(mean) else std.dtype
+    if target.category < _d.CATEGORY_FLOATING:
+        raise not_implemented("normal_kernel_cpu", target)
+    return Spec(shape, target, None, target.opmath)
+
+
+def bernoulli(self: Any, p: float | None = None) -> Spec:
+    """0 or 1 with the probabilities of self (floating dtypes), or with p: contiguous."""
+    if p is not None:
+        if not 0 <= p <= 1:
+            raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+    elif not self.dtype.is_floating_point:
+        raise not_implemented("bernoulli_tensor_cpu_p_", self.dtype)
+    return Spec(tuple(self.shape), self.dtype)
+
+
+__all__ = [
+    "arange",
+    "bernoulli",
+    "clone",
+    "contiguous",
+    "empty_strided",
+    "eye",
+    "factory",
+    "floating_factory",
+    "has_format",
+    "like",
+    "linspace",
+    "new",
+    "normal",
+    "randint",
+    "randint_like",
+    "random_like",
+    "randperm",
+    "range",
+    "scalar_tensor",
+    "to_copy",
+    "tril_indices",
+    "window",
+]

@@ -1,0 +1,198 @@
+"""Rules of losses. reduction: 0 none, 1 mean, 2 sum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .... import _dtype as _d
+from ..spec import Spec, format_strides
+from ._common import broadcast, check_dtype, not_implemented, shape_text
+from .pointwise import elementwise
+
+_LOSS_KERNELS = {
+    "mse_loss": "mse_cpu",
+    "smooth_l1_loss": "smooth_l1_cpu",
+    "huber_loss": "huber_cpu",
+}
+
+
+def _reduced(pointwise: Spec, reduction: int) -> Spec:
+    if reduction == 0:
+        return pointwise
+    return Spec((), pointwise.dtype, None, pointwise.compute)
+
+
+def pointwise_loss(
+    self: Any,
+    target: Any,
+    reduction: int = 1,
+    weight: Any = None,
+    op: str = "mse_loss",
+    beta: float | None = None,
+    delta: float | None = None,
+) -> Spec:
+    """Losses of pairs that broadcast and promote: mse_loss, l1_loss, smooth_l1_loss (beta), huber_loss (delta), soft_margin_loss."""
+    if beta is not None and beta < 0:
+        raise RuntimeError(f"{op} does not support negative values for beta.")
+    if delta is not None and delta <= 0:
+        raise RuntimeError(f"{op} does not support non-positive values for delta.")
+    spec = elementwise(self, target, where=weight)
+    if op in _LOSS_KERNELS:
+        check_dtype(spec.dtype, "floating_real", _LOSS_KERNELS[op])
+    if spec.dtype.category < _d.CATEGORY_FLOATING:
+        if op == "l1_loss" and reduction == 1:
+            raise RuntimeError(
+                "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
+                f"{spec.dtype.cpp}"
+            )
+        if op == "soft_margin_loss":
+            raise RuntimeError(f"result type Float can't be cast to the desired output type {spec.dtype.cpp}")
+    return _reduced(spec, reduction)
+
+
+def binary_cross_entropy(
+    self: Any, target: Any, weight: Any = None, reduction: int = 1, op: str = "binary_cross_entropy"
+) -> Spec:
+    """Probabilities and targets of one floating dtype."""
+    if target.dtype is not self.dtype:
+        raise RuntimeError(f"Found dtype {target.dtype.cpp} but expected {self.dtype.cpp}")
+    check_dtype(self.dtype, "floating_real", op)
+    shape = broadcast(self.shape, target.shape)
+    if weight is not None:
+        shape = broadcast(shape, weight.shape)
+    stride = format_strides(self) if shape == tuple(self.shape) else None
+    return _reduced(Spec(shape, self.dtype, stride, self.dtype.opmath), reduction)
+
+
+def bce_with_logits(self: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 1) -> Spec:
+    """Logits and floating targets of one shape, which promote; weight and pos_weight broadcast to it."""
+    if not self.dtype.is_floating_point:
+        raise not_implemented("log_sigmoid_cpu", self.dtype)
+    joined = broadcast(self.shape, target.shape)
+    if joined != tuple(target.shape):
+        raise RuntimeError(
+            f"output with shape {shape_text(target.shape)} doesn't match the broadcast shape {shape_text(joined)}"
+        )
+    if not target.dtype.is_floating_point:
+        raise RuntimeError(f"result type {self.dtype.cpp} can't be cast to the desired output type {target.dtype.cpp}")
+    if pos_weight is not None:
+        broadcast(pos_weight.shape, target.shape)
+    spec = elementwise(self, target)
+    if weight is not None:
+        shape = broadcast(joined, weight.shape)
+        spec = Spec(shape, spec.dtype, spec.stride if shape == joined else None, spec.compute)
+    return _reduced(spec, reduction)
+
+
+def _check_classes(self: Any, target: Any, weight: Any, classes: int) -> None:
+    if weight is not None and (weight.dim() != 1 or weight.numel() != classes):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
+            f"{shape_text(weight.shape)}"
+        )
+    if not self.dtype.is_floating_point:
+        raise not_implemented("nll_loss_out_frame", self.dtype)
+    if target.dtype not in (_d.int64, _d.uint8):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.cpp}")
+    if weight is not None and weight.dtype is not self.dtype:
+        raise RuntimeError(f"expected scalar type {self.dtype.cpp} but found {weight.dtype.cpp}")
+
+
+def nll_loss_forward(
+    self: Any, target: Any, weight: Any = None, reduction: int = 1, ignore_index: int = -100
+) -> tuple[Spec, Spec]:
+    """(loss, total weight): log probabilities [batch, classes] or [classes], int64 or uint8 targets [batch] or []."""
+    if self.dim() not in (1, 2):
+        raise RuntimeError("input tensor should be 1D or 2D")
+    if target.dim() > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if self.dim() == 1 and target.dim() == 1 and target.shape[0] != 1:
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}")
+    if self.dim() == 2 and (not target.dim() or self.shape[0] != target.shape[0]):
+        raise RuntimeError(f"size mismatch (got input: {shape_text(self.shape)}, target: {shape_text(target.shape)})")
+    _check_classes(self, target, weight, self.shape[-1])
+    shape = (self.shape[0],) if reduction == 0 and self.dim() == 2 else ()
+    return Spec(shape, self.dtype, None, self.dtype.opmath), Spec((), self.dtype)
+
+
+def nll_loss2d_forward(
+    self: Any, target: Any, weight: Any = None, reduction: int = 1, ignore_index: int = -100
+) -> tuple[Spec, Spec]:
+    """(loss, total weight): log probabilities [batch, classes, h, w], int64 or uint8 targets [batch, h, w]."""
+    if target.dim() != 3:
+        raise RuntimeError(
+            f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.dim()}"
+        )
+    if self.dim() != 4:
+        raise RuntimeError(
+            f"only batches of spatial inputs supported (4D tensors), but got input of dimension: {self.dim()}"
+        )
+    if weight is not None and weight.numel() != self.shape[1]:
+        raise RuntimeError("weight tensor should be defined either for all or no classes")
+    if (self.shape[0], *self.shape[2:]) != tuple(target.shape):
+        raise RuntimeError(f"size mismatch (got input: {shape_text(self.shape)} , target: {shape_text(target.shape)}")
+    _check_classes(self, target, weight, self.shape[1])
+    shape = tuple(target.shape) if reduction == 0 else ()
+    return Spec(shape, self.dtype, None, self.dtype.opmath), Spec((), self.dtype)
+
+
+def nll_loss(self: Any, target: Any, weight: Any = None, reduction: int = 1, ignore_index: int = -100) -> Spec:
+    """Any number of dimensions: log probabilities [batch, classes, ...], targets [batch, ...]."""
+    if not self.dim():
+        raise ValueError(f"Expected 1 or more dimensions (got {self.dim()})")
+    if self.dim() != 1 and target.dim() and self.shape[0] != target.shape[0]:
+        raise ValueError(f"Expected input batch_size ({self.shape[0]}) to match target batch_size ({target.shape[0]}).")
+    if self.dim() <= 2:
+        return nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
+    if self.dim() == 4:
+        return nll_loss2d_forward(self, target, weight, reduction, ignore_index)[0]
+    wanted = (self.shape[0], *self.shape[2:])
+    if tuple(target.shape) != wanted:
+        raise RuntimeError(f"Expected target size {shape_text(wanted)}, got {shape_text(target.shape)}")
+    _check_classes(self, target, weight, self.shape[1])
+    return Spec(wanted if reduction == 0 else (), self.dtype, None, self.dtype.opmath)
+
+
+def ctc_loss(
+    log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0
+) -> tuple[Spec, Spec]:
+    """(loss [batch], log_alpha [batch, time, 2 * longest target + 1]); the lengths are tensors or lists of ints.
+
+    log_probs is [time, batch, labels]; targets are [batch, length], or one after the other.
+    """
+    if log_probs.dim() != 3:
+        raise RuntimeError(f"log_probs must be 3-dimensional, but got {log_probs.dim()} dimensions")
+    if not log_probs.dtype.is_floating_point or log_probs.dtype not in (_d.float32, _d.float64):
+        raise not_implemented("ctc_loss_cpu", log_probs.dtype)
+    time, batch, labels = log_probs.shape
+    if not 0 <= blank < labels:
+        raise RuntimeError("blank must be in label range")
+    lengths = {}
+    for name, given in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+        values = given.tolist() if hasattr(given, "tolist") else list(given)
+        lengths[name] = [values] if isinstance(values, int) else values
+        if len(lengths[name]) != batch:
+            raise RuntimeError(f"{name} must be of size batch_size")
+    source = " (while checking arguments for ctc_loss_allocate_outputs)"
+    for value in lengths["input_lengths"]:
+        if value > time:
+            raise RuntimeError(f"Expected input_lengths to have value at most {time}, but got value {value}{source}")
+    longest = max(lengths["target_lengths"], default=0)
+    if targets.dim() == 2 and targets.shape[1] < longest:
+        raise RuntimeError(
+            f"Expected tensor to have size at least {longest} at dimension 1, but got size {targets.shape[1]} for argument #2 "
+            f"'targets'{source}"
+        )
+    compute = log_probs.dtype.opmath
+    return Spec((batch,), log_probs.dtype, None, compute), Spec((batch, time, 2 * longest + 1), log_probs.dtype)
+
+
+__all__ = [
+    "bce_with_logits",
+    "binary_cross_entropy",
+    "ctc_loss",
+    "nll_loss",
+    "nll_loss2d_forward",
+    "nll_loss_forward",
+    "pointwise_loss",
+]
