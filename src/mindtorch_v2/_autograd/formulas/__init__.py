@@ -8,3 +8,5 @@ from __future__ import annotations
 
 from .pointwise import *
 from .reduction import *
+from .shape import *
+from .view import *

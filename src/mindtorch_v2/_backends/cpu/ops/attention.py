@@ -101,7 +101,7 @@ def flash_attention_backward(
     attn_mask: ndarray | None = None,
     scale: float | None = None,
 ) -> tuple[ndarray, ndarray, ndarray]:
-    batch, heads, queries, width = query.shape
+    batch, heads, queries, _ = query.shape
     grads = [
         make((x.shape[0], x.shape[2], x.shape[1], x.shape[3]), x.dtype).transpose(0, 2, 1, 3)
         for make, x in ((np.empty, query), (np.zeros, key), (np.zeros, value))

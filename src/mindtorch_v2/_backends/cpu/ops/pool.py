@@ -86,7 +86,7 @@ def _max_pool(x: ndarray, geometry: _Geometry) -> tuple[ndarray, ndarray]:
         if best is None or index is None:
             best = np.full(value.shape, lowest, x.dtype)
             index = np.full(value.shape, -1, np.int64)
-        better = (value > best) | (value != value) | (index < 0)
+        better = (value > best) | np.isnan(value) | (index < 0)
         better &= inside
         np.copyto(best, value, where=better)
         np.copyto(index, where, where=better)

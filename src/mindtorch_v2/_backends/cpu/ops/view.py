@@ -1,4 +1,4 @@
-"""Fast paths of views, and the kernels of what writes through a view: backward and scatter forms.
+"""Fast paths of views, copies, and the backward kernels of views that select.
 
 A view operator needs no kernel: its rule says shape, stride and offset, and `as_strided` of the payload serves every device. The functions
 `fast_*` are short cuts for plain arrays. Each gives exactly the strides of the rule, or None to decline.
@@ -154,6 +154,11 @@ def fast_expand(self: ndarray, size: Any, implicit: bool = False) -> ndarray | N
         return None
 
 
+def fast_broadcast_to(self: ndarray, size: Any) -> ndarray | None:
+    """`broadcast_to` of a contiguous array."""
+    return fast_expand(self, size) if -1 not in size else None
+
+
 # --------------------------------------------------------------------------------------------------------------------- kernels
 
 
@@ -185,20 +190,6 @@ def slice_backward(
     return result
 
 
-def select_scatter(self: ndarray, src: ndarray, dim: int, index: int) -> ndarray:
-    result = self.copy()
-    result[along(result.ndim, dim, index)] = src
-    return result
-
-
-def slice_scatter(
-    self: ndarray, src: ndarray, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
-) -> ndarray:
-    result = self.copy()
-    result[along(result.ndim, dim, slice(start, end, step))] = src
-    return result
-
-
 def diagonal_of(array: ndarray, offset: int, dim1: int, dim2: int) -> ndarray:
     """A writeable view of a diagonal (numpy's own is read-only)."""
     view = array.diagonal(offset, dim1, dim2)
@@ -212,31 +203,6 @@ def diagonal_backward(grad_output: ndarray, input_sizes: Sequence[int], offset: 
     return result
 
 
-def diagonal_scatter(self: ndarray, src: ndarray, offset: int = 0, dim1: int = 0, dim2: int = 1) -> ndarray:
-    result = self.copy()
-    diagonal_of(result, offset, dim1, dim2)[...] = src
-    return result
-
-
-def as_strided_scatter(
-    self: ndarray, src: ndarray, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
-) -> ndarray:
-    """A copy of self whose strided view is overwritten. The copy has self's geometry, so the strides mean the same places."""
-    spans = [(n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)] if self.size else []
-    item = self.itemsize
-    reach = max(sum(spans) // item + 1, _reach(size, stride) + (storage_offset or 0))
-    memory = np.zeros(reach, self.dtype)
-    result = ndarray(self.shape, self.dtype, memory, 0, self.strides)
-    result[...] = self
-    steps = [s * item for s in stride]
-    ndarray(tuple(size), self.dtype, memory, (storage_offset or 0) * item, steps)[...] = src
-    return result
-
-
-def _reach(size: Sequence[int], stride: Sequence[int]) -> int:
-    return 0 if 0 in tuple(size) else 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
-
-
 def unfold_backward(grad_in: ndarray, input_sizes: Sequence[int], dim: int, size: int, step: int) -> ndarray:
     """Windows lie in the last dimension of `grad_in`; overlapping ones add up."""
     result = np.zeros(tuple(input_sizes), grad_in.dtype)
@@ -247,7 +213,3 @@ def unfold_backward(grad_in: ndarray, input_sizes: Sequence[int], dim: int, size
     for place in range(size):
         result[(*PREFIX[dim], slice(place, place + (count - 1) * step + 1, step))] += grad_in[..., place]
     return result
-
-
-def view_as_complex(self: ndarray) -> ndarray:
-    return np.ascontiguousarray(self).view(np.complex64 if self.itemsize == 4 else np.complex128)[..., 0]

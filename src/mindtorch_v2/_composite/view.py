@@ -1,0 +1,228 @@
+"""Views made of other views, and the forms that write through a view into a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mindtorch_v2._generated import functions as F
+
+from mindtorch_v2._layout import contiguous_format
+from mindtorch_v2._tensor import Tensor
+
+Tensors = tuple[Tensor, ...]
+
+
+def ravel(self: Tensor) -> Tensor:
+    """All elements in one dimension; a copy only where a view is impossible."""
+    return F.reshape(self, [-1])
+
+
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """self in other's shape."""
+    return F.view(self, list(other.shape))
+
+
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """self in other's shape, copied where a view is impossible."""
+    return F.reshape(self, list(other.shape))
+
+
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """self broadcast to other's shape."""
+    return F.expand(self, list(other.shape))
+
+
+def reshape_copy(self: Tensor, shape: Sequence[int]) -> Tensor:
+    """`reshape` of a tensor whose elements cannot be viewed in `shape`: a contiguous copy."""
+    return F._unsafe_view(F.clone(self, memory_format=contiguous_format), _resolved(list(shape), self.numel()))
+
+
+def flatten_copy(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """`flatten` where a view is impossible."""
+    shape = list(self.shape)
+    first, last = start_dim % len(shape), end_dim % len(shape)
+    merged = 1
+    for n in shape[first : last + 1]:
+        merged *= n
+    return reshape_copy(self, [*shape[:first], merged, *shape[last + 1 :]])
+
+
+def _resolved(shape: list[int], count: int) -> list[int]:
+    """The shape with -1 replaced."""
+    if -1 not in shape:
+        return shape
+    known = 1
+    for n in shape:
+        known *= n if n != -1 else 1
+    return [count // known if n == -1 else n for n in shape]
+
+
+def mH(self: Tensor) -> Tensor:
+    """The conjugate transpose of the last two dimensions."""
+    return F.conj(F.mT(self))
+
+
+def adjoint(self: Tensor) -> Tensor:
+    """The conjugate transpose of the last two dimensions. RuntimeError for 1-D tensors."""
+    if self.dim() < 2:
+        raise RuntimeError(
+            f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {self.dim()}-D tensor."
+        )
+    return F.conj(F.transpose(self, -2, -1))
+
+
+def matrix_H(self: Tensor) -> Tensor:
+    """The conjugate transpose of a matrix."""
+    if self.dim() not in (0, 2):
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.dim()}-D tensor.")
+    return F.conj(F.transpose(self, 0, 1)) if self.dim() else F.conj(self)
+
+
+def narrow_tensor(self: Tensor, dim: int, start: Tensor, length: int) -> Tensor:
+    """`narrow` from a 0-dim integer tensor on."""
+    if start.dim() != 0 or start.dtype.is_floating_point or start.dtype.is_complex:
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
+    first = int(start.item())
+    if first < 0:
+        first += self.shape[dim]
+    return F.narrow(self, dim, first, length)
+
+
+def narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """A copy of `narrow`."""
+    return F.clone(F.narrow(self, dim, start, length), memory_format=contiguous_format)
+
+
+def linalg_diagonal(A: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The diagonal of the last two dimensions."""
+    return F.diagonal(A, offset, dim1, dim2)
+
+
+def unsafe_split(self: Tensor, split_size: int, dim: int = 0) -> Tensors:
+    """Copies of the parts of `split`."""
+    return tuple([F.clone(part) for part in F.split(self, split_size, dim)])
+
+
+def unsafe_split_with_sizes(self: Tensor, split_sizes: Sequence[int], dim: int = 0) -> Tensors:
+    """Copies of the parts of `split_with_sizes`."""
+    return tuple([F.clone(part) for part in F.split_with_sizes(self, split_sizes, dim)])
+
+
+def unsafe_chunk(self: Tensor, chunks: int, dim: int = 0) -> Tensors:
+    """Copies of the parts of `chunk`."""
+    return tuple([F.clone(part) for part in F.chunk(self, chunks, dim)])
+
+
+def tensor_split_tensor(self: Tensor, tensor_indices_or_sections: Tensor, dim: int = 0) -> Tensors:
+    """`tensor_split` whose sections or indices are given as an int64 CPU tensor."""
+    given = tensor_indices_or_sections
+    if given.device.type != "cpu":
+        raise RuntimeError(f"tensor_split expected tensor_indices_or_sections to be on cpu, but it's on {given.device}")
+    if str(given.dtype) != "torch.int64":
+        raise RuntimeError(
+            f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {given.dtype.cpp}"
+        )
+    if given.dim() > 1:
+        raise RuntimeError(
+            "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a "
+            f"tensor with {given.dim()} dims"
+        )
+    return F.tensor_split(self, given.tolist(), dim)
+
+
+def hsplit(self: Tensor, indices: int | Sequence[int]) -> Tensors:
+    """Parts along dimension 1, or 0 of a 1-D tensor. RuntimeError for 0-dim tensors and sections that do not divide."""
+    if self.dim() < 1:
+        raise RuntimeError(
+            f"torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with {self.dim()} dimensions!"
+        )
+    return _split("hsplit", self, indices, 0 if self.dim() == 1 else 1)
+
+
+def vsplit(self: Tensor, indices: int | Sequence[int]) -> Tensors:
+    """Parts along dimension 0."""
+    if self.dim() < 2:
+        raise RuntimeError(
+            f"torch.vsplit requires a tensor with at least 2 dimension, but got a tensor with {self.dim()} dimensions!"
+        )
+    return _split("vsplit", self, indices, 0)
+
+
+def dsplit(self: Tensor, indices: int | Sequence[int]) -> Tensors:
+    """Parts along dimension 2."""
+    if self.dim() < 3:
+        raise RuntimeError(
+            f"torch.dsplit requires a tensor with at least 3 dimension, but got a tensor with {self.dim()} dimensions!"
+        )
+    return _split("dsplit", self, indices, 2)
+
+
+def _split(name: str, self: Tensor, indices: int | Sequence[int], dim: int) -> Tensors:
+    size = self.shape[dim]
+    if isinstance(indices, int) and (indices == 0 or size % indices):
+        raise RuntimeError(
+            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {size} is not divisible by the "
+            f"split_size {indices}!"
+        )
+    return F.tensor_split(self, indices, dim)
+
+
+def lift(self: Tensor) -> Tensor:
+    """self."""
+    return self
+
+
+def contiguous(self: Tensor, memory_format: Any = contiguous_format) -> Tensor:
+    """self where it is contiguous in `memory_format` already, else a copy."""
+    if self.is_contiguous(memory_format=memory_format):
+        return self
+    return F.clone(self, memory_format=memory_format)
+
+
+def real(self: Tensor) -> Tensor:
+    """The real part as a view; a real tensor itself."""
+    return F.select(F.view_as_real(self), -1, 0) if self.dtype.is_complex else self
+
+
+def imag(self: Tensor) -> Tensor:
+    """The imaginary part as a view. RuntimeError for real tensors."""
+    if not self.dtype.is_complex:
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return F.select(F.view_as_real(self), -1, 1)
+
+
+def _written(self: Tensor, src: Tensor, view: Any) -> Tensor:
+    """A copy of self in which the part that `view(copy)` shows is `src`."""
+    copy = F.clone(self, memory_format=contiguous_format)
+    part = view(copy)
+    if part.shape != src.shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}"
+        )
+    F.copy_(part, src)
+    return copy
+
+
+def select_scatter(self: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """A copy of self with `src` at `select(dim, index)`. RuntimeError unless the shapes agree."""
+    return _written(self, src, lambda copy: F.select(copy, dim, index))
+
+
+def slice_scatter(
+    self: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """A copy of self with `src` in a slice."""
+    return _written(self, src, lambda copy: F.slice(copy, dim, start, end, step))
+
+
+def diagonal_scatter(self: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """A copy of self with `src` on a diagonal."""
+    return _written(self, src, lambda copy: F.diagonal(copy, offset, dim1, dim2))
+
+
+def as_strided_scatter(
+    self: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Tensor:
+    """A copy of self with `src` in a strided view of it."""
+    return _written(self, src, lambda copy: F.as_strided(copy, size, stride, storage_offset))
