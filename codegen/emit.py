@@ -5,6 +5,7 @@ Logic is here and in the model; templates loop and print. Each product is (templ
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, Iterator
 
@@ -31,12 +32,18 @@ def render(schema: Schema, root: Path | None = None) -> dict[str, str]:
     for template, path, context in _products(schema):
         source = context.pop("source", "schema/ops/*.yaml")
         text = environment.get_template(template).render(header=HEADER.format(source=source), **context)
-        products[f"generated/{path}"] = text.rstrip("\n") + "\n"
+        products[f"generated/{path}"] = _tidy(text) if path.endswith(".py") else text.rstrip("\n") + "\n"
     schema_dir = (root or Path(__file__).resolve().parent.parent) / "schema"
     if (schema_dir / "torch_proxy.yaml").exists():
         for path, text in render_proxy(schema_dir).items():
             products[f"generated/{path}"] = text
     return products
+
+
+def _tidy(text: str) -> str:
+    """Python without the blank lines that macros leave inside functions, and at most two elsewhere."""
+    text = re.sub(r"\n\n+(?=    (?! *def )[^\s])|\n\n+(?=     +\S)", "\n", text)
+    return re.sub(r"\n{4,}", "\n\n\n", text).rstrip("\n") + "\n"
 
 
 def _products(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:

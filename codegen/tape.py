@@ -129,6 +129,11 @@ class Tape:
                     found.append((f"{safe(a.name)}_count", f"len({_local(a.name)})"))
         return found
 
+    @staticmethod
+    def names(pairs: list[tuple[str, str]]) -> str:
+        """The target of an unpacking assignment."""
+        return f"({', '.join(name for name, _ in pairs)}{',' if len(pairs) == 1 else ''})"
+
     @property
     def single_output(self) -> bool:
         return len(self.op.returns) == 1 and not self.op.returns[0].type.list

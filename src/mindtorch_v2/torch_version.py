@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
-
 from .version import __version__ as _version
 
 __all__ = ["TorchVersion"]
@@ -22,6 +20,8 @@ class TorchVersion(str):
 
     def _pair(self, other: Any) -> tuple[Any, Any]:
         """What to compare in place of `self` and `other`."""
+        from packaging.version import InvalidVersion, Version  # whoever compares versions has it; the library itself does not
+
         try:
             if isinstance(other, Version):
                 return Version(str(self)), other
@@ -50,7 +50,7 @@ class TorchVersion(str):
         return left >= right
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, str | Version | tuple | list):
+        if not isinstance(other, (str, tuple, list)) and type(other).__name__ != "Version":
             return NotImplemented
         left, right = self._pair(other)
         return left == right

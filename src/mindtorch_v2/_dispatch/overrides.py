@@ -33,6 +33,18 @@ def find(op: Operator, args: tuple, out: Any) -> Any:
     return found
 
 
+def find_for(values: tuple) -> Any:
+    """`find` for functions that are no operators: what takes over a call with these arguments."""
+    if not TLS.torch_function_enabled:
+        return None
+    if TLS.function_modes:
+        return TLS.function_modes[-1]
+    found: list = []
+    for value in values:
+        _add(value, found)
+    return found or None
+
+
 def _add(value: Any, found: list) -> None:
     kind = value.__class__
     if is_plain_class(kind) or kind in _ORDINARY:

@@ -1,0 +1,113 @@
+"""mindtorch_v2: a torch-compatible tensor library whose operators are generated from one schema.
+
+Use it under its own name (`import mindtorch_v2 as torch`), or as `torch` through `python -m mindtorch_v2 script.py`.
+"""
+
+from __future__ import annotations
+
+import importlib as _importlib
+import warnings as _warnings
+from typing import Any as _Any
+
+# Kernels follow IEEE arithmetic silently, as PyTorch does; numpy would warn of divisions by zero and overflows in them.
+_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"mindtorch_v2\.")
+
+from . import _device, _dtype, _layout, _state, _tensor  # noqa: E402
+from ._autograd import wiring as _wiring  # noqa: E402
+from ._dispatch import dispatcher as _dispatcher  # noqa: E402
+from ._device import device, get_default_device, set_default_device  # noqa: E402
+from ._dtype import DTYPES as _DTYPES, dtype, finfo, get_default_dtype, iinfo, set_default_dtype  # noqa: E402
+from ._layout import layout, memory_format  # noqa: E402
+from ._tensor import Size, Tensor  # noqa: E402
+
+_dispatcher.autograd = _wiring
+
+from . import _generated  # noqa: E402
+
+_generated.install(Tensor)
+
+from . import _methods  # noqa: E402
+
+_methods.install(Tensor)
+
+from ._functions import construct as _construct, queries as _queries, sugar as _sugar, types as _types  # noqa: E402
+
+_tensor.legacy_constructor = _construct.legacy_constructor
+
+from ._autograd.modes import (  # noqa: E402
+    enable_grad,
+    inference_mode,
+    is_anomaly_enabled,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from ._functions.construct import as_tensor, asarray, from_numpy, frombuffer, tensor  # noqa: E402
+from ._functions.randomness import (  # noqa: E402
+    Generator,
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
+from ._generated import functions as _functions  # noqa: E402
+from ._printing import set_printoptions  # noqa: E402
+from ._promotion import can_cast, promote_types, result_type  # noqa: E402
+from ._storage import UntypedStorage  # noqa: E402
+from ._typed_storage import TypedStorage  # noqa: E402
+from .torch_version import __version__  # noqa: E402
+
+
+def _publish() -> None:
+    """Put dtypes, layouts, operators and functions under their public names."""
+    space = globals()
+    for public, name in _functions.NAMESPACES["torch"].items():
+        space[public] = getattr(_functions, name)
+    for module in (_queries, _sugar):
+        for name, value in vars(module).items():
+            if callable(value) and getattr(value, "__module__", None) == module.__name__ and not name.startswith("_"):
+                space[name] = value
+    space.update(_DTYPES)
+    space.update(_dtype.ALIASES)
+    space.update(_layout.LAYOUTS)
+    space.update(_layout.MEMORY_FORMATS)
+    space.update(_types.LEGACY_TYPES)
+
+
+_publish()
+
+# Submodules are imported when they are first used.
+_SUBMODULES = frozenset(
+    "_pytree amp autograd backends compiler distributions fft func functional jit linalg nn npu optim overrides random return_types "
+    "serialization special storage testing torch_version types utils version".split()
+)
+_LAZY = {
+    "save": "serialization",
+    "load": "serialization",
+    "fork_rng": "random",
+    "autocast": "amp",
+    "vmap": "func",
+    "pipeline": "_dispatch.pipeline",
+    "e": "_constants",
+    "pi": "_constants",
+    "inf": "_constants",
+    "nan": "_constants",
+    "newaxis": "_constants",
+}
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _SUBMODULES:
+        try:
+            return _importlib.import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+    elif name in _LAZY:
+        value = getattr(_importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""Public functions that are no operators: constructors, queries, settings."""

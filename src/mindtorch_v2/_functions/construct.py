@@ -1,0 +1,323 @@
+"""Tensors from Python data, numpy arrays and buffers: `tensor`, `as_tensor`, `asarray`, `from_numpy`, `frombuffer`."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from .. import _dtype
+from .._device import default_device, device as _device
+from .._dispatch import ops
+from .._dtype import DTYPES, dtype as _dtype_class
+from .._tensor import Tensor, wrap
+
+
+def from_numpy(ndarray_: ndarray) -> Tensor:
+    """A tensor that shares the memory of an array. TypeError for dtypes without a tensor type, ValueError for negative strides."""
+    array = ndarray_
+    if not isinstance(array, ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+    kind = _dtype.from_numpy_dtype(array.dtype)
+    if array.dtype.byteorder not in "=|" and not array.dtype.isnative:
+        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not supported.")
+    if any(s < 0 for s in array.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
+            "supported. (You can probably work around this by making a copy of your array  with array.copy().) "
+        )
+    if any(s % array.itemsize for s in array.strides):
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory."
+        )
+    if array.__class__ is not ndarray:
+        array = array.view(ndarray)
+    return wrap(array, kind)
+
+
+def _infer(data: Any) -> _dtype_class:
+    """The dtype of Python data: the widest category that occurs."""
+    category = _category(data)
+    if category is None:
+        return _dtype.get_default_dtype()
+    if category == 2:
+        return _dtype.get_default_dtype()
+    if category == 3:
+        return _dtype.get_default_dtype().to_complex()
+    return DTYPES["int64"] if category == 1 else DTYPES["bool"]
+
+
+def _category(data: Any) -> int | None:
+    if isinstance(data, (bool, np.bool_)):
+        return 0
+    if isinstance(data, (int, np.integer)):
+        return 1
+    if isinstance(data, (float, np.floating)):
+        return 2
+    if isinstance(data, (complex, np.complexfloating)):
+        return 3
+    if isinstance(data, Tensor):
+        return data._dtype.category
+    best = None
+    for item in data:
+        found = _category(item)
+        if found is not None and (best is None or found > best):
+            best = found
+    return best
+
+
+def _shape(data: Any, level: int = 0) -> tuple:
+    """The shape of nested sequences. ValueError, in PyTorch's words, when they are ragged."""
+    if isinstance(data, Tensor):
+        return tuple(data._data.shape)
+    if isinstance(data, ndarray):
+        return data.shape
+    if not isinstance(data, (list, tuple, range)):
+        return ()
+    if not data:
+        return (0,)
+    first = _shape(data[0], level + 1)
+    for item in data:
+        shape = _shape(item, level + 1)
+        if shape != first:
+            if len(shape) == 0 or len(first) == 0:
+                if isinstance(item, (list, tuple)):
+                    raise TypeError("must be real number, not " + type(item).__name__)
+                raise TypeError(f"not a sequence: {type(item).__name__}")
+            raise ValueError(
+                f"expected sequence of length {first[0]} at dim {level + 1} (got {shape[0]})"
+                if first[0] != shape[0]
+                else f"expected sequences of one shape, got {first} and {shape} at dim {level + 1}"
+            )
+    return (len(data), *first)
+
+
+def _plain(data: Any) -> Any:
+    """Nested sequences without tensors in them."""
+    if isinstance(data, Tensor):
+        return data.tolist() if data._data.ndim else data.item()
+    if isinstance(data, (list, tuple)):
+        return [_plain(item) for item in data]
+    return list(data) if isinstance(data, range) else data
+
+
+def _array(data: Any, kind: _dtype_class | None) -> tuple[ndarray, _dtype_class]:
+    """Python data as a fresh array."""
+    if isinstance(data, ndarray):
+        found = _dtype.from_numpy_dtype(data.dtype)
+        target = kind or found
+        return np.array(data, dtype=target.np, order="C"), target
+    if isinstance(data, (str, bytes)) or data is None:
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'" if data is not None else "Could not infer dtype of NoneType")
+    if isinstance(data, np.generic):
+        found = _dtype.from_numpy_dtype(data.dtype)
+        target = kind or found
+        return np.asarray(data).astype(target.np), target
+    if not isinstance(data, (list, tuple, range, numbers.Number)):
+        data = _sequence(data)
+    if isinstance(data, (list, tuple)) and data and all(isinstance(item, ndarray) for item in data):
+        return _array(np.array(data), kind)
+    try:
+        inferred = kind or _element_dtype(data) or _infer(data)
+    except TypeError:
+        raise TypeError(f"Could not infer dtype of {type(_odd(data)).__name__}") from None
+    if isinstance(data, (list, tuple, range)):
+        shape = _shape(data)
+        data = _plain(data)
+    else:
+        shape = ()
+    try:
+        array = np.array(data, dtype=inferred.np if inferred.np.isbuiltin or inferred.category < 2 else np.float64)
+    except OverflowError:
+        array = _wrapped(data, inferred)
+    if array.shape != shape and array.size == 0:
+        array = array.reshape(shape)
+    return (array.astype(inferred.np) if array.dtype != inferred.np else array), inferred
+
+
+def _element_dtype(data: Any) -> _dtype_class | None:
+    """The dtype of numpy scalars and tensors in a flat list, which keep their own."""
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    if isinstance(data, np.generic):
+        return _dtype.from_numpy_dtype(data.dtype)
+    return None
+
+
+def _odd(data: Any) -> Any:
+    while isinstance(data, (list, tuple)) and data:
+        odd = [item for item in data if not isinstance(item, (numbers.Number, list, tuple, Tensor, np.generic))]
+        data = odd[0] if odd else data[0]
+    return data
+
+
+def _sequence(data: Any) -> Any:
+    if hasattr(data, "__array__"):
+        return np.asarray(data)
+    if hasattr(data, "__getitem__") and hasattr(data, "__len__"):
+        return [data[i] for i in range(len(data))]
+    raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+
+
+def _wrapped(data: Any, kind: _dtype_class) -> ndarray:
+    """Integers beyond the dtype's range: PyTorch refuses those beyond 64 bits and wraps the others."""
+    array = np.array(data, dtype=object)
+    for value in array.reshape(-1):
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise RuntimeError("Overflow when unpacking long long")
+    if kind.category == 1 and kind.np.itemsize < 8:
+        info = np.iinfo(kind.np)
+        bad = next(v for v in array.reshape(-1) if not info.min <= v <= info.max)
+        raise RuntimeError(f"value cannot be converted to type {kind.ctype} without overflow" if bad is not None else "")
+    return array.astype(np.int64).astype(kind.np)
+
+
+def tensor(
+    data: Any,
+    *,
+    dtype: _dtype_class | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A new leaf tensor with a copy of the data: numbers, nested sequences, arrays, or a tensor (its values)."""
+    where = None if device is None else _device(device)
+    if isinstance(data, Tensor):
+        import warnings
+
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            UserWarning,
+            stacklevel=2,
+        )
+        made = ops.clone(data.detach()).to(device=where or data.device, dtype=dtype or data._dtype)
+    else:
+        if isinstance(data, ndarray) or not isinstance(data, (list, tuple)):
+            array, kind = _array(data, dtype)
+        else:
+            array, kind = _array(data, dtype)
+        made = _place(wrap(array, kind), where)
+    if requires_grad:
+        if made._dtype.category < 2:
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        made.requires_grad_(True)
+    return made
+
+
+def _place(made: Tensor, where: Any) -> Tensor:
+    where = where or default_device()
+    return made if where.type == "cpu" else made.to(where)
+
+
+def as_tensor(data: Any, dtype: _dtype_class | None = None, device: Any = None) -> Tensor:
+    """The data as a tensor: itself, or sharing memory with an array, when dtype and device allow it; a copy otherwise."""
+    where = None if device is None else _device(device)
+    if isinstance(data, Tensor):
+        return data.to(device=where or data.device, dtype=dtype or data._dtype)
+    if isinstance(data, ndarray) and (dtype is None or dtype.np == data.dtype):
+        return _place(from_numpy(data), where)
+    return tensor(data, dtype=dtype, device=where)
+
+
+def asarray(
+    obj: Any,
+    *,
+    dtype: _dtype_class | None = None,
+    device: Any = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`as_tensor` for whatever holds data: tensors, arrays, storages, buffers, sequences.
+
+    copy: True copies always, False raises ValueError where a copy is needed, None copies where it must.
+    """
+    where = None if device is None else _device(device)
+    from .._storage import UntypedStorage
+    from .._typed_storage import TypedStorage
+
+    if isinstance(obj, (UntypedStorage, TypedStorage)):
+        kind = dtype or (DTYPES["uint8"] if isinstance(obj, UntypedStorage) else obj.dtype)
+        source = wrap(np.empty(0, kind.np), kind)
+        source.set_(obj)
+        made = source
+    elif isinstance(obj, Tensor):
+        made = obj if requires_grad or not obj.requires_grad else obj.detach()
+    elif isinstance(obj, ndarray):
+        made = from_numpy(obj)
+    elif isinstance(obj, (bytes, bytearray, memoryview)):
+        made = frombuffer(obj, dtype=dtype or DTYPES["uint8"])
+    else:
+        if copy is False:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        return tensor(obj, dtype=dtype, device=where, requires_grad=requires_grad)
+    target = dtype or made._dtype
+    moved = made.to(device=where or made.device, dtype=target)
+    if copy is False and moved is not made:
+        raise ValueError(f"can't alias tensor with dtype '{made._dtype}' into dtype '{target}'.")
+    if copy and moved is made:
+        moved = ops.clone(made)
+    if requires_grad:
+        moved = moved.detach().requires_grad_(True)
+    return moved
+
+
+def frombuffer(
+    buffer: Any, *, dtype: _dtype_class, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Tensor:
+    """A 1-D tensor over the memory of an object with the buffer protocol."""
+    view = memoryview(buffer).cast("B")
+    size = dtype.itemsize
+    if len(view) == 0 or count == 0:
+        raise ValueError(f"both buffer length ({len(view)}) and count ({count}) must not be 0")
+    if offset < 0 or offset >= len(view):
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({len(view)} bytes) minus 1"
+        )
+    if count < 0:
+        if (len(view) - offset) % size:
+            raise ValueError(
+                f"buffer length ({len(view) - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({size})"
+            )
+        count = (len(view) - offset) // size
+    elif offset + count * size > len(view):
+        raise ValueError(
+            f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be greater than actual buffer "
+            f"length ({len(view)} bytes)"
+        )
+    array = np.frombuffer(buffer, dtype=np.uint8, count=count * size, offset=offset).view(dtype.np)
+    made = wrap(array, dtype)
+    return made.requires_grad_(True) if requires_grad else made
+
+
+def legacy_tensor(kind: _dtype_class, *args: Any, device: Any = None, **kwargs: Any) -> Tensor:
+    """`torch.FloatTensor(2, 3)` and its kin: sizes give uninitialised memory, a sequence or array its values."""
+    where = default_device() if device is None else _device(device)
+    if not args:
+        return ops.empty((0,), dtype=kind, device=where)
+    first = args[0]
+    if len(args) == 1:
+        if isinstance(first, Tensor):
+            if first._dtype is not kind:
+                raise TypeError(f"expected {kind} (got {first._dtype})")
+            return ops.alias(first.detach())
+        if isinstance(first, (list, ndarray)) or (isinstance(first, tuple) and first.__class__ is tuple):
+            return tensor(first, dtype=kind, device=where)
+        if isinstance(first, tuple):
+            return ops.empty(tuple(first), dtype=kind, device=where)
+        if hasattr(first, "untyped") or hasattr(first, "_root"):
+            return ops.empty((0,), dtype=kind).set_(first)
+    if all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in args):
+        return ops.empty(tuple(int(n) for n in args), dtype=kind, device=where)
+    raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
+
+
+def legacy_constructor(cls: type, *args: Any, **kwargs: Any) -> Any:
+    """`torch.Tensor(...)`, and the same for subclasses."""
+    made = legacy_tensor(_dtype.get_default_dtype(), *args, **kwargs)
+    return made if cls is Tensor else made.as_subclass(cls)
+
+
+__all__ = ["as_tensor", "asarray", "from_numpy", "frombuffer", "tensor"]

@@ -1,0 +1,192 @@
+"""Functions that PyTorch writes in Python over operators: `split`, `norm`, `einsum`'s call forms, `unique`, ..."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from .._dispatch import ops
+from .._tensor import Size, Tensor
+
+
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
+    """Pieces of one size, or of the given sizes, along a dimension; views."""
+    if isinstance(split_size_or_sections, (list, tuple)):
+        return ops.split_with_sizes(tensor, tuple(split_size_or_sections), dim)
+    return ops.split(tensor, split_size_or_sections, dim)
+
+
+def norm(
+    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None
+) -> Tensor:
+    """The vector norm over `dim` (all dimensions by default); p: a number, 'fro' or 'nuc'."""
+    if isinstance(dim, int):
+        dim = (dim,)
+    if p == "nuc":
+        return ops.linalg_matrix_norm(input, "nuc", dim or (-2, -1), keepdim, dtype=dtype)
+    if p == "fro" or p is None:
+        p = 2
+    elif isinstance(p, str):
+        raise ValueError(f"only valid string values are 'fro' and 'nuc', found {p}")
+    result = ops.linalg_vector_norm(input, p, dim, keepdim, dtype=dtype)
+    if out is not None:
+        return out.set_(result) if out.numel() == 0 else out.copy_(result)
+    return result
+
+
+def einsum(*args: Any) -> Tensor:
+    """Einstein summation: `einsum('ij,jk->ik', a, b)`, operands also as one list, or as (operand, subscripts) pairs."""
+    if not args:
+        raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list")
+    if isinstance(args[0], Tensor):
+        equation, operands = _equation(args)
+    else:
+        equation, operands = args[0], args[1:]
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        return einsum(equation, *operands[0])
+    return ops.einsum(equation, list(operands))
+
+
+def _equation(args: Sequence) -> tuple[str, list]:
+    def letters(subscripts: Sequence) -> str:
+        text = ""
+        for s in subscripts:
+            if s is Ellipsis:
+                text += "..."
+            elif 0 <= s < 26:
+                text += chr(ord("A") + s)
+            elif 26 <= s < 52:
+                text += chr(ord("a") + s - 26)
+            else:
+                raise ValueError(f"einsum(): subscript {s} is not within the valid range [0, 52)")
+        return text
+
+    equation = ",".join(letters(s) for s in args[1::2] if isinstance(s, (list, tuple)))
+    if len(args) % 2:
+        equation += "->" + letters(args[-1])
+        return equation, list(args[:-1:2])
+    return equation, list(args[::2])
+
+
+def unique(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
+) -> Any:
+    """The distinct elements (or slices along `dim`), with the inverse map and counts on request."""
+    if dim is not None:
+        values, inverse, counts = ops.unique_dim(input, dim, sorted, return_inverse, return_counts)
+    else:
+        values, inverse, counts = ops._unique2(input, sorted, return_inverse, return_counts)
+    return _chosen(values, inverse, counts, return_inverse, return_counts)
+
+
+def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
+    """One of each run of equal elements."""
+    values, inverse, counts = ops.unique_consecutive(input, return_inverse, return_counts, dim)
+    return _chosen(values, inverse, counts, return_inverse, return_counts)
+
+
+def _chosen(values: Tensor, inverse: Tensor, counts: Tensor, return_inverse: bool, return_counts: bool) -> Any:
+    found = [values]
+    if return_inverse:
+        found.append(inverse)
+    if return_counts:
+        found.append(counts)
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _tensors(tensors: tuple) -> list:
+    return list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
+
+
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple:
+    """Coordinate grids from 1-D tensors; indexing 'ij' or 'xy'."""
+    return ops.meshgrid(_tensors(tensors), indexing=indexing or "ij")
+
+
+def broadcast_tensors(*tensors: Any) -> tuple:
+    """The tensors expanded to their common shape; views."""
+    return tuple(ops.broadcast_tensors(_tensors(tensors)))
+
+
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The common shape of shapes. RuntimeError when they do not broadcast."""
+    result: list[int] = []
+    for shape in shapes:
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        for n in shape:
+            if n < 0:
+                raise RuntimeError(f"Trying to create tensor with negative dimension ({n}): ({n})")
+        width = max(len(result), len(shape))
+        left = [1] * (width - len(result)) + result
+        right = [1] * (width - len(shape)) + list(shape)
+        result = []
+        for a, b in zip(left, right):
+            if a != b and 1 not in (a, b):
+                raise RuntimeError(
+                    "Shape mismatch: objects cannot be broadcast to a single shape"
+                )
+            result.append(b if a == 1 else a)
+    return Size(result)
+
+
+def _at_least(name: str) -> Any:
+    def function(*tensors: Any) -> Any:
+        if len(tensors) == 1 and not isinstance(tensors[0], (list, tuple)):
+            return getattr(ops, name)(tensors[0])
+        return tuple(getattr(ops, name)(t) for t in _tensors(tensors))
+
+    function.__name__ = name
+    function.__doc__ = f"Views of the tensors with at least {name[8]} dimensions."
+    return function
+
+
+atleast_1d, atleast_2d, atleast_3d = (_at_least(f"atleast_{n}d") for n in (1, 2, 3))
+
+
+def block_diag(*tensors: Any) -> Tensor:
+    """A block-diagonal matrix of 0-, 1- and 2-dim tensors."""
+    return ops.block_diag(_tensors(tensors))
+
+
+def cartesian_prod(*tensors: Any) -> Tensor:
+    """Rows of all combinations of the elements of 1-D tensors."""
+    return ops.cartesian_prod(_tensors(tensors))
+
+
+def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
+    """The product of matrices."""
+    return ops.linalg_multi_dot(_tensors(matrices))
+
+
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
+    """A contraction over the last `dims` dimensions of a and the first of b, or over the listed pairs."""
+    if isinstance(dims, Tensor):
+        dims = dims.item() if dims.numel() == 1 else dims.tolist()
+    if isinstance(dims, (list, tuple)):
+        left, right = (list(d) if isinstance(d, (list, tuple)) else [d] for d in dims)
+    else:
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.dim(), b.dim()):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        left, right = list(range(-dims, 0)), list(range(dims))
+    result = ops.tensordot(a, b, left, right)
+    return result if out is None else out.copy_(result)
+
+
+def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
+    """The indices of the non-zero elements: a matrix of rows, or a tuple of index vectors."""
+    if as_tuple:
+        return ops.unbind(ops.nonzero(input), 1) if input.dim() else (ops.nonzero(ops.atleast_1d(input))[:, 0],)
+    return ops.nonzero(input) if out is None else ops.nonzero(input, out=out)
+
+
+def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+    """`input` where the condition holds, `other` elsewhere; with the condition alone, `nonzero(as_tuple=True)`."""
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    return ops.where(condition, input, other) if out is None else ops.where(condition, input, other, out=out)
+
+
+def stft(*args: Any, **kwargs: Any) -> Tensor:
+    """The short-time Fourier transform is not implemented."""
+    raise NotImplementedError("stft is not implemented")

@@ -1,0 +1,79 @@
+"""Legacy type names: `torch.FloatTensor`, `tensor.type()`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _dtype
+from .._device import device
+from .._dtype import DTYPES
+from .._tensor import Tensor
+
+LEGACY = {
+    "FloatTensor": "float32",
+    "DoubleTensor": "float64",
+    "HalfTensor": "float16",
+    "BFloat16Tensor": "bfloat16",
+    "ByteTensor": "uint8",
+    "CharTensor": "int8",
+    "ShortTensor": "int16",
+    "IntTensor": "int32",
+    "LongTensor": "int64",
+    "BoolTensor": "bool",
+    "ComplexFloatTensor": "complex64",
+    "ComplexDoubleTensor": "complex128",
+}
+_BY_DTYPE = {DTYPES[name]: legacy for legacy, name in LEGACY.items()}
+
+
+def type_name(tensor: Tensor) -> str:
+    """`torch.FloatTensor`, `torch.cuda.FloatTensor`, ..."""
+    legacy = _BY_DTYPE.get(tensor._dtype, f"{tensor._dtype.cpp}Tensor")
+    where = tensor.device.type
+    return f"torch.{legacy}" if where == "cpu" else f"torch.{where}.{legacy}"
+
+
+class _LegacyType(type):
+    """Class of `torch.FloatTensor`: tensors of its dtype on the CPU are its instances, and calling it makes one."""
+
+    dtype: _dtype.dtype
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Tensor) and instance._dtype is cls.dtype and instance.device.type == "cpu"
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        from .construct import legacy_tensor
+
+        return legacy_tensor(cls.dtype, *args, **kwargs)
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.{cls.__name__}'>"
+
+
+LEGACY_TYPES: dict[str, type] = {
+    legacy: _LegacyType(legacy, (), {"dtype": DTYPES[name], "__module__": "torch", "is_cuda": False, "is_sparse": False})
+    for legacy, name in LEGACY.items()
+}
+
+
+def tensor_type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
+    """The legacy type name without arguments; else the tensor in another dtype, given as a dtype or a legacy type (name)."""
+    if dtype is None:
+        return type_name(self)
+    return self.to(as_dtype(dtype))
+
+
+def as_dtype(value: Any) -> _dtype.dtype:
+    """A dtype from a dtype, a legacy type or its name. ValueError for an unknown name."""
+    if isinstance(value, _dtype.dtype):
+        return value
+    if isinstance(value, _LegacyType):
+        return value.dtype
+    if isinstance(value, str):
+        legacy = value.rpartition(".")[2]
+        if value.startswith("torch.") and legacy in LEGACY:
+            if value.count(".") == 2 and value.split(".")[1] != "cpu":
+                device(value.split(".")[1])
+                raise RuntimeError(f"{value}: only CPU types can be made here")
+            return DTYPES[LEGACY[legacy]]
+    raise ValueError(f"invalid type: '{value}'")

@@ -1,0 +1,237 @@
+"""Attributes of Tensor that say what it is: layout, device flags, storage, names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy import ndarray
+
+from .. import _payload, _storage
+from .._dispatch import ops
+from .._functions import types
+from .._layout import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    memory_format as _memory_format,
+    preserve_format,
+    strided,
+)
+from .._storage import storage_of
+from .._tensor import Tensor, bump_version
+from .._typed_storage import TypedStorage
+
+
+def _flag(device_type: str) -> property:
+    return property(lambda self: self.device.type == device_type)
+
+
+def is_contiguous(self: Tensor, memory_format: _memory_format = contiguous_format) -> bool:
+    """Whether the elements lie in memory without gaps in the order of `memory_format`."""
+    data = self._data
+    if memory_format is contiguous_format and data.__class__ is ndarray:
+        return data.flags.c_contiguous
+    shape = data.shape
+    stride = _payload.stride_of(data)
+    order = range(len(shape) - 1, -1, -1)
+    if memory_format is channels_last:
+        if len(shape) != 4:
+            return False
+        order = (1, 3, 2, 0)
+    elif memory_format is channels_last_3d:
+        if len(shape) != 5:
+            return False
+        order = (1, 4, 3, 2, 0)
+    elif memory_format is preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    if 0 in shape:
+        return True
+    expected = 1
+    for dim in order:
+        if shape[dim] != 1:
+            if stride[dim] != expected:
+                return False
+            expected *= shape[dim]
+    return True
+
+
+def data_ptr(self: Tensor) -> int:
+    """The address of the first element; 0 on the meta device and for tensors without elements."""
+    data = self._data
+    if data.__class__ is not ndarray or data.size == 0:
+        return 0
+    return _storage.address(data)
+
+
+def untyped_storage(self: Tensor) -> Any:
+    """The bytes behind this tensor and its views."""
+    return storage_of(self._data)
+
+
+def _storage_object(self: Tensor) -> TypedStorage:
+    return TypedStorage(wrap_storage=storage_of(self._data), dtype=self._dtype, _internal=True)
+
+
+def _typed_storage(self: Tensor) -> TypedStorage:
+    return _storage_object(self)
+
+
+def is_floating_point(self: Tensor) -> bool:
+    """Whether the dtype is a floating one."""
+    return self._dtype.is_floating_point
+
+
+def is_complex(self: Tensor) -> bool:
+    """Whether the dtype is a complex one."""
+    return self._dtype.is_complex
+
+
+def is_signed(self: Tensor) -> bool:
+    """Whether the dtype has negative values."""
+    return self._dtype.is_signed
+
+
+def get_device(self: Tensor) -> int:
+    """The index of the device; -1 on the CPU."""
+    return -1 if self.device.index is None else self.device.index
+
+
+def _same(self: Tensor) -> Tensor:
+    return self
+
+
+def _false(self: Tensor, *args: Any) -> bool:
+    return False
+
+
+def share_memory_(self: Tensor) -> Tensor:
+    """Move the storage to memory that other processes can map."""
+    storage = storage_of(self._data)
+    if not storage.is_shared():
+        shared = type(storage)._new_shared(storage.nbytes())
+        shared.copy_(storage)
+        self.set_(shared, self.storage_offset(), self.size(), self.stride())
+    return self
+
+
+def is_shared(self: Tensor) -> bool:
+    """Whether the storage lies in memory that other processes can map."""
+    return storage_of(self._data).is_shared()
+
+
+def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
+    """Look at the storage of `source` (a tensor or a storage) from now on. RuntimeError when the geometry does not fit in it."""
+    if source is None:
+        self._data = _payload.empty((0,), None, self._dtype, self.device)
+    elif isinstance(source, Tensor):
+        if size is None:
+            self._data = source._data
+        else:
+            self._data = _payload.as_strided(
+                source._data, tuple(size), _strides(size, stride), storage_offset - source.storage_offset()
+            )
+    else:
+        untyped = source if isinstance(source, _storage.UntypedStorage) else source.untyped()
+        if size is None:
+            size = (untyped.nbytes() // self._dtype.itemsize,)
+        if untyped.device.type == "meta":
+            self._data = _payload.MetaPayload(
+                tuple(size), _strides(size, stride), self._dtype, storage_offset, untyped
+            )
+        else:
+            self._data = _storage.view_of_root(
+                untyped._root, tuple(size), _strides(size, stride), storage_offset, self._dtype.np
+            )
+    bump_version(self)
+    return self
+
+
+def _strides(size: Any, stride: Any) -> tuple:
+    return _payload.contiguous_strides(tuple(size)) if stride is None else tuple(stride)
+
+
+def resize_(self: Tensor, *size: Any, memory_format: _memory_format | None = None) -> Tensor:
+    """Change the shape in place; elements that are new are uninitialised, those that the storage holds are kept."""
+    shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else tuple(size)
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    count = 1
+    for n in shape:
+        count *= n
+    data = self._data
+    if data.__class__ is not ndarray:
+        self._data = _payload.meta_empty(shape, None, self._dtype)
+        return self
+    available = storage_of(data).nbytes() // self._dtype.itemsize - self.storage_offset()
+    if count <= available:
+        self._data = _storage.strided_view(data, shape, _payload.contiguous_strides(shape), 0)
+    else:
+        grown = ndarray(shape, data.dtype)
+        if data.size:
+            grown.reshape(-1)[: data.size] = data.reshape(-1)
+        self._data = grown
+    if memory_format is channels_last:
+        self._data = ops.contiguous(self, memory_format=memory_format)._data
+    return self
+
+
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
+    """`resize_` to the shape of another tensor."""
+    return resize_(self, tuple(the_template.shape))
+
+
+def dim_order(self: Tensor) -> tuple:
+    """The dimensions from the outermost in memory to the innermost."""
+    stride = self.stride()
+    return tuple(sorted(range(len(stride)), key=lambda d: (-stride[d], d)))
+
+
+MEMBERS: dict[str, Any] = {
+    "layout": property(lambda self: strided),
+    "is_cpu": _flag("cpu"),
+    "is_meta": _flag("meta"),
+    "is_cuda": _flag("cuda"),
+    "is_npu": _flag("npu"),
+    "is_xpu": _flag("xpu"),
+    "is_mps": _flag("mps"),
+    "is_xla": _flag("xla"),
+    "is_hpu": _flag("hpu"),
+    "is_mtia": _flag("mtia"),
+    "is_ipu": _flag("ipu"),
+    "is_maia": _flag("maia"),
+    "is_vulkan": _flag("vulkan"),
+    "is_sparse": property(lambda self: False),
+    "is_sparse_csr": property(lambda self: False),
+    "is_mkldnn": property(lambda self: False),
+    "is_quantized": property(lambda self: False),
+    "is_nested": property(lambda self: False),
+    "names": property(lambda self: (None,) * self._data.ndim),
+    "has_names": _false,
+    "volatile": property(lambda self: False),
+    "is_contiguous": is_contiguous,
+    "data_ptr": data_ptr,
+    "untyped_storage": untyped_storage,
+    "storage": property(_storage_object),
+    "_typed_storage": _typed_storage,
+    "is_floating_point": is_floating_point,
+    "is_complex": is_complex,
+    "is_signed": is_signed,
+    "get_device": get_device,
+    "is_conj": _false,
+    "is_neg": _false,
+    "_is_zerotensor": _false,
+    "resolve_conj": _same,
+    "resolve_neg": _same,
+    "is_pinned": _false,
+    "pin_memory": lambda self, device=None: ops.clone(self),
+    "share_memory_": share_memory_,
+    "is_shared": is_shared,
+    "is_distributed": _false,
+    "is_coalesced": _false,
+    "set_": set_,
+    "resize_": resize_,
+    "resize_as_": resize_as_,
+    "dim_order": dim_order,
+    "type": types.tensor_type,
+    "_cdata": property(id),
+}

@@ -1,0 +1,276 @@
+"""Conversions of Tensor: dtype, device, numpy, Python numbers and lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from .._device import device as _device
+from .._dispatch import ops
+from .._dtype import DTYPES, dtype as _dtype_class
+from .._layout import memory_format as _memory_format, preserve_format
+from .._tensor import Tensor
+
+
+class MetaReadError(RuntimeError, TypeError):
+    """Values of a tensor on the meta device were asked for; PyTorch raises a RuntimeError or a TypeError, so this is both."""
+
+
+def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """The tensor in another dtype or on another device; itself when it is already there.
+
+    `to(dtype)`, `to(device, dtype)`, `to(other)`; keywords non_blocking, copy, memory_format.
+    """
+    kind, where, copy, layout = parse_to(args, kwargs)
+    return convert(self, kind, where, copy, layout)
+
+
+def convert(
+    self: Tensor, kind: Any, where: Any, copy: bool = False, layout: _memory_format | None = None
+) -> Tensor:
+    """`to` with its arguments sorted out."""
+    if kind is None:
+        kind = self._dtype
+    same_device = where is None or where.type == self.device.type and where.index in (None, self.device.index)
+    if same_device and kind is self._dtype and not copy and (
+        layout is None or layout is preserve_format or self.is_contiguous(memory_format=layout)
+    ):
+        return self
+    if same_device:
+        return ops._to_copy(self, dtype=kind, memory_format=layout)
+    if self.device.type == "meta":
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    return ops._to_copy(self, dtype=kind, device=where, memory_format=layout)
+
+
+def parse_to(args: tuple, kwargs: dict) -> tuple:
+    """(dtype, device, copy, memory_format) of a call of `to`. TypeError for what `to` does not take."""
+    kind = kwargs.pop("dtype", None)
+    where = kwargs.pop("device", None)
+    other = kwargs.pop("other", None)
+    copy = kwargs.pop("copy", False)
+    kwargs.pop("non_blocking", None)
+    layout = kwargs.pop("memory_format", None)
+    if kwargs:
+        raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
+    rest = list(args)
+    if rest:
+        first = rest.pop(0)
+        if isinstance(first, Tensor):
+            other = first
+        elif isinstance(first, _dtype_class):
+            kind = first
+        elif first is None or isinstance(first, (str, _device)) or (isinstance(first, int) and not isinstance(first, bool)):
+            where = first
+            if rest and (rest[0] is None or isinstance(rest[0], _dtype_class)):
+                kind = rest.pop(0)
+        elif first in (float, int, bool, complex):
+            kind = DTYPES[{float: "float64", int: "int64", bool: "bool", complex: "complex128"}[first]]
+        else:
+            raise TypeError(
+                f"to() received an invalid combination of arguments - got ({type(first).__name__}), but expected one of:\n"
+                " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
+                "torch.memory_format memory_format = None)\n"
+                " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+                " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+            )
+    if rest:
+        rest.pop(0)  # non_blocking
+    if rest:
+        copy = rest.pop(0)
+    if other is not None:
+        kind, where = other._dtype, other.device
+    if where is not None:
+        where = _device(where)
+    return kind, where, copy, layout
+
+
+def _caster(name: str) -> Any:
+    kind = DTYPES[name]
+
+    def cast(self: Tensor, memory_format: _memory_format | None = None) -> Tensor:
+        return convert(self, kind, None, layout=memory_format)
+
+    cast.__doc__ = f"The tensor as {name}."
+    return cast
+
+
+def _mover(kind: str) -> Any:
+    def move(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+        if isinstance(device, int):
+            device = f"{kind}:{device}"
+        return convert(self, None, _device(device or kind), layout=memory_format)
+
+    move.__doc__ = f"The tensor on a device of type {kind}."
+    return move
+
+
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor on the CPU."""
+    return convert(self, None, _device("cpu"), layout=memory_format)
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the dtype and on the device of `other`."""
+    return convert(self, other._dtype, other.device)
+
+
+def numpy(self: Tensor, *, force: bool = False) -> ndarray:
+    """The values as an ndarray that shares the tensor's memory.
+
+    force: detach, and copy to the CPU, where that is needed. RuntimeError when the tensor requires grad, TypeError for dtypes that numpy lacks.
+    """
+    if force:
+        self = self.detach().cpu()
+    if self._node is not None and self.requires_grad:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    data = _host_array(self, "numpy()")
+    if not data.dtype.isbuiltin or self._dtype.np is None:
+        raise TypeError(f"Got unsupported ScalarType {self._dtype.cpp}")
+    return data
+
+
+def _host_array(self: Tensor, what: str) -> ndarray:
+    data = self._data
+    if data.__class__ is ndarray:
+        return data
+    if self.device.type == "meta":
+        if what == "numpy()":
+            raise MetaReadError(
+                "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first. "
+                "(Tensors on the meta device have no data.)"
+            )
+        raise MetaReadError(f"Tensor.{what} cannot be called on meta tensors")
+    raise TypeError(
+        f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+    )
+
+
+def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> ndarray:
+    """numpy's way to ask for an array."""
+    array = self.numpy()
+    if dtype is not None and array.dtype != np.dtype(dtype):
+        if copy is False:
+            raise ValueError("Unable to avoid copy while creating an array as requested.")
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+def item(self: Tensor) -> Any:
+    """The value of a tensor of one element as a Python number. RuntimeError for more elements, and on the meta device."""
+    data = self._data
+    if data.size != 1:
+        raise RuntimeError(f"a Tensor with {data.size} elements cannot be converted to Scalar")
+    data = _host_array(self, "item()")
+    value = data.item()
+    return value if value.__class__ in _NATIVE else _python(data)
+
+
+_NATIVE = (float, int, bool, complex)
+
+
+def _python(data: ndarray) -> Any:
+    """Numbers of dtypes that numpy does not know itself."""
+    return data.astype(np.float64).item()
+
+
+def tolist(self: Tensor) -> Any:
+    """The values as nested lists of Python numbers; a number for a 0-dim tensor."""
+    data = _host_array(self, "tolist()")
+    if not data.dtype.isbuiltin:
+        data = data.astype(np.float64)
+    return data.tolist()
+
+
+def __bool__(self: Tensor) -> bool:
+    size = self._data.size
+    if size != 1:
+        if size == 0:
+            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+    _host_array(self, "__bool__()")
+    return bool(item(self))
+
+
+def _number(convert_to: Any) -> Any:
+    def number(self: Tensor) -> Any:
+        if self._data.size != 1:
+            raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
+        return convert_to(item(self))
+
+    return number
+
+
+def __index__(self: Tensor) -> int:
+    if self._dtype.category > 1 or self._data.size != 1:
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(item(self))
+
+
+CASTS = {
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "bfloat16": "bfloat16",
+    "int": "int32",
+    "long": "int64",
+    "short": "int16",
+    "char": "int8",
+    "byte": "uint8",
+    "bool": "bool",
+    "cfloat": "complex64",
+    "cdouble": "complex128",
+}
+
+
+def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
+    """A tensor with the given data, by default in this one's dtype and on its device."""
+    from .._functions.construct import tensor
+
+    return tensor(data, dtype=dtype or self._dtype, device=device or self.device, requires_grad=requires_grad)
+
+
+def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+    """The legacy constructor, in this tensor's dtype."""
+    from .._functions.construct import legacy_tensor
+
+    return legacy_tensor(self._dtype, *args, device=device or self.device)
+
+
+def __dlpack__(self: Tensor, **kwargs: Any) -> Any:
+    """numpy's DLPack capsule over the tensor's memory."""
+    return self.numpy().__dlpack__(**kwargs)
+
+
+def __dlpack_device__(self: Tensor) -> tuple:
+    """DLPack's (device type, index)."""
+    return self.numpy().__dlpack_device__()
+
+
+MEMBERS: dict[str, Any] = {
+    **{name: _caster(kind) for name, kind in CASTS.items()},
+    "to": to,
+    "cpu": cpu,
+    "cuda": _mover("cuda"),
+    "npu": _mover("npu"),
+    "xpu": _mover("xpu"),
+    "mps": _mover("mps"),
+    "type_as": type_as,
+    "numpy": numpy,
+    "__array__": __array__,
+    "__array_priority__": 1000,
+    "item": item,
+    "tolist": tolist,
+    "__bool__": __bool__,
+    "__int__": _number(int),
+    "__float__": _number(float),
+    "__complex__": _number(complex),
+    "__index__": __index__,
+    "new_tensor": new_tensor,
+    "new": new,
+    "__dlpack__": __dlpack__,
+    "__dlpack_device__": __dlpack_device__,
+    "_to_dtype": lambda self, kind: convert(self, kind, None),
+}

@@ -1,0 +1,239 @@
+"""`x[index]` and `x[index] = value`.
+
+Basic indices become views by `select`, `slice` and `unsqueeze`, tensors become `index` and `index_put_`. For plain CPU tensors without
+history, an index that numpy reads alike is numpy's own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from .._autograd.node import VIEW, requires_grad
+from .._dispatch import ops, overrides
+from .._dtype import DTYPES
+from .._state import PLAIN, TLS
+from .._tensor import Tensor, bump_version
+
+_new = object.__new__
+_int64, _bool, _uint8 = (DTYPES[name] for name in ("int64", "bool", "uint8"))
+
+
+def _numpy_reads_alike(index: Any) -> bool:
+    """Whether an index is basic and means the same view, with the same strides, to numpy: no None, no bool, no negative step."""
+    kind = index.__class__
+    if kind is int or index is Ellipsis:
+        return True
+    if kind is slice:
+        step = index.step
+        return step is None or (step.__class__ is int and step > 0)
+    if kind is tuple:
+        for item in index:
+            part = item.__class__
+            if part is int or item is Ellipsis:
+                continue
+            if part is slice:
+                step = item.step
+                if step is None or (step.__class__ is int and step > 0):
+                    continue
+            return False
+        return True
+    return False
+
+
+def __getitem__(self: Tensor, index: Any) -> Tensor:
+    if self.__class__ in PLAIN:
+        data = self._data
+        node = self._node
+        if data.__class__ is ndarray and (node is None or node is VIEW or not TLS.grad_enabled) and _numpy_reads_alike(index):
+            try:
+                found = data[index]
+            except IndexError:
+                found = None  # out of range: the general path says so in PyTorch's words
+            if found is not None and node is VIEW and requires_grad(self):
+                found = None
+            if found is not None:
+                if found.__class__ is not ndarray:
+                    found = data[(*index, ...)] if index.__class__ is tuple else data[index, ...]
+                made = _new(Tensor)
+                made._data = found
+                kind = made._dtype = self._dtype
+                base = self._base
+                made._base = self if base is None else base
+                made._node = VIEW if kind.category > 1 and (node is None or node is VIEW) else None
+                return made
+    special = overrides.find_for((self,))
+    if special is not None:
+        return overrides.run_function(Tensor.__getitem__, special, (self, index), {})
+    view, indices = _basic(self, index)
+    if indices is None:
+        return ops.alias(self) if view is self else view
+    return ops.index(view, indices)
+
+
+def __setitem__(self: Tensor, index: Any, value: Any) -> None:
+    if self.__class__ in PLAIN and self._node is None and self._base is None and _numpy_reads_alike(index):
+        data = self._data
+        if data.__class__ is ndarray and data.flags.writeable and _store(data, index, value):
+            bump_version(self)
+            return
+    special = overrides.find_for((self, value))
+    if special is not None:
+        overrides.run_function(Tensor.__setitem__, special, (self, index, value), {})
+        return
+    view, indices = _basic(self, index)
+    if not isinstance(value, Tensor):
+        value = _as_value(value, self)
+    if indices is None:
+        ops.copy_(view, _without_leading_ones(value, view))
+        return
+    ops.index_put_(view, indices, value if value._dtype is view._dtype else value.to(view._dtype))
+
+
+def _store(data: ndarray, index: Any, value: Any) -> bool:
+    """Let numpy write, where it writes as PyTorch does; False leaves it to the general path."""
+    kind = value.__class__
+    if kind is float or kind is int:
+        if kind is float and data.dtype.kind not in "fc":
+            return False
+        stored = value
+    elif kind in PLAIN and value._node is None and value._data.__class__ is ndarray:
+        stored = value._data
+        if stored.dtype != data.dtype:
+            return False
+    else:
+        return False
+    try:
+        data[index] = stored
+    except (IndexError, ValueError, OverflowError):
+        return False
+    return True
+
+
+def _as_value(value: Any, like: Tensor) -> Tensor:
+    from .._functions.construct import tensor
+
+    return tensor(value, dtype=like._dtype, device=like.device)
+
+
+def _without_leading_ones(value: Tensor, target: Tensor) -> Tensor:
+    """PyTorch lets an assigned value have more leading dimensions of size one than its place."""
+    extra = value.dim() - target.dim()
+    if extra > 0 and all(n == 1 for n in value.shape[:extra]):
+        return ops.reshape(value, tuple(value.shape[extra:]))
+    return value
+
+
+def _basic(self: Tensor, index: Any) -> tuple[Tensor, list | None]:
+    """The view that the basic parts of an index give, and the tensors for `index`, by dimension; None when there are none."""
+    items = _items(index)
+    result = self
+    dim = 0
+    tensors: dict[int, Tensor] = {}
+    consumed = sum(_consumes(item) for item in items)
+    if consumed > self.dim():
+        raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
+    for item in items:
+        if item is None:
+            result = ops.unsqueeze(result, dim)
+            dim += 1
+        elif item is Ellipsis:
+            dim += self.dim() - consumed
+        elif isinstance(item, bool) or item.__class__ is np.bool_:
+            result = ops.unsqueeze(result, dim)
+            tensors[dim] = _mask(bool(item), self)
+            dim += 1
+        elif isinstance(item, slice):
+            result = _slice(result, dim, item)
+            dim += 1
+        elif isinstance(item, Tensor):
+            if item.dim() == 0 and item._dtype.category == 1 and item._dtype is not _uint8:
+                result = _select(result, dim, int(item.item()), self)
+                continue
+            if item.dim() == 0:  # a 0-dim mask adds a dimension of its own
+                result = ops.unsqueeze(result, dim)
+                tensors[dim] = ops.reshape(item, (1,)).to(_bool)
+                dim += 1
+                continue
+            tensors[dim] = item
+            dim += item.dim() if item._dtype in (_bool, _uint8) else 1
+        else:
+            result = _select(result, dim, _as_int(item), self)
+    if not tensors:
+        return result, None
+    return result, [tensors.get(d) for d in range(max(tensors) + 1)]
+
+
+def _items(index: Any) -> list:
+    if isinstance(index, tuple):
+        parts = list(index)
+    elif isinstance(index, list) and any(isinstance(i, (slice, Tensor, list, tuple, ndarray)) or i is None or i is Ellipsis for i in index):
+        parts = list(index) if len(index) < 32 and any(isinstance(i, slice) or i is None or i is Ellipsis for i in index) else [index]
+    else:
+        parts = [index]
+    return [_item(part) for part in parts]
+
+
+def _item(part: Any) -> Any:
+    """Sequences and arrays as tensors; all else as it is."""
+    if isinstance(part, (list, tuple, range)):
+        from .._functions.construct import tensor
+
+        made = tensor(part if not isinstance(part, range) else list(part))
+        return made.to(_int64) if made.numel() == 0 else made
+    if isinstance(part, ndarray):
+        from .._functions.construct import from_numpy
+
+        return from_numpy(np.array(part)) if part.ndim else (bool(part) if part.dtype == bool else int(part))
+    if isinstance(part, Tensor) and part._dtype.category > 1:
+        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    return part
+
+
+def _consumes(item: Any) -> int:
+    if item is None or item is Ellipsis or isinstance(item, (bool, np.bool_)):
+        return 0
+    if isinstance(item, Tensor) and item._dtype in (_bool, _uint8):
+        return item.dim()
+    return 1
+
+
+def _mask(value: bool, like: Tensor) -> Tensor:
+    return ops.full((1,), value, dtype=_bool, device=like.device)
+
+
+def _as_int(item: Any) -> int:
+    if hasattr(item, "__index__"):
+        return item.__index__()
+    raise IndexError(
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+        f"{type(item).__name__})"
+    )
+
+
+def _select(result: Tensor, dim: int, position: int, source: Tensor) -> Tensor:
+    size = result.shape[dim] if dim < result.dim() else 0
+    if not source.dim():
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
+            "tensor to a number"
+        )
+    if not -size <= position < size:
+        raise IndexError(f"index {position} is out of bounds for dimension {dim} with size {size}")
+    return ops.select(result, dim, position)
+
+
+def _slice(result: Tensor, dim: int, item: slice) -> Tensor:
+    step = 1 if item.step is None else _as_int(item.step)
+    if step <= 0:
+        raise ValueError("step must be greater than zero")
+    start = None if item.start is None else _as_int(item.start)
+    stop = None if item.stop is None else _as_int(item.stop)
+    if start in (None, 0) and step == 1 and (stop is None or stop >= result.shape[dim]) and result.dim():
+        return result
+    return ops.slice(result, dim, start, stop, step)
+
+
+MEMBERS = {"__getitem__": __getitem__, "__setitem__": __setitem__}

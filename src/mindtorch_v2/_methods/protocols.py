@@ -1,0 +1,114 @@
+"""Python's protocols on Tensor: printing, hashing, copying, pickling, iteration, numpy's dispatch."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator
+
+import numpy as np
+
+from .. import _printing, _rebuild
+from .._dispatch import ops
+from .._dispatch.overrides import default_torch_function
+from .._tensor import Tensor, alias_as
+
+
+def __repr__(self: Tensor, *, tensor_contents: str | None = None) -> str:
+    return _printing.tensor_repr(self, tensor_contents=tensor_contents)
+
+
+def __format__(self: Tensor, spec: str) -> str:
+    if self._data.ndim == 0 and self.device.type != "meta" and type(self) is Tensor:
+        return format(self.item(), spec)
+    return object.__format__(self, spec)
+
+
+def __hash__(self: Tensor) -> int:
+    return id(self)
+
+
+def __len__(self: Tensor) -> int:
+    if self._data.ndim == 0:
+        raise TypeError("len() of a 0-d tensor")
+    return self._data.shape[0]
+
+
+def __iter__(self: Tensor) -> Iterator[Tensor]:
+    if self._data.ndim == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(ops.unbind(self, 0))
+
+
+def __contains__(self: Tensor, element: Any) -> bool:
+    if isinstance(element, (Tensor, int, float, complex, bool)):
+        return bool((element == self).any().item())
+    raise RuntimeError(
+        "Tensor.__contains__ only supports Tensor or scalar, but you passed in a " + str(type(element)) + "."
+    )
+
+
+def __reversed__(self: Tensor) -> Tensor:
+    return self if self._data.ndim == 0 else ops.flip(self, (0,))
+
+
+def __deepcopy__(self: Tensor, memo: dict) -> Tensor:
+    return _rebuild.deepcopy_tensor(self, memo)
+
+
+def __reduce_ex__(self: Tensor, protocol: int) -> tuple:
+    return _rebuild.reduce_tensor(self)
+
+
+def __setstate__(self: Tensor, state: Any) -> None:
+    self.__dict__.update(state)
+
+
+def __dir__(self: Tensor) -> list[str]:
+    return sorted(set(object.__dir__(self)))
+
+
+def as_subclass(self: Tensor, cls: type) -> Any:
+    """The same tensor, with its history, as an instance of a subclass."""
+    made = alias_as(cls, self)
+    made._node = self._node
+    made._base = self._base
+    if self._nr:
+        made._nr = self._nr
+    if self._epoch:
+        made._epoch = self._epoch
+    return made
+
+
+def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **kwargs: Any) -> Any:
+    """An instance of a subclass over a tensor's payload."""
+    return alias_as(cls, data, require_grad)
+
+
+def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
+    from .._functions.construct import from_numpy
+
+    return from_numpy(np.asarray(array))
+
+
+def __torch_function__(cls: type, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+    """Subclasses override this to take over operations; the inherited one gives the plain result as the subclass."""
+    return default_torch_function(cls, func, types, args, kwargs)
+
+
+MEMBERS: dict[str, Any] = {
+    "__repr__": __repr__,
+    "__str__": lambda self: repr(self),
+    "__format__": __format__,
+    "__hash__": __hash__,
+    "__len__": __len__,
+    "__iter__": __iter__,
+    "__contains__": __contains__,
+    "__reversed__": __reversed__,
+    "__deepcopy__": __deepcopy__,
+    "__reduce_ex__": __reduce_ex__,
+    "__setstate__": __setstate__,
+    "__dir__": __dir__,
+    "as_subclass": as_subclass,
+    "_make_subclass": classmethod(_make_subclass),
+    "__array_wrap__": __array_wrap__,
+    "__torch_function__": classmethod(__torch_function__),
+}

@@ -1,0 +1,60 @@
+"""Members of Tensor that are sugar over operators: transposes, splits, in-place geometry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._dispatch import ops
+from .._tensor import Tensor
+
+
+def split(self: Tensor, split_size: Any, dim: int = 0) -> tuple:
+    """Pieces along a dimension: of one size, or of the sizes in a list. Views."""
+    from .._functions.sugar import split as split_function
+
+    return split_function(self, split_size, dim)
+
+
+def norm(self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """The vector or matrix norm."""
+    from .._functions.sugar import norm as norm_function
+
+    return norm_function(self, p, dim, keepdim, dtype=dtype)
+
+
+def unique(self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
+    """The distinct elements."""
+    from .._functions.sugar import unique as unique_function
+
+    return unique_function(self, sorted, return_inverse, return_counts, dim)
+
+
+def apply_(self: Tensor, function: Any) -> Tensor:
+    """Replace each element by `function(element)`; for CPU tensors without history."""
+    if self.device.type != "cpu":
+        raise TypeError("apply_ is only implemented on CPU tensors")
+    if self.requires_grad:
+        raise RuntimeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead.")
+    flat = [function(value) for value in self._data.reshape(-1).tolist()]
+    self._data[...] = self._data.dtype.type(0) if not flat else _array(flat, self)
+    return self
+
+
+def _array(values: list, like: Tensor) -> Any:
+    import numpy as np
+
+    return np.asarray(values, dtype=like._data.dtype).reshape(like._data.shape)
+
+
+MEMBERS: dict[str, Any] = {
+    "T": property(lambda self: ops.numpy_T(self)),
+    "mT": property(lambda self: ops.mT(self)),
+    "H": property(lambda self: ops.matrix_H(self)),
+    "mH": property(lambda self: ops.mH(self)),
+    "real": property(lambda self: ops.real(self)),
+    "imag": property(lambda self: ops.imag(self)),
+    "split": split,
+    "norm": norm,
+    "unique": unique,
+    "apply_": apply_,
+}

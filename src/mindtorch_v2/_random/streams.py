@@ -1,0 +1,28 @@
+"""Every distribution by name: the one module that kernels import. See `continuous`, `discrete`, `rejection` and `layout`."""
+
+from __future__ import annotations
+
+from .continuous import cauchy, exponential, log_normal, normal, normal_like, uniform
+from .discrete import bernoulli, bernoulli_tensor, dropout_mask, geometric, multinomial, randint, random, randperm
+from .layout import draw_order, fill
+from .rejection import poisson
+
+__all__ = [
+    "bernoulli",
+    "bernoulli_tensor",
+    "cauchy",
+    "draw_order",
+    "dropout_mask",
+    "exponential",
+    "fill",
+    "geometric",
+    "log_normal",
+    "multinomial",
+    "normal",
+    "normal_like",
+    "poisson",
+    "randint",
+    "random",
+    "randperm",
+    "uniform",
+]

@@ -1,0 +1,229 @@
+"""Changing the device, dtype or gradient flags of everything in a module."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import mindtorch_v2 as torch
+
+from ..._tensor import Tensor
+from ..parameter import Parameter, is_lazy
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from .module import Module
+
+
+def _can_keep_identity(old: Tensor, new: Tensor) -> bool:
+    """Whether ``old`` may take over the memory of ``new``: not between the meta device and a real one."""
+    future = getattr(torch, "__future__", None)
+    if future is not None and future.get_overwrite_module_params_on_conversion():
+        return False
+    return type(new) in (Tensor, type(old)) and (old.device.type == "meta") == (new.device.type == "meta")
+
+
+class MovementMethods:
+    """The part of :class:`Module` that applies functions to all its tensors."""
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Replace every parameter, gradient and buffer by ``fn`` of it; parameters keep their identity where they can."""
+        if recurse:
+            for module in self.children():  # type: ignore[attr-defined]
+                module._apply(fn)
+        for name, param in self._parameters.items():  # type: ignore[attr-defined]
+            if param is None:
+                continue
+            # Not with autograd: the result is to be a leaf as well.
+            with torch.no_grad():
+                applied = fn(param)
+            grad = param.grad
+            keeps = _can_keep_identity(param, applied)
+            if keeps:
+                param.data = applied
+                target = param
+            else:
+                target = Parameter(applied, param.requires_grad)
+                self._parameters[name] = target  # type: ignore[attr-defined]
+            if grad is not None:
+                with torch.no_grad():
+                    grad_applied = fn(grad)
+                if keeps and _can_keep_identity(grad, grad_applied):
+                    grad.data = grad_applied
+                    target.grad = grad
+                else:
+                    target.grad = grad_applied.requires_grad_(grad.requires_grad)
+        for name, buffer in self._buffers.items():  # type: ignore[attr-defined]
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)  # type: ignore[attr-defined]
+        return self
+
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
+        """Call ``fn`` on every submodule, children first, then on the module itself."""
+        for module in self.children():  # type: ignore[attr-defined]
+            module.apply(fn)
+        fn(self)  # type: ignore[arg-type]
+        return self
+
+    def cuda(self, device: Any = None) -> Self:
+        """Move to the CUDA device (the call of a tensor decides whether there is one)."""
+        return self._apply(lambda tensor: tensor.cuda(device))
+
+    def npu(self, device: Any = None) -> Self:
+        """Move to the NPU."""
+        return self._apply(lambda tensor: tensor.npu(device))
+
+    def ipu(self, device: Any = None) -> Self:
+        """Move to the IPU."""
+        return self._apply(lambda tensor: tensor.ipu(device))
+
+    def xpu(self, device: Any = None) -> Self:
+        """Move to the XPU."""
+        return self._apply(lambda tensor: tensor.xpu(device))
+
+    def mtia(self, device: Any = None) -> Self:
+        """Move to the MTIA device."""
+        return self._apply(lambda tensor: tensor.mtia(device))
+
+    def cpu(self) -> Self:
+        """Move to the CPU."""
+        return self._apply(lambda tensor: tensor.cpu())
+
+    def type(self, dst_type: Any) -> Self:
+        """Cast everything to ``dst_type``."""
+        return self._apply(lambda tensor: tensor.type(dst_type))
+
+    def float(self) -> Self:
+        """Cast floating-point parameters and buffers to float32."""
+        return self._apply(lambda tensor: tensor.float() if tensor.is_floating_point() else tensor)
+
+    def double(self) -> Self:
+        """Cast floating-point parameters and buffers to float64."""
+        return self._apply(lambda tensor: tensor.double() if tensor.is_floating_point() else tensor)
+
+    def half(self) -> Self:
+        """Cast floating-point parameters and buffers to float16."""
+        return self._apply(lambda tensor: tensor.half() if tensor.is_floating_point() else tensor)
+
+    def bfloat16(self) -> Self:
+        """Cast floating-point parameters and buffers to bfloat16."""
+        return self._apply(lambda tensor: tensor.bfloat16() if tensor.is_floating_point() else tensor)
+
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+        """Move to ``device`` without copying values."""
+        return self._apply(lambda tensor: torch.empty_like(tensor, device=device), recurse=recurse)
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Move or cast: ``to(device, dtype, non_blocking)``, ``to(dtype)``, ``to(tensor)``, ``to(memory_format=...)``.
+
+        The dtype applies to floating-point and complex tensors only. Raises TypeError for an integer dtype.
+        """
+        device, dtype, non_blocking, memory_format = _parse_to(*args, **kwargs)
+        if dtype is not None:
+            if not (dtype.is_floating_point or dtype.is_complex):
+                raise TypeError(
+                    f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
+                )
+            if dtype.is_complex:
+                warnings.warn(
+                    "Complex modules are a new feature under active development whose design may change, and some "
+                    "modules might not work as expected when using complex tensors as parameters or buffers.",
+                    stacklevel=2,
+                )
+
+        def convert(tensor: Tensor) -> Tensor:
+            wanted = dtype if tensor.is_floating_point() or tensor.is_complex() else None
+            try:
+                if memory_format is not None and tensor.dim() in (4, 5):
+                    return tensor.to(device, wanted, non_blocking, memory_format=memory_format)
+                return tensor.to(device, wanted, non_blocking)
+            except NotImplementedError as error:
+                if str(error).startswith("Cannot copy out of meta tensor; no data!"):
+                    raise NotImplementedError(
+                        f"{error} Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving "
+                        "module from meta to a different device."
+                    ) from None
+                raise
+
+        return self._apply(convert)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Set ``requires_grad`` of all parameters."""
+        for param in self.parameters():  # type: ignore[attr-defined]
+            param.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters, or fill them with zeros."""
+        if getattr(self, "_is_replica", False):
+            warnings.warn(
+                "Calling .zero_grad() from a module created with nn.DataParallel() has no effect. The parameters are "
+                "copied (in a differentiable manner) from the original module. This means they are not leaf nodes in "
+                "autograd and so don't accumulate gradients. If you need gradients in your forward method, consider "
+                "using autograd.grad instead.",
+                stacklevel=2,
+            )
+        for param in self.parameters():  # type: ignore[attr-defined]
+            if param.grad is None:
+                continue
+            if set_to_none:
+                param.grad = None
+            else:
+                if param.grad.grad_fn is not None:
+                    param.grad.detach_()
+                else:
+                    param.grad.requires_grad_(False)
+                param.grad.zero_()
+
+    def share_memory(self) -> Self:
+        """Move the tensors into shared memory."""
+        return self._apply(lambda tensor: tensor if is_lazy(tensor) else tensor.share_memory_())
+
+
+_TO_NAMES = ("device", "dtype", "non_blocking", "copy", "memory_format", "tensor", "other")
+_TO_FORMS = (
+    " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
+    "torch.memory_format memory_format = None)\n"
+    " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, "
+    "torch.memory_format memory_format = None)\n"
+    " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, "
+    "torch.memory_format memory_format = None)\n"
+)
+
+
+def _wrong_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
+    given = [type(arg).__name__ for arg in args]
+    named = "".join(f"{name}={type(value).__name__}, " for name, value in kwargs.items())
+    return TypeError(
+        "to() received an invalid combination of arguments - got "
+        f"({', '.join(given)}{', ' if given and named else ''}{named}), but expected one of:\n{_TO_FORMS}"
+    )
+
+
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """The device, dtype, non_blocking and memory format of a call of ``to`` in any of its forms."""
+    if any(name not in _TO_NAMES for name in kwargs):
+        raise _wrong_to(args, kwargs)
+    rest = list(args)
+    memory_format = kwargs.get("memory_format")
+    other = kwargs.get("tensor", kwargs.get("other"))
+    if rest and isinstance(rest[0], Tensor):
+        other = rest.pop(0)
+    if other is not None:
+        device, dtype = other.device, other.dtype
+    else:
+        device, dtype = kwargs.get("device"), kwargs.get("dtype")
+        if rest and isinstance(rest[0], torch.dtype):
+            dtype = rest.pop(0)
+        elif rest:
+            device = rest.pop(0)
+            if rest:
+                dtype = rest.pop(0)
+    non_blocking = rest.pop(0) if rest else kwargs.get("non_blocking", False)
+    if (rest.pop(0) if rest else kwargs.get("copy", False)) or rest:
+        raise RuntimeError(".to() does not accept copy argument")
+    if not (dtype is None or isinstance(dtype, torch.dtype)) or not isinstance(non_blocking, (bool, type(None))):
+        raise _wrong_to(args, kwargs)
+    return None if device is None else torch.device(device), dtype, bool(non_blocking), memory_format

@@ -1,0 +1,15 @@
+"""`torch.random`: the default generator."""
+
+from __future__ import annotations
+
+from ._functions.randomness import (
+    default_generator,
+    fork_rng,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
+
+__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]

@@ -1,0 +1,10 @@
+"""`torch.special`: the schema's operators of that namespace."""
+
+from __future__ import annotations
+
+from ._generated import functions as _functions
+
+for _public, _name in _functions.NAMESPACES.get("special", {}).items():
+    globals()[_public] = getattr(_functions, _name)
+
+

@@ -1,0 +1,8 @@
+"""`torch.storage`: the objects behind tensors."""
+
+from __future__ import annotations
+
+from ._storage import UntypedStorage
+from ._typed_storage import TypedStorage
+
+__all__ = ["TypedStorage", "UntypedStorage"]

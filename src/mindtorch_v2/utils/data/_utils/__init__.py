@@ -1,0 +1,7 @@
+"""What a loader is made of: collating, fetching, workers."""
+
+from __future__ import annotations
+
+from . import collate, fetch, worker
+
+__all__ = ["collate", "fetch", "worker"]
