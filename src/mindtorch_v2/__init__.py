@@ -57,7 +57,7 @@ from ._generated import functions as _functions  # noqa: E402
 from ._printing import set_printoptions  # noqa: E402
 from ._promotion import can_cast, promote_types, result_type  # noqa: E402
 from ._storage import UntypedStorage  # noqa: E402
-from ._typed_storage import TypedStorage  # noqa: E402
+from ._typed_storage import LEGACY_STORAGES as _LEGACY_STORAGES, TypedStorage  # noqa: E402
 from .torch_version import __version__  # noqa: E402
 
 
@@ -75,14 +75,15 @@ def _publish() -> None:
     space.update(_layout.LAYOUTS)
     space.update(_layout.MEMORY_FORMATS)
     space.update(_types.LEGACY_TYPES)
+    space.update(_LEGACY_STORAGES)
 
 
 _publish()
 
 # Submodules are imported when they are first used.
 _SUBMODULES = frozenset(
-    "_pytree amp autograd backends compiler distributions fft func functional jit linalg nn npu optim overrides random return_types "
-    "serialization special storage testing torch_version types utils version".split()
+    "_pytree _tensor_str _utils _weights_only_unpickler amp autograd backends compiler distributions fft func functional jit "
+    "linalg nn npu optim overrides random return_types serialization special storage testing torch_version types utils version".split()
 )
 _LAZY = {
     "save": "serialization",

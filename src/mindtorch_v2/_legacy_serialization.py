@@ -34,6 +34,7 @@ def with_hook(cls: type, name: str, function: Callable[[Any], Any]) -> Any:
 def legacy_save(obj: object, file: IO[bytes], pickler_class: type, protocol: int) -> None:
     """Write an object in the old form."""
     storages: dict[str, tuple[UntypedStorage, int]] = {}
+    keys_by_identity: dict[int, str] = {}
 
     def persistent_id(value: Any) -> tuple[Any, ...] | None:
         if not isinstance(value, (TypedStorage, UntypedStorage)):
@@ -43,7 +44,7 @@ def legacy_save(obj: object, file: IO[bytes], pickler_class: type, protocol: int
         if name is None:
             raise RuntimeError(f"a storage of {value.dtype} has no name in files of the old form")
         kind = LEGACY_STORAGES[name]
-        key = str(untyped._cdata)
+        key = keys_by_identity.setdefault(untyped._cdata, str(len(keys_by_identity)))
         storages.setdefault(key, (untyped, kind.dtype.itemsize))
         return "storage", kind, key, location_tag(untyped), untyped.nbytes() // kind.dtype.itemsize, None
 

@@ -375,6 +375,8 @@ class Unpickler:
             raise UnpicklingError(
                 f"Can only {instruction} for dict, collections.OrderedDict, collections.Counter, but got {type(target)}"
             )
+        if len(items) % 2:
+            raise IndexError("a key has no value")
         for key, value in zip(items[::2], items[1::2], strict=True):
             _check_key(key)
             target[key] = value

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ._storage import UntypedStorage
-from ._typed_storage import TypedStorage
+from ._typed_storage import TypedStorage, _LegacyStorage
 
 __all__ = ["TypedStorage", "UntypedStorage"]
+
+_StorageBase = UntypedStorage

@@ -1,0 +1,684 @@
+"""Files: PyTorch's are read (fixtures/record_serialization.py), ours are as PyTorch's, hostile and damaged ones are refused."""
+
+from __future__ import annotations
+
+import copy
+import io
+import os
+import pathlib
+import pickle
+import pickletools
+import re
+import struct
+import subprocess
+import zipfile
+from collections import Counter, OrderedDict
+
+import numpy as np
+import pytest
+
+import mindtorch_v2 as torch
+from mindtorch_v2 import serialization
+from mindtorch_v2._storage import UntypedStorage
+from mindtorch_v2._typed_storage import TypedStorage
+
+FIXTURES = pathlib.Path(__file__).parent / "fixtures"
+
+
+@pytest.fixture(autouse=True)
+def no_safe_globals():
+    serialization.clear_safe_globals()
+    yield
+    serialization.clear_safe_globals()
+
+
+def same_memory(a, b):
+    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+
+
+def saved(obj, **options):
+    buffer = io.BytesIO()
+    torch.save(obj, buffer, **options)
+    buffer.seek(0)
+    return buffer
+
+
+def round_trip(obj, **options):
+    return torch.load(saved(obj), **options)
+
+
+# ----------------------------------------------------------------------------------------------------------- PyTorch's files
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("saved_zip.pt", {}),
+        ("saved_zip.pt", {"mmap": True}),
+        ("saved_zip.pt", {"weights_only": False}),
+        ("saved_legacy.pt", {}),
+        ("saved_legacy.pt", {"weights_only": False}),
+    ],
+)
+def test_files_of_pytorch(name, options):
+    got = torch.load(FIXTURES / name, **options)
+    assert got["base"].tolist() == [[0, 1, 2], [3, 4, 5]] and got["base"].dtype is torch.float32
+    assert got["row"].tolist() == [[3, 4, 5]] and got["row"].storage_offset() == 3
+    assert got["transposed"].stride() == (1, 3) and got["transposed"].tolist() == [[0, 3], [1, 4], [2, 5]]
+    assert got["expanded"].stride() == (0, 1) and got["expanded"].shape == (4, 3)
+    for view in ("row", "transposed", "expanded"):
+        assert same_memory(got["base"], got[view])
+    got["base"].fill_(7)
+    assert got["row"].tolist() == [[7, 7, 7]]
+
+    assert isinstance(got["parameter"], torch.nn.Parameter) and got["parameter"].requires_grad
+    assert got["parameter"].tolist() == [1, 2]
+    assert got["marked"].mark == "kept" and isinstance(got["marked"], torch.nn.Parameter)
+    assert not got["frozen"].requires_grad and isinstance(got["frozen"], torch.nn.Parameter)
+    for dtype in ("bfloat16", "float16", "float64"):
+        assert got[dtype].dtype is getattr(torch, dtype) and got[dtype].tolist() == [1, 2.5]
+    assert got["complex64"].tolist() == [1 + 2j]
+    assert got["int8"].tolist() == [-1, 2] and got["bool"].tolist() == [True, False]
+    assert got["empty"].shape == (0, 3) and got["number"].item() == 3
+    assert got["leaf"].requires_grad and got["leaf"].is_leaf
+    assert got["meta"].device.type == "meta" and got["meta"].shape == (2, 3)
+    assert isinstance(got["buffer"], torch.nn.Buffer) and got["buffer"].tolist() == [5]
+    assert got["rng"].dtype is torch.uint8 and got["rng"].shape == (5056,)
+    torch.Generator().set_state(got["rng"])
+
+    assert got["size"] == torch.Size([2, 3]) and type(got["size"]) is torch.Size
+    assert got["dtype"] is torch.float32 and got["layout"] is torch.strided
+    assert got["device"] == torch.device("cpu") and got["cuda"] == torch.device("cuda", 1)
+    assert got["nested"] == [1, (2.5, None, "x", b"y", True, 2**70), {"set": {1, 2}}]
+    assert got["counter"] == Counter("aab") and list(got["ordered"].items()) == [("b", 1), ("a", 2)]
+    assert isinstance(got["storage"], TypedStorage) and got["storage"].tolist() == [1, 2]
+    if name == "saved_zip.pt":
+        assert got["uint16"].tolist() == [1, 60000] and got["uint16"].dtype is torch.uint16
+        assert got["float8"].tolist() == [1, 2.5] and got["float8"].dtype is torch.float8_e5m2
+        assert got["conjugate"].tolist() == [1 - 2j, 3] and got["negative"].tolist() == [-1, -1]
+        assert got["untyped"].tolist() == [1, 2, 3]
+
+
+def test_conjugate_views_in_the_old_form_are_refused_openly():
+    with pytest.raises(NotImplementedError, match="files of the old form"):
+        torch.load(FIXTURES / "saved_legacy_conj.pt")
+
+
+def test_a_state_dict_of_pytorch_fits_a_module():
+    state = torch.load(FIXTURES / "saved_state_dict.pt")
+    assert type(state) is OrderedDict and state._metadata[""] == {"version": 1}
+    module = torch.nn.Linear(3, 2)
+    assert str(module.load_state_dict(state)) == "<All keys matched successfully>"
+    assert module.weight.tolist() == state["weight"].tolist()
+
+
+def test_a_module_of_pytorch_becomes_one_of_ours():
+    with pytest.raises(pickle.UnpicklingError, match="GLOBAL torch.nn.modules.linear.Linear was not an allowed global"):
+        torch.load(FIXTURES / "saved_module.pt")
+    module = torch.load(FIXTURES / "saved_module.pt", weights_only=False)
+    assert type(module) is torch.nn.Linear
+    assert module(torch.ones(1, 3)).shape == (1, 2)
+
+
+def test_a_generator_of_pytorch_goes_on():
+    generator = torch.load(FIXTURES / "saved_generator.pt", weights_only=False)
+    assert generator.initial_seed() == 5
+    assert (
+        torch.rand(3, generator=generator).tolist()
+        == torch.rand(3, generator=torch.Generator().manual_seed(5)).tolist()
+    )
+    again = round_trip(generator, weights_only=False)
+    assert torch.rand(2, generator=again).tolist() == torch.rand(2, generator=generator).tolist()
+
+
+# ----------------------------------------------------------------------------------------------------------------- our files
+
+
+def sample():
+    base = torch.arange(6.0).reshape(2, 3)
+    parameter = torch.nn.Parameter(torch.ones(2))
+    parameter.mark = 3
+    marked = torch.ones(1)
+    marked.mark = [1]
+    return {
+        "base": base,
+        "row": base[1:],
+        "again": base,
+        "transposed": base.T,
+        "parameter": torch.nn.Parameter(torch.ones(2)),
+        "with_state": parameter,
+        "marked": marked,
+        "bfloat16": torch.ones(2, dtype=torch.bfloat16),
+        "uint16": torch.ones(2, dtype=torch.uint16),
+        "float8": torch.ones(2).to(torch.float8_e4m3fn),
+        "meta": torch.empty(2, device="meta"),
+        "size": base.shape,
+        "dtype": torch.bfloat16,
+        "device": torch.device("cpu"),
+        "layout": torch.strided,
+        "ordered": OrderedDict(a=torch.ones(1)),
+        "nested": [1, (2.5, None, "x", b"y", True, 2**70), {"set": {1, 2}}, Counter("aab")],
+        "typed": torch.arange(3).storage(),
+    }
+
+
+def test_our_files_hold_what_was_saved():
+    was = sample()
+    for options in ({}, {"weights_only": False}):
+        got = round_trip(was, **options)
+        for name in ("base", "row", "transposed", "parameter", "with_state", "bfloat16", "uint16", "float8"):
+            assert got[name].tolist() == was[name].tolist() and got[name].dtype is was[name].dtype
+            assert got[name].stride() == was[name].stride() and type(got[name]) is type(was[name])
+            assert got[name].requires_grad == was[name].requires_grad
+        assert got["again"] is got["base"] and same_memory(got["base"], got["row"])
+        assert got["with_state"].mark == 3 and got["marked"].mark == [1]
+        assert got["meta"].device.type == "meta"
+        for name in ("size", "dtype", "device", "layout", "nested"):
+            assert got[name] == was[name]
+        assert got["ordered"]["a"].item() == 1 and got["typed"].tolist() == [0, 1, 2]
+
+
+def test_the_archive_is_laid_out_as_pytorchs():
+    raw = saved(sample()).getvalue()
+    archive = zipfile.ZipFile(io.BytesIO(raw))
+    names = archive.namelist()
+    assert names[:4] == [
+        f"archive/{name}" for name in ("data.pkl", ".format_version", ".storage_alignment", "byteorder")
+    ]
+    assert "archive/version" in names and archive.read("archive/version") == b"3\n"
+    assert archive.testzip() is None
+    for entry in archive.infolist():
+        assert entry.compress_type == zipfile.ZIP_STORED
+        name_length, extra_length = struct.unpack("<HH", raw[entry.header_offset + 26 : entry.header_offset + 30])
+        assert (entry.header_offset + 30 + name_length + extra_length) % 64 == 0
+    assert archive.read("archive/data/0") == np.arange(6, dtype=np.float32).tobytes()
+
+
+def test_files_name_things_as_pytorch_does(tmp_path):
+    module = torch.nn.Linear(2, 2)
+    for protocol in (2, 4):
+        pickled = zipfile.ZipFile(saved([sample(), module], pickle_protocol=protocol)).read("archive/data.pkl")
+        assert b"mindtorch" not in pickled
+        named = {arg for code, arg, _ in pickletools.genops(pickled) if code.name == "GLOBAL"}
+        assert {
+            "torch._utils _rebuild_tensor_v2",
+            "torch._utils _rebuild_tensor_v3",
+            "torch._utils _rebuild_parameter",
+            "torch._utils _rebuild_parameter_with_state",
+            "torch._utils _rebuild_meta_tensor_no_storage",
+            "torch._tensor _rebuild_from_type_v2",
+            "torch.serialization _get_layout",
+            "torch.nn.modules.linear Linear",
+            "torch.storage UntypedStorage",
+            "torch FloatStorage",
+            "torch BFloat16Storage",
+            "torch Size",
+            "torch Tensor",
+            "torch device",
+            "torch bfloat16",
+        } <= named
+    torch.save([1], tmp_path / "model.bin")
+    assert zipfile.ZipFile(tmp_path / "model.bin").namelist()[0] == "model/data.pkl"
+
+
+def test_the_old_form(tmp_path):
+    was = {name: value for name, value in sample().items() if name not in ("uint16", "float8")}
+    path = tmp_path / "old.pt"
+    torch.save(was, path, _use_new_zipfile_serialization=False)
+    assert not zipfile.is_zipfile(path)
+    got = torch.load(path)
+    assert got["row"].tolist() == [[3, 4, 5]] and same_memory(got["base"], got["row"])
+    assert got["bfloat16"].tolist() == [1, 1] and got["nested"] == was["nested"]
+    with pytest.raises(RuntimeError, match="mmap can only be used with files saved with"):
+        torch.load(path, mmap=True)
+
+
+def test_a_views_whole_storage_is_kept_once():
+    big = torch.zeros(1000)
+    assert len(saved([big[:1], big[5:6], big]).getvalue()) < 4000 + 1500
+    assert round_trip(big[3:5]).untyped_storage().nbytes() == 4000
+
+
+def test_modules_round_trip():
+    module = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
+    copied = round_trip(module, weights_only=False)
+    assert [p.tolist() for p in copied.parameters()] == [p.tolist() for p in module.parameters()]
+    tied = torch.nn.ModuleList([torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)])
+    tied[1].weight = tied[0].weight
+    state = round_trip(tied.state_dict())
+    assert same_memory(state["0.weight"], state["1.weight"])
+
+
+def test_files_and_paths(tmp_path):
+    path = tmp_path / "x.pt"
+    torch.save(torch.ones(2), str(path))
+    assert torch.load(path).tolist() == torch.load(str(path)).tolist() == [1, 1]
+    with open(path, "rb") as file:
+        assert torch.load(file).tolist() == [1, 1]
+
+    class WriteOnly:
+        def __init__(self):
+            self.parts = []
+
+        def write(self, data):
+            self.parts.append(bytes(data))
+            return len(data)
+
+    sink = WriteOnly()
+    torch.save(torch.ones(2), sink)
+    assert torch.load(io.BytesIO(b"".join(sink.parts))).tolist() == [1, 1]
+    with pytest.raises(RuntimeError, match="Parent directory .*none does not exist"):
+        torch.save(1, tmp_path / "none" / "x.pt")
+    with pytest.raises(
+        AttributeError, match="expected 'f' to be string, path, or a file-like object with a 'write' attribute"
+    ):
+        torch.save(1, 5)
+    with pytest.raises(AttributeError, match="You can only torch.load from a file that is seekable"):
+        torch.load(5)
+    with pytest.raises(FileNotFoundError):
+        torch.load(tmp_path / "missing.pt")
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        torch.save(lambda: 1, tmp_path / "unsaved.pt")
+    assert not (tmp_path / "unsaved.pt").exists()
+
+
+def test_mmap_leaves_the_storages_in_the_file(tmp_path):
+    path = tmp_path / "x.pt"
+    torch.save({"a": torch.arange(4.0), "b": torch.ones(3)}, path)
+    got = torch.load(path, mmap=True)
+    assert got["a"].untyped_storage().nbytes() == 16 and got["b"].untyped_storage().nbytes() == 12
+    assert got["a"].untyped_storage().is_shared() and not same_memory(got["a"], got["b"])
+    got["a"][0] = 9
+    assert torch.load(path)["a"].tolist() == [0, 1, 2, 3]
+    with serialization.set_default_mmap_options(serialization.MAP_SHARED):
+        torch.load(path, mmap=True)["b"].fill_(5)
+    assert serialization.get_default_mmap_options() == serialization.MAP_PRIVATE
+    with pytest.raises(RuntimeError, match="file read failed"):
+        torch.load(path)  # the change made the checksum false
+    with pytest.raises(ValueError, match="f must be a file path in order to use the mmap argument"):
+        torch.load(io.BytesIO(path.read_bytes()), mmap=True)
+
+
+def test_map_location():
+    file = saved(torch.ones(2)).getvalue()
+
+    def load(where):
+        return torch.load(io.BytesIO(file), map_location=where)
+
+    seen = []
+    for where in (
+        None,
+        "cpu",
+        torch.device("cpu"),
+        {"cuda:0": "cpu"},
+        lambda storage, tag: seen.append((type(storage), tag)),
+    ):
+        assert load(where).tolist() == [1, 1]
+    assert seen == [(UntypedStorage, "cpu")]
+    for where in ("meta", {"cpu": "meta"}, torch.device("meta"), lambda storage, tag: storage.to(device="meta")):
+        assert load(where).device.type == "meta"
+    with pytest.raises(
+        RuntimeError, match="Attempting to deserialize object on a CUDA device but torch.cuda.is_available"
+    ):
+        load("cuda")
+    with pytest.raises(
+        RuntimeError,
+        match=r"don't know how to restore data location of torch.storage.UntypedStorage \(tagged with zork\)",
+    ):
+        load("zork")
+    with pytest.raises(TypeError, match="'int' object is not callable"):
+        load(5)
+
+
+def test_tensors_on_other_devices_come_to_the_cpu():
+    raw = edited(
+        saved(torch.ones(2)).getvalue(),
+        **{"data.pkl": lambda data: data.replace(b"\x03\x00\x00\x00cpu", b"\x06\x00\x00\x00cuda:0")},
+    )
+    assert torch.load(raw, map_location="cpu").tolist() == [1, 1]
+    raw.seek(0)
+    with pytest.raises(RuntimeError, match="Attempting to deserialize object on a CUDA device"):
+        torch.load(raw)
+
+
+def test_foreign_byte_order():
+    swapped = np.array([1, 2], np.float32).byteswap().tobytes()
+    file = edited(saved(torch.ones(2)).getvalue(), **{"data/0": swapped, "byteorder": b"big"})
+    assert torch.load(file).tolist() == [1, 2]
+    with pytest.raises(ValueError, match="Unknown endianness type: zzz"):
+        torch.load(edited(saved(torch.ones(2)).getvalue(), byteorder=b"zzz"))
+
+
+def test_one_memory_under_two_dtypes_cannot_be_saved():
+    x = torch.ones(4)
+    with pytest.raises(
+        RuntimeError, match="Cannot save multiple tensors or storages that view the same data as different types"
+    ):
+        saved([x, x.view(torch.int32)])
+
+
+# -------------------------------------------------------------------------------------------------------- copies and pickles
+
+
+def test_plain_pickles():
+    x = torch.arange(6.0).reshape(2, 3)
+    got = pickle.loads(pickle.dumps(x.T))
+    assert got.tolist() == x.T.tolist() and got.stride() == (1, 3)
+    p = pickle.loads(pickle.dumps(torch.nn.Parameter(torch.ones(1))))
+    assert isinstance(p, torch.nn.Parameter) and p.requires_grad
+    assert pickle.loads(pickle.dumps(torch.empty(2, device="meta"))).device.type == "meta"
+
+
+def test_copy_shares_and_deepcopy_does_not():
+    x = torch.arange(4.0)
+    assert same_memory(copy.copy(x), x)
+    a, v = copy.deepcopy([x, x[2:]])
+    a.fill_(7)
+    assert v.tolist() == [7, 7] and x.tolist() == [0, 1, 2, 3] and v.storage_offset() == 2
+    leaf = torch.ones(2, requires_grad=True)
+    leaf.mark = [1]
+    leaf.grad = torch.ones(2)
+    made = copy.deepcopy(leaf)
+    assert made.requires_grad and made.is_leaf and made.mark == [1] and made.mark is not leaf.mark
+    assert made.grad.tolist() == [1, 1] and made.grad is not leaf.grad
+    assert copy.deepcopy(torch.empty(2, 3, device="meta").T).stride() == (1, 3)
+    with pytest.raises(
+        RuntimeError,
+        match=r"Only Tensors created explicitly by the user \(graph leaves\) support the deepcopy protocol",
+    ):
+        copy.deepcopy(leaf * 2)
+
+
+# -------------------------------------------------------------------------------------------------------------- weights only
+
+
+class Custom:
+    def __init__(self):
+        self.value = 1
+
+
+def test_other_classes_must_be_allowed():
+    file = saved(Custom()).getvalue()
+    name = f"{Custom.__module__}.Custom"
+
+    def load():
+        return torch.load(io.BytesIO(file))
+
+    with pytest.raises(pickle.UnpicklingError) as caught:
+        load()
+    text = str(caught.value)
+    assert text.startswith("Weights only load failed.")
+    assert (
+        f"WeightsUnpickler error: Unsupported global: GLOBAL {name} was not an allowed global by default. Please use "
+        f"`torch.serialization.add_safe_globals([{name}])` or the `torch.serialization.safe_globals([{name}])` context manager"
+    ) in text
+    assert serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(file)) == [name]
+    with serialization.safe_globals([Custom]):
+        assert load().value == 1 and serialization.get_safe_globals() == [Custom]
+        assert serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(file)) == []
+    assert serialization.get_safe_globals() == []
+    serialization.add_safe_globals([(Custom, name)])
+    assert load().value == 1
+    serialization.clear_safe_globals()
+    with pytest.raises(pickle.UnpicklingError):
+        load()
+    assert torch.load(io.BytesIO(file), weights_only=False).value == 1
+
+
+def test_numpy_arrays_can_be_allowed():
+    file = saved({"x": np.arange(3.0)})
+    core = np._core.multiarray
+    with serialization.safe_globals([core._reconstruct, np.ndarray, np.dtype, type(np.dtype(np.float64))]):
+        assert torch.load(file)["x"].tolist() == [0, 1, 2]
+
+
+class Attack:
+    def __init__(self, *call):
+        self.call = call
+
+    def __reduce__(self):
+        return self.call[0], self.call[1:]
+
+
+def test_attacks_by_names(tmp_path):
+    trace = tmp_path / "trace"
+    attacks = [
+        (
+            Attack(os.system, f"touch {trace}"),
+            "unsupported GLOBAL (posix|nt).system whose module (posix|nt) is blocked",
+        ),
+        (Attack(eval, "1"), "GLOBAL eval was not an allowed global"),
+        (Attack(getattr, "a", "upper"), "GLOBAL getattr was not an allowed global"),
+        (
+            Attack(subprocess.check_call, ["touch", str(trace)]),
+            "GLOBAL subprocess.check_call was not an allowed global",
+        ),
+        (Attack(bytearray, 10**12), "bytearray can only be made from bytes"),
+    ]
+    for attack, message in attacks:
+        for options in ({}, {"_use_new_zipfile_serialization": False}):
+            with pytest.raises(pickle.UnpicklingError, match=message):
+                torch.load(saved(attack, **options))
+    assert not trace.exists()
+
+
+STORAGE = b"(X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x03tQ"
+REBUILD = b"ctorch._utils\n_rebuild_tensor_v2\n(" + STORAGE
+NO_HOOKS = b"\x89ccollections\nOrderedDict\n)R"
+DEEP = b"".join([b"K\x01", b"\x85" * 200_000])
+
+
+def edited(raw, **changes):
+    """An archive with other content for some records: bytes, a function of the old content, or None to leave a record out."""
+    source, out = zipfile.ZipFile(io.BytesIO(raw)), io.BytesIO()
+    with zipfile.ZipFile(out, "w") as target:
+        for entry in source.infolist():
+            name = entry.filename.partition("/")[2]
+            content = changes.get(name, source.read(entry))
+            content = content(source.read(entry)) if callable(content) else content
+            if content is not None:
+                target.writestr(entry.filename, content)
+    out.seek(0)
+    return out
+
+
+def load_pickle(code):
+    return torch.load(edited(saved(torch.ones(3)).getvalue(), **{"data.pkl": b"\x80\x02" + code}))
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (b"X\x03\x00\x00\x00abcQ.", "persistent_load id must be tuple or int, but got <class 'str'>"),
+        (b"X\x03\x00\x00\x00abc\x85Q.", "Only persistent_load of storage is allowed, but got abc"),
+        (b"ctorch\nfloat32\n)R.", "Trying to call reduce for unrecognized function torch.float32"),
+        (b"ctorch\nTensor\nJ\xff\xff\xff\x7f\x85R.", "Trying to call reduce for unrecognized function"),
+        (b"ctorch.storage\nUntypedStorage\nJ\xff\xff\xff\x7f\x85R.", "Trying to call reduce for unrecognized function"),
+        (b"ctorch._tensor\n_rebuild_from_type_v2\n(c__builtin__\nbytearray\nctorch\nTensor\nJ\xff\xff\xff\x7f\x85}tR.", "unrecognized function"),
+        (b"ctorch\nTensor\n)\x81.", "Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals`"),
+        (b"}}b.", "Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, but got <class 'dict'>"),
+        (b"}K\x01a.", "Can only append to lists, but got <class 'dict'>"),
+        (b"]K\x01K\x01s.", "Can only SETITEM for dict, collections.OrderedDict, collections.Counter, but got <class 'list'>"),
+        (b"\x95\x00\x00\x00\x00\x00\x00\x00\x00N.", "Unsupported operand 149"),
+        (b"\x93.", "Unsupported operand 147"),
+        (b".", "the pickle is malformed"),
+        (b"h\x05.", "the pickle is malformed"),
+        (b"t.", "the pickle is malformed"),
+        (b"X\x01\x00\x00\x00\xff.", "the pickle is malformed"),
+        (b"}(K\x01u.", "the pickle is malformed"),
+        (b"}" + DEEP + b"K\x01s.", "a key of nested tuples is too large"),
+        (b"c__builtin__\nset\n](" + DEEP + b"e\x85R.", "a key of nested tuples is too large"),
+        (b"c_codecs\nencode\nX\x01\x00\x00\x00aX\x0b\x00\x00\x00this.module\x86R.", "unsupported codec"),
+        (STORAGE.replace(b"K\x03t", b"J\xff\xff\xff\xfft") + b".", "a storage cannot have -1 elements"),
+        (STORAGE.replace(b"torch\nFloatStorage", b"torch\nSize") + b".", "a storage's persistent id is malformed"),
+    ],
+)  # fmt: skip
+def test_pickles_made_by_hand_are_refused(code, message):
+    with pytest.raises(pickle.UnpicklingError) as caught:
+        load_pickle(code)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (REBUILD + b"K\x00K\x09\x85K\x01\x85" + NO_HOOKS + b"tR.", "setStorage: sizes [9], strides [1], storage offset 0, and itemsize 4 requiring a storage size of 36 are out of bounds for storage of size 12"),
+        (REBUILD + b"K\x02K\x02\x85K\x01\x85" + NO_HOOKS + b"tR.", "requiring a storage size of 16 are out of bounds for storage of size 12"),
+        (REBUILD + b"J\xff\xff\xff\xffK\x01\x85K\x01\x85" + NO_HOOKS + b"tR.", "Tensor: invalid storage offset -1"),
+        (REBUILD + b"K\x02K\x03\x85J\xff\xff\xff\xff\x85" + NO_HOOKS + b"tR.", "Negative strides are not supported"),
+        (REBUILD + b"K\x00\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x40\x85\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x40\x85" + NO_HOOKS + b"tR.", "overflowed"),
+        (REBUILD + b"K\x00K\x01K\x01\x86K\x01\x85" + NO_HOOKS + b"tR.", "mismatch in length of strides and shape"),
+        (REBUILD + b"K\x00X\x01\x00\x00\x00a\x85K\x01\x85" + NO_HOOKS + b"tR.", "a tensor's size must be a tuple of ints"),
+        (REBUILD + b"NK\x01\x85K\x01\x85" + NO_HOOKS + b"tR.", "a tensor's storage offset must be an int"),
+        (REBUILD + b"K\x00\x8a\x06\x00\x00\x00\x00\x00\x01\x85K\x00\x85" + NO_HOOKS + b"}X\x04\x00\x00\x00conj\x88stR.", "shares a smaller storage"),
+        (b"ctorch._utils\n_rebuild_tensor_v2\n(NK\x00))" + NO_HOOKS + b"tR.", "a tensor is rebuilt from a storage, but got NoneType"),
+        (b"ctorch._utils\n_rebuild_parameter\n(N\x88NtR.", "a parameter is rebuilt from a tensor, but got NoneType"),
+        (b"ctorch._utils\n_rebuild_meta_tensor_no_storage\n(NK\x01\x85K\x01\x85\x89tR.", "a tensor's dtype must be a torch.dtype"),
+        (b"ctorch._tensor\n_rebuild_from_type_v2\n(" + REBUILD[:-len(STORAGE)-1] + b"ctorch\nTensor\n(" + STORAGE + b"K\x00K\x01\x85K\x01\x85" + NO_HOOKS + b"t}X\x05\x00\x00\x00_dataNstR.", "'_data' cannot be set on a tensor"),
+        (STORAGE.replace(b"K\x03t", b"K\x09t") + b".", "record size (12 bytes) does not match expected size (36 bytes"),
+        (STORAGE.replace(b"K\x03t", b"\x8a\x06\x00\x00\x00\x00\x00\x01t") + b".", "record size (12 bytes) does not match expected size"),
+        (STORAGE.replace(b"X\x01\x00\x00\x000", b"X\x05\x00\x00\x00../..") + b".", "failed locating file data/../.."),
+    ],
+)  # fmt: skip
+def test_tensors_made_by_hand_are_refused(code, message):
+    with pytest.raises(RuntimeError) as caught:
+        load_pickle(code)
+    assert message in str(caught.value)
+
+
+def test_a_pickle_that_ends_early():
+    for code in (b"", b"K", b"K\x01", b"X\xff\xff\xff\x7fab", b"ctorch"):
+        with pytest.raises(EOFError):
+            load_pickle(code)
+
+
+def test_arguments_that_contradict():
+    with pytest.raises(RuntimeError, match="Can not safely load weights when explicit pickle_module is specified"):
+        torch.load(saved(1), weights_only=True, pickle_module=pickle)
+    assert torch.load(saved(Custom()), pickle_module=pickle).value == 1
+    assert torch.load(saved(torch.ones(1), pickle_module=pickle)).item() == 1
+
+
+def test_environment_forces_the_mode(monkeypatch):
+    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+    assert torch.load(saved(Custom())).value == 1
+    monkeypatch.setenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "1")
+    with pytest.raises(RuntimeError, match="should be set, but both were set"):
+        torch.load(saved(1))
+    monkeypatch.delenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
+    with pytest.raises(pickle.UnpicklingError):
+        torch.load(saved(Custom()), weights_only=False)
+
+
+# ------------------------------------------------------------------------------------------------------------- damaged files
+
+
+def test_damaged_archives():
+    raw = saved(torch.ones(100)).getvalue()
+    damaged = [
+        (raw[:-30], "failed finding central directory"),
+        (raw[:300], "failed finding central directory"),
+        (b"PK\3\4garbage", "not a ZIP archive"),
+        (edited(raw, **{"data/0": None}).getvalue(), "failed locating file data/0: file not found"),
+        (
+            edited(raw, **{"data/0": b"1234"}).getvalue(),
+            r"record size \(4 bytes\) does not match expected size \(400 bytes",
+        ),
+        (edited(raw, **{"data/0": bytes(4000)}).getvalue(), r"record size \(4000 bytes\) does not match expected size"),
+        (edited(raw, **{"data.pkl": None}).getvalue(), "failed locating file data.pkl"),
+        (edited(raw, version=None).getvalue(), r'Expected hasRecord\("version"\) to be true, but got false'),
+        (
+            edited(raw, version=b"99\n").getvalue(),
+            "file with version 99, but the maximum supported version for reading is 10",
+        ),
+        (
+            raw.replace(struct.pack("<f", 1) * 5, struct.pack("<f", 2) * 5, 1),
+            "failed reading file data/0: file read failed",
+        ),
+    ]
+    for content, message in damaged:
+        with pytest.raises(RuntimeError, match=message):
+            torch.load(io.BytesIO(content))
+
+
+def test_any_damage_is_an_error_and_not_a_crash():
+    raw = saved({"a": torch.ones(3), "b": [1, "x", (2,)]}).getvalue()
+    draw = np.random.default_rng(0)
+    outcomes = set()
+    for _ in range(600):
+        broken = bytearray(raw)
+        for at in draw.integers(0, len(raw), draw.integers(1, 4)):
+            broken[at] = draw.integers(0, 256)
+        if draw.random() < 0.2:
+            del broken[draw.integers(0, len(raw)) :]
+        try:
+            torch.load(io.BytesIO(bytes(broken)))
+            outcomes.add("read")
+        except (RuntimeError, ValueError, EOFError, pickle.UnpicklingError, TypeError, AttributeError) as error:
+            outcomes.add(type(error).__name__)
+    assert {"read", "RuntimeError"} <= outcomes
+
+
+def test_a_compressed_archive_is_read_and_a_bomb_is_not():
+    raw = saved(torch.zeros(1000)).getvalue()
+    source, out = zipfile.ZipFile(io.BytesIO(raw)), io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
+        for entry in source.infolist():
+            target.writestr(entry.filename, source.read(entry))
+    assert torch.load(io.BytesIO(out.getvalue())).tolist() == [0] * 1000
+    entry = zipfile.ZipFile(out).getinfo("archive/data/0")
+    # The directory claims what no compression can give.
+    bomb = out.getvalue().replace(
+        struct.pack("<II", entry.compress_size, 4000), struct.pack("<II", entry.compress_size, 2**31)
+    )
+    with pytest.raises(RuntimeError, match="impossible size|file read failed"):
+        torch.load(io.BytesIO(bomb))
+
+
+def test_damaged_files_of_the_old_form():
+    raw = saved(torch.ones(100), _use_new_zipfile_serialization=False).getvalue()
+    with pytest.raises(RuntimeError, match="unexpected EOF, expected 400 more bytes"):
+        torch.load(io.BytesIO(raw[:-8]))
+    with pytest.raises(RuntimeError, match="storage has wrong byte size: expected 100 elements"):
+        torch.load(io.BytesIO(raw.replace(struct.pack("<q", 100), struct.pack("<q", 101))))
+    greedy = re.sub(rb"(cpuq.)Kd", lambda found: found[1] + b"J\xff\xff\xff\x7f", raw)
+    assert greedy != raw
+    with pytest.raises(RuntimeError, match="the file is too short for its storages"):
+        torch.load(io.BytesIO(greedy))
+    with pytest.raises(RuntimeError, match="Invalid magic number; corrupt file"):
+        torch.load(io.BytesIO(pickle.dumps([1, 2], 2)))
+    with pytest.raises(EOFError):
+        torch.load(io.BytesIO(b""))
+    with pytest.raises(pickle.UnpicklingError, match="Unsupported operand 103"):
+        torch.load(io.BytesIO(b"garbage"))
+
+
+# -------------------------------------------------------------------------------------------------------- against PyTorch
+
+
+def _reference():
+    try:
+        import torch as reference
+    except ImportError:
+        return None
+    return reference if "mindtorch" not in (reference.__file__ or "") else None
+
+
+@pytest.mark.skipif(_reference() is None, reason="needs PyTorch beside this library")
+def test_pytorch_reads_our_files(tmp_path):
+    reference = _reference()
+    module = torch.nn.Linear(2, 2)
+    torch.save(sample(), tmp_path / "ours.pt")
+    torch.save(module, tmp_path / "module.pt")
+    torch.save({"base": sample()["base"]}, tmp_path / "old.pt", _use_new_zipfile_serialization=False)
+    for options in ({}, {"mmap": True}, {"weights_only": False}):
+        got = reference.load(tmp_path / "ours.pt", **options)
+        assert got["base"].tolist() == [[0, 1, 2], [3, 4, 5]] and got["transposed"].stride() == (1, 3)
+        assert got["again"] is got["base"] and same_memory(got["base"], got["row"])
+        assert type(got["parameter"]) is reference.nn.Parameter and got["with_state"].mark == 3
+        assert got["bfloat16"].dtype is reference.bfloat16 and got["uint16"].dtype is reference.uint16
+        assert got["dtype"] is reference.bfloat16 and got["layout"] is reference.strided
+        assert got["meta"].is_meta and got["nested"] == sample()["nested"]
+    linear = reference.load(tmp_path / "module.pt", weights_only=False)
+    assert type(linear) is reference.nn.Linear and linear.weight.tolist() == module.weight.tolist()
+    assert reference.load(tmp_path / "old.pt")["base"].tolist() == [[0, 1, 2], [3, 4, 5]]
