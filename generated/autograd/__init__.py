@@ -9,11 +9,12 @@ from . import pointwise
 from . import random
 from . import reduction
 from . import scan
+from . import shape
 from . import sorting
 from . import view
 
 
 def install() -> None:
     """Give every operator the function that records it."""
-    for module in (comparison, conversion, creation, pointwise, random, reduction, scan, sorting, view,):
+    for module in (comparison, conversion, creation, pointwise, random, reduction, scan, shape, sorting, view,):
         module.install()

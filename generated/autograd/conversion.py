@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from mindtorch_v2._autograd.formulas import (
+    to_copy_gradient,
+)
 from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
 from mindtorch_v2._generated.functions import (
     zeros_like,
@@ -11,6 +14,28 @@ from mindtorch_v2._state import TLS
 from ..tables import conversion as tables
 
 _UNUSED = (Node, attach, attach_many, edge, keep, keep_output, TLS, tables)
+
+
+class ToCopyBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (self_dtype, self_device) = node.consts
+        return (to_copy_gradient(grad, self_dtype, self_device),)
+
+
+def _record__to_copy(out, self_, dtype, layout, device, pin_memory, non_blocking, memory_format):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = ToCopyBackward0()
+    node.edges = (edge_self,)
+    node.saved = None
+    node.consts = (getattr(self_, "dtype", None), getattr(self_, "device", None), )
+    return attach(out, node)
 
 
 class CopyBackward0(Node):
@@ -73,5 +98,6 @@ def _record_copy(out, self_, src, non_blocking):
 
 def install() -> None:
     """Give the operators of this family their record functions."""
+    tables._to_copy.record = _record__to_copy
     tables.copy_.record = _record_copy_
     tables.copy.record = _record_copy

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from mindtorch_v2._autograd.formulas import (
+    native_dropout_gradient,
+)
 from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
 from mindtorch_v2._generated.functions import (
     zeros_like,
@@ -387,6 +390,30 @@ def _record_poisson(out, self_, generator):
     return attach(out, node)
 
 
+class NativeDropoutBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        grads = node.materialize(grads)
+        grad = grads[0]
+        (result1,) = node.unpack()
+        (p, train) = node.consts
+        return (native_dropout_gradient(grad, result1, p, train),)
+
+
+def _record_native_dropout(out, input, p, train):
+    if not TLS.grad_enabled:
+        return out
+    edge_input = edge(input)
+    if edge_input is None:
+        return out
+    node = NativeDropoutBackward0()
+    node.edges = (edge_input,)
+    node.saved = [keep_output(out[1], 1)]
+    node.consts = (p, train, )
+    return attach_many(out, node, (0,))
+
+
 def install() -> None:
     """Give the operators of this family their record functions."""
     tables.uniform_.record = _record_uniform_
@@ -406,3 +433,4 @@ def install() -> None:
     tables.bernoulli.record = _record_bernoulli
     tables.bernoulli_p.record = _record_bernoulli_p
     tables.poisson.record = _record_poisson
+    tables.native_dropout.record = _record_native_dropout

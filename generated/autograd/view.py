@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+from mindtorch_v2._autograd.formulas import (
+    as_strided_gradient,
+    chunk_gradient,
+    narrow_gradient,
+    permute_backward,
+    slice_gradient,
+    split_gradient,
+    split_sizes_gradient,
+    tensor_split_gradient,
+    unbind_gradient,
+)
 from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
 from mindtorch_v2._generated.functions import (
     contiguous,
@@ -13,6 +24,7 @@ from mindtorch_v2._generated.functions import (
     reshape,
     select,
     select_backward,
+    slice,
     squeeze,
     t,
     transpose,
@@ -267,6 +279,28 @@ def _record_mT(out, self_):
     return attach(out, node)
 
 
+class PermuteBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (dims,) = node.consts
+        return (permute_backward(grad, dims),)
+
+
+def _record_permute(out, self_, dims):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = PermuteBackward0()
+    node.edges = (edge_self,)
+    node.saved = None
+    node.consts = (dims, )
+    return attach(out, node)
+
+
 class MovedimBackward0(Node):
     __slots__ = ()
 
@@ -507,6 +541,73 @@ def _record_select_int(out, self_, dim, index):
     return attach(out, node)
 
 
+class SliceBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (dim, start, end, step, self_shape) = node.consts
+        return (slice_gradient(grad, self_shape, dim, start, end, step),)
+
+
+def _record_slice_Tensor(out, self_, dim, start, end, step):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = SliceBackward0()
+    node.edges = (edge_self,)
+    node.saved = None
+    node.consts = (dim, start, end, step, getattr(self_, "shape", None), )
+    return attach(out, node)
+
+
+class NarrowBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (dim, start, length, self_shape) = node.consts
+        return (narrow_gradient(grad, self_shape, dim, start, length),)
+
+
+def _record_narrow(out, self_, dim, start, length):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = NarrowBackward0()
+    node.edges = (edge_self,)
+    node.saved = None
+    node.consts = (dim, start, length, getattr(self_, "shape", None), )
+    return attach(out, node)
+
+
+class AsStridedBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (self_,) = node.unpack()
+        (size, stride, storage_offset) = node.consts
+        return (as_strided_gradient(grad, self_, size, stride, storage_offset),)
+
+
+def _record_as_strided(out, self_, size, stride, storage_offset):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = AsStridedBackward0()
+    node.edges = (edge_self,)
+    node.saved = [keep(self_)]
+    node.consts = (size, stride, storage_offset, )
+    return attach(out, node)
+
+
 class DiagonalBackward0(Node):
     __slots__ = ()
 
@@ -549,6 +650,167 @@ def _record_unfold(out, self_, dimension, size, step):
     node.saved = None
     node.consts = (dimension, size, step, getattr(self_, "shape", None), )
     return attach(out, node)
+
+
+class SplitBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        grads = node.materialize(grads)
+        grad = grads[0]
+        (split_size, dim, self_shape) = node.consts
+        return (split_gradient(grads, self_shape, split_size, dim),)
+
+
+def _record_split_Tensor(out, self_, split_size, dim):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = SplitBackward0()
+    node.edges = (edge_self,)
+    node.saved = None
+    node.consts = (split_size, dim, getattr(self_, "shape", None), )
+    return attach_many(out, node)
+
+
+class SplitBackward1(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        grads = node.materialize(grads)
+        grad = grads[0]
+        (split_size, dim, self_shape) = node.consts
+        return (split_sizes_gradient(grads, self_shape, split_size, dim),)
+
+
+def _record_split_sizes(out, self_, split_size, dim):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = SplitBackward1()
+    node.edges = (edge_self,)
+    node.saved = None
+    node.consts = (split_size, dim, getattr(self_, "shape", None), )
+    return attach_many(out, node)
+
+
+class SplitWithSizesBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        grads = node.materialize(grads)
+        grad = grads[0]
+        (split_sizes, dim, self_shape) = node.consts
+        return (split_sizes_gradient(grads, self_shape, split_sizes, dim),)
+
+
+def _record_split_with_sizes(out, self_, split_sizes, dim):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = SplitWithSizesBackward0()
+    node.edges = (edge_self,)
+    node.saved = None
+    node.consts = (split_sizes, dim, getattr(self_, "shape", None), )
+    return attach_many(out, node)
+
+
+class ChunkBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        grads = node.materialize(grads)
+        grad = grads[0]
+        (chunks, dim, self_shape) = node.consts
+        return (chunk_gradient(grads, self_shape, chunks, dim),)
+
+
+def _record_chunk(out, self_, chunks, dim):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = ChunkBackward0()
+    node.edges = (edge_self,)
+    node.saved = None
+    node.consts = (chunks, dim, getattr(self_, "shape", None), )
+    return attach_many(out, node)
+
+
+class TensorSplitBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        grads = node.materialize(grads)
+        grad = grads[0]
+        (sections, dim, self_shape) = node.consts
+        return (tensor_split_gradient(grads, self_shape, sections, dim),)
+
+
+def _record_tensor_split_sections(out, self_, sections, dim):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = TensorSplitBackward0()
+    node.edges = (edge_self,)
+    node.saved = None
+    node.consts = (sections, dim, getattr(self_, "shape", None), )
+    return attach_many(out, node)
+
+
+class TensorSplitBackward1(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        grads = node.materialize(grads)
+        grad = grads[0]
+        (indices, dim, self_shape) = node.consts
+        return (tensor_split_gradient(grads, self_shape, indices, dim),)
+
+
+def _record_tensor_split_indices(out, self_, indices, dim):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = TensorSplitBackward1()
+    node.edges = (edge_self,)
+    node.saved = None
+    node.consts = (indices, dim, getattr(self_, "shape", None), )
+    return attach_many(out, node)
+
+
+class UnbindBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        grads = node.materialize(grads)
+        grad = grads[0]
+        (dim, self_shape) = node.consts
+        return (unbind_gradient(grads, self_shape, dim),)
+
+
+def _record_unbind_int(out, self_, dim):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = UnbindBackward0()
+    node.edges = (edge_self,)
+    node.saved = None
+    node.consts = (dim, getattr(self_, "shape", None), )
+    return attach_many(out, node)
 
 
 class AliasBackward0(Node):
@@ -757,6 +1019,7 @@ def install() -> None:
     tables.t.record = _record_t
     tables.numpy_T.record = _record_numpy_T
     tables.mT.record = _record_mT
+    tables.permute.record = _record_permute
     tables.movedim_intlist.record = _record_movedim_intlist
     tables.movedim_int.record = _record_movedim_int
     tables.moveaxis_intlist.record = _record_moveaxis_intlist
@@ -768,8 +1031,19 @@ def install() -> None:
     tables.squeeze_dims.record = _record_squeeze_dims
     tables.unsqueeze.record = _record_unsqueeze
     tables.select_int.record = _record_select_int
+    tables.slice_Tensor.record = _record_slice_Tensor
+    tables.narrow.record = _record_narrow
+    tables.as_strided.record = _record_as_strided
+    tables.as_strided.saves_self = True
     tables.diagonal.record = _record_diagonal
     tables.unfold.record = _record_unfold
+    tables.split_Tensor.record = _record_split_Tensor
+    tables.split_sizes.record = _record_split_sizes
+    tables.split_with_sizes.record = _record_split_with_sizes
+    tables.chunk.record = _record_chunk
+    tables.tensor_split_sections.record = _record_tensor_split_sections
+    tables.tensor_split_indices.record = _record_tensor_split_indices
+    tables.unbind_int.record = _record_unbind_int
     tables.alias.record = _record_alias
     tables.lift_fresh.record = _record_lift_fresh
     tables.clone.record = _record_clone

@@ -21,6 +21,11 @@ bool_ = DTYPES["bool"]
 _UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64)
 _UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, _UNUSED)
 
+
+def _to_copy(input, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None, requires_grad=False):
+    """_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor"""
+    return call(tables._to_copy, (input, dtype, layout, device, pin_memory, non_blocking, memory_format), None, requires_grad)
+
 _to_overloads = (tables.to_dtype, tables.to_device, tables.to_other, tables.to_dtype_layout, )
 
 
@@ -44,6 +49,9 @@ def copy_(input, src, non_blocking=False):
 def copy(input, src, non_blocking=False):
     """copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor"""
     return call(tables.copy, (input, src, non_blocking))
+
+
+tables._to_copy.function = _to_copy
 
 
 tables.to_dtype.function = to

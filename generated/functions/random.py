@@ -167,6 +167,11 @@ def poisson(input, generator=None):
     return call(tables.poisson, (input, generator))
 
 
+def native_dropout(input, p, train):
+    """native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)"""
+    return call(tables.native_dropout, (input, p, train))
+
+
 def dropout(input, p, train):
     """dropout(Tensor input, float p, bool train) -> Tensor"""
     return call(tables.dropout, (input, p, train))
@@ -278,6 +283,9 @@ tables.multinomial.function = multinomial
 
 
 tables.poisson.function = poisson
+
+
+tables.native_dropout.function = native_dropout
 
 
 tables.dropout.function = dropout

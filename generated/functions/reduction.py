@@ -371,6 +371,34 @@ def dist(input, other, p=2):
     """dist(Tensor self, Tensor other, Scalar p=2) -> Tensor"""
     return call(tables.dist, (input, other, p))
 
+_quantile_overloads = (tables.quantile, tables.quantile_scalar, )
+
+
+def quantile(*args, **kwargs):
+    """quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor; quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor"""
+    out = kwargs.pop("out", None)
+    op, bound = resolve(_quantile_overloads, args, kwargs)
+    return call_converted(op, bound, out)
+
+_nanquantile_overloads = (tables.nanquantile, tables.nanquantile_scalar, )
+
+
+def nanquantile(*args, **kwargs):
+    """nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor; nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor"""
+    out = kwargs.pop("out", None)
+    op, bound = resolve(_nanquantile_overloads, args, kwargs)
+    return call_converted(op, bound, out)
+
+
+def cov(input, *, correction=1, fweights=None, aweights=None):
+    """cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor"""
+    return call(tables.cov, (input, correction, fweights, aweights))
+
+
+def corrcoef(input):
+    """corrcoef(Tensor self) -> Tensor"""
+    return call(tables.corrcoef, (input,))
+
 
 tables.sum.function = sum
 tables.sum_dim_IntList.function = sum
@@ -465,3 +493,17 @@ tables.norm_ScalarOpt_dim_dtype.function = norm
 
 
 tables.dist.function = dist
+
+
+tables.quantile.function = quantile
+tables.quantile_scalar.function = quantile
+
+
+tables.nanquantile.function = nanquantile
+tables.nanquantile_scalar.function = nanquantile
+
+
+tables.cov.function = cov
+
+
+tables.corrcoef.function = corrcoef

@@ -235,6 +235,28 @@ def adjoint(input):
     """adjoint(Tensor(a) self) -> Tensor(a)"""
     return call(tables.adjoint, (input,))
 
+
+def permute(input, dims):
+    """permute(Tensor(a) self, int[] dims) -> Tensor(a)"""
+    if (
+        input.__class__ in PLAIN
+    ):
+        input_data = input._data
+        if input_data.__class__ is ndarray:
+            data = _view.fast_permute(input_data, dims)
+            if data is not None:
+                made = new(Tensor)
+                made._data = data
+                kind = made._dtype = input._dtype
+                base = input._base
+                made._base = input if base is None else base
+                if input._node is None:
+                    made._node = VIEW if kind.category > 1 else None
+                    return made
+                made._node = None
+                return record_view(tables.permute, made, input, dims)
+    return call(tables.permute, (input, dims))
+
 _movedim_overloads = (tables.movedim_intlist, tables.movedim_int, )
 
 
@@ -387,14 +409,44 @@ def select(input, dim, index):
     return call(tables.select_int, (input, dim, index))
 
 
-def narrow(input, dim, start, length):
-    """narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)"""
-    return call(tables.narrow_Tensor, (input, dim, start, length))
+def slice(input, dim=0, start=None, end=None, step=1):
+    """slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)"""
+    if (
+        input.__class__ in PLAIN
+    ):
+        input_data = input._data
+        if input_data.__class__ is ndarray:
+            data = _view.fast_slice(input_data, dim, start, end, step)
+            if data is not None:
+                made = new(Tensor)
+                made._data = data
+                kind = made._dtype = input._dtype
+                base = input._base
+                made._base = input if base is None else base
+                if input._node is None:
+                    made._node = VIEW if kind.category > 1 else None
+                    return made
+                made._node = None
+                return record_view(tables.slice_Tensor, made, input, dim, start, end, step)
+    return call(tables.slice_Tensor, (input, dim, start, end, step))
+
+_narrow_overloads = (tables.narrow, tables.narrow_Tensor, )
+
+
+def narrow(*args, **kwargs):
+    """narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a); narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)"""
+    op, bound = resolve(_narrow_overloads, args, kwargs)
+    return call_converted(op, bound)
 
 
 def narrow_copy(input, dim, start, length):
     """narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor"""
     return call(tables.narrow_copy, (input, dim, start, length))
+
+
+def as_strided(input, size, stride, storage_offset=None):
+    """as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)"""
+    return call(tables.as_strided, (input, size, stride, storage_offset))
 
 
 def diagonal(input, offset=0, dim1=0, dim2=1):
@@ -411,6 +463,19 @@ def unfold(input, dimension, size, step):
     """unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)"""
     return call(tables.unfold, (input, dimension, size, step))
 
+_split_overloads = (tables.split_Tensor, tables.split_sizes, )
+
+
+def split(*args, **kwargs):
+    """split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]; split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]"""
+    op, bound = resolve(_split_overloads, args, kwargs)
+    return call_converted(op, bound)
+
+
+def split_with_sizes(input, split_sizes, dim=0):
+    """split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]"""
+    return call(tables.split_with_sizes, (input, split_sizes, dim))
+
 
 def unsafe_split(input, split_size, dim=0):
     """unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]"""
@@ -422,14 +487,22 @@ def unsafe_split_with_sizes(input, split_sizes, dim=0):
     return call(tables.unsafe_split_with_sizes, (input, split_sizes, dim))
 
 
+def chunk(input, chunks, dim=0):
+    """chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]"""
+    return call(tables.chunk, (input, chunks, dim))
+
+
 def unsafe_chunk(input, chunks, dim=0):
     """unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]"""
     return call(tables.unsafe_chunk, (input, chunks, dim))
 
+_tensor_split_overloads = (tables.tensor_split_sections, tables.tensor_split_indices, tables.tensor_split_tensor_indices_or_sections, )
 
-def tensor_split(input, tensor_indices_or_sections, dim=0):
-    """tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]"""
-    return call(tables.tensor_split_tensor_indices_or_sections, (input, tensor_indices_or_sections, dim))
+
+def tensor_split(*args, **kwargs):
+    """tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]; tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]; tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]"""
+    op, bound = resolve(_tensor_split_overloads, args, kwargs)
+    return call_converted(op, bound)
 
 _hsplit_overloads = (tables.hsplit_int, tables.hsplit_array, )
 
@@ -454,6 +527,11 @@ def dsplit(*args, **kwargs):
     """dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]; dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]"""
     op, bound = resolve(_dsplit_overloads, args, kwargs)
     return call_converted(op, bound)
+
+
+def unbind(input, dim=0):
+    """unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]"""
+    return call(tables.unbind_int, (input, dim))
 
 
 def alias(input):
@@ -598,6 +676,9 @@ tables.matrix_H.function = matrix_H
 tables.adjoint.function = adjoint
 
 
+tables.permute.function = permute
+
+
 tables.movedim_intlist.function = movedim
 tables.movedim_int.function = movedim
 
@@ -626,10 +707,17 @@ tables.unsqueeze.function = unsqueeze
 tables.select_int.function = select
 
 
+tables.slice_Tensor.function = slice
+
+
+tables.narrow.function = narrow
 tables.narrow_Tensor.function = narrow
 
 
 tables.narrow_copy.function = narrow_copy
+
+
+tables.as_strided.function = as_strided
 
 
 tables.diagonal.function = diagonal
@@ -641,15 +729,27 @@ tables.linalg_diagonal.function = linalg_diagonal
 tables.unfold.function = unfold
 
 
+tables.split_Tensor.function = split
+tables.split_sizes.function = split
+
+
+tables.split_with_sizes.function = split_with_sizes
+
+
 tables.unsafe_split_Tensor.function = unsafe_split
 
 
 tables.unsafe_split_with_sizes.function = unsafe_split_with_sizes
 
 
+tables.chunk.function = chunk
+
+
 tables.unsafe_chunk.function = unsafe_chunk
 
 
+tables.tensor_split_sections.function = tensor_split
+tables.tensor_split_indices.function = tensor_split
 tables.tensor_split_tensor_indices_or_sections.function = tensor_split
 
 
@@ -663,6 +763,9 @@ tables.vsplit_array.function = vsplit
 
 tables.dsplit_int.function = dsplit
 tables.dsplit_array.function = dsplit
+
+
+tables.unbind_int.function = unbind
 
 
 tables.alias.function = alias

@@ -5,6 +5,10 @@ from __future__ import annotations
 from mindtorch_v2._backends.meta import rules
 
 
+def _to_copy(self, dtype, layout, device, pin_memory, non_blocking, memory_format):
+    return rules.to_copy(self=self, dtype=dtype, memory_format=memory_format)
+
+
 def copy_(self, src, non_blocking):
     return rules.copy(self=self, src=src)
 

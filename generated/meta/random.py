@@ -143,3 +143,7 @@ def multinomial(self, num_samples, replacement, generator):
 
 def poisson(self, generator):
     return rules.bernoulli(self=self)
+
+
+def native_dropout(input, p, train):
+    return rules.native_dropout(self=input, p=p, train=train)

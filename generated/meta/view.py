@@ -53,6 +53,10 @@ def mT(self):
     return rules.matrix_transpose(self, op='mT')
 
 
+def permute(self, dims):
+    return rules.permute(self, dims)
+
+
 def movedim_intlist(self, source, destination):
     return rules.movedim(self, source, destination)
 
@@ -97,12 +101,52 @@ def select_int(self, dim, index):
     return rules.select(self, dim, index)
 
 
+def slice_Tensor(self, dim, start, end, step):
+    return rules.slice(self, dim, start, end, step)
+
+
+def narrow(self, dim, start, length):
+    return rules.narrow(self, dim, start, length)
+
+
+def as_strided(self, size, stride, storage_offset):
+    return rules.as_strided(self, size, stride, storage_offset)
+
+
 def diagonal(self, offset, dim1, dim2):
     return rules.diagonal(self, offset, dim1, dim2)
 
 
 def unfold(self, dimension, size, step):
     return rules.unfold(self, dimension, size, step)
+
+
+def split_Tensor(self, split_size, dim):
+    return rules.split(self, split_size, dim)
+
+
+def split_sizes(self, split_size, dim):
+    return rules.split_with_sizes(self, split_size, dim)
+
+
+def split_with_sizes(self, split_sizes, dim):
+    return rules.split_with_sizes(self, split_sizes, dim)
+
+
+def chunk(self, chunks, dim):
+    return rules.chunk(self, chunks, dim)
+
+
+def tensor_split_sections(self, sections, dim):
+    return rules.tensor_split(self, sections, dim)
+
+
+def tensor_split_indices(self, indices, dim):
+    return rules.tensor_split(self, indices, dim)
+
+
+def unbind_int(self, dim):
+    return rules.unbind(self, dim)
 
 
 def alias(self):

@@ -9,12 +9,13 @@ from . import pointwise
 from . import random
 from . import reduction
 from . import scan
+from . import shape
 from . import sorting
 from . import view
 
 
 def install(tensor: type) -> None:
     """Attach every method and operator to the tensor class."""
-    for module in (comparison, conversion, creation, pointwise, random, reduction, scan, sorting, view,):
+    for module in (comparison, conversion, creation, pointwise, random, reduction, scan, shape, sorting, view,):
         for name, method in module.METHODS.items():
             setattr(tensor, name, method)

@@ -337,6 +337,30 @@ def logical_not_(self):
 METHODS["logical_not_"] = logical_not_
 
 
+def isnan(self):
+    """isnan(Tensor self) -> Tensor"""
+    return call(tables.isnan, (self,))
+
+
+METHODS["isnan"] = isnan
+
+
+def isinf(self):
+    """isinf(Tensor self) -> Tensor"""
+    return call(tables.isinf, (self,))
+
+
+METHODS["isinf"] = isinf
+
+
+def isfinite(self):
+    """isfinite(Tensor self) -> Tensor"""
+    return call(tables.isfinite, (self,))
+
+
+METHODS["isfinite"] = isfinite
+
+
 def isposinf(self):
     """isposinf(Tensor self) -> Tensor"""
     return call(tables.isposinf, (self,))
@@ -359,6 +383,38 @@ def signbit(self):
 
 
 METHODS["signbit"] = signbit
+
+
+def isreal(self):
+    """isreal(Tensor self) -> Tensor"""
+    return call(tables.isreal, (self,))
+
+
+METHODS["isreal"] = isreal
+
+
+def isclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor"""
+    return call(tables.isclose, (self, other, rtol, atol, equal_nan))
+
+
+METHODS["isclose"] = isclose
+
+
+def allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool"""
+    return call(tables.allclose, (self, other, rtol, atol, equal_nan))
+
+
+METHODS["allclose"] = allclose
+
+
+def equal(self, other):
+    """equal(Tensor self, Tensor other) -> bool"""
+    return call(tables.equal, (self, other))
+
+
+METHODS["equal"] = equal
 
 
 def __eq__(self, other):

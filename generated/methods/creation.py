@@ -113,3 +113,11 @@ def fill_(self, value):
 
 
 METHODS["fill_"] = fill_
+
+
+def zero_(self):
+    """zero_(Tensor(a!) self) -> Tensor(a!)"""
+    return call_inplace(tables.zero_, (self,))
+
+
+METHODS["zero_"] = zero_

@@ -323,6 +323,14 @@ METHODS["neg_"] = neg_
 METHODS["negative_"] = neg_
 
 
+def positive(self):
+    """positive(Tensor(a) self) -> Tensor(a)"""
+    return call(tables.positive, (self,))
+
+
+METHODS["positive"] = positive
+
+
 def abs(self):
     """abs(Tensor self) -> Tensor"""
     if self.__class__ in PLAIN:
@@ -2124,6 +2132,30 @@ def conj_physical_(self):
 
 
 METHODS["conj_physical_"] = conj_physical_
+
+
+def conj(self):
+    """conj(Tensor(a) self) -> Tensor(a)"""
+    return call(tables.conj, (self,))
+
+
+METHODS["conj"] = conj
+
+
+def resolve_conj(self):
+    """resolve_conj(Tensor(a) self) -> Tensor(a)"""
+    return call(tables.resolve_conj, (self,))
+
+
+METHODS["resolve_conj"] = resolve_conj
+
+
+def resolve_neg(self):
+    """resolve_neg(Tensor(a) self) -> Tensor(a)"""
+    return call(tables.resolve_neg, (self,))
+
+
+METHODS["resolve_neg"] = resolve_neg
 
 
 def __add__(self, other):

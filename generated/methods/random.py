@@ -99,9 +99,13 @@ def log_normal_(self, mean=1, std=2, *, generator=None):
 METHODS["log_normal_"] = log_normal_
 
 
-def bernoulli(self, *, generator=None):
-    """bernoulli(Tensor self, *, Generator? generator=None) -> Tensor"""
-    return call(tables.bernoulli, (self, generator))
+_bernoulli_methods = (tables.bernoulli, tables.bernoulli_p, )
+
+
+def bernoulli(self, *args, **kwargs):
+    """bernoulli(Tensor self, *, Generator? generator=None) -> Tensor; bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor"""
+    op, bound = resolve(_bernoulli_methods, (self, *args), kwargs, True)
+    return call_converted(op, bound)
 
 
 METHODS["bernoulli"] = bernoulli

@@ -24,24 +24,68 @@ _UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, cal
 _UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, is_operand, reflected, _UNUSED)
 
 
-def sum(self, dim, keepdim=False, *, dtype=None):
-    """sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
-    if (
-        self.__class__ in PLAIN
-    ):
-        self_data = self._data
-        if self_data.__class__ is ndarray:
-            data = _reduction.sum_dim_fast(self_data, dim, keepdim, dtype)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = self._dtype
-                made._base = None
-                made._node = None
-                if self._node is None:
-                    return made
-                return tables.sum_dim_IntList.record(made, self, dim, keepdim, dtype)
-    return call(tables.sum_dim_IntList, (self, dim, keepdim, dtype))
+_sum_methods = (tables.sum, tables.sum_dim_IntList, )
+
+
+def sum(self, *args, **kwargs):
+    """sum(Tensor self, *, ScalarType? dtype=None) -> Tensor; sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
+    if not kwargs and len(args) == 0:
+        dtype = None
+        if (
+            self.__class__ in PLAIN
+        ):
+            self_data = self._data
+            if self_data.__class__ is ndarray:
+                data = _reduction.sum_fast(self_data, dtype)
+                if data is not None:
+                    made = new(Tensor)
+                    made._data = data
+                    kind = made._dtype = self._dtype
+                    made._base = None
+                    made._node = None
+                    if self._node is None:
+                        return made
+                    return tables.sum.record(made, self, dtype)
+    if not kwargs and len(args) == 1:
+        dim = args[0]
+        keepdim = False
+        dtype = None
+        if (
+            self.__class__ in PLAIN
+        ):
+            self_data = self._data
+            if self_data.__class__ is ndarray:
+                data = _reduction.sum_dim_fast(self_data, dim, keepdim, dtype)
+                if data is not None:
+                    made = new(Tensor)
+                    made._data = data
+                    kind = made._dtype = self._dtype
+                    made._base = None
+                    made._node = None
+                    if self._node is None:
+                        return made
+                    return tables.sum_dim_IntList.record(made, self, dim, keepdim, dtype)
+    if not kwargs and len(args) == 2:
+        dim = args[0]
+        keepdim = args[1]
+        dtype = None
+        if (
+            self.__class__ in PLAIN
+        ):
+            self_data = self._data
+            if self_data.__class__ is ndarray:
+                data = _reduction.sum_dim_fast(self_data, dim, keepdim, dtype)
+                if data is not None:
+                    made = new(Tensor)
+                    made._data = data
+                    kind = made._dtype = self._dtype
+                    made._base = None
+                    made._node = None
+                    if self._node is None:
+                        return made
+                    return tables.sum_dim_IntList.record(made, self, dim, keepdim, dtype)
+    op, bound = resolve(_sum_methods, (self, *args), kwargs, True)
+    return call_converted(op, bound)
 
 
 METHODS["sum"] = sum
@@ -130,9 +174,13 @@ def nanmean(self, dim=None, keepdim=False, *, dtype=None):
 METHODS["nanmean"] = nanmean
 
 
-def prod(self, dim, keepdim=False, *, dtype=None):
-    """prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
-    return call(tables.prod_dim_int, (self, dim, keepdim, dtype))
+_prod_methods = (tables.prod, tables.prod_dim_int, )
+
+
+def prod(self, *args, **kwargs):
+    """prod(Tensor self, *, ScalarType? dtype=None) -> Tensor; prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
+    op, bound = resolve(_prod_methods, (self, *args), kwargs, True)
+    return call_converted(op, bound)
 
 
 METHODS["prod"] = prod
@@ -150,7 +198,7 @@ def sum_to_size(self, *args, **kwargs):
 METHODS["sum_to_size"] = sum_to_size
 
 
-_var_methods = (tables.var_dim, tables.var_correction, )
+_var_methods = (tables.var_dim, tables.var_correction, tables.var, )
 
 
 def var(self, *args, **kwargs):
@@ -162,7 +210,7 @@ def var(self, *args, **kwargs):
 METHODS["var"] = var
 
 
-_std_methods = (tables.std_dim, tables.std_correction, )
+_std_methods = (tables.std_dim, tables.std_correction, tables.std, )
 
 
 def std(self, *args, **kwargs):
@@ -322,6 +370,18 @@ def any(self, *args, **kwargs):
 METHODS["any"] = any
 
 
+_count_nonzero_methods = (tables.count_nonzero_dim_IntList, tables.count_nonzero, )
+
+
+def count_nonzero(self, *args, **kwargs):
+    """count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor; count_nonzero(Tensor self, int? dim=None) -> Tensor"""
+    op, bound = resolve(_count_nonzero_methods, (self, *args), kwargs, True)
+    return call_converted(op, bound)
+
+
+METHODS["count_nonzero"] = count_nonzero
+
+
 def logsumexp(self, dim, keepdim=False):
     """logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"""
     return call(tables.logsumexp, (self, dim, keepdim))
@@ -330,7 +390,7 @@ def logsumexp(self, dim, keepdim=False):
 METHODS["logsumexp"] = logsumexp
 
 
-_norm_methods = (tables.norm_ScalarOpt_dim, tables.norm_ScalarOpt_dim_dtype, )
+_norm_methods = (tables.norm_Scalar, tables.norm_ScalarOpt_dim, tables.norm_ScalarOpt_dtype, tables.norm_ScalarOpt_dim_dtype, )
 
 
 def norm(self, *args, **kwargs):
@@ -340,3 +400,51 @@ def norm(self, *args, **kwargs):
 
 
 METHODS["norm"] = norm
+
+
+def dist(self, other, p=2):
+    """dist(Tensor self, Tensor other, Scalar p=2) -> Tensor"""
+    return call(tables.dist, (self, other, p))
+
+
+METHODS["dist"] = dist
+
+
+_quantile_methods = (tables.quantile, tables.quantile_scalar, )
+
+
+def quantile(self, *args, **kwargs):
+    """quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor; quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor"""
+    op, bound = resolve(_quantile_methods, (self, *args), kwargs, True)
+    return call_converted(op, bound)
+
+
+METHODS["quantile"] = quantile
+
+
+_nanquantile_methods = (tables.nanquantile, tables.nanquantile_scalar, )
+
+
+def nanquantile(self, *args, **kwargs):
+    """nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor; nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor"""
+    op, bound = resolve(_nanquantile_methods, (self, *args), kwargs, True)
+    return call_converted(op, bound)
+
+
+METHODS["nanquantile"] = nanquantile
+
+
+def cov(self, *, correction=1, fweights=None, aweights=None):
+    """cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor"""
+    return call(tables.cov, (self, correction, fweights, aweights))
+
+
+METHODS["cov"] = cov
+
+
+def corrcoef(self):
+    """corrcoef(Tensor self) -> Tensor"""
+    return call(tables.corrcoef, (self,))
+
+
+METHODS["corrcoef"] = corrcoef

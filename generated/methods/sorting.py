@@ -35,9 +35,13 @@ def sort(self, *args, **kwargs):
 METHODS["sort"] = sort
 
 
-def argsort(self, *, stable, dim=-1, descending=False):
-    """argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor"""
-    return call(tables.argsort_stable, (self, stable, dim, descending))
+_argsort_methods = (tables.argsort, tables.argsort_stable, )
+
+
+def argsort(self, *args, **kwargs):
+    """argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor; argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor"""
+    op, bound = resolve(_argsort_methods, (self, *args), kwargs, True)
+    return call_converted(op, bound)
 
 
 METHODS["argsort"] = argsort
@@ -67,17 +71,25 @@ def kthvalue(self, k, dim=-1, keepdim=False):
 METHODS["kthvalue"] = kthvalue
 
 
-def median(self, dim, keepdim=False):
-    """median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
-    return call(tables.median_dim, (self, dim, keepdim))
+_median_methods = (tables.median, tables.median_dim, )
+
+
+def median(self, *args, **kwargs):
+    """median(Tensor self) -> Tensor; median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+    op, bound = resolve(_median_methods, (self, *args), kwargs, True)
+    return call_converted(op, bound)
 
 
 METHODS["median"] = median
 
 
-def nanmedian(self, dim, keepdim=False):
-    """nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
-    return call(tables.nanmedian_dim, (self, dim, keepdim))
+_nanmedian_methods = (tables.nanmedian, tables.nanmedian_dim, )
+
+
+def nanmedian(self, *args, **kwargs):
+    """nanmedian(Tensor self) -> Tensor; nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+    op, bound = resolve(_nanmedian_methods, (self, *args), kwargs, True)
+    return call_converted(op, bound)
 
 
 METHODS["nanmedian"] = nanmedian
@@ -89,6 +101,14 @@ def mode(self, dim=-1, keepdim=False):
 
 
 METHODS["mode"] = mode
+
+
+def bincount(self, weights=None, minlength=0):
+    """bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor"""
+    return call(tables.bincount, (self, weights, minlength))
+
+
+METHODS["bincount"] = bincount
 
 
 def histc(self, bins=100, min=0, max=0):

@@ -266,6 +266,37 @@ def adjoint(self):
 METHODS["adjoint"] = adjoint
 
 
+_permute_methods = (tables.permute, )
+
+
+def permute(self, *args, **kwargs):
+    """permute(Tensor(a) self, int[] dims) -> Tensor(a)"""
+    if not kwargs and len(args) == 1:
+        dims = args[0]
+        if (
+            self.__class__ in PLAIN
+        ):
+            self_data = self._data
+            if self_data.__class__ is ndarray:
+                data = _view.fast_permute(self_data, dims)
+                if data is not None:
+                    made = new(Tensor)
+                    made._data = data
+                    kind = made._dtype = self._dtype
+                    base = self._base
+                    made._base = self if base is None else base
+                    if self._node is None:
+                        made._node = VIEW if kind.category > 1 else None
+                        return made
+                    made._node = None
+                    return record_view(tables.permute, made, self, dims)
+    op, bound = resolve(_permute_methods, (self, *args), kwargs, True)
+    return call_converted(op, bound)
+
+
+METHODS["permute"] = permute
+
+
 _movedim_methods = (tables.movedim_intlist, tables.movedim_int, )
 
 
@@ -462,9 +493,13 @@ def select(self, dim, index):
 METHODS["select"] = select
 
 
-def narrow(self, dim, start, length):
-    """narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)"""
-    return call(tables.narrow_Tensor, (self, dim, start, length))
+_narrow_methods = (tables.narrow, tables.narrow_Tensor, )
+
+
+def narrow(self, *args, **kwargs):
+    """narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a); narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)"""
+    op, bound = resolve(_narrow_methods, (self, *args), kwargs, True)
+    return call_converted(op, bound)
 
 
 METHODS["narrow"] = narrow
@@ -476,6 +511,14 @@ def narrow_copy(self, dim, start, length):
 
 
 METHODS["narrow_copy"] = narrow_copy
+
+
+def as_strided(self, size, stride, storage_offset=None):
+    """as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)"""
+    return call(tables.as_strided, (self, size, stride, storage_offset))
+
+
+METHODS["as_strided"] = as_strided
 
 
 def diagonal(self, offset=0, dim1=0, dim2=1):
@@ -494,6 +537,26 @@ def unfold(self, dimension, size, step):
 METHODS["unfold"] = unfold
 
 
+_split_methods = (tables.split_Tensor, tables.split_sizes, )
+
+
+def split(self, *args, **kwargs):
+    """split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]; split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]"""
+    op, bound = resolve(_split_methods, (self, *args), kwargs, True)
+    return call_converted(op, bound)
+
+
+METHODS["split"] = split
+
+
+def split_with_sizes(self, split_sizes, dim=0):
+    """split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]"""
+    return call(tables.split_with_sizes, (self, split_sizes, dim))
+
+
+METHODS["split_with_sizes"] = split_with_sizes
+
+
 def unsafe_split(self, split_size, dim=0):
     """unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]"""
     return call(tables.unsafe_split_Tensor, (self, split_size, dim))
@@ -510,6 +573,14 @@ def unsafe_split_with_sizes(self, split_sizes, dim=0):
 METHODS["unsafe_split_with_sizes"] = unsafe_split_with_sizes
 
 
+def chunk(self, chunks, dim=0):
+    """chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]"""
+    return call(tables.chunk, (self, chunks, dim))
+
+
+METHODS["chunk"] = chunk
+
+
 def unsafe_chunk(self, chunks, dim=0):
     """unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]"""
     return call(tables.unsafe_chunk, (self, chunks, dim))
@@ -518,9 +589,13 @@ def unsafe_chunk(self, chunks, dim=0):
 METHODS["unsafe_chunk"] = unsafe_chunk
 
 
-def tensor_split(self, tensor_indices_or_sections, dim=0):
-    """tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]"""
-    return call(tables.tensor_split_tensor_indices_or_sections, (self, tensor_indices_or_sections, dim))
+_tensor_split_methods = (tables.tensor_split_sections, tables.tensor_split_indices, tables.tensor_split_tensor_indices_or_sections, )
+
+
+def tensor_split(self, *args, **kwargs):
+    """tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]; tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]; tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]"""
+    op, bound = resolve(_tensor_split_methods, (self, *args), kwargs, True)
+    return call_converted(op, bound)
 
 
 METHODS["tensor_split"] = tensor_split
@@ -560,6 +635,14 @@ def dsplit(self, *args, **kwargs):
 
 
 METHODS["dsplit"] = dsplit
+
+
+def unbind(self, dim=0):
+    """unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]"""
+    return call(tables.unbind_int, (self, dim))
+
+
+METHODS["unbind"] = unbind
 
 
 def detach(self):

@@ -6,7 +6,6 @@ from __future__ import annotations
 # Tier 1: these modules of mindtorch_v2, and everything below them, under the same name.
 TREES = frozenset(
     {
-        "_tensor_str",
         "_utils",
         "amp",
         "autograd",
@@ -14,7 +13,6 @@ TREES = frozenset(
         "fft",
         "func",
         "functional",
-        "hub",
         "library",
         "linalg",
         "nn",
@@ -23,8 +21,8 @@ TREES = frozenset(
         "optim",
         "overrides",
         "random",
+        "return_types",
         "serialization",
-        "signal",
         "special",
         "storage",
         "testing",

@@ -185,7 +185,7 @@ isnan = Operator(
         "cpu": numpy.isnan,
     },
     tags=('pointwise',),
-    variants=('function',),
+    variants=('function', 'method'),
 )
 
 isinf = Operator(
@@ -200,7 +200,7 @@ isinf = Operator(
         "cpu": numpy.isinf,
     },
     tags=('pointwise',),
-    variants=('function',),
+    variants=('function', 'method'),
 )
 
 isfinite = Operator(
@@ -215,7 +215,7 @@ isfinite = Operator(
         "cpu": numpy.isfinite,
     },
     tags=('pointwise',),
-    variants=('function',),
+    variants=('function', 'method'),
 )
 
 isposinf = Operator(
@@ -270,7 +270,7 @@ isreal = Operator(
         Param('self', 'Tensor', required=True),
     ),
     composite="comparison.isreal",
-    variants=('function',),
+    variants=('function', 'method'),
 )
 
 isclose = Operator(
@@ -284,7 +284,7 @@ isclose = Operator(
         Param('equal_nan', 'bool', default=False),
     ),
     composite="comparison.isclose",
-    variants=('function',),
+    variants=('function', 'method'),
 )
 
 allclose = Operator(
@@ -298,7 +298,7 @@ allclose = Operator(
         Param('equal_nan', 'bool', default=False),
     ),
     composite="comparison.allclose",
-    variants=('function',),
+    variants=('function', 'method'),
 )
 
 equal = Operator(
@@ -309,5 +309,5 @@ equal = Operator(
         Param('other', 'Tensor', required=True),
     ),
     composite="comparison.equal",
-    variants=('function',),
+    variants=('function', 'method'),
 )

@@ -11,8 +11,28 @@ from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..meta import conversion as _meta
 
-__all__ = ["to_dtype", "to_device", "to_other", "to_dtype_layout", "type_as", "copy_", "copy"]
+__all__ = ["_to_copy", "to_dtype", "to_device", "to_other", "to_dtype_layout", "type_as", "copy_", "copy"]
 _UNUSED = (numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
+
+_to_copy = Operator(
+    "_to_copy",
+    "",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('dtype', 'ScalarType', optional=True, default=None, keyword=True),
+        Param('layout', 'Layout', optional=True, default=None, keyword=True),
+        Param('device', 'Device', optional=True, default=None, keyword=True),
+        Param('pin_memory', 'bool', optional=True, default=None, keyword=True),
+        Param('non_blocking', 'bool', default=False, keyword=True),
+        Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True),
+    ),
+    meta=_meta._to_copy,
+    kernels={
+        "cpu": _conversion.to_copy,
+    },
+    tags=('conversion',),
+    variants=('function',),
+)
 
 to_dtype = Operator(
     "to",

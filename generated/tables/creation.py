@@ -587,7 +587,7 @@ zero_ = Operator(
     },
     mutates=0,
     is_inplace=True,
-    variants=('function',),
+    variants=('function', 'method'),
 )
 
 hann_window = Operator(

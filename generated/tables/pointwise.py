@@ -214,7 +214,7 @@ positive = Operator(
     ),
     composite="pointwise.positive",
     tags=('pointwise',),
-    variants=('function',),
+    variants=('function', 'method'),
 )
 
 abs = Operator(
@@ -1860,7 +1860,7 @@ conj = Operator(
         Param('self', 'Tensor', required=True),
     ),
     composite="pointwise.conj",
-    variants=('function',),
+    variants=('function', 'method'),
 )
 
 resolve_conj = Operator(
@@ -1870,7 +1870,7 @@ resolve_conj = Operator(
         Param('self', 'Tensor', required=True),
     ),
     composite="pointwise.resolved",
-    variants=('function',),
+    variants=('function', 'method'),
 )
 
 resolve_neg = Operator(
@@ -1880,5 +1880,5 @@ resolve_neg = Operator(
         Param('self', 'Tensor', required=True),
     ),
     composite="pointwise.resolved",
-    variants=('function',),
+    variants=('function', 'method'),
 )

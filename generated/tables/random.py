@@ -11,7 +11,7 @@ from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..meta import random as _meta
 
-__all__ = ["uniform_", "normal_", "random__from", "random__to", "random_", "bernoulli__Tensor", "bernoulli__float", "exponential_", "geometric_", "cauchy_", "log_normal_", "rand", "rand_generator", "randn", "randn_generator", "randint", "randint_generator", "randint_low", "randint_low_generator", "randperm", "randperm_generator", "rand_like", "rand_like_generator", "randn_like", "randn_like_generator", "randint_like", "randint_like_low_dtype", "normal_float_float", "normal_Tensor_float", "normal_float_Tensor", "normal_Tensor_Tensor", "bernoulli", "bernoulli_p", "multinomial", "poisson", "dropout", "dropout_", "feature_dropout", "feature_dropout_", "alpha_dropout", "alpha_dropout_", "feature_alpha_dropout", "feature_alpha_dropout_"]
+__all__ = ["uniform_", "normal_", "random__from", "random__to", "random_", "bernoulli__Tensor", "bernoulli__float", "exponential_", "geometric_", "cauchy_", "log_normal_", "rand", "rand_generator", "randn", "randn_generator", "randint", "randint_generator", "randint_low", "randint_low_generator", "randperm", "randperm_generator", "rand_like", "rand_like_generator", "randn_like", "randn_like_generator", "randint_like", "randint_like_low_dtype", "normal_float_float", "normal_Tensor_float", "normal_float_Tensor", "normal_Tensor_Tensor", "bernoulli", "bernoulli_p", "multinomial", "poisson", "native_dropout", "dropout", "dropout_", "feature_dropout", "feature_dropout_", "alpha_dropout", "alpha_dropout_", "feature_alpha_dropout", "feature_alpha_dropout_"]
 _UNUSED = (numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 uniform_ = Operator(
@@ -632,7 +632,7 @@ bernoulli_p = Operator(
         "cpu": _random.bernoulli_p,
     },
     tags=('random', 'nondeterministic_seeded'),
-    variants=('function',),
+    variants=('function', 'method'),
 )
 
 multinomial = Operator(
@@ -664,6 +664,23 @@ poisson = Operator(
         "cpu": _random.poisson,
     },
     tags=('random', 'nondeterministic_seeded'),
+    variants=('function',),
+)
+
+native_dropout = Operator(
+    "native_dropout",
+    "",
+    (
+        Param('input', 'Tensor', required=True),
+        Param('p', 'float', required=True),
+        Param('train', 'bool', optional=True, required=True),
+    ),
+    meta=_meta.native_dropout,
+    kernels={
+        "cpu": _random.native_dropout,
+    },
+    tags=('random', 'nondeterministic_seeded'),
+    returns=('', ''),
     variants=('function',),
 )
 

@@ -11,7 +11,7 @@ from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..meta import reduction as _meta
 
-__all__ = ["sum", "sum_dim_IntList", "nansum", "mean", "mean_dim", "nanmean", "prod", "prod_dim_int", "sum_to_size", "var_dim", "var_correction", "var", "std_dim", "std_correction", "std", "var_mean_dim", "var_mean_correction", "var_mean", "std_mean_dim", "std_mean_correction", "std_mean", "max", "max_dim", "max_other", "min", "min_dim", "min_other", "amax", "amin", "aminmax", "argmax", "argmin", "all", "all_dim", "all_dims", "any", "any_dim", "any_dims", "count_nonzero_dim_IntList", "count_nonzero", "logsumexp", "linalg_vector_norm", "norm_Scalar", "norm_ScalarOpt_dim", "norm_ScalarOpt_dtype", "norm_ScalarOpt_dim_dtype", "dist"]
+__all__ = ["sum", "sum_dim_IntList", "nansum", "mean", "mean_dim", "nanmean", "prod", "prod_dim_int", "sum_to_size", "var_dim", "var_correction", "var", "std_dim", "std_correction", "std", "var_mean_dim", "var_mean_correction", "var_mean", "std_mean_dim", "std_mean_correction", "std_mean", "max", "max_dim", "max_other", "min", "min_dim", "min_other", "amax", "amin", "aminmax", "argmax", "argmin", "all", "all_dim", "all_dims", "any", "any_dim", "any_dims", "count_nonzero_dim_IntList", "count_nonzero", "logsumexp", "linalg_vector_norm", "norm_Scalar", "norm_ScalarOpt_dim", "norm_ScalarOpt_dtype", "norm_ScalarOpt_dim_dtype", "dist", "quantile", "quantile_scalar", "nanquantile", "nanquantile_scalar", "cov", "corrcoef"]
 _UNUSED = (numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 sum = Operator(
@@ -27,7 +27,7 @@ sum = Operator(
         "cpu": _reduction.sum,
     },
     tags=('reduction',),
-    variants=('function',),
+    variants=('function', 'method'),
 )
 
 sum_dim_IntList = Operator(
@@ -126,7 +126,7 @@ prod = Operator(
         "cpu": _reduction.prod,
     },
     tags=('reduction',),
-    variants=('function',),
+    variants=('function', 'method'),
 )
 
 prod_dim_int = Operator(
@@ -197,7 +197,7 @@ var = Operator(
         Param('unbiased', 'bool', default=True),
     ),
     composite="reduction.var",
-    variants=('function',),
+    variants=('function', 'method'),
 )
 
 std_dim = Operator(
@@ -239,7 +239,7 @@ std = Operator(
         Param('unbiased', 'bool', default=True),
     ),
     composite="reduction.std",
-    variants=('function',),
+    variants=('function', 'method'),
 )
 
 var_mean_dim = Operator(
@@ -617,7 +617,7 @@ count_nonzero_dim_IntList = Operator(
         "cpu": _reduction.count_nonzero,
     },
     tags=('reduction',),
-    variants=('function',),
+    variants=('function', 'method'),
 )
 
 count_nonzero = Operator(
@@ -633,7 +633,7 @@ count_nonzero = Operator(
         "cpu": _reduction.count_nonzero,
     },
     tags=('reduction',),
-    variants=('function',),
+    variants=('function', 'method'),
 )
 
 logsumexp = Operator(
@@ -680,7 +680,7 @@ norm_Scalar = Operator(
         Param('p', 'Scalar', default=2),
     ),
     composite="reduction.norm_scalar",
-    variants=('function',),
+    variants=('function', 'method'),
 )
 
 norm_ScalarOpt_dim = Operator(
@@ -705,7 +705,7 @@ norm_ScalarOpt_dtype = Operator(
         Param('dtype', 'ScalarType', required=True, keyword=True),
     ),
     composite="reduction.norm_dtype",
-    variants=('function',),
+    variants=('function', 'method'),
 )
 
 norm_ScalarOpt_dim_dtype = Operator(
@@ -731,5 +731,84 @@ dist = Operator(
         Param('p', 'Scalar', default=2),
     ),
     composite="reduction.dist",
-    variants=('function',),
+    variants=('function', 'method'),
+)
+
+quantile = Operator(
+    "quantile",
+    "",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('q', 'Tensor', required=True),
+        Param('dim', 'int', optional=True, default=None),
+        Param('keepdim', 'bool', default=False),
+        Param('interpolation', 'str', default='linear', keyword=True),
+    ),
+    composite="statistics.quantile",
+    variants=('function', 'method', 'out'),
+)
+
+quantile_scalar = Operator(
+    "quantile",
+    "scalar",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('q', 'float', required=True),
+        Param('dim', 'int', optional=True, default=None),
+        Param('keepdim', 'bool', default=False),
+        Param('interpolation', 'str', default='linear', keyword=True),
+    ),
+    composite="statistics.quantile_scalar",
+    variants=('function', 'method', 'out'),
+)
+
+nanquantile = Operator(
+    "nanquantile",
+    "",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('q', 'Tensor', required=True),
+        Param('dim', 'int', optional=True, default=None),
+        Param('keepdim', 'bool', default=False),
+        Param('interpolation', 'str', default='linear', keyword=True),
+    ),
+    composite="statistics.nanquantile",
+    variants=('function', 'method', 'out'),
+)
+
+nanquantile_scalar = Operator(
+    "nanquantile",
+    "scalar",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('q', 'float', required=True),
+        Param('dim', 'int', optional=True, default=None),
+        Param('keepdim', 'bool', default=False),
+        Param('interpolation', 'str', default='linear', keyword=True),
+    ),
+    composite="statistics.nanquantile_scalar",
+    variants=('function', 'method', 'out'),
+)
+
+cov = Operator(
+    "cov",
+    "",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('correction', 'int', default=1, keyword=True),
+        Param('fweights', 'Tensor', optional=True, default=None, keyword=True),
+        Param('aweights', 'Tensor', optional=True, default=None, keyword=True),
+    ),
+    composite="statistics.cov",
+    variants=('function', 'method'),
+)
+
+corrcoef = Operator(
+    "corrcoef",
+    "",
+    (
+        Param('self', 'Tensor', required=True),
+    ),
+    composite="statistics.corrcoef",
+    variants=('function', 'method'),
 )

@@ -65,7 +65,7 @@ argsort = Operator(
         "cpu": _sorting.argsort,
     },
     tags=('sorting',),
-    variants=('function',),
+    variants=('function', 'method'),
 )
 
 argsort_stable = Operator(
@@ -147,7 +147,7 @@ median = Operator(
         "cpu": _sorting.median,
     },
     tags=('sorting',),
-    variants=('function',),
+    variants=('function', 'method'),
 )
 
 median_dim = Operator(
@@ -180,7 +180,7 @@ nanmedian = Operator(
         "cpu": _sorting.nanmedian,
     },
     tags=('sorting',),
-    variants=('function',),
+    variants=('function', 'method'),
 )
 
 nanmedian_dim = Operator(
@@ -347,7 +347,7 @@ bincount = Operator(
         "cpu": _sorting.bincount,
     },
     tags=('data_dependent',),
-    variants=('function',),
+    variants=('function', 'method'),
 )
 
 histc = Operator(

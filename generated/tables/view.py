@@ -11,7 +11,7 @@ from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..meta import view as _meta
 
-__all__ = ["view", "view_dtype", "_unsafe_view", "reshape", "flatten_using_ints", "ravel", "unflatten_int", "view_as", "reshape_as", "transpose_int", "swapaxes", "swapdims", "t", "numpy_T", "mT", "mH", "matrix_H", "adjoint", "movedim_intlist", "movedim_int", "moveaxis_intlist", "moveaxis_int", "expand", "broadcast_to", "expand_as", "squeeze", "squeeze_dim", "squeeze_dims", "unsqueeze", "select_int", "narrow_Tensor", "narrow_copy", "diagonal", "linalg_diagonal", "unfold", "unsafe_split_Tensor", "unsafe_split_with_sizes", "unsafe_chunk", "tensor_split_tensor_indices_or_sections", "hsplit_int", "hsplit_array", "vsplit_int", "vsplit_array", "dsplit_int", "dsplit_array", "alias", "detach", "lift_fresh", "lift", "clone", "contiguous", "view_as_real", "view_as_complex", "real", "imag", "select_backward", "slice_backward", "diagonal_backward", "unfold_backward", "select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter"]
+__all__ = ["view", "view_dtype", "_unsafe_view", "reshape", "flatten_using_ints", "ravel", "unflatten_int", "view_as", "reshape_as", "transpose_int", "swapaxes", "swapdims", "t", "numpy_T", "mT", "mH", "matrix_H", "adjoint", "permute", "movedim_intlist", "movedim_int", "moveaxis_intlist", "moveaxis_int", "expand", "broadcast_to", "expand_as", "squeeze", "squeeze_dim", "squeeze_dims", "unsqueeze", "select_int", "slice_Tensor", "narrow", "narrow_Tensor", "narrow_copy", "as_strided", "diagonal", "linalg_diagonal", "unfold", "split_Tensor", "split_sizes", "split_with_sizes", "unsafe_split_Tensor", "unsafe_split_with_sizes", "chunk", "unsafe_chunk", "tensor_split_sections", "tensor_split_indices", "tensor_split_tensor_indices_or_sections", "hsplit_int", "hsplit_array", "vsplit_int", "vsplit_array", "dsplit_int", "dsplit_array", "unbind_int", "alias", "detach", "lift_fresh", "lift", "clone", "contiguous", "view_as_real", "view_as_complex", "real", "imag", "select_backward", "slice_backward", "diagonal_backward", "unfold_backward", "select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter"]
 _UNUSED = (numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 view = Operator(
@@ -246,6 +246,20 @@ adjoint = Operator(
     variants=('function', 'method'),
 )
 
+permute = Operator(
+    "permute",
+    "",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('dims', 'int', is_list=True, required=True),
+    ),
+    meta=_meta.permute,
+    cast=(0,),
+    is_view=True,
+    tags=('view',),
+    variants=('function', 'method'),
+)
+
 movedim_intlist = Operator(
     "movedim",
     "intlist",
@@ -416,6 +430,39 @@ select_int = Operator(
     variants=('function', 'method'),
 )
 
+slice_Tensor = Operator(
+    "slice",
+    "Tensor",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('dim', 'int', default=0),
+        Param('start', 'SymInt', optional=True, default=None),
+        Param('end', 'SymInt', optional=True, default=None),
+        Param('step', 'SymInt', default=1),
+    ),
+    meta=_meta.slice_Tensor,
+    cast=(0,),
+    is_view=True,
+    tags=('view',),
+    variants=('function',),
+)
+
+narrow = Operator(
+    "narrow",
+    "",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('dim', 'int', required=True),
+        Param('start', 'SymInt', required=True),
+        Param('length', 'SymInt', required=True),
+    ),
+    meta=_meta.narrow,
+    cast=(0,),
+    is_view=True,
+    tags=('view',),
+    variants=('function', 'method'),
+)
+
 narrow_Tensor = Operator(
     "narrow",
     "Tensor",
@@ -439,6 +486,22 @@ narrow_copy = Operator(
         Param('length', 'SymInt', required=True),
     ),
     composite="view.narrow_copy",
+    variants=('function', 'method'),
+)
+
+as_strided = Operator(
+    "as_strided",
+    "",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('size', 'SymInt', is_list=True, required=True),
+        Param('stride', 'SymInt', is_list=True, required=True),
+        Param('storage_offset', 'SymInt', optional=True, default=None),
+    ),
+    meta=_meta.as_strided,
+    cast=(0,),
+    is_view=True,
+    tags=('view',),
     variants=('function', 'method'),
 )
 
@@ -487,6 +550,51 @@ unfold = Operator(
     variants=('function', 'method'),
 )
 
+split_Tensor = Operator(
+    "split",
+    "Tensor",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('split_size', 'SymInt', required=True),
+        Param('dim', 'int', default=0),
+    ),
+    meta=_meta.split_Tensor,
+    cast=(0,),
+    is_view=True,
+    tags=('view',),
+    variants=('function', 'method'),
+)
+
+split_sizes = Operator(
+    "split",
+    "sizes",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('split_size', 'SymInt', is_list=True, required=True),
+        Param('dim', 'int', default=0),
+    ),
+    meta=_meta.split_sizes,
+    cast=(0,),
+    is_view=True,
+    tags=('view',),
+    variants=('function', 'method'),
+)
+
+split_with_sizes = Operator(
+    "split_with_sizes",
+    "",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('split_sizes', 'SymInt', is_list=True, required=True),
+        Param('dim', 'int', default=0),
+    ),
+    meta=_meta.split_with_sizes,
+    cast=(0,),
+    is_view=True,
+    tags=('view',),
+    variants=('function', 'method'),
+)
+
 unsafe_split_Tensor = Operator(
     "unsafe_split",
     "Tensor",
@@ -511,6 +619,21 @@ unsafe_split_with_sizes = Operator(
     variants=('function', 'method'),
 )
 
+chunk = Operator(
+    "chunk",
+    "",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('chunks', 'int', required=True),
+        Param('dim', 'int', default=0),
+    ),
+    meta=_meta.chunk,
+    cast=(0,),
+    is_view=True,
+    tags=('view',),
+    variants=('function', 'method'),
+)
+
 unsafe_chunk = Operator(
     "unsafe_chunk",
     "",
@@ -520,6 +643,36 @@ unsafe_chunk = Operator(
         Param('dim', 'int', default=0),
     ),
     composite="view.unsafe_chunk",
+    variants=('function', 'method'),
+)
+
+tensor_split_sections = Operator(
+    "tensor_split",
+    "sections",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('sections', 'SymInt', required=True),
+        Param('dim', 'int', default=0),
+    ),
+    meta=_meta.tensor_split_sections,
+    cast=(0,),
+    is_view=True,
+    tags=('view',),
+    variants=('function', 'method'),
+)
+
+tensor_split_indices = Operator(
+    "tensor_split",
+    "indices",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('indices', 'SymInt', is_list=True, required=True),
+        Param('dim', 'int', default=0),
+    ),
+    meta=_meta.tensor_split_indices,
+    cast=(0,),
+    is_view=True,
+    tags=('view',),
     variants=('function', 'method'),
 )
 
@@ -598,6 +751,20 @@ dsplit_array = Operator(
         Param('indices', 'int', is_list=True, required=True),
     ),
     composite="view.dsplit",
+    variants=('function', 'method'),
+)
+
+unbind_int = Operator(
+    "unbind",
+    "int",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('dim', 'int', default=0),
+    ),
+    meta=_meta.unbind_int,
+    cast=(0,),
+    is_view=True,
+    tags=('view',),
     variants=('function', 'method'),
 )
 

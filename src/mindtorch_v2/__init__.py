@@ -23,6 +23,7 @@ from ._tensor import Size, Tensor  # noqa: E402
 _dispatcher.autograd = _wiring
 
 from . import _generated  # noqa: E402
+from ._backends import cpu as _cpu, meta as _meta  # noqa: E402
 
 _generated.install(Tensor)
 

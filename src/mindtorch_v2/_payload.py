@@ -84,25 +84,6 @@ def as_strided(payload: Any, shape: tuple, stride: tuple, offset: int) -> Any:
     return MetaPayload(shape, stride, payload.dtype, payload.offset + offset, payload.storage)
 
 
-def meta_empty(shape: tuple, stride: tuple | None, dtype: _dtype.dtype) -> MetaPayload:
-    """A meta payload with a storage of its own."""
-    if stride is None:
-        stride = contiguous_strides(shape)
-    storage = _storage.MetaStorage(extent(shape, stride) * dtype.itemsize)
-    return MetaPayload(shape, stride, dtype, 0, storage)
-
-
-def empty(shape: tuple, stride: tuple | None, dtype: _dtype.dtype, where: device) -> Any:
-    """An uninitialised payload on a device."""
-    if where.type == "cpu":
-        if stride is None:
-            return ndarray(shape, dtype.np)
-        return _storage.empty_strided(shape, stride, dtype.np)
-    if where.type == "meta":
-        return meta_empty(shape, stride, dtype)
-    raise RuntimeError(unavailable(where))
-
-
 def unavailable(where: device) -> str:
     """Why there is no tensor on `where`."""
     if where.type == "npu":

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from . import _dtype, _layout, _payload, _tensor
+from ._backends.meta.creation import empty as _meta_empty
 from ._storage import MetaStorage, UntypedStorage, check_bounds, storage_of, view_of_root
 from ._tensor import Tensor
 from ._typed_storage import TypedStorage, legacy_name
@@ -187,7 +188,7 @@ def _rebuild_meta_tensor_no_storage(dtype: _dtype.dtype, size: Any, stride: Any,
     shape, strides = _int_tuple("size", size), _int_tuple("stride", stride)
     if len(shape) != len(strides) or min((*shape, *strides), default=0) < 0:
         raise RuntimeError(f"a tensor cannot have size {list(shape)} and stride {list(strides)}")
-    return _with_gradient(_tensor.wrap(_payload.meta_empty(shape, strides, dtype), dtype), requires_grad, None)
+    return _with_gradient(_tensor.wrap(_meta_empty(shape, strides, dtype), dtype), requires_grad, None)
 
 
 def _rebuild_device_tensor_from_cpu_tensor(data: Tensor, dtype: Any, device: Any, requires_grad: bool) -> Tensor:

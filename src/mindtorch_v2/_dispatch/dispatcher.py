@@ -12,12 +12,14 @@ import numpy as np
 from numpy import ndarray
 
 from .. import _payload
+from .._backends.common import view
 from .._backends.meta.spec import Spec, ViewSpec
-from .._device import CPU, META, default_device, device
+from .._device import CPU, default_device, device
 from .._promotion import can_cast
 from .._state import TLS
 from .._tensor import Tensor, bump_version, wrap, wrap_view
-from . import cpu, overrides
+from . import overrides
+from .backends import backend_of, empty
 from .convert import convert
 from .operator import Operator
 from .return_types import return_type
@@ -67,7 +69,7 @@ def _call(op: Operator, args: tuple, out: Any) -> Any:
         return _call_out(op, spec, args, out, where)
     if op.is_view:
         return _views(op, spec, args)
-    payloads = _compute(op, spec, args, where)
+    payloads = backend_of(where).run(op, spec, args, where)
     if spec.__class__ is Spec:
         result: Any = wrap(payloads, spec.dtype)
     else:
@@ -92,37 +94,13 @@ def _mark_inference(result: Any) -> None:
             tensor._inference = True
 
 
-def _compute(op: Operator, spec: Any, args: tuple, where: device) -> Any:
-    """Fresh payloads as the spec says."""
-    if where is META or where.type == "meta":
-        if spec.__class__ is Spec:
-            return _meta_payload(op, spec)
-        return [None if s is None else _meta_payload(op, s) for s in spec]
-    kernel = op.kernels.get(where.type)
-    if kernel is None:
-        raise NotImplementedError(
-            f"Could not run 'aten::{op.full_name}' with arguments from the '{where.type.upper()}' backend: the schema has no kernel for it"
-        )
-    if where.type == "cpu":
-        return cpu.run(op, kernel, spec, args)
-    return kernel(op, spec, args, where)
-
-
-def _meta_payload(op: Operator, spec: Spec) -> Any:
-    if spec.shape is None:
-        raise NotImplementedError(
-            f"aten::{op.full_name}: the shape of the result depends on the data, which tensors on the meta device do not have"
-        )
-    return _payload.meta_empty(tuple(spec.shape), spec.stride, spec.dtype)
-
-
 # Views
 
 
 def _views(op: Operator, spec: Any, args: tuple) -> Any:
     source = args[0]
     if spec.__class__ is ViewSpec:
-        result = wrap_view(view_payload(source._data, spec), source)
+        result = wrap_view(view.apply(source._data, spec), source)
         if spec.dtype is not None:
             result._dtype = spec.dtype
         if "detach" in op.tags:
@@ -134,9 +112,9 @@ def _views(op: Operator, spec: Any, args: tuple) -> Any:
     else:
         views = []
         for one in spec:
-            view = wrap_view(view_payload(source._data, one), source)
-            view._multi_view = True
-            views.append(view)
+            made = wrap_view(view.apply(source._data, one), source)
+            made._multi_view = True
+            views.append(made)
         result = tuple(views)
     if TLS.inference:
         _mark_inference(result)
@@ -147,17 +125,10 @@ def _views(op: Operator, spec: Any, args: tuple) -> Any:
         if result._node is None:
             autograd.mark_view(result)
     else:
-        for view in result:
-            if view._node is None:
-                autograd.mark_view(view)
+        for one in result:
+            if one._node is None:
+                autograd.mark_view(one)
     return result
-
-
-def view_payload(payload: Any, spec: ViewSpec) -> Any:
-    """The view of a payload that a ViewSpec describes."""
-    if spec.dtype is None:
-        return _payload.as_strided(payload, tuple(spec.shape), spec.stride, spec.offset)
-    return _payload.as_strided_dtype(payload, tuple(spec.shape), spec.stride, spec.offset, spec.dtype)
 
 
 # Devices
@@ -180,8 +151,6 @@ def device_of(op: Operator, args: tuple, out: Any = None) -> device:
     if op.factory:
         for param, value in zip(op.params, args):
             if param.name == "device" and value is not None:
-                if value.type not in ("cpu", "meta"):
-                    raise RuntimeError(_payload.unavailable(value))
                 return value
         if found is None:
             return out.device if isinstance(out, Tensor) else default_device()
@@ -218,10 +187,10 @@ def _call_out(op: Operator, spec: Any, args: tuple, out: Any, where: device) -> 
     _check_out(op, args, out, where)
     _check_cast(spec.dtype, out)
     if spec.shape is None:
-        return write_out(op, wrap(_compute(op, spec, args, where), spec.dtype), out)
+        return write_out(op, wrap(backend_of(where).run(op, spec, args, where), spec.dtype), out)
     resize_out(out, tuple(spec.shape), spec.stride)
     check_overlap(op, out, args)
-    _write(op, spec, args, out, where)
+    backend_of(where).run_into(op, spec, args, out._data, where)
     bump_version(out)
     return out
 
@@ -266,7 +235,7 @@ def resize_out(out: Tensor, shape: tuple, stride: tuple | None) -> None:
             UserWarning,
             stacklevel=4,
         )
-    out._data = _payload.empty(shape, stride, out._dtype, out.device)
+    out._data = empty(shape, stride, out._dtype, out.device)
 
 
 def write_out(op: Operator, result: Any, out: Any) -> Any:
@@ -291,21 +260,6 @@ def write_out(op: Operator, result: Any, out: Any) -> Any:
 def _copy_payload(target: Any, source: Any) -> None:
     if target.__class__ is ndarray:
         np.copyto(target, source, casting="unsafe")
-
-
-def _write(op: Operator, spec: Spec, args: tuple, target: Tensor, where: device) -> None:
-    """Compute into the memory of `target`, whose shape is the spec's."""
-    if where.type == "meta":
-        return
-    kernel = op.kernels.get(where.type)
-    if kernel is None:
-        raise NotImplementedError(
-            f"Could not run 'aten::{op.full_name}' with arguments from the '{where.type.upper()}' backend: the schema has no kernel for it"
-        )
-    if where.type == "cpu":
-        cpu.run_into(op, kernel, spec, args, target._data)
-        return
-    kernel(op, spec, args, where, target._data)
 
 
 # In place
@@ -360,7 +314,7 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
     before = args
     if recorded and op.saves_self:
         before = (autograd.snapshot(target), *args[1:])
-    _write(op, spec, args, target, where)
+    backend_of(where).run_into(op, spec, args, target._data, where)
     bump_version(target)
     if recorded:
         node = target._node
@@ -376,7 +330,7 @@ def _inplace_view(op: Operator, spec: ViewSpec, args: tuple) -> Tensor:
     if target._base is not None:
         raise RuntimeError(f"{op.name}_: changing the geometry of a view in place is not supported; use {op.name}")
     before = autograd.snapshot_view(target)
-    target._data = view_payload(target._data, spec)
+    target._data = view.apply(target._data, spec)
     if op.record is not None and TLS.grad_enabled:
         op.record(target, before, *args[1:])
     return target

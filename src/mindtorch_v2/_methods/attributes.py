@@ -7,7 +7,7 @@ from typing import Any
 from numpy import ndarray
 
 from .. import _payload, _storage
-from .._dispatch import ops
+from .._dispatch import backends, ops
 from .._functions import types
 from .._layout import (
     channels_last,
@@ -122,7 +122,7 @@ def is_shared(self: Tensor) -> bool:
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
     """Look at the storage of `source` (a tensor or a storage) from now on. RuntimeError when the geometry does not fit in it."""
     if source is None:
-        self._data = _payload.empty((0,), None, self._dtype, self.device)
+        self._data = backends.empty((0,), None, self._dtype, self.device)
     elif isinstance(source, Tensor):
         if size is None:
             self._data = source._data
@@ -160,7 +160,7 @@ def resize_(self: Tensor, *size: Any, memory_format: _memory_format | None = Non
         count *= n
     data = self._data
     if data.__class__ is not ndarray:
-        self._data = _payload.meta_empty(shape, None, self._dtype)
+        self._data = backends.empty(shape, None, self._dtype, self.device)
         return self
     available = storage_of(data).nbytes() // self._dtype.itemsize - self.storage_offset()
     if count <= available:

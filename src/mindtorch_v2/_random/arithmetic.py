@@ -23,13 +23,11 @@ _SPLITTER = 134217729.0
 # Elements below which a loop over Python floats is as quick as numpy's ufuncs, and exact for every dtype.
 SMALL = 32
 
-_MATH: dict[str, Callable[[float], float]] = {
-    name: getattr(math, name) for name in ("log", "log1p", "sin", "cos", "tan", "exp")
-}
+_MATH: dict[str, Callable[[float], float]] = {name: getattr(math, name) for name in ("log", "log1p", "tan", "exp")}
 
 
 def elementary(name: str, x: np.ndarray, exact: bool) -> np.ndarray:
-    """log, log1p, sin, cos, tan or exp of a 1-d float64 array, by the C library where `exact`, see Note [Double precision].
+    """log, log1p, tan or exp of a 1-d float64 array, by the C library where `exact`, see Note [Double precision].
 
     The arguments must lie in the function's domain, and for exp below the overflow.
     """

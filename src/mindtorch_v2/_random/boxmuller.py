@@ -11,11 +11,12 @@ evaluated in double precision with the same roundings to float32; products that 
 
 from __future__ import annotations
 
+import cmath
 import math
 
 import numpy as np
 
-from .arithmetic import elementary
+from .arithmetic import SMALL, elementary
 
 _f = np.float32
 
@@ -45,7 +46,7 @@ _FOUR_OVER_PI = _f(1.27323954473516)
 _PI4_HIGH, _PI4_MIDDLE, _PI4_LOW = _f(0.78515625), _f(2.4187564849853515625e-4), float(_f(3.77489497744594108e-8))
 _TWO_PI = _f(2 * math.pi)
 # Pairs to a pass: seven arrays of this length stay in the second level cache.
-_PAIRS = 1 << 13
+_PAIRS = 1 << 14
 
 
 class _Single:
@@ -61,9 +62,10 @@ class _Single:
         for name, array in vars(self).items():
             setattr(self, name, array[:n])
 
-    def fma(self, y: np.ndarray, x: np.ndarray, c: object) -> None:
-        """y = y * x + c with one rounding; `x` or its float64 copy."""
-        np.multiply(y, x, out=self.sum, dtype=np.float64)
+    def fma(self, y: np.ndarray, x: np.ndarray, c: float | np.ndarray) -> None:
+        """y = y * x + c with one rounding; `x` is float32 or its float64 copy."""
+        self.sum[...] = y
+        self.sum *= x
         self.sum += c
         y[...] = self.sum
 
@@ -170,10 +172,16 @@ def single_blocks(data: np.ndarray) -> None:
 def double_blocks(data: np.ndarray) -> None:
     """Transform blocks of 16 float64 uniforms in place, as `single_blocks`, with the C library's functions."""
     data = data.reshape(-1, 2, 8)
-    radius = np.sqrt(-2 * elementary("log", 1 - data[:, 0].reshape(-1), exact=True)).reshape(-1, 8)
+    radius = np.sqrt(-2 * elementary("log", 1 - data[:, 0].reshape(-1), exact=True))
     theta = 2 * math.pi * data[:, 1].reshape(-1)
-    np.multiply(radius, elementary("cos", theta, exact=True).reshape(-1, 8), out=data[:, 0])
-    np.multiply(radius, elementary("sin", theta, exact=True).reshape(-1, 8), out=data[:, 1])
+    points = _points(radius, theta)
+    data[:, 0] = points.real.reshape(-1, 8)
+    data[:, 1] = points.imag.reshape(-1, 8)
+
+
+def _points(radius: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """radius * cos(theta) + i radius * sin(theta), by the C library."""
+    return np.fromiter(map(cmath.rect, radius.tolist(), theta.tolist()), np.complex128, len(theta))
 
 
 def pairs(u: np.ndarray, exact: bool) -> np.ndarray:
@@ -184,7 +192,9 @@ def pairs(u: np.ndarray, exact: bool) -> np.ndarray:
     u1, u2 = u[0::2], u[1::2]
     radius = np.sqrt(-2 * elementary("log1p", -u2, exact))
     theta = 2 * math.pi * u1
+    if exact or len(theta) <= SMALL:
+        return _points(radius, theta).view(np.float64)
     out = np.empty_like(u)
-    np.multiply(radius, elementary("cos", theta, exact), out=out[0::2])
-    np.multiply(radius, elementary("sin", theta, exact), out=out[1::2])
+    np.multiply(radius, np.cos(theta), out=out[0::2])
+    np.multiply(radius, np.sin(theta), out=out[1::2])
     return out

@@ -232,10 +232,10 @@ def randperm(dtype: DType | str, n: int) -> None:
     d = resolve(dtype)
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got{n}")
-    if d.name in DIGITS:
+    if d.name in DIGITS and d.name != "bfloat16":
         exact = (1 << DIGITS[d.name]) + 1
         if n > exact:
-            text = str(exact) if d.itemsize == 2 else f"2^{DIGITS[d.name]}+1"
+            text = str(exact) if d.name == "float16" else f"2^{DIGITS[d.name]}+1"
             raise RuntimeError(f"n cannot be greater than {text} for {d.cpp} type.")
     elif d.name in SIGNED_OR_BYTE and n - 1 > _dtype.iinfo(d).max:
         raise RuntimeError(f"value cannot be converted to type {d.name}_t without overflow")

@@ -186,7 +186,7 @@ def _in_place(ufunc: np.ufunc, x: np.ndarray, y: np.ndarray | float) -> np.ndarr
     # A number becomes a 0-dim tensor of x's dtype, and is rounded to that.
     y = y if isinstance(y, np.ndarray) else np.asarray(y).astype(x.dtype)
     if y.dtype == np.float64 and y.ndim:
-        return ufunc(x.astype(np.float64), y).astype(x.dtype)
+        return cast(ufunc(x.astype(np.float64), y), checks.resolve(x.dtype.name))
     if x.itemsize < 4:
         return ufunc(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
     return ufunc(x, y.astype(x.dtype))

@@ -187,7 +187,7 @@ class Generator:
         raise NotImplementedError("graphsafe_set_state is not supported in this Generator")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._device,), (self.initial_seed(), None, self.get_state())
+        return type(self), (str(self._device),), (self.initial_seed(), None, self.get_state())
 
     def __setstate__(self, state: tuple[int, int | None, Any]) -> None:
         seed, _offset, bits = state

@@ -57,7 +57,8 @@ def wrap_dim(dim: int, ndim: int) -> int:
 def wrap_existing_dim(dim: int, ndim: int) -> int:
     """As `wrap_dim`, but a tensor without dimensions has none. IndexError."""
     if ndim == 0:
-        raise IndexError(f"Dimension specified as {int(dim)} but tensor has no dimensions")
+        wrap_dim(dim, 0)
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     return wrap_dim(dim, ndim)
 
 

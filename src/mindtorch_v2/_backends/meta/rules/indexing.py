@@ -215,15 +215,15 @@ def index_add(self: Any, dim: int, index: Any, source: Any, alpha: Any = 1, op: 
             f"{name}: self ({self.dtype.cpp}) and source ({source.dtype.cpp}) must have the same scalar type"
         )
     own, sizes = tuple(self.shape), tuple(source.shape)
+    length = source.numel() if not sizes else sizes[wrap_dim(at, len(sizes))]
+    if index.numel() != length:
+        raise RuntimeError(
+            f"{name}: Number of indices ({index.numel()}) should be equal to source.size(dim): ({length}), for dim: {at}"
+        )
     if len(own) != len(sizes) or _without(own, at) != _without(sizes, at):
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. "
             f"Got self.shape = {shape_text(own)} source.shape = {shape_text(sizes)}"
-        )
-    length = sizes[at] if sizes else source.numel()
-    if index.numel() != length:
-        raise RuntimeError(
-            f"{name}: Number of indices ({index.numel()}) should be equal to source.size(dim): ({length}), for dim: {at}"
         )
     _check_number(alpha, self.dtype)
     return Spec(own, self.dtype)

@@ -90,6 +90,8 @@ def repeat_interleave(self: Any, repeats: Any, dim: int | None = None, output_si
         shape = (1,)
     length = shape[at]
     if not is_tensor(repeats):
+        if dim is not None and not self.dim():
+            wrap_dim(1, 0)  # PyTorch looks for the dim after this one
         if repeats < 0:
             raise RuntimeError("Repeats must be non-negative")
         total = length * repeats
@@ -125,7 +127,7 @@ def roll(self: Any, shifts: Any, dims: Any = ()) -> Spec:
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(axes)}")
     for axis in axes:
         wrap_dim(axis, self.dim())
-    return Spec(tuple(self.shape), self.dtype)
+    return Spec(tuple(self.shape), self.dtype, None if self.numel() else format_strides(self))
 
 
 def pad(self: Any, pad: Sequence[int], value: Any = None) -> Spec:

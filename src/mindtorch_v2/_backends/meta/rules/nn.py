@@ -11,6 +11,7 @@ from ..spec import (
     Shape,
     Spec,
     channels_last_strides,
+    contiguous_strides,
     elementwise_strides,
     format_strides,
     geometry,
@@ -221,11 +222,18 @@ def dropout(self: Any, p: float, train: bool = True) -> Spec:
     """self's geometry; integers cannot be scaled: RuntimeError in training."""
     _check_probability(p)
     _check_scalable(self, p, train)
-    return Spec(tuple(self.shape), self.dtype, format_strides(self), self.dtype.opmath)
+    return Spec(tuple(self.shape), self.dtype, _masked_strides(self), self.dtype.opmath)
+
+
+def _masked_strides(self: Any) -> Shape | None:
+    """The strides of self times a mask that has self's dense strides."""
+    shape = tuple(self.shape)
+    mask = format_strides(self) or contiguous_strides(shape)
+    return elementwise_strides(shape, [geometry(self), (shape, mask)])
 
 
 def _check_scalable(self: Any, p: float, train: bool | None) -> None:
-    if train and p and self.dtype.category < _d.CATEGORY_FLOATING:
+    if train and p and self.numel() and self.dtype.category < _d.CATEGORY_FLOATING:
         raise RuntimeError(f"result type Float can't be cast to the desired output type {self.dtype.cpp}")
 
 
@@ -234,9 +242,10 @@ def native_dropout(self: Any, p: float, train: bool | None = True) -> tuple[Spec
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={1 - p:g}")
     _check_scalable(self, p, train)
-    shape = tuple(self.shape)
-    stride = elementwise_strides(shape, [geometry(self)])
-    return Spec(shape, self.dtype, stride, self.dtype.opmath), Spec(shape, _d.bool, stride)
+    shape, stride = tuple(self.shape), format_strides(self)
+    if not self.numel():  # nothing to drop: both outputs are like self
+        return Spec(shape, self.dtype, stride, self.dtype.opmath), Spec(shape, self.dtype, stride)
+    return Spec(shape, self.dtype, _masked_strides(self), self.dtype.opmath), Spec(shape, _d.bool, stride)
 
 
 # --- attention --------------------------------------------------------------------------------------------------

@@ -50,21 +50,30 @@ def _c_type(d: dtype) -> str:
     return names.get(d.cpp, d.ctype)
 
 
-def _joined(operands: Sequence[Any], promoted: dtype | None, others: Iterable[Any] = ()) -> tuple[Shape, Shape | None]:
-    """The broadcast shape and the strides. `others` come before the operands, and are not cast."""
+def _broadcast_all(operands: Iterable[Any]) -> Shape:
+    """The shape to which the tensors among the operands broadcast."""
     shape: Shape = ()
-    places: list[Geometry] = []
-    for operand in others:
-        if is_tensor(operand):
-            shape = broadcast(shape, operand.shape)
-            places.append(geometry(operand))
     for operand in operands:
         if is_tensor(operand):
             shape = broadcast(shape, operand.shape)
-            places.append(geometry(operand) if promoted is None else promoted_geometry(operand, promoted))
-        else:
+    return shape
+
+
+def _strides(shape: Shape, operands: Iterable[Any], promoted: dtype | None, others: Iterable[Any] = ()) -> Shape | None:
+    """The strides of the result. `others` come before the operands and are not cast to the promoted dtype."""
+    places: list[Geometry] = [geometry(operand) for operand in others]
+    for operand in operands:
+        if not is_tensor(operand):
             places.append(_SCALAR)
-    return shape, elementwise_strides(shape, places)
+        else:
+            places.append(geometry(operand) if promoted is None else promoted_geometry(operand, promoted))
+    return elementwise_strides(shape, places)
+
+
+def _joined(operands: Sequence[Any], promoted: dtype | None) -> tuple[Shape, Shape | None]:
+    """The broadcast shape and the strides."""
+    shape = _broadcast_all(operands)
+    return shape, _strides(shape, operands, promoted)
 
 
 def elementwise(
@@ -82,6 +91,8 @@ def elementwise(
     result: the dtype of the result if it is not the promoted one. where: tensors that broadcast, before the others, but do not promote.
     """
     present = [operand for operand in operands if operand is not None]
+    others = () if where is None else where if isinstance(where, (list, tuple)) else (where,)
+    shape = _broadcast_all((*others, *present))
     promoted = result_type(*present)
     if float and promoted.category < _d.CATEGORY_FLOATING:
         promoted = _d.get_default_dtype()
@@ -89,8 +100,7 @@ def elementwise(
         _check_alpha(alpha, promoted)
     if dtypes != "all" or promoted in _d.FLOAT8:
         check_dtype(promoted, dtypes, op or "elementwise")
-    others = () if where is None else where if isinstance(where, (list, tuple)) else (where,)
-    shape, stride = _joined(present, promoted, others)
+    stride = _strides(shape, present, promoted, others)
     return Spec(shape, _result_dtype(promoted, result), stride, promoted.opmath)
 
 
@@ -107,8 +117,8 @@ def extremum(self: Any, other: Any, op: str = "maximum") -> Spec:
 
 
 def logical(*operands: Any) -> Spec:
-    """bool; each operand is tested in its own dtype, so nothing is promoted."""
-    shape, stride = _joined(operands, None)
+    """bool; the kernel tests each operand in its own dtype."""
+    shape, stride = _joined(operands, result_type(*operands))
     return Spec(shape, _d.bool, stride)
 
 
@@ -154,7 +164,9 @@ def negation(self: Any) -> Spec:
 
 def absolute(self: Any) -> Spec:
     """The magnitude: real for complex numbers; NotImplementedError for bool."""
-    return elementwise(self, dtypes="numeric", result="real", op="abs_cpu")
+    if self.dtype.is_complex:
+        return Spec(tuple(self.shape), self.dtype.to_real(), format_strides(self), self.dtype.opmath)
+    return elementwise(self, dtypes="numeric", op="abs_cpu")
 
 
 def sign(self: Any) -> Spec:
@@ -187,17 +199,17 @@ def test(self: Any, op: str = "") -> Spec:
 
 def pow(self: Any, exponent: Any) -> Spec:
     """RuntimeError for integers to a negative number, NotImplementedError for bool to bool."""
-    promoted = result_type(self, exponent)
-    if (
-        not is_tensor(exponent)
-        and isinstance(exponent, int)
-        and exponent < 0
-        and self.dtype.category < _d.CATEGORY_FLOATING
-    ):
+    if is_tensor(exponent):
+        return elementwise(self, exponent, dtypes="numeric", op="pow")
+    if isinstance(exponent, int) and exponent < 0 and self.dtype.category < _d.CATEGORY_FLOATING:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
-    if promoted is _d.bool:
-        raise not_implemented("pow", promoted)
-    return elementwise(self, exponent)
+    return _with_numbers(self, result_type(self, exponent))
+
+
+def _with_numbers(self: Any, promoted: dtype) -> Spec:
+    """One tensor and numbers that are parameters of the kernel, not operands: they do not take part in the choice of strides."""
+    shape = tuple(self.shape)
+    return Spec(shape, promoted, _strides(shape, (self,), promoted), promoted.opmath)
 
 
 def division(self: Any, other: Any, rounding_mode: str | None = None) -> Spec:
@@ -223,9 +235,20 @@ def clamp(self: Any, min: Any = None, max: Any = None) -> Spec:
     for bound in (min, max):
         if isinstance(bound, complex):
             raise RuntimeError("value cannot be converted to type double without overflow")
-    if self.dtype.is_complex or result_type(self, min, max).is_complex:
+    if self.dtype.is_complex:
         raise NotImplementedError("clamp is not supported for complex types")
-    return elementwise(self, min, max)
+    if is_tensor(min) or is_tensor(max):
+        if min is not None and max is not None:
+            return elementwise(self, min, max, dtypes="real_numeric", op="clamp_cpu")
+        return elementwise(self, min, max, dtypes="real", op="maximum_cpu" if max is None else "minimum_cpu")
+    promoted = result_type(self, min, max)
+    kernel = (
+        "clamp_scalar_cpu"
+        if min is not None and max is not None
+        else f"clamp_{'min' if max is None else 'max'}_scalar_cpu"
+    )
+    check_dtype(promoted, "real_numeric", kernel)
+    return _with_numbers(self, promoted)
 
 
 def lerp(self: Any, end: Any, weight: Any) -> Spec:
@@ -269,8 +292,8 @@ def where(self: Any, other: Any, condition: Any) -> Spec:
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.cpp}"
         )
     promoted = result_type(self, other)
-    shape, stride = _joined((self, other), promoted, (condition,))
-    return Spec(shape, promoted, stride, promoted)
+    shape = _broadcast_all((condition, self, other))
+    return Spec(shape, promoted, _strides(shape, (self, other), promoted, (condition,)), promoted)
 
 
 def masked_fill(self: Any, mask: Any, value: Any) -> Spec:

@@ -96,6 +96,10 @@ def reduction(
         return Spec(reduced_shape(self, dim, keepdim), _d.int64)
     if kind in _WITHOUT_IDENTITY:
         check_not_empty(self, dim, name)
+    if kind in ("mean", "nanmean") and (kind == "mean" or dtype is not None):
+        _mean_dtype(self, dtype, name)
+    if kind in ("var", "std"):
+        _check_variance(self, op or "std and var")
     shape = reduced_shape(self, dim, keepdim)
     if kind == "nansum" and source.is_complex:
         raise RuntimeError("nansum on CPU does not support complex inputs")
@@ -104,9 +108,8 @@ def reduction(
     if kind in ("sum", "nansum", "prod"):
         target = dtype or (_d.int64 if source.category < _d.CATEGORY_FLOATING else source)
     elif kind in ("mean", "nanmean"):
-        target = _mean_dtype(self, dtype, name)
+        target = dtype or source
     elif kind in ("var", "std"):
-        _check_variance(self, op or "std and var")
         return Spec(shape, source.to_real(), None, source.opmath)
     elif kind == "norm":
         return vector_norm(self, 2, dim, keepdim, dtype)
@@ -175,7 +178,7 @@ def reduction_with_indices(self: Any, dim: int = -1, keepdim: bool = False, op: 
     check_not_empty(self, at, op)
     if op in ("median", "nanmedian"):
         check_dtype(self.dtype, "real_numeric", "median_out")
-    elif op == "mode":
+    elif op == "mode" and self.dim():
         check_dtype(self.dtype, "real", "mode_cpu")
     shape = reduced_shape(self, at, keepdim)
     return Spec(shape, self.dtype, None, self.dtype.opmath), Spec(shape, _d.int64)
@@ -188,7 +191,8 @@ def kthvalue(self: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[S
     length = self.shape[at] if self.dim() else 1
     if not 0 < k <= length:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {at}")
-    check_dtype(self.dtype, "real_numeric", "kthvalue_cpu")
+    if self.dim():
+        check_dtype(self.dtype, "real_numeric", "kthvalue_cpu")
     shape = reduced_shape(self, at, keepdim)
     return Spec(shape, self.dtype, None, self.dtype.opmath), Spec(shape, _d.int64)
 
@@ -232,7 +236,8 @@ def cumulative(self: Any, dim: int, dtype: dtype | None = None, op: str = "cumsu
 def cumulative_with_indices(self: Any, dim: int, op: str = "cummax") -> tuple[Spec, Spec]:
     """(values, int64 indices) of cummax and cummin."""
     wrap_dim(dim, self.dim())
-    check_dtype(self.dtype, "real", f"{op}_cpu")
+    if self.dim():
+        check_dtype(self.dtype, "real", f"{op}_cpu")
     shape = tuple(self.shape)
     return Spec(shape, self.dtype, None, self.dtype.opmath), Spec(shape, _d.int64)
 
@@ -241,17 +246,17 @@ def softmax(self: Any, dim: int, dtype: dtype | None = None, op: str = "softmax"
     """softmax and log_softmax: contiguous, of floating dtype. NotImplementedError for integers without `dtype`."""
     target = dtype or self.dtype
     wrap_dim(dim, self.dim())
-    if not target.is_floating_point or target in _d.FLOAT8:
+    if self.numel() and (not target.is_floating_point or target in _d.FLOAT8):
         raise not_implemented(f"{op}_kernel_impl", target)
     return Spec(tuple(self.shape), target, None, target.opmath)
 
 
 def trace(self: Any) -> Spec:
     """The sum of a matrix's diagonal."""
-    if self.dim() != 2:
-        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.dim()}")
     if self.dtype is _d.bool:
         raise not_implemented("trace", self.dtype)
+    if self.dim() != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.dim()}")
     target = _d.int64 if self.dtype.category < _d.CATEGORY_FLOATING else self.dtype
     return Spec((), target, None, target.opmath)
 

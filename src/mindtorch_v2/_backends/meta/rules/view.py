@@ -92,6 +92,8 @@ def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> ViewSpec | Spec
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if not self.dim():
         return ViewSpec((1,), (1,))
+    if start == end:
+        return alias(self)
     shape = self.shape
     return reshape(self, (*shape[:start], numel(shape[start : end + 1]), *shape[end + 1 :]))
 

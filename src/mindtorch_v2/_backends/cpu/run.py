@@ -7,23 +7,29 @@ from typing import Any
 import numpy as np
 from numpy import errstate, ndarray
 
-from .. import _storage
-from .._backends.meta.spec import Spec
-from .._payload import contiguous_strides
-from .._tensor import Tensor
-from .operator import Operator
+from ... import _memory
+from ..._dispatch.backends import no_kernel
+from ..._dispatch.operator import Operator
+from ..._payload import contiguous_strides
+from ..._tensor import Tensor
+from ..common.convert import number
+from ..meta.spec import Spec
+from .creation import empty
 
 
-def run(op: Operator, kernel: Any, spec: Any, args: tuple) -> Any:
+def run(op: Operator, spec: Any, args: tuple, where: Any = None) -> Any:
     """Results in memory of their own: one ndarray for a Spec, a list for several."""
+    kernel = op.kernels.get("cpu")
+    if kernel is None:
+        raise no_kernel(op, where)
     if spec.__class__ is Spec:
         if op.mutates is not None:
-            target = allocate(spec)
+            target = empty(tuple(spec.shape), spec.stride, spec.dtype)
             np.copyto(target, args[op.mutates]._data, casting="unsafe")
-            run_into(op, kernel, spec, args, target, copied=True)
+            run_into(op, spec, args, target, where, copied=True)
             return target
         if op.takes_out["cpu"] and spec.shape is not None:
-            target = allocate(spec)
+            target = empty(tuple(spec.shape), spec.stride, spec.dtype)
             with errstate(all="ignore"):
                 _call_into(kernel, payloads(op, spec.compute, args), target, spec)
             return target
@@ -36,8 +42,13 @@ def run(op: Operator, kernel: Any, spec: Any, args: tuple) -> Any:
     return [None if s is None else laid_out(r, s) for r, s in zip(results, spec)]
 
 
-def run_into(op: Operator, kernel: Any, spec: Spec, args: tuple, target: ndarray, copied: bool = False) -> None:
+def run_into(
+    op: Operator, spec: Spec, args: tuple, target: ndarray, where: Any = None, copied: bool = False
+) -> None:
     """Results in memory that is given; its dtype may be another than the spec's."""
+    kernel = op.kernels.get("cpu")
+    if kernel is None:
+        raise no_kernel(op, where)
     with errstate(all="ignore"):
         given = payloads(op, spec.compute, args)
         if op.mutates is not None:
@@ -67,13 +78,6 @@ def _call_into(kernel: Any, given: list, target: ndarray, spec: Spec) -> None:
     np.copyto(target, kernel(*given), casting="unsafe")
 
 
-def allocate(spec: Spec) -> ndarray:
-    """Uninitialised memory for a result."""
-    if spec.stride is None:
-        return ndarray(tuple(spec.shape), spec.dtype.np)
-    return _storage.empty_strided(tuple(spec.shape), spec.stride, spec.dtype.np)
-
-
 def laid_out(result: Any, spec: Spec) -> ndarray:
     """A kernel's result in the dtype and strides of the spec."""
     if result.__class__ is not ndarray:
@@ -92,7 +96,7 @@ def laid_out(result: Any, spec: Spec) -> ndarray:
         return result
     if spec.stride is None:
         return np.ascontiguousarray(result).reshape(-1).reshape(shape)
-    target = _storage.empty_strided(shape, strides, want)
+    target = _memory.empty_strided(shape, strides, want)
     np.copyto(target, result)
     return target
 
@@ -114,7 +118,7 @@ def payloads(op: Operator, compute: Any, args: tuple) -> list:
             if value.__class__ is list:
                 given.append([_cast(item, compute) for item in value])
             else:
-                given.append(_number(value, compute))
+                given.append(number(value, compute))
         elif value.__class__ is list:
             given.append([item._data if isinstance(item, Tensor) else item for item in value])
         else:
@@ -129,14 +133,7 @@ def _cast(item: Any, compute: Any) -> Any:
     return item
 
 
-def _number(value: Any, compute: Any) -> Any:
-    """A number that stands for a tensor, as a 0-dim array of the compute dtype; integers wrap around as PyTorch's do."""
-    if value.__class__ is int and compute.category == 1:
-        return np.array(value, np.int64 if -(2**63) <= value < 2**63 else np.uint64).astype(compute.np)
-    if isinstance(value, (int, float, complex, bool)):
-        return np.asarray(value).astype(compute.np)
-    return value
-
-
 def _host(value: Tensor) -> ndarray:
+    if value.device.type == "meta":
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     raise RuntimeError(f"a tensor on {value.device} cannot be used by a CPU kernel")

@@ -1,0 +1,1 @@
+"""What is the same on every device: views and conversions of numbers."""

@@ -1,0 +1,18 @@
+"""Uninitialised CPU memory."""
+
+from __future__ import annotations
+
+from numpy import ndarray
+
+from ... import _memory
+from ..._device import device
+from ..._dtype import dtype
+
+
+def empty(shape: tuple, stride: tuple | None, dtype: dtype, where: device | None = None) -> ndarray:
+    """An uninitialised array; `stride` in elements, None for contiguous. RuntimeError for dtypes without CPU storage."""
+    if dtype.np is None:
+        raise RuntimeError(f"empty(): tensors of dtype {dtype} are not supported on the CPU")
+    if stride is None:
+        return ndarray(shape, dtype.np)
+    return _memory.empty_strided(shape, stride, dtype.np)

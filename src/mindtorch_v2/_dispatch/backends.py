@@ -1,0 +1,53 @@
+"""Devices as the dispatcher sees them: each backend registers one object that allocates and runs.
+
+A device type without a backend has a reason, which is what allocating on it says.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from .. import _payload
+from .._device import device
+from .operator import Operator
+
+
+class Backend(Protocol):
+    """What a device must be able to do."""
+
+    def empty(self, shape: tuple, stride: tuple | None, dtype: Any, where: device) -> Any:
+        """An uninitialised payload; `stride` None means contiguous."""
+
+    def run(self, op: Operator, spec: Any, args: tuple, where: device) -> Any:
+        """Fresh payloads as the spec (or each spec of several) says."""
+
+    def run_into(self, op: Operator, spec: Any, args: tuple, target: Any, where: device) -> None:
+        """The result of one spec, written into a payload of its shape."""
+
+
+_BACKENDS: dict[str, Backend] = {}
+
+
+def register(device_type: str, backend: Backend) -> None:
+    """Make a device type usable."""
+    _BACKENDS[device_type] = backend
+
+
+def backend_of(where: device) -> Backend:
+    """The backend of a device. RuntimeError, with the reason, when it has none."""
+    backend = _BACKENDS.get(where.type)
+    if backend is None:
+        raise RuntimeError(_payload.unavailable(where))
+    return backend
+
+
+def empty(shape: tuple, stride: tuple | None, dtype: Any, where: device) -> Any:
+    """An uninitialised payload on a device."""
+    return backend_of(where).empty(shape, stride, dtype, where)
+
+
+def no_kernel(op: Operator, where: device) -> NotImplementedError:
+    """The error of an operator that the schema gives no kernel for a device."""
+    return NotImplementedError(
+        f"Could not run 'aten::{op.full_name}' with arguments from the '{where.type.upper()}' backend: the schema has no kernel for it"
+    )
