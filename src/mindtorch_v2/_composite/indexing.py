@@ -18,12 +18,8 @@ def unsafe_index_put(
 
 def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """Elements of `self` along `dim`, the other dimensions broadcast; without `dim`, of the flat tensor."""
-    if indices.dtype is not _dtype.int64:
-        raise RuntimeError(
-            f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.cpp}"
-            if not indices.dtype.is_floating_point
-            else f"take_along_dim(): dtype of indices should be Long but got {indices.dtype.cpp}"
-        )
+    if indices.dtype is _dtype.int32:
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.cpp}")
     if dim is None:
         return F.gather(F.reshape(self, [-1]), 0, F.reshape(indices, [-1]))
     if self.dim() != indices.dim():
