@@ -68,17 +68,21 @@ def _check_factors(beta: Any, alpha: Any, tensor: Any) -> None:
     _check_number(alpha, tensor.dtype)
 
 
+def _check_addmm(added: Any, mat1: Any, mat2: Any) -> None:
+    for first, a, b in (("self", added, mat2), ("mat1", mat1, mat2)):
+        if a.dtype is not b.dtype:
+            raise RuntimeError(f"{first} and mat2 must have the same dtype, but got {a.dtype.cpp} and {b.dtype.cpp}")
+
+
 def addmm(self: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Spec:
     """beta * self + alpha * mat1 @ mat2; self expands to the product."""
     for name, matrix in (("mat1", mat1), ("mat2", mat2)):
         if matrix.dim() != 2:
             raise RuntimeError(f"{name} must be a matrix, got {matrix.dim()}-D tensor")
+    _check_addmm(self, mat1, mat2)
     _check_mm(mat1.shape, mat2.shape)
     shape = (mat1.shape[0], mat2.shape[1])
     expand(self, shape)
-    if self.dtype is not mat2.dtype:
-        raise RuntimeError(f"self and mat2 must have the same dtype, but got {self.dtype.cpp} and {mat2.dtype.cpp}")
-    _check_same(mat1, mat2)
     _check_factors(beta, alpha, self)
     _refuse_bool(self, "addmm_impl_cpu_")
     return _product(shape, self)
@@ -248,14 +252,14 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Spec:
     if weight.dim() > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.dim()}D")
     rows, columns = weight.shape
-    _check_mm((numel(input.shape[:-1]), input.shape[-1]), (columns, rows))
+    count = numel(input.shape[:-1])
     if bias is not None:
-        expand(bias, (numel(input.shape[:-1]), rows))
-        if bias.dtype is not weight.dtype:
-            raise RuntimeError(
-                f"self and mat2 must have the same dtype, but got {bias.dtype.cpp} and {weight.dtype.cpp}"
-            )
-    _check_same(input, weight)
+        _check_addmm(bias, input, weight)
+    _check_mm((count, input.shape[-1]), (columns, rows))
+    if bias is None:
+        _check_same(input, weight)
+    else:
+        expand(bias, (count, rows))
     _refuse_bool(input, "addmm_impl_cpu_")
     return _product((*input.shape[:-1], rows), input)
 
