@@ -13,7 +13,7 @@ Dim = int | Sequence[int] | None
 
 
 def nanmean(
-    self: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None
+    self: Tensor, dim: Dim = None, keepdim: bool = False, dtype: Any = None
 ) -> Tensor:
     """The mean of what is not NaN. Raises RuntimeError for integers."""
     if not (self.dtype.is_floating_point or self.dtype.is_complex):
@@ -119,13 +119,13 @@ def norm_dim(self: Tensor, p: float | None, dim: Dim, keepdim: bool = False) -> 
     return F.linalg_vector_norm(self, 2 if p is None else p, dim, keepdim)
 
 
-def norm_dtype(self: Tensor, p: float | None, *, dtype: Any) -> Tensor:
+def norm_dtype(self: Tensor, p: float | None, dtype: Any) -> Tensor:
     """The p-norm of all elements, computed in `dtype`."""
     return F.linalg_vector_norm(self, 2 if p is None else p, None, False, dtype=dtype)
 
 
 def norm_dim_dtype(
-    self: Tensor, p: float | None, dim: Dim, keepdim: bool = False, *, dtype: Any
+    self: Tensor, p: float | None, dim: Dim, keepdim: bool = False, dtype: Any
 ) -> Tensor:
     """The p-norm over dimensions, computed in `dtype`."""
     return F.linalg_vector_norm(self, 2 if p is None else p, dim, keepdim, dtype=dtype)

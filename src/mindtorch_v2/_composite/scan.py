@@ -57,7 +57,7 @@ def _widths(y: Tensor, x: Tensor, dim: int) -> Any:
     return F.sub(later, earlier)
 
 
-def trapezoid_x(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
+def trapezoid_x(y: Tensor, x: Tensor, dim: int = -1) -> Tensor:
     """The integral over points `x` by the trapezoidal rule. RuntimeError for boolean inputs."""
     if y.shape[dim] == 0:
         return F.sum(F.mul(y, 0), [dim])
@@ -65,7 +65,7 @@ def trapezoid_x(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
     return F.div(F.sum(F.mul(_widths(y, x, dim), F.add(later, earlier)), [dim]), 2.0)
 
 
-def trapezoid_dx(y: Tensor, *, dx: Any = 1, dim: int = -1) -> Tensor:
+def trapezoid_dx(y: Tensor, dx: Any = 1, dim: int = -1) -> Tensor:
     """The integral over equal steps by the trapezoidal rule."""
     if y.shape[dim] == 0:
         return F.sum(F.mul(y, 0), [dim])
@@ -73,23 +73,23 @@ def trapezoid_dx(y: Tensor, *, dx: Any = 1, dim: int = -1) -> Tensor:
     return F.mul(F.div(F.sum(F.add(later, earlier), [dim]), 2.0), dx)
 
 
-def trapz_x(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
+def trapz_x(y: Tensor, x: Tensor, dim: int = -1) -> Tensor:
     """`trapezoid` under its old name."""
     return trapezoid_x(y, x, dim=dim)
 
 
-def trapz_dx(y: Tensor, *, dx: float = 1, dim: int = -1) -> Tensor:
+def trapz_dx(y: Tensor, dx: float = 1, dim: int = -1) -> Tensor:
     """`trapezoid` under its old name."""
     return trapezoid_dx(y, dx=dx, dim=dim)
 
 
-def cumulative_trapezoid_x(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
+def cumulative_trapezoid_x(y: Tensor, x: Tensor, dim: int = -1) -> Tensor:
     """The running integral over points `x`."""
     later, earlier = _ends(y, dim)
     return F.div(F.cumsum(F.mul(_widths(y, x, dim), F.add(later, earlier)), dim), 2.0)
 
 
-def cumulative_trapezoid_dx(y: Tensor, *, dx: Any = 1, dim: int = -1) -> Tensor:
+def cumulative_trapezoid_dx(y: Tensor, dx: Any = 1, dim: int = -1) -> Tensor:
     """The running integral over equal steps."""
     later, earlier = _ends(y, dim)
     return F.mul(F.cumsum(F.add(later, earlier), dim), dx / 2.0)

@@ -80,7 +80,7 @@ def sinc(self: Tensor) -> Tensor:
     return F.sinc(self)
 
 
-def round(self: Tensor, *, decimals: int = 0) -> Tensor:
+def round(self: Tensor, decimals: int = 0) -> Tensor:
     """Rounded half to even."""
     return F.round(self, decimals=decimals)
 

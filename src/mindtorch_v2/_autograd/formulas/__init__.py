@@ -7,6 +7,7 @@ operators; each names in `__all__` what schema entries may call.
 from __future__ import annotations
 
 from .indexing import *
+from .matmul import *
 from .pointwise import *
 from .reduction import *
 from .shape import *
