@@ -1,11 +1,12 @@
 """Random numbers, equal to those of PyTorch's CPU generator for equal seeds.
 
-`engine` makes the raw draws, `generator` is `torch.Generator`, `streams` has a function per distribution, from a generator to an ndarray. No
-tensors here: the floors above wrap them.
+`engine` makes the raw draws, `generator` is `torch.Generator`, `streams` has a function per distribution, from a
+generator to an ndarray. No tensors here: the floors above wrap them.
 
 Note [Which machine]
-The numbers are those of PyTorch on an x86 machine with AVX2. On processors of Intel PyTorch takes `bernoulli_(p)` with a number, and so dropout, and
-`exponential_` from Intel's library instead, with other numbers than on all other machines; those others' are given here.
+The numbers are those of PyTorch on an x86 machine with AVX2. On processors of Intel PyTorch takes `bernoulli_(p)` with
+a number, and so dropout, and `exponential_` from Intel's library instead, with other numbers than on all other
+machines; those others' are given here.
 """
 
 from __future__ import annotations

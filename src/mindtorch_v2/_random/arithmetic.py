@@ -1,14 +1,16 @@
 """Rounding that numpy does not offer: fused multiply-add, and the C library's functions in double precision.
 
 Note [Contracted products]
-PyTorch's kernels are built with fused multiply-add, and their compiler contracts `x * a + b` to one rounding. So equal numbers
-ask for the same here. For float32 the product of two 24-bit significands is exact in double precision, and only the sum is rounded on the way. (To
-53 bits and then to 24: the two roundings can differ from the one in about one of 2**29 operations.)
+PyTorch's kernels are built with fused multiply-add, and their compiler contracts `x * a + b` to one rounding. So equal
+numbers ask for the same here. For float32 the product of two 24-bit significands is exact in double precision, and only
+the sum is rounded on the way. (To 53 bits and then to 24: the two roundings can differ from the one in about one of
+2**29 operations.)
 
 Note [Double precision]
-numpy's vector loops for log, log1p, sin, cos, tan and exp of float64 differ from the C library's functions, which PyTorch uses
-for these distributions, in the last bit of some per cent of all arguments. That vanishes when the result is rounded to float32 or
-less, but not in float64, where the functions of Python's `math` module (the C library's) are mapped over the elements.
+numpy's vector loops for log, log1p, sin, cos, tan and exp of float64 differ from the C library's functions, which
+PyTorch uses for these distributions, in the last bit of some per cent of all arguments. That vanishes when the result
+is rounded to float32 or less, but not in float64, where the functions of Python's `math` module (the C library's) are
+mapped over the elements.
 """
 
 from __future__ import annotations
@@ -61,7 +63,10 @@ def fma64(x: np.ndarray, a: float, b: float) -> np.ndarray:
 
 
 def fma32(x: np.ndarray, a: float, b: float) -> np.ndarray:
-    """x * a + b of a float32 array with one rounding. `a` and `b` are float32 values; see Note [Contracted products]."""
+    """x * a + b of a float32 array with one rounding.
+
+    `a` and `b` are float32 values; see Note [Contracted products].
+    """
     if a == 1.0:
         return x + np.float32(b)
     wide = x.astype(np.float64)

@@ -1,18 +1,22 @@
-"""Pairs of uniform numbers to pairs of normal ones (Box and Muller, "A note on the generation of random normal deviates", 1958).
+"""Pairs of uniform numbers to pairs of normal ones.
+
+G. E. P. Box and M. E. Muller, "A note on the generation of random normal deviates" (1958):
 
     radius = sqrt(-2 log(1 - u1)),  theta = 2 pi u2,  (radius cos(theta), radius sin(theta))
 
 Note [Single precision]
-PyTorch computes float32 blocks with the logarithm, sine and cosine of S. Moshier's Cephes library (`logf`, `sinf`, `cosf`: polynomials
-after a reduction to [sqrt(1/2), sqrt(2)) and [-pi/4, pi/4]), eight at a time with fused multiply-adds, whatever the C library has. They are accurate to
-one or two units in the last place, so a better function would not give the same numbers. Here they are
-evaluated in double precision with the same roundings to float32; products that are exact need no detour.
+PyTorch computes float32 blocks with the logarithm, sine and cosine of S. Moshier's Cephes library (`logf`, `sinf`,
+`cosf`: polynomials after a reduction to [sqrt(1/2), sqrt(2)) and [-pi/4, pi/4]), eight at a time with fused multiply-
+adds, whatever the C library has. They are accurate to one or two units in the last place, so a better function would
+not give the same numbers. Here they are evaluated in double precision with the same roundings to float32; products that
+are exact need no detour.
 """
 
 from __future__ import annotations
 
 import cmath
 import math
+from typing import Any
 
 import numpy as np
 
@@ -179,7 +183,7 @@ def double_blocks(data: np.ndarray) -> None:
     data[:, 1] = points.imag.reshape(-1, 8)
 
 
-def _points(radius: np.ndarray, theta: np.ndarray) -> np.ndarray:
+def _points(radius: np.ndarray, theta: np.ndarray) -> np.ndarray[Any, np.dtype[np.complex128]]:
     """radius * cos(theta) + i radius * sin(theta), by the C library."""
     return np.fromiter(map(cmath.rect, radius.tolist(), theta.tolist()), np.complex128, len(theta))
 

@@ -1,13 +1,14 @@
 """What the distributions accept: the errors of PyTorch's CPU operators, without a draw.
 
-Every function takes a `torch.dtype` or its name. They raise before anything is drawn, so a refused call leaves the generator as it was; the rules of
-the meta device call them too.
+Every function takes a `torch.dtype` or its name. They raise before anything is drawn, so a refused call leaves the
+generator as it was; the rules of the meta device call them too.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,12 @@ MIN_INT64 = -(1 << 63)
 def resolve(dtype: DType | str) -> DType:
     """The dtype of a name; a dtype as it is."""
     return _dtype.by_name(dtype) if isinstance(dtype, str) else dtype
+
+
+def numpy_dtype(d: DType) -> np.dtype[Any]:
+    """The numpy dtype of a dtype that these functions have accepted."""
+    assert d.np is not None
+    return d.np
 
 
 def _supported(dtype: DType | str, kernel: str, names: frozenset[str]) -> None:
@@ -138,7 +145,9 @@ def random(dtype: DType | str) -> None:
 
 
 def random_from_to(dtype: DType | str, low: int, high: int | None) -> tuple[int, int] | None:
-    """`random_(low, high)`, and randint: (base, range) of what is drawn, or None for all 2**64 values (`low` the least int64, `high` None).
+    """`random_(low, high)`, and randint: (base, range) of what is drawn, None for all 2**64 values.
+
+    The latter is meant by `low` the least int64 and `high` None.
 
     A floating dtype's bounds move inwards to numbers that it can hold. Warns beyond its exact integers.
     """
@@ -199,9 +208,9 @@ def _in_range(d: DType, low: int, last: int) -> None:
     for name, value in (("from", low), ("to - 1", last)):
         if abs(value) > 1 << digits:
             warnings.warn(
-                f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {d.ctype} can support "
-                "discrete uniform distribution only within this range. This warning will become an error in version 1.7 "
-                "release, please fix the code in advance",
+                f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {d.ctype} can "
+                "support discrete uniform distribution only within this range. This warning will become an error in "
+                "version 1.7 release, please fix the code in advance",
                 stacklevel=4,
             )
 
@@ -209,7 +218,8 @@ def _in_range(d: DType, low: int, last: int) -> None:
 def _through(d: DType, value: int) -> int:
     """`value` rounded to what `d` holds."""
     with np.errstate(over="ignore"):
-        rounded = float(np.float32(value).astype(d.np) if d.itemsize < 4 else d.np.type(value))
+        start = np.float32(value) if d.itemsize < 4 else value
+        rounded = float(numpy_dtype(d).type(start))
     return int(rounded) if math.isfinite(rounded) else MIN_INT64
 
 

@@ -1,8 +1,9 @@
 """Continuous distributions: uniform, normal, log-normal, exponential, Cauchy.
 
-Every function draws what PyTorch's CPU kernel of that name draws and returns a new array of `shape` in C order; `layout.fill` puts it into
-the order of a target's memory. A dtype is a `torch.dtype` or its name. float16 and bfloat16 are computed in float32, or in float64 where
-PyTorch does so, and then rounded through float32. Complex numbers are their real view: twice as many numbers.
+Every function draws what PyTorch's CPU kernel of that name draws and returns a new array of `shape` in C order;
+`layout.fill` puts it into the order of a target's memory. A dtype is a `torch.dtype` or its name. float16 and bfloat16
+are computed in float32, or in float64 where PyTorch does so, and then rounded through float32. Complex numbers are
+their real view: twice as many numbers.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def _is_double(d: DType) -> bool:
 
 
 def cast(values: np.ndarray, d: DType) -> np.ndarray:
-    """float64 or float32 values as dtype `d`, half precisions by way of float32, without a copy where none is needed."""
+    """float64 or float32 values as dtype `d`, half precisions by way of float32. Copies where it must."""
     if d.itemsize < 4 and values.dtype == np.float64:
         values = values.astype(np.float32)
     return values.astype(d.np, copy=False)
@@ -88,7 +89,8 @@ def uniform(
     elif d.itemsize == 4:
         return u.reshape(shape)
     x = cast(u, d)
-    x[x == d.np.type(high)] = d.np.type(low)
+    scalar = checks.numpy_dtype(d).type
+    x[x == scalar(high)] = scalar(low)
     return x.reshape(shape)
 
 
@@ -102,8 +104,9 @@ def normal(
 ) -> np.ndarray:
     """Normal numbers (`normal_`, `randn`), by Box and Muller.
 
-    PyTorch has two ways, with different numbers: blocks of 16 where the target is contiguous and has 16 elements or more, and one after the
-    other in double precision elsewhere. `contiguous` says which the target is. See `boxmuller` for both formulas.
+    PyTorch has two ways, with different numbers: blocks of 16 where the target is contiguous and has 16 elements or
+    more, and one after the other in double precision elsewhere. `contiguous` says which the target is. See `boxmuller`
+    for both formulas.
     """
     d = checks.resolve(dtype)
     checks.normal(d, std)
@@ -121,10 +124,10 @@ def normal(
 
 
 def _normal_blocks(engine: Mt19937, n: int, d: DType, mean: float, std: float) -> np.ndarray:
-    """Blocks of 16. A tail that is no whole block is covered by one more block, which ends with it and overwrites its predecessor.
+    """Blocks of 16. A tail that is no whole block is covered by one more, which overwrites part of its predecessor.
 
-    float32 and float64 first draw uniforms for all elements, the tail's included, the half precisions block by block: so the tail's own draws are
-    made and lost in the former only.
+    float32 and float64 first draw uniforms for all elements, the tail's included, the half precisions block by block:
+    so the tail's own draws are made and lost in the former only.
     """
     double = _is_double(d)
     unit, transform = (unit64, boxmuller.double_blocks) if double else (unit32, boxmuller.single_blocks)
@@ -146,7 +149,10 @@ def _normal_blocks(engine: Mt19937, n: int, d: DType, mean: float, std: float) -
 
 
 def _normal_sequence(gen: Generator, n: int, exact: bool) -> np.ndarray:
-    """`n` standard normal float64 numbers, one after the other. They come in pairs: the second of the last waits for the next call."""
+    """`n` standard normal float64 numbers, one after the other.
+
+    They come in pairs: the second of the last waits for the next call.
+    """
     out = np.empty(n, np.float64)
     first = 0
     if n and gen.next_double is not None:
@@ -165,7 +171,9 @@ def _normal_sequence(gen: Generator, n: int, exact: bool) -> np.ndarray:
 
 
 def normal_like(gen: Generator, mean: np.ndarray | float, std: np.ndarray | float, dtype: DType | str) -> np.ndarray:
-    """`normal(mean, std)` where one or both are arrays, of `dtype`, in their broadcast shape: z * std + mean, with a rounding after each.
+    """`normal(mean, std)` where one or both are arrays, of `dtype`, in their broadcast shape.
+
+    z * std + mean, with a rounding to the dtype after each step.
 
     Raises RuntimeError if an element of `std` is negative.
     """
@@ -234,4 +242,4 @@ def cauchy(
 
 def _from_real(values: np.ndarray, d: DType) -> np.ndarray:
     """A real view (..., 2) as a complex array (...)."""
-    return values.view(d.np)[..., 0]
+    return values.view(checks.numpy_dtype(d))[..., 0]

@@ -28,7 +28,10 @@ _SMALL_PERMUTATION = 4096
 
 
 def randint(gen: Generator, shape: Sequence[int], dtype: DType | str, low: int, high: int | None) -> np.ndarray:
-    """Integers low <= x < high (`randint`, `random_(low, high)`), up to the dtype's largest where `high` is None: draw % range + low."""
+    """Integers low <= x < high (`randint`, `random_(low, high)`): draw % range + low.
+
+    Up to the largest of the dtype (2**digits of a floating one) where `high` is None.
+    """
     d = checks.resolve(dtype)
     bounds = checks.random_from_to(d, low, high)
     n = math.prod(shape)
@@ -138,7 +141,7 @@ def _exchange_blocks(n: int, targets: np.ndarray) -> np.ndarray:
 
 
 def _inside_out(engine: Mt19937, n: int) -> np.ndarray:
-    """The variant for very long permutations: element i goes to place draw % (i + 1), whose element moves to place i."""
+    """The variant for very long permutations: i goes to place draw % (i + 1), whose element moves to place i."""
     items = np.empty(n, np.int64)
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)
@@ -177,7 +180,7 @@ def dropout_mask(gen: Generator, shape: Sequence[int], keep: float) -> np.ndarra
 
 
 def bernoulli_tensor(gen: Generator, p: np.ndarray, dtype: DType | str, out: np.ndarray | None = None) -> np.ndarray:
-    """Zeros and ones of probabilities `p` (`bernoulli(p)`, `bernoulli_(p)`), of p's shape or into `out`, to which p is broadcast.
+    """Zeros and ones of probabilities `p` (`bernoulli(p)`, `bernoulli_(p)`), or into `out`, to which p is broadcast.
 
     A 32-bit draw each and 24 bits of it, or a 64-bit draw and 53 bits where p is float64. `p` is in the order of its
     indices, the draws in that of out's memory. Raises RuntimeError for a p outside [0, 1].
@@ -188,8 +191,8 @@ def bernoulli_tensor(gen: Generator, p: np.ndarray, dtype: DType | str, out: np.
         out = np.empty(p.shape, d.np)
     if not ((p >= 0) & (p <= 1)).all():
         raise RuntimeError(
-            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, "
-            "please report an enhancement request to PyTorch.)"
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If "
+            "so, please report an enhancement request to PyTorch.)"
         )
     unit = unit64 if p.dtype == np.float64 else unit32
     p = np.broadcast_to(p, out.shape).transpose(draw_order(out.strides))
@@ -215,13 +218,13 @@ def geometric(gen: Generator, shape: Sequence[int], dtype: DType | str, p: float
 
 
 def multinomial(gen: Generator, weights: np.ndarray, num_samples: int, replacement: bool = False) -> np.ndarray:
-    """Indices drawn by weight from each row of `weights`, (k,) or (m, k): int64 of shape (num_samples,) or (m, num_samples).
+    """Indices drawn by weight from each row of `weights`, (k,) or (m, k): int64, (num_samples,) or (m, num_samples).
 
-    With replacement: the place of a 53-bit uniform in the cumulative weights. Without, and for a single sample: an exponential
-    race. Category i finishes after q_i / w_i, with exponential q_i of rate 1; the first ones to finish are the sample, and the first of all is
-    distributed by weight (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006). Among categories of weight zero, which
-    finish never, the order is that of the indices; PyTorch's is that of its sorting routine.
-    Raises RuntimeError for weights that are negative, infinite, NaN, or all zero.
+    With replacement: the place of a 53-bit uniform in the cumulative weights. Without, and for a single sample: an
+    exponential race. Category i finishes after q_i / w_i, with exponential q_i of rate 1; the first ones to finish are
+    the sample, and the first of all is distributed by weight (Efraimidis and Spirakis, "Weighted random sampling with a
+    reservoir", 2006). Among categories of weight zero, which finish never, the order is that of the indices; PyTorch's
+    is that of its sorting routine. Raises RuntimeError for weights that are negative, infinite, NaN, or all zero.
     """
     checks.multinomial(weights.dtype.name, weights.shape, num_samples, replacement)
     if replacement and num_samples > 1:

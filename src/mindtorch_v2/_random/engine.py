@@ -1,14 +1,14 @@
 """The Mersenne Twister mt19937, drawn in blocks.
 
 The generator is that of Matsumoto and Nishimura, "Mersenne Twister: a 623-dimensionally equidistributed uniform
-pseudorandom number generator" (ACM TOMACS 8, 1998), seeded by the recurrence of their 2002 `init_genrand`. numpy has it in C
-(`numpy.random.MT19937`), with the same seeding and tempering, so the twisting is left to numpy and this module keeps
-what PyTorch keeps beside the 624 words: the whole 64-bit seed, and the position as the pair (left, next).
+pseudorandom number generator" (ACM TOMACS 8, 1998), seeded by the recurrence of their 2002 `init_genrand`. numpy has it
+in C (`numpy.random.MT19937`), with the same seeding and tempering, so the twisting is left to numpy and this module
+keeps what PyTorch keeps beside the 624 words: the whole 64-bit seed, and the position as the pair (left, next).
 
 Note [left and next]
-PyTorch counts `left` down to 1 before it makes the next 624 words, and reads at `next`. numpy has one position, `pos`, which is 624
-when the words are used up. They are related by `next == pos` and `left == 625 - pos`, with one exception: a freshly
-seeded engine says (left 1, next 0), where numpy says 624. `_next_when_spent` remembers that 0, so that a
+PyTorch counts `left` down to 1 before it makes the next 624 words, and reads at `next`. numpy has one position, `pos`,
+which is 624 when the words are used up. They are related by `next == pos` and `left == 625 - pos`, with one exception:
+a freshly seeded engine says (left 1, next 0), where numpy says 624. `_next_when_spent` remembers that 0, so that a
 state is written back exactly as it was read.
 """
 
@@ -26,7 +26,7 @@ _WORD = 0xFFFFFFFF
 class Mt19937:
     """A stream of 32-bit and 64-bit draws, equal to that of PyTorch's CPU generator for equal seeds.
 
-    `seed` is any int of 0 <= seed < 2**64. Only its low 32 bits choose the stream, as in PyTorch, but all of it is kept.
+    `seed` is any int of 0 <= seed < 2**64. Only its low 32 bits choose the stream, as in PyTorch, but all are kept.
     """
 
     __slots__ = ("seed_value", "_bits", "_generator", "_next_when_spent")
@@ -72,7 +72,10 @@ class Mt19937:
         return state["key"], WORDS + 1 - pos, pos
 
     def set_position(self, words: np.ndarray, left: int, next_: int) -> None:
-        """Take over `words` (624 of uint32) and PyTorch's counters. Raises RuntimeError for counters that cannot occur."""
+        """Take over `words` (624 of uint32) and PyTorch's counters.
+
+        Raises RuntimeError for counters that cannot occur.
+        """
         spent = left == 1 and 0 <= next_ <= WORDS
         if not spent and not (1 < left <= WORDS and next_ == WORDS + 1 - left):
             raise RuntimeError("Invalid mt19937 state")

@@ -50,7 +50,10 @@ class Hooks:
 
 
 def _as_bytes(state: Any) -> np.ndarray:
-    """The array of a tensor-like `state`: an ndarray, or something with `.numpy()`. Raises TypeError for anything else."""
+    """The array of a tensor-like `state`: an ndarray, or something with `.numpy()`.
+
+    Raises TypeError for anything else.
+    """
     if hasattr(state, "numpy"):
         state = state.numpy()
     if not isinstance(state, np.ndarray):
@@ -61,9 +64,9 @@ def _as_bytes(state: Any) -> np.ndarray:
 class Generator:
     """A random number generator: `Generator(device='cpu')`.
 
-    Numbers, seeds and states are those of PyTorch's CPU generator. A fresh one has PyTorch's default seed. All use is under
-    `lock`, as in PyTorch: what several threads draw is each number once, in an order that is not defined.
-    Raises RuntimeError for a device without a generator.
+    Numbers, seeds and states are those of PyTorch's CPU generator. A fresh one has PyTorch's default seed. All use is
+    under `lock`, as in PyTorch: what several threads draw is each number once, in an order that is not defined. Raises
+    RuntimeError for a device without a generator.
     """
 
     __slots__ = ("_device", "_engine", "next_double", "next_float", "lock", "__weakref__")
@@ -86,9 +89,9 @@ class Generator:
         return self._engine
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start the stream of `seed`, an int of -2**63 <= seed < 2**64 (a negative one counts from 2**64). Returns self.
+        """Start the stream of `seed`, an int of -2**63 <= seed < 2**64 (a negative one counts from 2**64).
 
-        Raises RuntimeError if it is no int (TypeError for numpy's), ValueError if it is out of range.
+        Returns self. Raises RuntimeError if it is no int (TypeError for numpy's), ValueError if it is out of range.
         """
         if isinstance(seed, np.integer):
             raise TypeError("an integer is required")

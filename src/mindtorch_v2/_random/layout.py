@@ -1,7 +1,7 @@
 """Where the numbers go: PyTorch fills memory, not indices.
 
-An in-place fill of a tensor that is dense but transposed draws in the order of its memory: `empty(3, 4).t().uniform_()` has the numbers of
-`empty(3, 4).uniform_()`, transposed. Dropout of a transposed input likewise.
+An in-place fill of a tensor that is dense but transposed draws in the order of its memory: `empty(3, 4).t().uniform_()`
+has the numbers of `empty(3, 4).uniform_()`, transposed. Dropout of a transposed input likewise.
 """
 
 from __future__ import annotations

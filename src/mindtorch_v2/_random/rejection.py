@@ -1,6 +1,6 @@
-"""Distributions by rejection, whose number of draws depends on the numbers drawn: Poisson, gamma, Dirichlet.
+"""Distributions by rejection, whose number of draws depends on the numbers drawn: Poisson.
 
-They are loops over the elements in C order of the argument's memory, as in PyTorch.
+They are loops over the elements, in the order of their indices.
 """
 
 from __future__ import annotations
@@ -9,15 +9,13 @@ import math
 
 import numpy as np
 
-from .._dtype import dtype as DType
-from . import boxmuller, checks
+from . import checks
 from .continuous import cast, unit64
 from .engine import Mt19937
 from .generator import Generator
-from .layout import draw_order
 
+# Uniforms drawn ahead.
 _CHUNK = 512
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 class _Uniforms:
@@ -46,24 +44,6 @@ class _Uniforms:
             left -= len(self._engine.raw(min(left, 1 << 16)))
 
 
-class _Normals:
-    """Standard normal numbers one by one, from `uniforms`, by pairs as `normal_` of a few elements."""
-
-    def __init__(self, gen: Generator, uniforms: _Uniforms) -> None:
-        self._gen = gen
-        self._uniforms = uniforms
-
-    def __call__(self) -> float:
-        waiting = self._gen.next_double
-        if waiting is not None:
-            self._gen.next_double = None
-            return waiting
-        u = np.array([self._uniforms(), self._uniforms()])
-        first, second = boxmuller.pairs(u, True).tolist()
-        self._gen.next_double = second
-        return first
-
-
 def _poisson_one(rate: float, uniform: _Uniforms) -> int:
     if rate >= 10:
         return _poisson_transformed(rate, uniform)
@@ -79,7 +59,10 @@ def _poisson_one(rate: float, uniform: _Uniforms) -> int:
 
 
 def _poisson_transformed(rate: float, uniform: _Uniforms) -> int:
-    """W. Hoermann, "The transformed rejection method for generating Poisson random variables" (1993), algorithm PTRS."""
+    """W.
+
+    Hoermann, "The transformed rejection method for generating Poisson random variables" (1993), algorithm PTRS.
+    """
     log_rate = math.log(rate)
     b = 0.931 + 2.53 * math.sqrt(rate)
     a = -0.059 + 0.02483 * b
@@ -102,7 +85,10 @@ def _poisson_transformed(rate: float, uniform: _Uniforms) -> int:
 
 
 def poisson(gen: Generator, rates: np.ndarray) -> np.ndarray:
-    """Poisson numbers of `rates` (`poisson`), of the same shape and dtype. Raises RuntimeError for a rate below zero or NaN."""
+    """Poisson numbers of `rates` (`poisson`), of the same shape and dtype.
+
+    Raises RuntimeError for a rate below zero or NaN.
+    """
     checks.poisson(rates.dtype.name)
     if not (rates >= 0).all():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")

@@ -1,4 +1,7 @@
-"""Every distribution by name: the one module that kernels import. See `continuous`, `discrete`, `rejection` and `layout`."""
+"""Every distribution by name: the one module that kernels import.
+
+See `continuous`, `discrete`, `rejection` and `layout`.
+"""
 
 from __future__ import annotations
 
