@@ -116,7 +116,7 @@ def channels_last_strides(shape: Sequence[int]) -> Shape:
     stride = 1
     for dim in CHANNELS_LAST_ORDER[len(shape)]:
         strides[dim] = stride
-        stride *= max(shape[dim], 1)
+        stride *= shape[dim]
     return tuple(strides)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from .... import _dtype as _d
 from ...._dtype import dtype
 from ...._promotion import scalar_dtype
-from ..spec import Spec, contiguous_strides, format_name, format_strides, geometry, is_contiguous
+from ..spec import Spec, contiguous_strides, format_name, format_strides, geometry, is_contiguous, numel
 from ._common import as_list, broadcast, checked_size, is_tensor, not_implemented, shape_text
 from .pointwise import _c_type, _check_number
 
@@ -64,7 +64,7 @@ def floating_factory(size: Any, dtype: dtype | None = None, op: str = "rand") ->
     """rand and randn: as `factory`; NotImplementedError for integers."""
     target = dtype or _d.get_default_dtype()
     shape = checked_size(size)
-    if target.category < _d.CATEGORY_FLOATING or target in _d.FLOAT8:
+    if (op != "randn" or numel(shape)) and (target.category < _d.CATEGORY_FLOATING or target in _d.FLOAT8):
         raise not_implemented(_RANDOM_KERNELS.get(op, op), target)
     return Spec(shape, target)
 
@@ -149,10 +149,10 @@ def arange(start: Any, end: Any, step: Any = 1, dtype: dtype | None = None) -> S
     _check_bounds(first, last, step_by)
     if target is _d.int64:
         # int64 counts in whole numbers: 0.5 to 5.5 is 0 to 5.
-        if isinstance(first, float) or isinstance(last, float) or isinstance(step_by, float):
-            count = math.ceil((last - first) / step_by)
-        else:
-            count = -((first - last) // step_by)
+        first, last, step_by = int(first), int(last), int(step_by)
+        if step_by == 0:
+            raise ValueError("step must be nonzero")
+        count = -((first - last) // step_by)
     else:
         ratio = (last - first) / step_by
         count = math.ceil(ratio) if math.isfinite(ratio) else _MAX_ELEMENTS + 1
@@ -255,7 +255,7 @@ def clone(self: Any, memory_format: Any = None) -> Spec:
 
 def contiguous(self: Any, memory_format: Any = None) -> Spec:
     """A copy in the given format, contiguous by default. Where self already has that format nothing is copied: see `has_format`."""
-    if memory_format is not None and format_name(memory_format) == "preserve_format":
+    if memory_format is not None and format_name(memory_format) == "preserve_format" and not has_format(self):
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     return Spec(tuple(self.shape), self.dtype, None if memory_format is None else format_strides(self, memory_format))
 

@@ -51,10 +51,14 @@ def bmm(self: Any, mat2: Any) -> Spec:
     return _product((self.shape[0], self.shape[1], mat2.shape[2]), self)
 
 
-def _check_batches(batch1: Any, batch2: Any) -> None:
+def _check_three(batch1: Any, batch2: Any) -> None:
     for name, batch in (("batch1", batch1), ("batch2", batch2)):
         if batch.dim() != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")
+
+
+def _check_batches(batch1: Any, batch2: Any) -> None:
+    _check_three(batch1, batch2)
     wanted = (batch1.shape[0], batch1.shape[2])
     if tuple(batch2.shape[:2]) != wanted:
         raise RuntimeError(
@@ -90,14 +94,17 @@ def addmm(self: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Spe
 
 def baddbmm(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Spec:
     """beta * self + alpha * batch1 @ batch2; self expands to the product."""
-    _check_batches(batch1, batch2)
+    _check_three(batch1, batch2)
     shape = (batch1.shape[0], batch1.shape[1], batch2.shape[2])
     expand(self, shape)
-    if not self.dtype is batch1.dtype is batch2.dtype:
+    if self.dtype is not batch1.dtype:
         raise RuntimeError(
             f"Input dtypes must be the same, got: input {self.dtype.ctype}, batch1: {batch1.dtype.ctype}, batch2: "
             f"{batch2.dtype.ctype}"
         )
+    _check_batches(batch1, batch2)
+    if batch2.dtype is not batch1.dtype:
+        raise RuntimeError(f"expected scalar type {batch1.dtype.cpp} but found {batch2.dtype.cpp}")
     _check_factors(beta, alpha, self)
     _refuse_bool(self, "baddbmm")
     return _product(shape, self)
@@ -105,9 +112,7 @@ def baddbmm(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) 
 
 def addbmm(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Spec:
     """beta * self + alpha * the sum of batch1 @ batch2 over the batch: [n, m]."""
-    for name, batch in (("batch1", batch1), ("batch2", batch2)):
-        if batch.dim() != 3:
-            raise RuntimeError(f"{name} must be a 3D tensor")
+    _check_three(batch1, batch2)
     if batch1.shape[0] != batch2.shape[0]:
         raise RuntimeError(
             f"batch1 and batch2 must have same number of batches, got {batch1.shape[0]} and {batch2.shape[0]}"
@@ -209,34 +214,48 @@ def matmul(self: Any, other: Any) -> Spec:
         return mm(self, other)
     left = tuple(self.shape) if first > 1 else (1, *self.shape)
     right = tuple(other.shape) if second > 1 else (*other.shape, 1)
-    shape = (
-        *broadcast(left[:-2], right[:-2]),
-        *((left[-2],) if first > 1 else ()),
-        *((right[-1],) if second > 1 else ()),
-    )
-    one_product = second <= 2 and (first <= 2 or _folds(self.shape, self.stride()))
-    if one_product and second == 1:
-        rows = numel(left[:-1])
-        if left[-1] != right[-2]:
-            raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{left[-1]}), vec ({right[-2]})")
-        if self.dtype is not other.dtype:
-            raise RuntimeError(
-                f"addmv input tensors must have the same dtype, but got {other.dtype.cpp}, {self.dtype.cpp}, and {other.dtype.cpp}"
-            )
-    elif one_product:
-        _check_mm((numel(left[:-1]), left[-1]), right[-2:])
-        _check_same(self, other)
+    batch = broadcast(left[:-2], right[:-2])
+    shape = (*batch, *((left[-2],) if first > 1 else ()), *((right[-1],) if second > 1 else ()))
+    if second <= 2 and (first <= 2 or _folds(self.shape, self.stride())):
+        _check_folded((numel(left[:-1]), left[-1]), other, right, self)
+    elif first == 1 and second > 2 and _folds(*_transposed(other)):
+        _check_folded((numel(right[:-2]) * right[-1], right[-2]), self, left[::-1], other)
     else:
-        count = numel(broadcast(left[:-2], right[:-2]))
-        if left[-1] != right[-2]:
-            raise RuntimeError(
-                f"Expected size for first two dimensions of batch2 tensor to be: {shape_text((count, left[-1]))} but got: "
-                f"{shape_text((count, right[-2]))}."
-            )
-        if self.dtype is not other.dtype:
-            raise RuntimeError(f"expected scalar type {self.dtype.cpp} but found {other.dtype.cpp}")
-    _refuse_bool(self, "addmm_impl_cpu_" if one_product else "bmm")
+        _check_batched(self, other, numel(batch), left[-1], right[-2])
+    _refuse_bool(self, "addmm_impl_cpu_" if second <= 2 else "bmm")
     return _product(shape, self)
+
+
+def _transposed(tensor: Any) -> tuple[Shape, Shape]:
+    shape, stride = tuple(tensor.shape), tuple(tensor.stride())
+    return (*shape[:-2], shape[-1], shape[-2]), (*stride[:-2], stride[-1], stride[-2])
+
+
+def _check_folded(rows: Shape, small: Any, small_shape: Shape, large: Any) -> None:
+    """A batch seen as one matrix [rows] times a vector or a matrix."""
+    if small.dim() == 1:
+        if rows[1] != small.shape[0]:
+            raise RuntimeError(
+                f"size mismatch, got input ({rows[0]}), mat ({rows[0]}x{rows[1]}), vec ({small.shape[0]})"
+            )
+        if small.dtype is not large.dtype:
+            raise RuntimeError(
+                "addmv input tensors must have the same dtype, but got "
+                f"{small.dtype.cpp}, {large.dtype.cpp}, and {small.dtype.cpp}"
+            )
+        return
+    _check_mm(rows, small_shape)
+    _check_same(large, small)
+
+
+def _check_batched(self: Any, other: Any, count: int, columns: int, rows: int) -> None:
+    if columns != rows:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: {shape_text((count, columns))} but got: "
+            f"{shape_text((count, rows))}."
+        )
+    if self.dtype is not other.dtype:
+        raise RuntimeError(f"expected scalar type {self.dtype.cpp} but found {other.dtype.cpp}")
 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Spec:
@@ -253,6 +272,11 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Spec:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.dim()}D")
     rows, columns = weight.shape
     count = numel(input.shape[:-1])
+    if input.dim() > 2 and not _folds(input.shape, input.stride()):
+        _check_batched(input, weight, numel(input.shape[:-2]), input.shape[-1], columns)
+        if bias is not None:
+            broadcast((*input.shape[:-1], rows), bias.shape)
+        return _product((*input.shape[:-1], rows), input)
     if bias is not None:
         _check_addmm(bias, input, weight)
     _check_mm((count, input.shape[-1]), (columns, rows))

@@ -58,10 +58,12 @@ def embedding_backward(grad: Any, indices: Any, num_weights: int) -> Spec:
 # --- normalisation ----------------------------------------------------------------------------------------------
 
 
-def _parameter_dtype(input: Any, *parameters: Any) -> dtype:
+def _parameter_dtype(input: Any, *parameters: Any, layer: bool = False) -> dtype:
     """The dtype of statistics: float32 for halves with float32 parameters, else the input's. RuntimeError for other mixtures."""
     for parameter in parameters:
         if parameter is not None and parameter.dtype is not input.dtype:
+            if input.dtype not in _HALF and not (layer and input.dtype.is_floating_point):
+                raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
             if parameter.dtype is not _d.float32 or input.dtype not in _HALF:
                 raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
             return _d.float32
@@ -101,10 +103,10 @@ def native_layer_norm(
     input: Any, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None
 ) -> tuple[Spec, Spec, Spec]:
     """(out, mean, rstd); the statistics have size 1 in the normalised dims."""
+    kind = _parameter_dtype(input, weight, bias, layer=True)
     lead = _check_normalized(input, normalized_shape, weight, bias)
     if not input.dtype.is_floating_point:
         raise not_implemented("LayerNormKernelImpl", input.dtype)
-    kind = _parameter_dtype(input, weight, bias)
     reduced = (*lead, *(1 for _ in input.shape[len(lead) :]))
     out = Spec(tuple(input.shape), input.dtype, None, input.dtype.opmath)
     return out, Spec(reduced, kind), Spec(reduced, kind)
@@ -144,9 +146,9 @@ def native_group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any
             f"{shape_text(input.shape)} and num_groups={num_groups}"
         )
     _check_channel_parameters(input, weight, bias)
+    kind = _parameter_dtype(input, weight, bias)
     if not input.dtype.is_floating_point:
         raise not_implemented("GroupNormKernelImpl", input.dtype)
-    kind = _parameter_dtype(input, weight, bias)
     shape, reduced = tuple(input.shape), (input.shape[0], int(num_groups))
     out = Spec(shape, input.dtype, suggested_strides(input, shape), input.dtype.opmath)
     return out, Spec(reduced, kind), Spec(reduced, kind)

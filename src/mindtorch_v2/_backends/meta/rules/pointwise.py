@@ -41,7 +41,7 @@ def _check_alpha(alpha: Any, promoted: dtype) -> None:
 
 def _check_number(value: Any, target: dtype) -> None:
     """RuntimeError for a complex number where the target is real."""
-    if isinstance(value, complex) and not target.is_complex:
+    if isinstance(value, complex) and not target.is_complex and target is not _d.bool:
         raise RuntimeError(f"value cannot be converted to type {_c_type(target)} without overflow")
 
 

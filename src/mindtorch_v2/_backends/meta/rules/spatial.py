@@ -38,17 +38,17 @@ def _check_conv_shapes(
     shape: Sequence[int], weight: Any, bias: Any, padding: list[int], dilation: list[int], transposed: bool, groups: int
 ) -> None:
     sizes = tuple(weight.shape)
+    if sizes[0] < groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size "
+            f"{shape_text(sizes)} instead"
+        )
+    if sizes[0] % groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
+            f"[{shape_text(sizes)}] instead"
+        )
     if not transposed:
-        if sizes[0] < groups:
-            raise RuntimeError(
-                f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size "
-                f"{shape_text(sizes)} instead"
-            )
-        if sizes[0] % groups:
-            raise RuntimeError(
-                f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
-                f"[{shape_text(sizes)}] instead"
-            )
         channels, given = sizes[1] * groups, f"groups={groups}"
         outputs = sizes[0]
     else:
@@ -94,8 +94,6 @@ def conv(
     ndim = weight.dim() - 2
     if ndim < 1:
         raise RuntimeError("weight should have at least three dimensions")
-    if groups <= 0:
-        raise RuntimeError("non-positive groups is not supported")
     name = op if op != "convolution" else f"conv{ndim}d"
     expected = int(name[-2]) if name[-2:-1].isdigit() else ndim
     if input.dim() not in (expected + 1, expected + 2):
@@ -116,6 +114,8 @@ def conv(
     else:
         pads = _spread(padding, ndim, "padding")
     extra = _spread(output_padding, ndim, "output_padding")
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
     _check_conv_dtypes(input, weight, bias)
     if any(pad < 0 for pad in pads):
         raise RuntimeError("negative padding is not supported")
@@ -234,6 +234,13 @@ def _pooled(
     axes = _AXES[3 - ndim :]
     if any(step == 0 for step in steps):
         raise RuntimeError("stride should not be zero")
+    for pad, size, space in zip(pads, kernel, spacing, strict=True):
+        if pad < 0:
+            raise RuntimeError(f"pad must be non-negative, but got pad: {pad}")
+        if pad > ((size - 1) * space + 1) // 2:
+            raise RuntimeError(
+                f"pad should be at most half of effective kernel size, but got pad={pad}, kernel_size={size} and dilation={space}"
+            )
     for word, label, values in (
         ("kernel size", "k", kernel),
         ("stride", "d", steps),
@@ -242,13 +249,11 @@ def _pooled(
         if any(value <= 0 for value in values):
             parts = " ".join(f"{label}{axis}: {value}" for axis, value in zip(axes, values, strict=True))
             raise RuntimeError(f"{word} should be greater than zero, but got {parts}")
-    for pad, size, space in zip(pads, kernel, spacing, strict=True):
-        if pad < 0:
-            raise RuntimeError(f"pad must be non-negative, but got pad: {pad}")
-        if pad > ((size - 1) * space + 1) // 2:
-            raise RuntimeError(
-                f"pad should be at most half of effective kernel size, but got pad={pad}, kernel_size={size} and dilation={space}"
-            )
+    if ndim == 2 and any(pad > size // 2 for pad, size in zip(pads, kernel, strict=True)):
+        raise RuntimeError(
+            "pad should be smaller than or equal to half of kernel size, but got "
+            f"padW = {pads[1]}, padH = {pads[0]}, kW = {kernel[1]}, kH = {kernel[0]}"
+        )
     if 0 in shape[-ndim - 1 :]:
         raise RuntimeError(
             f"Expected {ndim + 1}D or {ndim + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:"
