@@ -157,11 +157,16 @@ def _finish(tensor: Tensor, storage: TypedStorage | UntypedStorage, metadata: An
 
 
 def _with_gradient(tensor: Tensor, requires_grad: bool, hooks: Any) -> Tensor:
+    _refuse_hooks(hooks)
     if requires_grad:
         tensor.requires_grad_(True)
-    if hooks:
-        tensor._backward_hooks = hooks
     return tensor
+
+
+def _refuse_hooks(hooks: Any) -> None:
+    # `save` never writes hooks, so such a file was made by hand.
+    if hooks:
+        raise RuntimeError("a file cannot carry backward hooks")
 
 
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Tensor:
@@ -170,10 +175,8 @@ def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -
 
     if not isinstance(data, Tensor):
         raise RuntimeError(f"a parameter is rebuilt from a tensor, but got {type(data).__name__}")
-    made = Parameter(data, bool(requires_grad))
-    if backward_hooks:
-        made._backward_hooks = backward_hooks
-    return made
+    _refuse_hooks(backward_hooks)
+    return Parameter(data, bool(requires_grad))
 
 
 def _rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_hooks: Any, state: Any) -> Tensor:
@@ -262,8 +265,8 @@ def _reduce_plain(t: Tensor) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _warn_of_hooks(t: Tensor) -> None:
-    hooks = t.__dict__.get("_backward_hooks")
-    for hook in hooks.values() if isinstance(hooks, dict) else ():
+    tables = getattr(t._node, "tensor_hooks", None) or {}
+    for hook in tables.get(t._nr, {}).values():
         if not hasattr(hook, "__torch_unserializable__"):
             warnings.warn(
                 f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the function "

@@ -349,6 +349,14 @@ def test_foreign_byte_order():
         torch.load(edited(saved(torch.ones(2)).getvalue(), byteorder=b"zzz"))
 
 
+def test_hooks_are_not_saved():
+    leaf = torch.ones(2, requires_grad=True)
+    leaf.register_hook(lambda grad: grad)
+    with pytest.warns(UserWarning, match="backward hook .* on tensor will not be serialized"):
+        file = saved(leaf)
+    assert torch.load(file).requires_grad
+
+
 def test_one_memory_under_two_dtypes_cannot_be_saved():
     x = torch.ones(4)
     with pytest.raises(
@@ -532,6 +540,7 @@ def test_pickles_made_by_hand_are_refused(code, message):
         (REBUILD + b"NK\x01\x85K\x01\x85" + NO_HOOKS + b"tR.", "a tensor's storage offset must be an int"),
         (REBUILD + b"K\x00\x8a\x06\x00\x00\x00\x00\x00\x01\x85K\x00\x85" + NO_HOOKS + b"}X\x04\x00\x00\x00conj\x88stR.", "shares a smaller storage"),
         (b"ctorch._utils\n_rebuild_tensor_v2\n(NK\x00))" + NO_HOOKS + b"tR.", "a tensor is rebuilt from a storage, but got NoneType"),
+        (REBUILD + b"K\x00K\x01\x85K\x01\x85\x89}K\x01NstR.", "a file cannot carry backward hooks"),
         (b"ctorch._utils\n_rebuild_parameter\n(N\x88NtR.", "a parameter is rebuilt from a tensor, but got NoneType"),
         (b"ctorch._utils\n_rebuild_meta_tensor_no_storage\n(NK\x01\x85K\x01\x85\x89tR.", "a tensor's dtype must be a torch.dtype"),
         (b"ctorch._tensor\n_rebuild_from_type_v2\n(" + REBUILD[:-len(STORAGE)-1] + b"ctorch\nTensor\n(" + STORAGE + b"K\x00K\x01\x85K\x01\x85" + NO_HOOKS + b"t}X\x05\x00\x00\x00_dataNstR.", "'_data' cannot be set on a tensor"),
