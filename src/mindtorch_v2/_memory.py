@@ -125,13 +125,15 @@ def strided_view(array: ndarray, shape: Sequence[int], strides: Sequence[int], o
         except (ValueError, TypeError):
             pass  # reaches beyond `array`, though perhaps not beyond its root
     root = root_bytes(array)
-    return view_of_root(root, array.dtype, shape, strides, address(array) - address(root) + offset * itemsize)
+    return _view_at(root, array.dtype, shape, strides, address(array) - address(root) + offset * itemsize)
 
 
-def view_of_root(
-    root: ndarray, dtype: np.dtype, shape: Sequence[int], strides: Sequence[int], byte_offset: int
-) -> ndarray:
-    """A view of the 1-D uint8 array `root`, `byte_offset` bytes from its start; `strides` in elements. Errors as in `strided_view`."""
+def view_of_root(root: ndarray, shape: Sequence[int], strides: Sequence[int], offset: int, dtype: np.dtype) -> ndarray:
+    """A view of the 1-D uint8 array `root`; `strides` and `offset` in elements of `dtype`. Errors as in `strided_view`."""
+    return _view_at(root, dtype, shape, strides, offset * dtype.itemsize)
+
+
+def _view_at(root: ndarray, dtype: np.dtype, shape: Sequence[int], strides: Sequence[int], byte_offset: int) -> ndarray:
     itemsize = dtype.itemsize
     if min(strides, default=0) >= 0:
         try:

@@ -40,7 +40,7 @@ def payload_of_storage(
     if storage.device.type == "cpu":
         if dtype.np is None:
             raise NotImplementedError(f"tensors of {dtype} are not supported on the CPU")
-        return view_of_root(storage._root, dtype.np, shape, stride, offset * dtype.itemsize)
+        return view_of_root(storage._root, shape, stride, offset, dtype.np)
     return storage.view_payload(dtype, shape, stride, offset)  # type: ignore[attr-defined]
 
 
