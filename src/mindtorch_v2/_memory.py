@@ -117,12 +117,11 @@ def strided_view(array: ndarray, shape: Sequence[int], strides: Sequence[int], o
     leaves the root.
     """
     itemsize = array.itemsize
-    if array.flags.forc and not (
-        strides and min(strides) < 0
-    ):  # the array itself serves as the buffer, without a look at addresses
+    if array.flags.forc and not (strides and min(strides) < 0):
+        # The array itself serves as the buffer, without a look at addresses.
         try:
             return ndarray(shape, array.dtype, array, offset * itemsize, [s * itemsize for s in strides])
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             pass  # reaches beyond `array`, though perhaps not beyond its root
     root = root_bytes(array)
     return _view_at(root, array.dtype, shape, strides, address(array) - address(root) + offset * itemsize)
