@@ -13,9 +13,7 @@ def get_enum(reduction: str) -> int:
     if number is not None:
         return number
     if reduction == "elementwise_mean":
-        warnings.warn(
-            "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=2
-        )
+        warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=2)
         return 1
     raise ValueError(f"{reduction} is not a valid value for reduction")
 

@@ -160,9 +160,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Uniform numbers from [a, b)."""
     if _overridden(tensor):
-        return torch.overrides.handle_torch_function(
-            uniform_, (tensor,), tensor=tensor, a=a, b=b, generator=generator
-        )
+        return torch.overrides.handle_torch_function(uniform_, (tensor,), tensor=tensor, a=a, b=b, generator=generator)
     return _no_grad_uniform_(tensor, a, b, generator)
 
 

@@ -72,9 +72,7 @@ def _mha_shape_check(
     """Whether the inputs have a batch dimension. Raises AssertionError for a mixture."""
     ndim = query.dim()
     if ndim not in (2, 3):
-        raise AssertionError(
-            f"query should be unbatched 2D or batched 3D tensor but received {ndim}-D query tensor"
-        )
+        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {ndim}-D query tensor")
     kind = "batched (3-D)" if ndim == 3 else "unbatched (2-D)"
     if key.dim() != ndim or value.dim() != ndim:
         raise AssertionError(
@@ -135,9 +133,7 @@ def _check_key_padding_mask(key_padding_mask: Tensor, src_len: int, bsz: int) ->
     if key_padding_mask.shape[0] != bsz:
         raise AssertionError(f"Expected key_padded_mask.shape[0] to be {bsz}, but got {key_padding_mask.shape[0]}")
     if key_padding_mask.shape[1] != src_len:
-        raise AssertionError(
-            f"Expected key_padded_mask.shape[1] to be {src_len}, but got {key_padding_mask.shape[1]}"
-        )
+        raise AssertionError(f"Expected key_padded_mask.shape[1] to be {src_len}, but got {key_padding_mask.shape[1]}")
 
 
 def _check_attn_mask(attn_mask: Tensor, heads: int, tgt_len: int, src_len: int) -> Tensor:

@@ -148,9 +148,7 @@ def cross_entropy(
     """Cross entropy of logits ``input`` (N, C, ...) and classes (N, ...) or probabilities (N, C, ...) ``target``."""
     if size_average is not None or reduce is not None:
         reduction = _Reduction.legacy_get_string(size_average, reduce)
-    return _f.cross_entropy_loss(
-        input, target, weight, _Reduction.get_enum(reduction), ignore_index, label_smoothing
-    )
+    return _f.cross_entropy_loss(input, target, weight, _Reduction.get_enum(reduction), ignore_index, label_smoothing)
 
 
 def binary_cross_entropy(

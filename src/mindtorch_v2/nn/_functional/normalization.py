@@ -96,9 +96,7 @@ def group_norm(
     return _f.group_norm(input, num_groups, weight, bias, eps, _CUDNN)
 
 
-def local_response_norm(
-    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
-) -> Tensor:
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """Divide by ``(k + alpha * mean of squares of size neighbouring channels) ** beta``."""
     ndim = input.dim()
     if ndim < 3:
@@ -118,9 +116,7 @@ def local_response_norm(
     return input / mean.mul(alpha).add(k).pow(beta)
 
 
-def normalize(
-    input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None
-) -> Tensor:
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     """Divide by the p-norm along ``dim``, which is at least ``eps``."""
     norm = input.norm(p, dim, keepdim=True)
     if out is None:

@@ -84,8 +84,7 @@ def interpolate(
     corners = bool(align_corners)
     if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
         raise ValueError(
-            "align_corners option can only be set with the interpolating modes: "
-            "linear | bilinear | bicubic | trilinear"
+            "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
         )
     if recompute_scale_factor and size is not None and scale_factor is None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
@@ -145,9 +144,7 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
 
 
 def _warn_of_upsample(name: str) -> None:
-    warnings.warn(
-        f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3
-    )
+    warnings.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3)
 
 
 def _corners_or_warn(align_corners: bool | None) -> bool:
@@ -172,8 +169,7 @@ def grid_sample(
     """Values of ``input`` (N, C, H, W) at the places ``grid`` (N, H', W', 2), whose coordinates go from -1 to 1."""
     if mode not in GRID_SAMPLE_INTERPOLATION_MODES:
         raise ValueError(
-            "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
-            f"but got: '{mode}'"
+            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
         )
     if padding_mode not in GRID_SAMPLE_PADDING_MODES:
         raise ValueError(
@@ -225,6 +221,4 @@ def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
     """Sum columns of windows back into ``(N, C, *output_size)``."""
-    return _f.col2im(
-        input, _pair(output_size), _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride)
-    )
+    return _f.col2im(input, _pair(output_size), _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride))

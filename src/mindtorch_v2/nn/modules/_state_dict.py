@@ -162,9 +162,7 @@ class StateDictMethods:
         assign = local_metadata.get("assign_to_params_buffers", False)
         persistent = (item for item in self._buffers.items() if item[0] not in self._non_persistent_buffers_set)
         local_state = {
-            name: tensor
-            for name, tensor in itertools.chain(self._parameters.items(), persistent)
-            if tensor is not None
+            name: tensor for name, tensor in itertools.chain(self._parameters.items(), persistent) if tensor is not None
         }
         for name, tensor in local_state.items():
             key = prefix + name

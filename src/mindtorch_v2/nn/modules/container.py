@@ -34,9 +34,7 @@ def _pairs(values: Iterable[Any], kind: str, noun: str) -> Iterator[tuple[Any, A
         return
     for position, pair in enumerate(values):
         if not isinstance(pair, Iterable):
-            raise TypeError(
-                f"{kind} update sequence element #{position} should be Iterable; is{type(pair).__name__}"
-            )
+            raise TypeError(f"{kind} update sequence element #{position} should be Iterable; is{type(pair).__name__}")
         pair = tuple(pair)
         if len(pair) != 2:
             raise ValueError(f"{kind} update sequence element #{position} has length {len(pair)}; 2 is required")
@@ -98,16 +96,12 @@ class Sequential(Module):
 
     def __add__(self, other: Sequential) -> Sequential:
         if not isinstance(other, Sequential):
-            raise ValueError(
-                f"add operator supports only objects of Sequential class, but {type(other)} is given."
-            )
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
         return Sequential(*self, *other)
 
     def __iadd__(self, other: Sequential) -> Self:
         if not isinstance(other, Sequential):
-            raise ValueError(
-                f"add operator supports only objects of Sequential class, but {type(other)} is given."
-            )
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
         return self.extend(list(other))
 
     def _check_times(self, other: Any) -> None:

@@ -46,9 +46,7 @@ class Unflatten(Module):
 
     def _require_tuple_tuple(self, input: Any) -> None:
         if not isinstance(input, tuple):
-            raise TypeError(
-                f"unflattened_size must be a tuple of tuples, but found type {type(input).__name__}"
-            )
+            raise TypeError(f"unflattened_size must be a tuple of tuples, but found type {type(input).__name__}")
         for position, element in enumerate(input):
             if not isinstance(element, tuple):
                 raise TypeError(

@@ -71,9 +71,7 @@ class _InstanceNorm(_NormBase):
         version = local_metadata.get("version")
         if version is None and not self.track_running_stats:
             # Statistics in a checkpoint of version 0.3 or before, where they were kept without being used.
-            present = [
-                prefix + name for name in ("running_mean", "running_var") if prefix + name in state_dict
-            ]
+            present = [prefix + name for name in ("running_mean", "running_var") if prefix + name in state_dict]
             if present:
                 names = " and ".join(f'"{key}"' for key in present)
                 error_msgs.append(

@@ -376,13 +376,9 @@ class RNNCellBase(Module):
     def _check_dims(self, input: Tensor, states: tuple[tuple[str, Tensor], ...]) -> None:
         for name, tensor in (("input", input), *states):
             if tensor.dim() not in (1, 2):
-                raise ValueError(
-                    f"{type(self).__name__}: Expected {name} to be 1D or 2D, got {tensor.dim()}D instead"
-                )
+                raise ValueError(f"{type(self).__name__}: Expected {name} to be 1D or 2D, got {tensor.dim()}D instead")
         if input.size(-1) != self.input_size:
-            raise RuntimeError(
-                f"input has inconsistent input_size: got {input.size(-1)} expected {self.input_size}"
-            )
+            raise RuntimeError(f"input has inconsistent input_size: got {input.size(-1)} expected {self.input_size}")
 
     def _check_state(self, input: Tensor, state: Tensor, label: int) -> None:
         if input.size(0) != state.size(0):

@@ -256,9 +256,7 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
     positions = torch.arange(padded_sequences.shape[1], device=lengths.device)
-    return [
-        sequence[positions < length] for sequence, length in zip(padded_sequences, lengths, strict=True)
-    ]
+    return [sequence[positions < length] for sequence, length in zip(padded_sequences, lengths, strict=True)]
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
