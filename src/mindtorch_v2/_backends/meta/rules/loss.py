@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from .... import _dtype as _d
+from ...._promotion import check_can_cast
 from ..spec import Spec, format_strides
 from ._common import broadcast, check_dtype, not_implemented, shape_text
-from .pointwise import elementwise
+from .pointwise import elementwise, subtraction
 
 _LOSS_KERNELS = {
     "mse_loss": "mse_cpu",
@@ -36,7 +37,12 @@ def pointwise_loss(
         raise RuntimeError(f"{op} does not support negative values for beta.")
     if delta is not None and delta <= 0:
         raise RuntimeError(f"{op} does not support non-positive values for delta.")
+    if op == "l1_loss":
+        subtraction(self, target)  # refuses bool
     spec = elementwise(self, target, where=weight)
+    if op == "huber_loss" and spec.dtype is not self.dtype:
+        check_can_cast(spec.dtype, self.dtype)
+        spec = Spec(spec.shape, self.dtype, spec.stride, spec.compute)
     if op in _LOSS_KERNELS:
         check_dtype(spec.dtype, "floating_real", _LOSS_KERNELS[op])
     if spec.dtype.category < _d.CATEGORY_FLOATING:
@@ -68,7 +74,7 @@ def bce_with_logits(self: Any, target: Any, weight: Any = None, pos_weight: Any 
     """Logits and floating targets of one shape, which promote; weight and pos_weight broadcast to it."""
     if not self.dtype.is_floating_point:
         raise not_implemented("log_sigmoid_cpu", self.dtype)
-    joined = broadcast(self.shape, target.shape)
+    joined = broadcast(target.shape, self.shape)
     if joined != tuple(target.shape):
         raise RuntimeError(
             f"output with shape {shape_text(target.shape)} doesn't match the broadcast shape {shape_text(joined)}"
@@ -77,11 +83,16 @@ def bce_with_logits(self: Any, target: Any, weight: Any = None, pos_weight: Any 
         raise RuntimeError(f"result type {self.dtype.cpp} can't be cast to the desired output type {target.dtype.cpp}")
     if pos_weight is not None:
         broadcast(pos_weight.shape, target.shape)
-    spec = elementwise(self, target)
+    spec = elementwise(self, target, result=target.dtype)
     if weight is not None:
         shape = broadcast(joined, weight.shape)
         spec = Spec(shape, spec.dtype, spec.stride if shape == joined else None, spec.compute)
     return _reduced(spec, reduction)
+
+
+def _check_target(target: Any) -> None:
+    if target.dtype not in (_d.int64, _d.uint8):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.cpp}")
 
 
 def _check_classes(self: Any, target: Any, weight: Any, classes: int) -> None:
@@ -92,8 +103,7 @@ def _check_classes(self: Any, target: Any, weight: Any, classes: int) -> None:
         )
     if not self.dtype.is_floating_point:
         raise not_implemented("nll_loss_out_frame", self.dtype)
-    if target.dtype not in (_d.int64, _d.uint8):
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.cpp}")
+    _check_target(target)
     if weight is not None and weight.dtype is not self.dtype:
         raise RuntimeError(f"expected scalar type {self.dtype.cpp} but found {weight.dtype.cpp}")
 
@@ -106,9 +116,12 @@ def nll_loss_forward(
         raise RuntimeError("input tensor should be 1D or 2D")
     if target.dim() > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    _check_target(target)
     if self.dim() == 1 and target.dim() == 1 and target.shape[0] != 1:
         raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}")
-    if self.dim() == 2 and (not target.dim() or self.shape[0] != target.shape[0]):
+    if self.dim() == 2 and not target.dim():
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    if self.dim() == 2 and self.shape[0] != target.shape[0]:
         raise RuntimeError(f"size mismatch (got input: {shape_text(self.shape)}, target: {shape_text(target.shape)})")
     _check_classes(self, target, weight, self.shape[-1])
     shape = (self.shape[0],) if reduction == 0 and self.dim() == 2 else ()
@@ -140,8 +153,9 @@ def nll_loss(self: Any, target: Any, weight: Any = None, reduction: int = 1, ign
     """Any number of dimensions: log probabilities [batch, classes, ...], targets [batch, ...]."""
     if not self.dim():
         raise ValueError(f"Expected 1 or more dimensions (got {self.dim()})")
-    if self.dim() != 1 and target.dim() and self.shape[0] != target.shape[0]:
-        raise ValueError(f"Expected input batch_size ({self.shape[0]}) to match target batch_size ({target.shape[0]}).")
+    batch = target.shape[0] if target.dim() else 0
+    if self.dim() != 1 and self.shape[0] != batch:
+        raise ValueError(f"Expected input batch_size ({self.shape[0]}) to match target batch_size ({batch}).")
     if self.dim() <= 2:
         return nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
     if self.dim() == 4:

@@ -160,11 +160,12 @@ def conv(
         ]
         channels = weight.shape[0]
     result: Shape = (shape[0], channels, *spatial)
-    uniform = batched and (
-        prefers_channels_last(shape, input.stride()) or prefers_channels_last(weight.shape, weight.stride())
-    )
+    layout = input.stride() if batched else (input.shape[0] * input.stride()[0], *input.stride())
+    uniform = prefers_channels_last(shape, layout) or prefers_channels_last(weight.shape, weight.stride())
     strides = channels_last_strides(result) if uniform and ndim in (2, 3) else None
-    return Spec(result if batched else result[1:], input.dtype, strides, input.dtype.opmath)
+    if not batched:
+        result, strides = result[1:], None if strides is None else strides[1:]
+    return Spec(result, input.dtype, strides, input.dtype.opmath)
 
 
 def conv_backward(
