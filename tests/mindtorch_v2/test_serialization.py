@@ -299,6 +299,22 @@ def test_mmap_leaves_the_storages_in_the_file(tmp_path):
         torch.load(io.BytesIO(path.read_bytes()), mmap=True)
 
 
+def test_slices_of_a_mapped_file_become_tensors(tmp_path):
+    # As safetensors reads its files.
+    path = tmp_path / "weights"
+    path.write_bytes(b"head" + np.arange(6, dtype=np.float32).tobytes())
+    mapped = UntypedStorage.from_file(str(path), shared=False, nbytes=28).untyped()
+    first, second = mapped[4:16], mapped[16:28]
+    tensors = [
+        torch.asarray(part, dtype=torch.uint8).view(dtype=torch.float32).reshape([3]) for part in (first, second)
+    ]
+    assert [t.tolist() for t in tensors] == [[0, 1, 2], [3, 4, 5]]
+    assert [t.untyped_storage().nbytes() for t in tensors] == [12, 12]
+    assert not same_memory(*tensors) and tensors[0].data_ptr() == first.data_ptr()
+    tensors[0].fill_(9)
+    assert tensors[1].tolist() == [3, 4, 5] and path.read_bytes()[4:8] == bytes(4)
+
+
 def test_map_location():
     file = saved(torch.ones(2)).getvalue()
 
