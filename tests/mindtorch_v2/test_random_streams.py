@@ -135,6 +135,22 @@ def test_targets_are_filled_in_the_order_of_their_memory(layout):
     assert target.tobytes().hex() == layout["hex"]
 
 
+@pytest.mark.parametrize(
+    ("strides", "order"),
+    [((4, 1), (0, 1)), ((1, 4), (1, 0)), ((12, 1, 4), (0, 2, 1)), ((0, 1), (0, 1)), ((1, 0, 5), (2, 1, 0)), ((), ())],
+)
+def test_draw_order(strides, order):
+    assert streams.draw_order(strides) == order
+
+
+def test_a_race_over_expanded_weights_is_that_over_their_rows():
+    weights = np.random.default_rng(1).random(40).astype(np.float32)
+    rows = np.broadcast_to(weights, (6, 40))
+    generators = [Generator().manual_seed(4) for _ in range(2)]
+    expanded, plain = (streams.multinomial(g, w, 3) for g, w in zip(generators, (rows, rows.copy())))
+    assert expanded.tolist() == plain.tolist()
+
+
 @given(seeds, st.lists(st.integers(0, 700), max_size=6), st.booleans())
 @settings(max_examples=40, deadline=None)
 def test_draws_in_parts_are_the_draws_at_once(seed, parts, wide):

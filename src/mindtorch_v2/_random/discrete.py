@@ -16,7 +16,7 @@ from .arithmetic import elementary
 from .continuous import cast, exponential, unit32, unit64
 from .engine import BLOCK, Mt19937
 from .generator import Generator
-from .layout import draw_order, fill
+from .layout import draw_order, fill, fill_like
 
 _LOW53 = np.uint64((1 << 53) - 1)
 # From this range on PyTorch takes 64-bit draws, to keep the bias of the remainder small.
@@ -237,8 +237,7 @@ def multinomial(gen: Generator, weights: np.ndarray, num_samples: int, replaceme
     if not wide.any(axis=-1).all():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     # The race is laid out as the weights are, so a transposed matrix draws down its columns.
-    q = np.empty_like(weights)
-    fill(q, lambda shape: exponential(gen, shape, weights.dtype.name))
+    q = fill_like(weights, lambda shape: exponential(gen, shape, weights.dtype.name))
     with np.errstate(divide="ignore", invalid="ignore"):
         speed = (wide / q.astype(wide.dtype, copy=False)).astype(weights.dtype, copy=False)
     if weights.itemsize < 4:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .continuous import cauchy, exponential, log_normal, normal, normal_like, uniform
 from .discrete import bernoulli, bernoulli_tensor, dropout_mask, geometric, multinomial, randint, random, randperm
-from .layout import draw_order, fill
+from .layout import draw_order, fill, fill_like
 from .rejection import poisson
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "dropout_mask",
     "exponential",
     "fill",
+    "fill_like",
     "geometric",
     "log_normal",
     "multinomial",
