@@ -1,0 +1,110 @@
+"""Distributions of values that are mapped after they are drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mindtorch_v2 as mt
+
+from . import constraints
+from .distribution import Distribution
+from .independent import Independent, sum_rightmost
+from .transforms import ComposeTransform, Transform
+
+__all__ = ["TransformedDistribution"]
+
+
+class TransformedDistribution(Distribution):
+    """Values of `base_distribution`, mapped by transforms one after the other.
+
+    Raises:
+        ValueError: if `transforms` is neither a transform nor a list of them.
+    """
+
+    arg_constraints: dict[str, constraints.Constraint] = {}
+
+    def __init__(self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None) -> None:
+        if isinstance(transforms, Transform):
+            self.transforms = [transforms]
+        elif isinstance(transforms, list) and all(isinstance(t, Transform) for t in transforms):
+            self.transforms = transforms
+        else:
+            raise ValueError(f"transforms must be a Transform or list of Transforms, but was {transforms}")
+        whole = ComposeTransform(self.transforms)
+        shape = whole_shape = base_distribution.batch_shape + base_distribution.event_shape
+        for transform in self.transforms:
+            whole_shape = transform.forward_shape(whole_shape)
+        if whole_shape != shape:
+            batch = whole_shape[: len(whole_shape) - len(base_distribution.event_shape)]
+            base_distribution = base_distribution.expand(batch)
+        extra = whole.event_dim - len(base_distribution.event_shape)
+        if extra > 0:
+            base_distribution = Independent(base_distribution, extra)
+        self.base_dist = base_distribution
+        event_dim = max(len(base_distribution.event_shape), whole.event_dim)
+        split = len(whole_shape) - event_dim
+        super().__init__(whole_shape[:split], whole_shape[split:], validate_args=validate_args)
+
+    @property
+    def has_rsample(self) -> bool:  # type: ignore[override]
+        """Whether samples carry gradients."""
+        return self.base_dist.has_rsample
+
+    @constraints.dependent_property
+    def support(self) -> Any:
+        if not self.transforms:
+            return self.base_dist.support
+        support = self.transforms[-1].codomain
+        extra = len(self.event_shape) - support.event_dim
+        return constraints.independent(support, extra) if extra > 0 else support
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        made = type(self).__new__(type(self))
+        made.transforms = self.transforms
+        made.base_dist = self.base_dist.expand(batch_shape)
+        Distribution.__init__(made, batch_shape, self.event_shape, validate_args=False)
+        made._validate_args = self._validate_args
+        return made
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        with mt.no_grad():
+            return self._forward(self.base_dist.sample(sample_shape))
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        return self._forward(self.base_dist.rsample(sample_shape))
+
+    def _forward(self, value: Any) -> Any:
+        for transform in self.transforms:
+            value = transform(value)
+        return value
+
+    def log_prob(self, value: Any) -> Any:
+        if self._validate_args:
+            self._validate_sample(value)
+        event_dim = len(self.event_shape)
+        total: Any = 0.0
+        for transform in reversed(self.transforms):
+            before = transform.inv(value)
+            total = total - sum_rightmost(
+                transform.log_abs_det_jacobian(before, value), event_dim - transform.event_dim
+            )
+            value = before
+        return total + sum_rightmost(self.base_dist.log_prob(value), event_dim - len(self.base_dist.event_shape))
+
+    def _monotonize(self, value: Any) -> Any:
+        """`value`, or 1 - `value` where the transforms decrease."""
+        sign: Any = 1
+        for transform in self.transforms:
+            sign = sign * transform.sign
+        return value if isinstance(sign, int) and sign == 1 else sign * (value - 0.5) + 0.5
+
+    def cdf(self, value: Any) -> Any:
+        for transform in reversed(self.transforms):
+            value = transform.inv(value)
+        return self._monotonize(self.base_dist.cdf(value))
+
+    def icdf(self, value: Any) -> Any:
+        return self._forward(self.base_dist.icdf(self._monotonize(value)))
+
+    def __repr__(self) -> str:
+        return f"{self.__class__.__name__}()"

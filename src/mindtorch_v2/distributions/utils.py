@@ -1,0 +1,62 @@
+"""Helpers of distributions: joint shapes of parameters, probabilities and logits, properties computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mindtorch_v2 as mt
+
+__all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits"]
+
+euler_constant = 0.57721566490153286060
+
+
+def broadcast_all(*values: Any) -> tuple[Any, ...]:
+    """Numbers and tensors as tensors of one shape; numbers get the dtype and device of the first tensor.
+
+    Raises:
+        ValueError: if a value is neither a number nor a tensor.
+    """
+    if not all(isinstance(value, mt.Tensor | int | float) for value in values):
+        raise ValueError(
+            "Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__."
+        )
+    first = next((value for value in values if isinstance(value, mt.Tensor)), None)
+    options = {"dtype": mt.get_default_dtype()} if first is None else {"dtype": first.dtype, "device": first.device}
+    tensors = [value if isinstance(value, mt.Tensor) else mt.tensor(value, **options) for value in values]
+    return tuple(mt.broadcast_tensors(*tensors))
+
+
+def clamp_probs(probs: Any) -> Any:
+    """Probabilities a little away from 0 and 1."""
+    eps = mt.finfo(probs.dtype).eps
+    return probs.clamp(min=eps, max=1 - eps)
+
+
+def logits_to_probs(logits: Any, is_binary: bool = False) -> Any:
+    """Probabilities from log odds (binary) or unnormalised log probabilities along the last dimension."""
+    return mt.sigmoid(logits) if is_binary else mt.nn.functional.softmax(logits, dim=-1)
+
+
+def probs_to_logits(probs: Any, is_binary: bool = False) -> Any:
+    """Log odds (binary) or log probabilities, from probabilities."""
+    clamped = clamp_probs(probs)
+    return mt.log(clamped) - mt.log1p(-clamped) if is_binary else mt.log(clamped)
+
+
+class lazy_property:
+    """A property that is computed once, with gradients, and then is an attribute."""
+
+    def __init__(self, wrapped: Callable[[Any], Any]) -> None:
+        self.wrapped = wrapped
+        self.__doc__ = wrapped.__doc__
+        self.name = wrapped.__name__
+
+    def __get__(self, instance: Any, obj_type: Any = None) -> Any:
+        if instance is None:
+            return property(self.wrapped)
+        with mt.enable_grad():
+            value = self.wrapped(instance)
+        setattr(instance, self.name, value)
+        return value
