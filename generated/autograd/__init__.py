@@ -5,6 +5,8 @@ from __future__ import annotations
 from . import comparison
 from . import conversion
 from . import creation
+from . import indexing
+from . import matmul
 from . import pointwise
 from . import random
 from . import reduction
@@ -16,5 +18,5 @@ from . import view
 
 def install() -> None:
     """Give every operator the function that records it."""
-    for module in (comparison, conversion, creation, pointwise, random, reduction, scan, shape, sorting, view,):
+    for module in (comparison, conversion, creation, indexing, matmul, pointwise, random, reduction, scan, shape, sorting, view,):
         module.install()

@@ -261,48 +261,6 @@ class NormalBackward1(Node):
 
     def apply(node, grads):
         (grad,) = grads
-        return (zeros_like(grad),)
-
-
-def _record_normal_Tensor_float(out, mean, std, generator):
-    if not TLS.grad_enabled:
-        return out
-    edge_mean = edge(mean)
-    if edge_mean is None:
-        return out
-    node = NormalBackward1()
-    node.edges = (edge_mean,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
-class NormalBackward2(Node):
-    __slots__ = ()
-
-    def apply(node, grads):
-        (grad,) = grads
-        return (zeros_like(grad),)
-
-
-def _record_normal_float_Tensor(out, mean, std, generator):
-    if not TLS.grad_enabled:
-        return out
-    edge_std = edge(std)
-    if edge_std is None:
-        return out
-    node = NormalBackward2()
-    node.edges = (edge_std,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
-class NormalBackward3(Node):
-    __slots__ = ()
-
-    def apply(node, grads):
-        (grad,) = grads
         edges = node.edges
         grad_mean = None
         grad_std = None
@@ -320,8 +278,50 @@ def _record_normal_Tensor_Tensor(out, mean, std, generator):
     edge_std = edge(std)
     if edge_mean is None and edge_std is None:
         return out
-    node = NormalBackward3()
+    node = NormalBackward1()
     node.edges = (edge_mean, edge_std)
+    node.saved = None
+    node.consts = None
+    return attach(out, node)
+
+
+class NormalBackward2(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        return (zeros_like(grad),)
+
+
+def _record_normal_Tensor_float(out, mean, std, generator):
+    if not TLS.grad_enabled:
+        return out
+    edge_mean = edge(mean)
+    if edge_mean is None:
+        return out
+    node = NormalBackward2()
+    node.edges = (edge_mean,)
+    node.saved = None
+    node.consts = None
+    return attach(out, node)
+
+
+class NormalBackward3(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        return (zeros_like(grad),)
+
+
+def _record_normal_float_Tensor(out, mean, std, generator):
+    if not TLS.grad_enabled:
+        return out
+    edge_std = edge(std)
+    if edge_std is None:
+        return out
+    node = NormalBackward3()
+    node.edges = (edge_std,)
     node.saved = None
     node.consts = None
     return attach(out, node)
@@ -427,9 +427,9 @@ def install() -> None:
     tables.geometric_.record = _record_geometric_
     tables.cauchy_.record = _record_cauchy_
     tables.log_normal_.record = _record_log_normal_
+    tables.normal_Tensor_Tensor.record = _record_normal_Tensor_Tensor
     tables.normal_Tensor_float.record = _record_normal_Tensor_float
     tables.normal_float_Tensor.record = _record_normal_float_Tensor
-    tables.normal_Tensor_Tensor.record = _record_normal_Tensor_Tensor
     tables.bernoulli.record = _record_bernoulli
     tables.bernoulli_p.record = _record_bernoulli_p
     tables.poisson.record = _record_poisson

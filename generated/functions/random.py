@@ -137,11 +137,11 @@ def randint_like(*args, **kwargs):
     op, bound = resolve(_randint_like_overloads, args, kwargs)
     return call_converted(op, bound, None, requires_grad)
 
-_normal_overloads = (tables.normal_float_float, tables.normal_Tensor_float, tables.normal_float_Tensor, tables.normal_Tensor_Tensor, )
+_normal_overloads = (tables.normal_Tensor_Tensor, tables.normal_Tensor_float, tables.normal_float_Tensor, tables.normal_float_float, )
 
 
 def normal(*args, **kwargs):
-    """normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor; normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor; normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor"""
+    """normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor; normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor; normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor; normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     out = kwargs.pop("out", None)
     requires_grad = kwargs.pop("requires_grad", False)
     op, bound = resolve(_normal_overloads, args, kwargs)
@@ -269,10 +269,10 @@ tables.randint_like.function = randint_like
 tables.randint_like_low_dtype.function = randint_like
 
 
-tables.normal_float_float.function = normal
+tables.normal_Tensor_Tensor.function = normal
 tables.normal_Tensor_float.function = normal
 tables.normal_float_Tensor.function = normal
-tables.normal_Tensor_Tensor.function = normal
+tables.normal_float_float.function = normal
 
 
 tables.bernoulli.function = bernoulli

@@ -214,11 +214,11 @@ def std_mean(*args, **kwargs):
     op, bound = resolve(_std_mean_overloads, args, kwargs)
     return call_converted(op, bound)
 
-_max_overloads = (tables.max, tables.max_dim, tables.max_other, )
+_max_overloads = (tables.max, tables.max_other, tables.max_dim, )
 
 
 def max(*args, **kwargs):
-    """max(Tensor self) -> Tensor; max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices); max.other(Tensor self, Tensor other) -> Tensor"""
+    """max(Tensor self) -> Tensor; max.other(Tensor self, Tensor other) -> Tensor; max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
     if not kwargs and len(args) == 1:
         input = args[0]
         if (
@@ -240,11 +240,11 @@ def max(*args, **kwargs):
     op, bound = resolve(_max_overloads, args, kwargs)
     return call_converted(op, bound, out)
 
-_min_overloads = (tables.min, tables.min_dim, tables.min_other, )
+_min_overloads = (tables.min, tables.min_other, tables.min_dim, )
 
 
 def min(*args, **kwargs):
-    """min(Tensor self) -> Tensor; min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices); min.other(Tensor self, Tensor other) -> Tensor"""
+    """min(Tensor self) -> Tensor; min.other(Tensor self, Tensor other) -> Tensor; min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
     if not kwargs and len(args) == 1:
         input = args[0]
         if (
@@ -442,13 +442,13 @@ tables.std_mean.function = std_mean
 
 
 tables.max.function = max
-tables.max_dim.function = max
 tables.max_other.function = max
+tables.max_dim.function = max
 
 
 tables.min.function = min
-tables.min_dim.function = min
 tables.min_other.function = min
+tables.min_dim.function = min
 
 
 tables.amax.function = amax

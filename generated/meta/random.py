@@ -113,8 +113,8 @@ def randint_like_low_dtype(self, low, high, dtype, layout, device, pin_memory, m
     return rules.like(self, dtype, layout, device, memory_format)
 
 
-def normal_float_float(mean, std, size, generator, dtype, layout, device, pin_memory):
-    return rules.floating_factory(size, dtype, op='normal')
+def normal_Tensor_Tensor(mean, std, generator):
+    return rules.normal(mean, std)
 
 
 def normal_Tensor_float(mean, std, generator):
@@ -125,8 +125,8 @@ def normal_float_Tensor(mean, std, generator):
     return rules.normal(mean, std)
 
 
-def normal_Tensor_Tensor(mean, std, generator):
-    return rules.normal(mean, std)
+def normal_float_float(mean, std, size, generator, dtype, layout, device, pin_memory):
+    return rules.floating_factory(size, dtype, op='normal')
 
 
 def bernoulli(self, generator):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from . import comparison
 from . import conversion
 from . import creation
+from . import indexing
+from . import matmul
 from . import pointwise
 from . import random
 from . import reduction
@@ -16,6 +18,6 @@ from . import view
 
 def install(tensor: type) -> None:
     """Attach every method and operator to the tensor class."""
-    for module in (comparison, conversion, creation, pointwise, random, reduction, scan, shape, sorting, view,):
+    for module in (comparison, conversion, creation, indexing, matmul, pointwise, random, reduction, scan, shape, sorting, view,):
         for name, method in module.METHODS.items():
             setattr(tensor, name, method)

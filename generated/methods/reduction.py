@@ -222,11 +222,11 @@ def std(self, *args, **kwargs):
 METHODS["std"] = std
 
 
-_max_methods = (tables.max, tables.max_dim, tables.max_other, )
+_max_methods = (tables.max, tables.max_other, tables.max_dim, )
 
 
 def max(self, *args, **kwargs):
-    """max(Tensor self) -> Tensor; max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices); max.other(Tensor self, Tensor other) -> Tensor"""
+    """max(Tensor self) -> Tensor; max.other(Tensor self, Tensor other) -> Tensor; max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
     if not kwargs and len(args) == 0:
         if (
             self.__class__ in PLAIN
@@ -250,11 +250,11 @@ def max(self, *args, **kwargs):
 METHODS["max"] = max
 
 
-_min_methods = (tables.min, tables.min_dim, tables.min_other, )
+_min_methods = (tables.min, tables.min_other, tables.min_dim, )
 
 
 def min(self, *args, **kwargs):
-    """min(Tensor self) -> Tensor; min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices); min.other(Tensor self, Tensor other) -> Tensor"""
+    """min(Tensor self) -> Tensor; min.other(Tensor self, Tensor other) -> Tensor; min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
     if not kwargs and len(args) == 0:
         if (
             self.__class__ in PLAIN

@@ -11,7 +11,7 @@ from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..meta import random as _meta
 
-__all__ = ["uniform_", "normal_", "random__from", "random__to", "random_", "bernoulli__Tensor", "bernoulli__float", "exponential_", "geometric_", "cauchy_", "log_normal_", "rand", "rand_generator", "randn", "randn_generator", "randint", "randint_generator", "randint_low", "randint_low_generator", "randperm", "randperm_generator", "rand_like", "rand_like_generator", "randn_like", "randn_like_generator", "randint_like", "randint_like_low_dtype", "normal_float_float", "normal_Tensor_float", "normal_float_Tensor", "normal_Tensor_Tensor", "bernoulli", "bernoulli_p", "multinomial", "poisson", "native_dropout", "dropout", "dropout_", "feature_dropout", "feature_dropout_", "alpha_dropout", "alpha_dropout_", "feature_alpha_dropout", "feature_alpha_dropout_"]
+__all__ = ["uniform_", "normal_", "random__from", "random__to", "random_", "bernoulli__Tensor", "bernoulli__float", "exponential_", "geometric_", "cauchy_", "log_normal_", "rand", "rand_generator", "randn", "randn_generator", "randint", "randint_generator", "randint_low", "randint_low_generator", "randperm", "randperm_generator", "rand_like", "rand_like_generator", "randn_like", "randn_like_generator", "randint_like", "randint_like_low_dtype", "normal_Tensor_Tensor", "normal_Tensor_float", "normal_float_Tensor", "normal_float_float", "bernoulli", "bernoulli_p", "multinomial", "poisson", "native_dropout", "dropout", "dropout_", "feature_dropout", "feature_dropout_", "alpha_dropout", "alpha_dropout_", "feature_alpha_dropout", "feature_alpha_dropout_"]
 _UNUSED = (numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 uniform_ = Operator(
@@ -532,24 +532,20 @@ randint_like_low_dtype = Operator(
     variants=('function',),
 )
 
-normal_float_float = Operator(
+normal_Tensor_Tensor = Operator(
     "normal",
-    "float_float",
+    "Tensor_Tensor",
     (
-        Param('mean', 'float', required=True),
-        Param('std', 'float', required=True),
-        Param('size', 'SymInt', is_list=True, required=True),
+        Param('mean', 'Tensor', required=True),
+        Param('std', 'Tensor', required=True),
         Param('generator', 'Generator', optional=True, default=None, keyword=True),
-        Param('dtype', 'ScalarType', optional=True, default=None, keyword=True),
-        Param('layout', 'Layout', optional=True, default=None, keyword=True),
-        Param('device', 'Device', optional=True, default=None, keyword=True),
-        Param('pin_memory', 'bool', optional=True, default=None, keyword=True),
     ),
-    meta=_meta.normal_float_float,
+    meta=_meta.normal_Tensor_Tensor,
+    cast=(0, 1),
     kernels={
-        "cpu": _random.normal_size,
+        "cpu": _random.normal,
     },
-    tags=('random', 'nondeterministic_seeded', 'creation'),
+    tags=('random', 'nondeterministic_seeded'),
     variants=('function', 'out'),
 )
 
@@ -587,20 +583,24 @@ normal_float_Tensor = Operator(
     variants=('function', 'out'),
 )
 
-normal_Tensor_Tensor = Operator(
+normal_float_float = Operator(
     "normal",
-    "Tensor_Tensor",
+    "float_float",
     (
-        Param('mean', 'Tensor', required=True),
-        Param('std', 'Tensor', required=True),
+        Param('mean', 'float', required=True),
+        Param('std', 'float', required=True),
+        Param('size', 'SymInt', is_list=True, required=True),
         Param('generator', 'Generator', optional=True, default=None, keyword=True),
+        Param('dtype', 'ScalarType', optional=True, default=None, keyword=True),
+        Param('layout', 'Layout', optional=True, default=None, keyword=True),
+        Param('device', 'Device', optional=True, default=None, keyword=True),
+        Param('pin_memory', 'bool', optional=True, default=None, keyword=True),
     ),
-    meta=_meta.normal_Tensor_Tensor,
-    cast=(0, 1),
+    meta=_meta.normal_float_float,
     kernels={
-        "cpu": _random.normal,
+        "cpu": _random.normal_size,
     },
-    tags=('random', 'nondeterministic_seeded'),
+    tags=('random', 'nondeterministic_seeded', 'creation'),
     variants=('function', 'out'),
 )
 

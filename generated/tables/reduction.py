@@ -11,7 +11,7 @@ from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..meta import reduction as _meta
 
-__all__ = ["sum", "sum_dim_IntList", "nansum", "mean", "mean_dim", "nanmean", "prod", "prod_dim_int", "sum_to_size", "var_dim", "var_correction", "var", "std_dim", "std_correction", "std", "var_mean_dim", "var_mean_correction", "var_mean", "std_mean_dim", "std_mean_correction", "std_mean", "max", "max_dim", "max_other", "min", "min_dim", "min_other", "amax", "amin", "aminmax", "argmax", "argmin", "all", "all_dim", "all_dims", "any", "any_dim", "any_dims", "count_nonzero_dim_IntList", "count_nonzero", "logsumexp", "linalg_vector_norm", "norm_Scalar", "norm_ScalarOpt_dim", "norm_ScalarOpt_dtype", "norm_ScalarOpt_dim_dtype", "dist", "quantile", "quantile_scalar", "nanquantile", "nanquantile_scalar", "cov", "corrcoef"]
+__all__ = ["sum", "sum_dim_IntList", "nansum", "mean", "mean_dim", "nanmean", "prod", "prod_dim_int", "sum_to_size", "var_dim", "var_correction", "var", "std_dim", "std_correction", "std", "var_mean_dim", "var_mean_correction", "var_mean", "std_mean_dim", "std_mean_correction", "std_mean", "max", "max_other", "max_dim", "min", "min_other", "min_dim", "amax", "amin", "aminmax", "argmax", "argmin", "all", "all_dim", "all_dims", "any", "any_dim", "any_dims", "count_nonzero_dim_IntList", "count_nonzero", "logsumexp", "linalg_vector_norm", "norm_Scalar", "norm_ScalarOpt_dim", "norm_ScalarOpt_dtype", "norm_ScalarOpt_dim_dtype", "dist", "quantile", "quantile_scalar", "nanquantile", "nanquantile_scalar", "cov", "corrcoef"]
 _UNUSED = (numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 sum = Operator(
@@ -347,6 +347,17 @@ max = Operator(
     variants=('function', 'method', 'out'),
 )
 
+max_other = Operator(
+    "max",
+    "other",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('other', 'Tensor', required=True),
+    ),
+    composite="reduction.max_other",
+    variants=('function', 'method', 'out'),
+)
+
 max_dim = Operator(
     "max",
     "dim",
@@ -365,17 +376,6 @@ max_dim = Operator(
     variants=('function', 'method', 'out'),
 )
 
-max_other = Operator(
-    "max",
-    "other",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-    ),
-    composite="reduction.max_other",
-    variants=('function', 'method', 'out'),
-)
-
 min = Operator(
     "min",
     "",
@@ -388,6 +388,17 @@ min = Operator(
         "cpu": _reduction.min,
     },
     tags=('reduction',),
+    variants=('function', 'method', 'out'),
+)
+
+min_other = Operator(
+    "min",
+    "other",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('other', 'Tensor', required=True),
+    ),
+    composite="reduction.min_other",
     variants=('function', 'method', 'out'),
 )
 
@@ -406,17 +417,6 @@ min_dim = Operator(
     },
     tags=('reduction',),
     returns=('values', 'indices'),
-    variants=('function', 'method', 'out'),
-)
-
-min_other = Operator(
-    "min",
-    "other",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-    ),
-    composite="reduction.min_other",
     variants=('function', 'method', 'out'),
 )
 
