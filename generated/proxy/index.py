@@ -6,7 +6,9 @@ from __future__ import annotations
 # Tier 1: these modules of mindtorch_v2, and everything below them, under the same name.
 TREES = frozenset(
     {
+        "_tensor_str",
         "_utils",
+        "_weights_only_unpickler",
         "amp",
         "autograd",
         "distributions",
