@@ -92,7 +92,6 @@ _LAZY = {
     "fork_rng": "random",
     "autocast": "amp",
     "vmap": "func",
-    "pipeline": "_dispatch.pipeline",
     "e": "_constants",
     "pi": "_constants",
     "inf": "_constants",

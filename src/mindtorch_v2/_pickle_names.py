@@ -63,6 +63,18 @@ def _names_by_id() -> dict[int, tuple[str, str]]:
     return names
 
 
+_PUBLIC = ("", "nn.functional", "linalg", "special", "fft", "autograd.grad_mode")
+"""Where PyTorch offers what lies in private modules here."""
+
+_EXTENSION_MODULES = {
+    "torch._C": "",
+    "torch._C._nn": "nn.functional",
+    "torch._C._linalg": "linalg",
+    "torch._C._fft": "fft",
+}
+"""Where PyTorch's files look for functions that are compiled there."""
+
+
 def torch_name(found: Any) -> tuple[str, str] | None:
     """The module and name by which PyTorch's files call a class, function or dtype of this library; None for what is not ours."""
     known = _names_by_id().get(id(found))
@@ -73,6 +85,14 @@ def torch_name(found: Any) -> tuple[str, str] | None:
     package, _, rest = module.partition(".")
     if name is None or package not in (_PACKAGE, "torch"):
         return None
+    if any(part.startswith("_") for part in rest.split(".")):
+        for place in _PUBLIC:
+            try:
+                if getattr(_module(place), name, None) is found:
+                    rest = place
+                    break
+            except ModuleNotFoundError:
+                continue
     return (f"torch.{rest}" if rest else "torch"), name
 
 
@@ -84,11 +104,15 @@ def find_class(module: str, name: str) -> Any:
     known = safe_globals_by_name().get(f"{module}.{name}")
     if known is not None:
         return known
-    if module == "torch._C" and name == "Generator":
-        from ._random.generator import Generator
-
-        return Generator
-    found = importlib.import_module(_PACKAGE + module.removeprefix("torch"))
+    if module == "torch._C" and name == "_VariableFunctionsClass":
+        return _module("")  # functions are named as its attributes
+    if module == "torch._C" and name == "TensorBase":
+        return _tensor.Tensor
+    found = _module(_EXTENSION_MODULES.get(module, module.removeprefix("torch").lstrip(".")))
     for part in name.split("."):
         found = getattr(found, part)
     return found
+
+
+def _module(place: str) -> Any:
+    return importlib.import_module(f"{_PACKAGE}.{place}" if place else _PACKAGE)

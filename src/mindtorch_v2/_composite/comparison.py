@@ -29,13 +29,9 @@ def isclose(
     if self.dtype is not other.dtype:
         raise RuntimeError(f"{self.dtype.cpp} did not match {other.dtype.cpp}")
     if rtol < 0:
-        raise RuntimeError(
-            f"rtol must be greater than or equal to zero, but got {rtol}"
-        )
+        raise RuntimeError(f"rtol must be greater than or equal to zero, but got {rtol}")
     if atol < 0:
-        raise RuntimeError(
-            f"atol must be greater than or equal to zero, but got {atol}"
-        )
+        raise RuntimeError(f"atol must be greater than or equal to zero, but got {atol}")
     close = F.eq(self, other)
     floating = self.dtype.is_floating_point or self.dtype.is_complex
     if equal_nan and floating:

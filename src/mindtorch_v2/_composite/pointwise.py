@@ -20,23 +20,16 @@ def positive(self: Tensor) -> Tensor:
 
 def float_power(self: Any, exponent: Any) -> Tensor:
     """self ** exponent in float64, or complex128 if either is complex."""
-    is_complex = any(
-        isinstance(x, complex) or (isinstance(x, Tensor) and x.dtype.is_complex)
-        for x in (self, exponent)
-    )
+    is_complex = any(isinstance(x, complex) or (isinstance(x, Tensor) and x.dtype.is_complex) for x in (self, exponent))
     wide = _dtype.complex128 if is_complex else _dtype.float64
-    base, power = (
-        F.to(x, wide) if isinstance(x, Tensor) else x for x in (self, exponent)
-    )
+    base, power = (F.to(x, wide) if isinstance(x, Tensor) else x for x in (self, exponent))
     return F.pow(base, power)
 
 
 def where_indices(condition: Tensor) -> tuple[Tensor, ...]:
     """The indices of what is not zero, one tensor per dimension."""
     return (
-        tuple(F.unbind(F.nonzero(condition), 1))
-        if condition.dim()
-        else (F.nonzero(F.reshape(condition, [1]))[:, 0],)
+        tuple(F.unbind(F.nonzero(condition), 1)) if condition.dim() else (F.nonzero(F.reshape(condition, [1]))[:, 0],)
     )
 
 

@@ -14,9 +14,7 @@ _SELU_LIMIT = 1.7580993408473766
 
 def _check(p: float) -> None:
     if not 0 <= p <= 1:
-        raise RuntimeError(
-            f"dropout probability has to be between 0 and 1, but got {p:g}"
-        )
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")
 
 
 def dropout(input: Tensor, p: float, train: bool) -> Tensor:
@@ -35,12 +33,8 @@ def dropout(input: Tensor, p: float, train: bool) -> Tensor:
 def _channels(input: Tensor) -> Tensor:
     """Room for one number per sample and channel."""
     if input.dim() < 2:
-        raise RuntimeError(
-            "Feature dropout requires at least 2 dimensions in the input"
-        )
-    return F.new_empty(
-        input, [input.shape[0], input.shape[1]] + [1] * (input.dim() - 2)
-    )
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    return F.new_empty(input, [input.shape[0], input.shape[1]] + [1] * (input.dim() - 2))
 
 
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:

@@ -12,9 +12,7 @@ from mindtorch_v2._tensor import Tensor
 Dim = int | Sequence[int] | None
 
 
-def nanmean(
-    self: Tensor, dim: Dim = None, keepdim: bool = False, dtype: Any = None
-) -> Tensor:
+def nanmean(self: Tensor, dim: Dim = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The mean of what is not NaN. Raises RuntimeError for integers."""
     if not (self.dtype.is_floating_point or self.dtype.is_complex):
         raise RuntimeError(
@@ -30,9 +28,7 @@ def sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
     lead = self.dim() - len(size)
     tail = list(self.shape[lead:]) if lead >= 0 else []
     if lead < 0 or any(want not in (1, have) for want, have in zip(size, tail)):
-        raise RuntimeError(
-            f"size {{{size}}} is not expandable to size {{{list(self.shape)}}}."
-        )
+        raise RuntimeError(f"size {{{size}}} is not expandable to size {{{list(self.shape)}}}.")
     dims = [
         *range(lead),
         *(lead + i for i, want in enumerate(size) if want == 1 and tail[i] != 1),
@@ -50,9 +46,7 @@ def var(self: Tensor, unbiased: bool = True) -> Tensor:
     return F.var(self, None, correction=int(unbiased), keepdim=False)
 
 
-def var_dim(
-    self: Tensor, dim: Dim, unbiased: bool = True, keepdim: bool = False
-) -> Tensor:
+def var_dim(self: Tensor, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> Tensor:
     """The variance over dimensions."""
     return F.var(self, dim, correction=int(unbiased), keepdim=keepdim)
 
@@ -62,9 +56,7 @@ def std(self: Tensor, unbiased: bool = True) -> Tensor:
     return F.std(self, None, correction=int(unbiased), keepdim=False)
 
 
-def std_dim(
-    self: Tensor, dim: Dim, unbiased: bool = True, keepdim: bool = False
-) -> Tensor:
+def std_dim(self: Tensor, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> Tensor:
     """The standard deviation over dimensions."""
     return F.std(self, dim, correction=int(unbiased), keepdim=keepdim)
 
@@ -74,9 +66,7 @@ def var_mean(self: Tensor, unbiased: bool = True) -> tuple[Tensor, Tensor]:
     return F.var_mean(self, None, correction=int(unbiased), keepdim=False)
 
 
-def var_mean_dim(
-    self: Tensor, dim: Dim, unbiased: bool = True, keepdim: bool = False
-) -> tuple[Tensor, Tensor]:
+def var_mean_dim(self: Tensor, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """Variance and mean over dimensions."""
     return F.var_mean(self, dim, correction=int(unbiased), keepdim=keepdim)
 
@@ -86,9 +76,7 @@ def std_mean(self: Tensor, unbiased: bool = True) -> tuple[Tensor, Tensor]:
     return F.std_mean(self, None, correction=int(unbiased), keepdim=False)
 
 
-def std_mean_dim(
-    self: Tensor, dim: Dim, unbiased: bool = True, keepdim: bool = False
-) -> tuple[Tensor, Tensor]:
+def std_mean_dim(self: Tensor, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean over dimensions."""
     return F.std_mean(self, dim, correction=int(unbiased), keepdim=keepdim)
 
@@ -124,9 +112,7 @@ def norm_dtype(self: Tensor, p: float | None, dtype: Any) -> Tensor:
     return F.linalg_vector_norm(self, 2 if p is None else p, None, False, dtype=dtype)
 
 
-def norm_dim_dtype(
-    self: Tensor, p: float | None, dim: Dim, keepdim: bool = False, dtype: Any
-) -> Tensor:
+def norm_dim_dtype(self: Tensor, p: float | None, dim: Dim, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The p-norm over dimensions, computed in `dtype`."""
     return F.linalg_vector_norm(self, 2 if p is None else p, dim, keepdim, dtype=dtype)
 

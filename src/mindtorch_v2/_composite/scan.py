@@ -32,11 +32,7 @@ def diff(
             F.narrow(x, dim, x.shape[dim] - length, length),
             F.narrow(x, dim, 0, length),
         )
-        x = (
-            F.logical_xor(later, earlier)
-            if x.dtype is _dtype.bool
-            else F.sub(later, earlier)
-        )
+        x = F.logical_xor(later, earlier) if x.dtype is _dtype.bool else F.sub(later, earlier)
     return x
 
 
@@ -51,9 +47,7 @@ def _widths(y: Tensor, x: Tensor, dim: int) -> Any:
         shape = [1] * y.dim()
         shape[dim] = x.shape[0]
         x = F.reshape(x, shape)
-    later, earlier = _ends(
-        x, dim if x.dim() == y.dim() else dim % y.dim() - y.dim() + x.dim()
-    )
+    later, earlier = _ends(x, dim if x.dim() == y.dim() else dim % y.dim() - y.dim() + x.dim())
     return F.sub(later, earlier)
 
 

@@ -35,9 +35,7 @@ def quantile_scalar(
     interpolation: str = "linear",
 ) -> Tensor:
     """`quantile` for one number q."""
-    return _quantile(
-        "quantile", self, _number("quantile", q, self), dim, keepdim, interpolation
-    )
+    return _quantile("quantile", self, _number("quantile", q, self), dim, keepdim, interpolation)
 
 
 def nanquantile(
@@ -90,15 +88,11 @@ def _check(op: str, self: Tensor, q: Tensor, interpolation: str) -> None:
         raise RuntimeError(
             f"{op}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
         )
-    if self.device.type == "cpu" and not bool(
-        F.all(F.logical_and(q >= 0, q <= 1)).item()
-    ):
+    if self.device.type == "cpu" and not bool(F.all(F.logical_and(q >= 0, q <= 1)).item()):
         raise RuntimeError(f"{op}() q values must be in the range [0, 1]")
 
 
-def _quantile(
-    op: str, self: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str
-) -> Tensor:
+def _quantile(op: str, self: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
     _check(op, self, q, interpolation)
     ndim = self.dim()
     if dim is None:
@@ -106,11 +100,7 @@ def _quantile(
         reduced = [1] * ndim
     else:
         rows = F.movedim(self, dim, -1) if ndim else F.reshape(self, [1])
-        reduced = (
-            [1 if d == dim % ndim else n for d, n in enumerate(self.shape)]
-            if ndim
-            else []
-        )
+        reduced = [1 if d == dim % ndim else n for d, n in enumerate(self.shape)] if ndim else []
     ordered = F.sort(rows, -1)[0]
     last = ordered.shape[-1] - 1
     points = F.reshape(q, [-1])
@@ -128,11 +118,7 @@ def _quantile(
         below = F.floor(ranks)
         low = F.gather(ordered, -1, F.to(below, _dtype.int64))
         high = F.gather(ordered, -1, F.to(F.ceil(ranks), _dtype.int64))
-        weight = (
-            0.5
-            if interpolation == "midpoint"
-            else F.to(F.sub(ranks, below), self.dtype)
-        )
+        weight = 0.5 if interpolation == "midpoint" else F.to(F.sub(ranks, below), self.dtype)
         values = F.lerp(low, high, weight)
     values = F.movedim(values, -1, 0)
     if keepdim:
@@ -165,9 +151,7 @@ def cov(
     if fweights is not None:
         weights = F.to(fweights, x.dtype)
     if aweights is not None:
-        weights = (
-            F.to(aweights, x.dtype) if weights is None else F.mul(weights, aweights)
-        )
+        weights = F.to(aweights, x.dtype) if weights is None else F.mul(weights, aweights)
     if weights is None:
         total: Any = count
         mean = F.mean(x, [1], True) if count else F.sum(x, [1], True)
@@ -175,23 +159,15 @@ def cov(
         total = F.sum(weights)
         mean = F.div(F.sum(F.mul(x, weights), [1], True), total)
     if aweights is None:
-        freedom = (
-            F.sub(total, correction)
-            if isinstance(total, Tensor)
-            else total - correction
-        )
+        freedom = F.sub(total, correction) if isinstance(total, Tensor) else total - correction
     else:
-        freedom = F.sub(
-            total, F.div(F.mul(F.sum(F.mul(weights, aweights)), correction), total)
-        )
+        freedom = F.sub(total, F.div(F.mul(F.sum(F.mul(weights, aweights)), correction), total))
     centered = F.sub(x, mean)
     scaled = centered if weights is None else F.mul(centered, weights)
     product = F.matmul(centered, F.conj(F.transpose(scaled, 0, 1)))
     if not isinstance(freedom, Tensor):
         freedom = max(freedom, 0)
-    return F.squeeze(
-        F.div(product, F.clamp(freedom, 0) if isinstance(freedom, Tensor) else freedom)
-    )
+    return F.squeeze(F.div(product, F.clamp(freedom, 0) if isinstance(freedom, Tensor) else freedom))
 
 
 def corrcoef(self: Tensor) -> Tensor:
@@ -204,7 +180,5 @@ def corrcoef(self: Tensor) -> Tensor:
     if covariance.dim() == 0:
         return F.div(covariance, covariance)
     deviation = F.sqrt(F.diagonal(covariance))
-    scaled = F.div(
-        F.div(covariance, F.unsqueeze(deviation, 1)), F.unsqueeze(deviation, 0)
-    )
+    scaled = F.div(F.div(covariance, F.unsqueeze(deviation, 1)), F.unsqueeze(deviation, 0))
     return F.clamp(scaled, -1, 1) if not scaled.dtype.is_complex else scaled

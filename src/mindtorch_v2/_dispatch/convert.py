@@ -137,6 +137,7 @@ _CONVERTERS = {
     "Generator": _instance_of(Generator),
     "Dimname": _instance_of(str),
     "Storage": lambda value: value,
+    "Any": lambda value: value,
 }
 
 

@@ -107,8 +107,11 @@ def _views(op: Operator, spec: Any, args: tuple) -> Any:
             result._base = None
             result._shares = source
             return result
-    elif spec.__class__ is Spec:  # reshape that has to copy
-        return op.kernels["copy"](*args)
+    elif spec.__class__ is Spec:  # a reshape that no view can be
+        result = wrap(_reshaped_copy(source, tuple(spec.shape)), source._dtype)
+        if TLS.inference:
+            _mark_inference(result)
+        return result if op.record is None or not TLS.grad_enabled else op.record(result, *args)
     else:
         views = []
         for one in spec:
@@ -129,6 +132,15 @@ def _views(op: Operator, spec: Any, args: tuple) -> Any:
             if one._node is None:
                 autograd.mark_view(one)
     return result
+
+
+def _reshaped_copy(source: Tensor, shape: tuple) -> Any:
+    """A contiguous copy of a payload in another shape."""
+    data = source._data
+    copied = empty(data.shape, None, source._dtype, source.device)
+    if copied.__class__ is ndarray:
+        np.copyto(copied, data)
+    return _payload.as_strided(copied, shape, _payload.contiguous_strides(shape), 0)
 
 
 # Devices

@@ -105,7 +105,7 @@ class Operator:
         self.meta = meta
         self.cast = cast
         self.kernels = kernels or {}
-        self.takes_out = {device: _takes_out(kernel) for device, kernel in self.kernels.items()}
+        self.takes_out = {device: takes_out(kernel) for device, kernel in self.kernels.items()}
         self.composite = composite
         self.record: Callable | None = None
         self.saves_self = False
@@ -118,7 +118,8 @@ class Operator:
         self.variants = variants
         self.function: Callable | None = None
         self._composite_function: Callable | None = None
-        self.numbers = "pointwise" in tags or "numbers" in tags  # whether a number may stand for a tensor
+        # Whether a number may stand for a tensor.
+        self.numbers = ("pointwise" in tags or "numbers" in tags) and "tensors" not in tags
         names = {p.name for p in params}
         self.factory = "device" in names and "dtype" in names
         self.missing = missing
@@ -151,7 +152,7 @@ class Operator:
         return function
 
 
-def _takes_out(kernel: Callable) -> bool:
+def takes_out(kernel: Callable) -> bool:
     """Whether a kernel writes into `out=` when it is asked to."""
     if isinstance(kernel, np.ufunc):
         return True

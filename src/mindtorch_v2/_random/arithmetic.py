@@ -41,7 +41,9 @@ def elementary(name: str, x: np.ndarray, exact: bool) -> np.ndarray:
 def fma64(x: np.ndarray, a: float, b: float) -> np.ndarray:
     """x * a + b in float64 with one rounding.
 
-    The error of the product (Dekker) and that of the sum (Knuth's two-sum) are added to the rounded sum.
+    The product and the sum are each split into a rounded part and an error (Dekker; Knuth). The two errors are added
+    with rounding to odd, so that the final addition rounds as if it saw all of them (S. Boldo and G. Melquiond,
+    "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008).
     """
     if a == 1.0:
         return x + b
@@ -55,11 +57,20 @@ def fma64(x: np.ndarray, a: float, b: float) -> np.ndarray:
     a_high = a * _SPLITTER
     a_high -= a_high - a
     a_low = a - a_high
-    error = ((x_high * a_high - product) + x_high * a_low + x_low * a_high) + x_low * a_low
-    total = product + b
-    virtual = total - product
-    error += (product - (total - virtual)) + (b - virtual)
-    return total + error
+    low = ((x_high * a_high - product) + x_high * a_low + x_low * a_high) + x_low * a_low
+    total, error = _two_sum(product, b)
+    rest, lost = _two_sum(error, low)
+    bits = rest.view(np.int64)
+    even = (lost != 0) & (bits & 1 == 0)
+    bits += np.where(even, np.where((lost > 0) == (rest > 0), 1, -1), 0)
+    return total + rest
+
+
+def _two_sum(x: np.ndarray, y: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+    """x + y rounded, and what the rounding lost."""
+    total = x + y
+    virtual = total - x
+    return total, (x - (total - virtual)) + (y - virtual)
 
 
 def fma32(x: np.ndarray, a: float, b: float) -> np.ndarray:

@@ -30,13 +30,9 @@ def div_self_mode(grad: Tensor, other: Any, rounding_mode: str | None) -> Tensor
     return grad / conj_of(other) if rounding_mode is None else ops.zeros_like(grad)
 
 
-def div_other_mode(
-    grad: Tensor, self: Any, other: Tensor, rounding_mode: str | None
-) -> Tensor:
+def div_other_mode(grad: Tensor, self: Any, other: Tensor, rounding_mode: str | None) -> Tensor:
     """The divisor's gradient of a division; zero where the quotient is rounded."""
-    return (
-        div_other(grad, self, other) if rounding_mode is None else ops.zeros_like(grad)
-    )
+    return div_other(grad, self, other) if rounding_mode is None else ops.zeros_like(grad)
 
 
 def pow_self(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
@@ -47,9 +43,7 @@ def pow_self(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
         if exponent == 2:
             return grad * conj_of(self * 2)
         return grad * conj_of(exponent * ops.pow(self, exponent - 1))
-    return ops.where(
-        exponent == 0, 0, grad * conj_of(exponent * ops.pow(self, exponent - 1))
-    )
+    return ops.where(exponent == 0, 0, grad * conj_of(exponent * ops.pow(self, exponent - 1)))
 
 
 def pow_exponent(grad: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
@@ -78,9 +72,7 @@ def xlog1py_self(grad: Tensor, self: Tensor, other: Any) -> Tensor:
     """The gradient of the factor: log1p(other), and 0 where self is 0 and other is not above -1."""
     if not isinstance(other, Tensor):
         return xlogy_self(grad, self, 1 + other)
-    return ops.where(
-        ops.logical_and(self == 0, other <= -1), 0, grad * ops.log1p(other)
-    )
+    return ops.where(ops.logical_and(self == 0, other <= -1), 0, grad * ops.log1p(other))
 
 
 def atan2_gradient(grad: Tensor, self: Any, other: Any, factor: Any) -> Tensor:
@@ -173,9 +165,7 @@ def angle_gradient(grad: Tensor, self: Tensor) -> Tensor:
     return ops.where(square == 0, 0, grad * slope)
 
 
-def native_dropout_gradient(
-    grad: Tensor, mask: Tensor, p: float, train: bool | None
-) -> Tensor:
+def native_dropout_gradient(grad: Tensor, mask: Tensor, p: float, train: bool | None) -> Tensor:
     """grad where the input was kept, with the same factor."""
     if train is False:
         return grad

@@ -44,9 +44,7 @@ def sum_gradient(grad: Tensor, shape: Sequence[int], dim: Dim, keepdim: bool) ->
     return ops.expand(restored(grad, len(shape), dim, keepdim), list(shape))
 
 
-def mean_gradient(
-    grad: Tensor, shape: Sequence[int], dim: Dim, keepdim: bool
-) -> Tensor:
+def mean_gradient(grad: Tensor, shape: Sequence[int], dim: Dim, keepdim: bool) -> Tensor:
     """grad spread over the reduced dimensions, divided by their size."""
     return sum_gradient(grad / _count(shape, dim), shape, dim, keepdim)
 
@@ -57,9 +55,7 @@ def _others_product(self: Tensor, dim: int) -> Tensor:
     one = ops.ones_like(ops.narrow(self, dim, 0, 1))
     before = ops.cumprod(ops.cat([one, ops.narrow(self, dim, 0, n - 1)], dim), dim)
     behind = ops.flip(
-        ops.cat([one, ops.flip(ops.narrow(self, dim, 1, n - 1), [dim])], dim).cumprod(
-            dim
-        ),
+        ops.cat([one, ops.flip(ops.narrow(self, dim, 1, n - 1), [dim])], dim).cumprod(dim),
         [dim],
     )
     return before * behind
@@ -75,25 +71,19 @@ def prod_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     return grad * conj_of(others)
 
 
-def prod_dim_gradient(
-    grad: Tensor, self: Tensor, result: Tensor, dim: int, keepdim: bool
-) -> Tensor:
+def prod_dim_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int, keepdim: bool) -> Tensor:
     """The gradient of the product over one dimension."""
     if not self.dim():
         return grad
     if not self.numel():
         return ops.zeros_like(self)
-    return restored(grad, self.dim(), dim, keepdim) * conj_of(
-        _others_product(self, dim % self.dim())
-    )
+    return restored(grad, self.dim(), dim, keepdim) * conj_of(_others_product(self, dim % self.dim()))
 
 
 # --- variance -----------------------------------------------------------------------------------------------------
 
 
-def var_gradient(
-    grad: Tensor, self: Tensor, dim: Dim, correction: Any, keepdim: bool
-) -> Tensor:
+def var_gradient(grad: Tensor, self: Tensor, dim: Dim, correction: Any, keepdim: bool) -> Tensor:
     """2 (self - mean) / (n - correction)."""
     freedom = _count(self.shape, dim) - (1 if correction is None else correction)
     grad = restored(grad, self.dim(), dim, keepdim)
@@ -104,9 +94,7 @@ def var_gradient(
     return grad * (2.0 / freedom) * (self - center)
 
 
-def std_gradient(
-    grad: Tensor, self: Tensor, result: Tensor, dim: Dim, correction: Any, keepdim: bool
-) -> Tensor:
+def std_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: Dim, correction: Any, keepdim: bool) -> Tensor:
     """The gradient of the variance's root; 0 where it is 0."""
     share = ops.masked_fill(grad / (result * 2), result == 0, 0)
     return var_gradient(share, self, dim, correction, keepdim)
@@ -118,15 +106,9 @@ def _together(first: Tensor | None, second: Tensor | None) -> Tensor | None:
     return first + second
 
 
-def var_mean_gradient(
-    grads: Any, self: Tensor, dim: Dim, correction: Any, keepdim: bool
-) -> Tensor | None:
+def var_mean_gradient(grads: Any, self: Tensor, dim: Dim, correction: Any, keepdim: bool) -> Tensor | None:
     """The sum of both results' gradients."""
-    spread = (
-        None
-        if grads[0] is None
-        else var_gradient(grads[0], self, dim, correction, keepdim)
-    )
+    spread = None if grads[0] is None else var_gradient(grads[0], self, dim, correction, keepdim)
     return _together(
         spread,
         None if grads[1] is None else mean_gradient(grads[1], self.shape, dim, keepdim),
@@ -137,11 +119,7 @@ def std_mean_gradient(
     grads: Any, self: Tensor, result: Tensor, dim: Dim, correction: Any, keepdim: bool
 ) -> Tensor | None:
     """The sum of both results' gradients."""
-    spread = (
-        None
-        if grads[0] is None
-        else std_gradient(grads[0], self, result, dim, correction, keepdim)
-    )
+    spread = None if grads[0] is None else std_gradient(grads[0], self, result, dim, correction, keepdim)
     return _together(
         spread,
         None if grads[1] is None else mean_gradient(grads[1], self.shape, dim, keepdim),
@@ -152,9 +130,7 @@ def std_mean_gradient(
 
 
 def _equal_or_nan(self: Tensor, result: Tensor) -> Tensor:
-    return ops.logical_or(
-        self == result, ops.logical_and(ops.isnan(self), ops.isnan(result))
-    )
+    return ops.logical_or(self == result, ops.logical_and(ops.isnan(self), ops.isnan(result)))
 
 
 def evenly_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
@@ -163,22 +139,14 @@ def evenly_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     return mask * (grad / ops.sum(mask))
 
 
-def shared_gradient(
-    grad: Tensor, self: Tensor, result: Tensor, dim: Dim, keepdim: bool
-) -> Tensor:
+def shared_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: Dim, keepdim: bool) -> Tensor:
     """grad shared by the elements equal to the result, over dimensions."""
     ndim = self.dim()
     mask = restored(result, ndim, dim, keepdim) == self
-    return (
-        restored(grad, ndim, dim, keepdim)
-        * mask
-        / ops.sum(mask, _dims(dim, ndim), True)
-    )
+    return restored(grad, ndim, dim, keepdim) * mask / ops.sum(mask, _dims(dim, ndim), True)
 
 
-def aminmax_gradient(
-    grads: Any, self: Tensor, low: Tensor, high: Tensor, dim: Dim, keepdim: bool
-) -> Tensor | None:
+def aminmax_gradient(grads: Any, self: Tensor, low: Tensor, high: Tensor, dim: Dim, keepdim: bool) -> Tensor | None:
     """The sum of both results' gradients."""
     first, second = (
         None if grad is None else shared_gradient(grad, self, result, dim, keepdim)
@@ -187,18 +155,14 @@ def aminmax_gradient(
     return _together(first, second)
 
 
-def placed_gradient(
-    grad: Tensor, shape: Sequence[int], dim: int, indices: Tensor
-) -> Tensor:
+def placed_gradient(grad: Tensor, shape: Sequence[int], dim: int, indices: Tensor) -> Tensor:
     """grad where the selected elements stood; several may be selected along `dim`."""
     if not shape:
         return grad
     return ops.scatter(ops.new_zeros(grad, list(shape)), dim, indices, grad)
 
 
-def selected_gradient(
-    grad: Tensor, shape: Sequence[int], dim: int, indices: Tensor, keepdim: bool
-) -> Tensor:
+def selected_gradient(grad: Tensor, shape: Sequence[int], dim: int, indices: Tensor, keepdim: bool) -> Tensor:
     """grad where the one element selected along `dim` stood."""
     if not shape:
         return grad
@@ -207,9 +171,7 @@ def selected_gradient(
     return placed_gradient(grad, shape, dim, indices)
 
 
-def cumulative_selected_gradient(
-    grad: Tensor, shape: Sequence[int], dim: int, indices: Tensor
-) -> Tensor:
+def cumulative_selected_gradient(grad: Tensor, shape: Sequence[int], dim: int, indices: Tensor) -> Tensor:
     """grad added up where each running extreme stood."""
     if not shape:
         return grad
@@ -219,9 +181,7 @@ def cumulative_selected_gradient(
 # --- norms and logarithms of sums ---------------------------------------------------------------------------------
 
 
-def logsumexp_gradient(
-    grad: Tensor, self: Tensor, result: Tensor, dim: Dim, keepdim: bool
-) -> Tensor:
+def logsumexp_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: Dim, keepdim: bool) -> Tensor:
     """grad times the softmax."""
     ndim = self.dim()
     result = restored(result, ndim, dim, keepdim)
@@ -229,9 +189,7 @@ def logsumexp_gradient(
     return restored(grad, ndim, dim, keepdim) * conj_of(ops.exp(self - shift))
 
 
-def norm_gradient(
-    grad: Tensor, self: Tensor, result: Tensor, ord: Any, dim: Dim, keepdim: bool
-) -> Tensor:
+def norm_gradient(grad: Tensor, self: Tensor, result: Tensor, ord: Any, dim: Dim, keepdim: bool) -> Tensor:
     """The gradient of the ord-norm; 0 at 0, where the norm has a corner."""
     ndim = self.dim()
     grad = restored(grad, ndim, dim, keepdim)
@@ -247,9 +205,7 @@ def norm_gradient(
         share = mask / ops.sum(mask, _dims(dim, ndim), True)
         return ops.sgn(self) * (share * grad)
     if ord < 1:
-        scaled = ops.masked_fill(
-            ops.sgn(self) * ops.pow(ops.abs(self), ord - 1), self == 0, 0
-        )
+        scaled = ops.masked_fill(ops.sgn(self) * ops.pow(ops.abs(self), ord - 1), self == 0, 0)
         return scaled * (grad * ops.pow(norm, 1 - ord))
     scale = ops.masked_fill(grad / ops.pow(norm, ord - 1), norm == 0, 0)
     return self * ops.masked_fill(ops.pow(ops.abs(self), ord - 2), self == 0, 0) * scale
@@ -276,30 +232,20 @@ def cumprod_gradient(grad: Tensor, self: Tensor, dim: int, result: Tensor) -> Te
     for k in range(n):
         # Every later product without its factor k.
         later = ops.narrow(self, dim, k + 1, n - k - 1)
-        first = (
-            ops.narrow(result, dim, k - 1, 1)
-            if k
-            else ops.ones_like(ops.narrow(self, dim, 0, 1))
-        )
+        first = ops.narrow(result, dim, k - 1, 1) if k else ops.ones_like(ops.narrow(self, dim, 0, 1))
         products = ops.cumprod(ops.cat([first, later], dim), dim)
-        columns.append(
-            ops.sum(ops.narrow(grad, dim, k, n - k) * conj_of(products), [dim], True)
-        )
+        columns.append(ops.sum(ops.narrow(grad, dim, k, n - k) * conj_of(products), [dim], True))
     return ops.cat(columns, dim)
 
 
-def logcumsumexp_gradient(
-    grad: Tensor, self: Tensor, result: Tensor, dim: int
-) -> Tensor:
+def logcumsumexp_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     """In logarithms, so that nothing overflows: positive and negative parts of grad apart."""
     if not grad.dim() or not grad.numel():
         return grad
 
     def part(magnitude: Tensor) -> Tensor:
         logs = ops.log(magnitude) - result
-        return ops.exp(
-            ops.flip(ops.logcumsumexp(ops.flip(logs, [dim]), dim), [dim]) + self
-        )
+        return ops.exp(ops.flip(ops.logcumsumexp(ops.flip(logs, [dim]), dim), [dim]) + self)
 
     return part(ops.clamp(grad, 0)) - part(ops.clamp(-grad, 0))
 

@@ -18,17 +18,13 @@ def blocked(
     """Apply `kernel(x, out)` to `x`, in blocks where that pays. `out` may be `x` itself."""
     if out is None:
         out = np.empty_like(x)
-    if (
-        not x.ndim
-    ):  # numpy turns 0-dim intermediates into scalars, which kernels cannot write into
+    if not x.ndim:  # numpy turns 0-dim intermediates into scalars, which kernels cannot write into
         kernel(x.reshape(1), out.reshape(1))
         return out
     if x.ndim == 0:  # numpy turns results without dimensions into scalars, which kernels cannot write to
         kernel(x.reshape(1), out.reshape(1))
         return out
-    if x.size <= BLOCK or not (
-        x.flags.forc and out.flags.forc and x.strides == out.strides
-    ):
+    if x.size <= BLOCK or not (x.flags.forc and out.flags.forc and x.strides == out.strides):
         kernel(x, out)
         return out
     order = "C" if x.flags.c_contiguous else "F"

@@ -13,16 +13,12 @@ def _floating(x: Array) -> bool:
 
 def isposinf(self: Array) -> Array:
     """Whether an element is +inf."""
-    return (
-        np.isinf(self) & (self > 0) if _floating(self) else np.zeros(self.shape, bool)
-    )
+    return np.isinf(self) & (self > 0) if _floating(self) else np.zeros(self.shape, bool)
 
 
 def isneginf(self: Array) -> Array:
     """Whether an element is -inf."""
-    return (
-        np.isinf(self) & (self < 0) if _floating(self) else np.zeros(self.shape, bool)
-    )
+    return np.isinf(self) & (self < 0) if _floating(self) else np.zeros(self.shape, bool)
 
 
 def signbit(self: Array) -> Array:

@@ -54,14 +54,10 @@ def ones(size: Sequence[int], dtype: Any = None, *_: Any) -> Array:
 
 def full(size: Sequence[int], fill_value: Number, dtype: Any = None, *_: Any) -> Array:
     """All of one value, in the value's own type where no dtype is given."""
-    return _filled(
-        size, fill_value, np.asarray(fill_value).dtype if dtype is None else dtype.np
-    )
+    return _filled(size, fill_value, np.asarray(fill_value).dtype if dtype is None else dtype.np)
 
 
-def empty_strided(
-    size: Sequence[int], stride: Sequence[int], dtype: Any = None, *_: Any
-) -> Array:
+def empty_strided(size: Sequence[int], stride: Sequence[int], dtype: Any = None, *_: Any) -> Array:
     """Uninitialised; the dispatcher lays it out."""
     return np.empty(tuple(size), _np(dtype))
 
@@ -92,9 +88,7 @@ def new_empty(self: Array, size: Sequence[int], dtype: Any = None, *_: Any) -> A
     return np.empty(tuple(size), _like(self, dtype))
 
 
-def new_empty_strided(
-    self: Array, size: Sequence[int], stride: Sequence[int], dtype: Any = None, *_: Any
-) -> Array:
+def new_empty_strided(self: Array, size: Sequence[int], stride: Sequence[int], dtype: Any = None, *_: Any) -> Array:
     """Uninitialised, of self's dtype; the dispatcher lays it out."""
     return np.empty(tuple(size), _like(self, dtype))
 
@@ -109,9 +103,7 @@ def new_ones(self: Array, size: Sequence[int], dtype: Any = None, *_: Any) -> Ar
     return np.ones(tuple(size), _like(self, dtype))
 
 
-def new_full(
-    self: Array, size: Sequence[int], fill_value: Number, dtype: Any = None, *_: Any
-) -> Array:
+def new_full(self: Array, size: Sequence[int], fill_value: Number, dtype: Any = None, *_: Any) -> Array:
     """All of one value, of self's dtype."""
     return _filled(size, fill_value, _like(self, dtype))
 
@@ -131,16 +123,10 @@ def _steps(start: Number, step: Number, count: int, integral: bool) -> Array:
     return np.arange(count, dtype=np.float64) * float(step) + float(start)
 
 
-def arange_step(
-    start: Number, end: Number, step: Number = 1, dtype: Any = None, *_: Any
-) -> Array:
+def arange_step(start: Number, end: Number, step: Number = 1, dtype: Any = None, *_: Any) -> Array:
     """start, start + step, ... below end."""
     whole = all(isinstance(x, int) for x in (start, end, step))
-    integral = (
-        whole
-        if dtype is None
-        else whole or not (dtype.is_floating_point or dtype.is_complex)
-    )
+    integral = whole if dtype is None else whole or not (dtype.is_floating_point or dtype.is_complex)
     if integral and dtype is int64:
         # int64 truncates the three numbers first, the narrower integers after counting.
         start, end, step = int(start), int(end), int(step)
@@ -162,9 +148,7 @@ def arange_start(start: Number, end: Number, dtype: Any = None, *_: Any) -> Arra
     return arange_step(start, end, 1, dtype)
 
 
-def range_step(
-    start: Number, end: Number, step: Number = 1, dtype: Any = None, *_: Any
-) -> Array:
+def range_step(start: Number, end: Number, step: Number = 1, dtype: Any = None, *_: Any) -> Array:
     """start, start + step, ... up to end, which is included."""
     kind = dtype or get_default_dtype()
     count = math.floor((end - start) / step) + 1
@@ -178,11 +162,7 @@ def range_(start: Number, end: Number, dtype: Any = None, *_: Any) -> Array:
 
 def _spaced(start: Number, end: Number, steps: int, dtype: Any) -> Array:
     """Equal steps, from both ends to the middle so that both ends are exact; in the dtype's own precision."""
-    kind = (
-        dtype.np
-        if dtype.is_complex or dtype.name in ("float32", "float64")
-        else np.float64
-    )
+    kind = dtype.np if dtype.is_complex or dtype.name in ("float32", "float64") else np.float64
     if dtype.itemsize == 2 and dtype.is_floating_point:
         kind = np.float32
     if steps == 1:
@@ -198,16 +178,12 @@ def _spaced(start: Number, end: Number, steps: int, dtype: Any) -> Array:
         # One rounding of the sum and product, which double precision holds exactly.
         return (factor * float(step) + base).astype(np.float32)
     if kind == np.float64:
-        rising, falling = (
-            fma64(factor.astype(kind), float(step), float(end)) for end in (first, last)
-        )
+        rising, falling = (fma64(factor.astype(kind), float(step), float(end)) for end in (first, last))
         return np.where(low, rising, falling)
     return factor * step + base
 
 
-def linspace(
-    start: Number, end: Number, steps: int, dtype: Any = None, *_: Any
-) -> Array:
+def linspace(start: Number, end: Number, steps: int, dtype: Any = None, *_: Any) -> Array:
     """`steps` numbers from start to end, both included."""
     kind = dtype or _range_dtype(start, end)
     return _truncated(_spaced(start, end, steps, kind), kind)
@@ -229,19 +205,11 @@ def logspace(
 
 def _range_dtype(start: Number, end: Number) -> DType:
     kind = get_default_dtype()
-    return (
-        kind.to_complex()
-        if isinstance(start, complex) or isinstance(end, complex)
-        else kind
-    )
+    return kind.to_complex() if isinstance(start, complex) or isinstance(end, complex) else kind
 
 
 def _truncated(values: Array, kind: DType) -> Array:
-    return (
-        values.astype(kind.np)
-        if not (kind.is_floating_point or kind.is_complex)
-        else values
-    )
+    return values.astype(kind.np) if not (kind.is_floating_point or kind.is_complex) else values
 
 
 # --- matrices -----------------------------------------------------------------------------------------------------
@@ -300,9 +268,7 @@ def zero_(self: Array) -> Array:
 
 def _window_points(window_length: int, periodic: bool) -> tuple[Array, int]:
     """Positions and the period, of which a periodic window shows all but the last point."""
-    return np.arange(
-        window_length, dtype=np.float64
-    ), window_length if periodic else window_length - 1
+    return np.arange(window_length, dtype=np.float64), window_length if periodic else window_length - 1
 
 
 def _cosine_window(window_length: int, periodic: bool, *weights: float) -> Array:
@@ -310,9 +276,7 @@ def _cosine_window(window_length: int, periodic: bool, *weights: float) -> Array
         return np.ones(window_length)
     points, period = _window_points(window_length, periodic)
     angle = points * (2.0 * math.pi / period)
-    return sum(
-        (w * np.cos(k * angle) for k, w in enumerate(weights)), np.zeros(window_length)
-    )
+    return sum((w * np.cos(k * angle) for k, w in enumerate(weights)), np.zeros(window_length))
 
 
 def hann_window(window_length: int, *_: Any) -> Array:
@@ -335,16 +299,12 @@ def hamming_window_periodic(window_length: int, periodic: bool, *_: Any) -> Arra
     return _cosine_window(window_length, periodic, 0.54, -0.46)
 
 
-def hamming_window_alpha(
-    window_length: int, periodic: bool, alpha: float, *_: Any
-) -> Array:
+def hamming_window_alpha(window_length: int, periodic: bool, alpha: float, *_: Any) -> Array:
     """Hamming's window with a constant of one's own."""
     return _cosine_window(window_length, periodic, alpha, -0.46)
 
 
-def hamming_window_alpha_beta(
-    window_length: int, periodic: bool, alpha: float, beta: float, *_: Any
-) -> Array:
+def hamming_window_alpha_beta(window_length: int, periodic: bool, alpha: float, beta: float, *_: Any) -> Array:
     """Hamming's window with constants of one's own."""
     return _cosine_window(window_length, periodic, alpha, -beta)
 
@@ -382,9 +342,7 @@ def kaiser_window_periodic(window_length: int, periodic: bool, *_: Any) -> Array
     return kaiser_window_beta(window_length, periodic, 12.0)
 
 
-def kaiser_window_beta(
-    window_length: int, periodic: bool, beta: float, *_: Any
-) -> Array:
+def kaiser_window_beta(window_length: int, periodic: bool, beta: float, *_: Any) -> Array:
     """Kaiser's window."""
     if window_length <= 1:
         return np.ones(window_length)

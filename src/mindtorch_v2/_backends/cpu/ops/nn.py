@@ -121,11 +121,6 @@ def prelu_kernel(self: ndarray, weight: ndarray) -> ndarray:
     return np.where(self > 0, self, weight * self)
 
 
-def prelu_kernel_backward(grad_output: ndarray, self: ndarray, weight: ndarray) -> tuple[ndarray, ndarray]:
-    positive = self > 0
-    return np.where(positive, grad_output, weight * grad_output), np.where(positive, 0, self * grad_output)
-
-
 # ------------------------------------------------------------------------------------------------------------------------ gelu
 
 
@@ -314,15 +309,8 @@ def softplus_backward(grad_output: ndarray, self: ndarray, beta: float, threshol
     return _select(scaled > threshold, grad_output, grad_output * _sigmoid(scaled), None)
 
 
-def log_sigmoid_forward(self: ndarray) -> tuple[ndarray, ndarray]:
-    """The buffer keeps exp(-|x|) for the backward kernel."""
-    buffer = np.exp(-np.abs(self))
-    return np.minimum(self, 0) - np.log1p(buffer), buffer
-
-
-def log_sigmoid_backward(grad_output: ndarray, self: ndarray, buffer: ndarray) -> ndarray:
-    slope = buffer / (1 + buffer)
-    return grad_output * np.where(self < 0, 1 - slope, slope)
+def log_sigmoid(self: ndarray) -> ndarray:
+    return np.minimum(self, 0) - np.log1p(np.exp(-np.abs(self)))
 
 
 def _hardswish(x: ndarray, out: ndarray) -> None:
@@ -388,9 +376,12 @@ def hardshrink(self: ndarray, lambd: float = 0.5, out: ndarray | None = None) ->
     return _select((self >= -lambd) & (self <= lambd), 0, self, out)
 
 
-def shrink_backward(grad_output: ndarray, self: ndarray, lambd: float) -> ndarray:
+def hardshrink_backward(grad_output: ndarray, self: ndarray, lambd: float) -> ndarray:
     """Both shrinking functions have slope 0 inside the band and 1 outside."""
     return _select((self >= -lambd) & (self <= lambd), 0, grad_output, None)
+
+
+softshrink_backward = hardshrink_backward
 
 
 def _store(value: ndarray, out: ndarray) -> ndarray:

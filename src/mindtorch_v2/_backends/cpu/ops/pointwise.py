@@ -19,9 +19,7 @@ Out = Array | None
 
 def _scaled(x: Array, factor: Any) -> Array:
     """`factor * x` in the dtype of `x`."""
-    return np.multiply(
-        x, np.asarray(factor, dtype=x.dtype) if x.dtype.kind != "b" else bool(factor)
-    )
+    return np.multiply(x, np.asarray(factor, dtype=x.dtype) if x.dtype.kind != "b" else bool(factor))
 
 
 def _store(value: Any, out: Out) -> Array:
@@ -72,15 +70,11 @@ def trunc_divide(self: Array, other: Array, out: Out = None) -> Array:
     return _store(quotient, out)
 
 
-def div_mode(
-    self: Array, other: Array, rounding_mode: str | None, out: Out = None
-) -> Array:
+def div_mode(self: Array, other: Array, rounding_mode: str | None, out: Out = None) -> Array:
     """The quotient by rounding mode: None, 'trunc' or 'floor'."""
     if rounding_mode is None:
         return np.divide(self, other, out)
-    return (floor_divide if rounding_mode == "floor" else trunc_divide)(
-        self, other, out
-    )
+    return (floor_divide if rounding_mode == "floor" else trunc_divide)(self, other, out)
 
 
 def remainder(self: Array, other: Array, out: Out = None) -> Array:
@@ -101,21 +95,15 @@ def fmod(self: Array, other: Array, out: Out = None) -> Array:
 def pow(self: Array, exponent: Array, out: Out = None) -> Array:
     """self ** exponent. For integers a negative power is the truncated reciprocal: 0 except for bases 1 and -1."""
     if exponent.ndim == 0:
-        simple = (_FLOAT_POWERS if self.dtype.kind == "f" else _POWERS).get(
-            exponent.item()
-        )
+        simple = (_FLOAT_POWERS if self.dtype.kind == "f" else _POWERS).get(exponent.item())
         if simple is not None:
             return simple(self, out)
     if self.dtype.kind == "i":
         negative = exponent < 0
         if np.any(negative):
             odd = (exponent & 1).astype(bool)
-            units = np.where(
-                self == 1, 1, np.where(self == -1, np.where(odd, -1, 1), 0)
-            )
-            positive = np.power(
-                self, np.where(negative, exponent.dtype.type(0), exponent)
-            )
+            units = np.where(self == 1, 1, np.where(self == -1, np.where(odd, -1, 1), 0))
+            positive = np.power(self, np.where(negative, exponent.dtype.type(0), exponent))
             return _store(np.where(negative, units.astype(self.dtype), positive), out)
     return np.power(self, exponent, out)
 
@@ -232,21 +220,15 @@ def nan_to_num(
         result = np.empty_like(self) if out is None else out
         part = self.real.dtype
         for name in ("real", "imag"):
-            getattr(result, name)[...] = nan_to_num(
-                np.asarray(getattr(self, name), part), nan, posinf, neginf
-            )
+            getattr(result, name)[...] = nan_to_num(np.asarray(getattr(self, name), part), nan, posinf, neginf)
         return result
     if self.dtype.kind != "f":
         return _store(self.copy(), out)
     limits = np.finfo(self.dtype)
     kind = self.dtype.type
     value = np.where(np.isnan(self), kind(0 if nan is None else nan), self)
-    value = np.where(
-        self == np.inf, kind(limits.max if posinf is None else posinf), value
-    )
-    value = np.where(
-        self == -np.inf, kind(limits.min if neginf is None else neginf), value
-    )
+    value = np.where(self == np.inf, kind(limits.max if posinf is None else posinf), value)
+    value = np.where(self == -np.inf, kind(limits.min if neginf is None else neginf), value)
     return _store(value, out)
 
 
@@ -320,17 +302,13 @@ def lerp(self: Array, end: Array, weight: Any, out: Out = None) -> Array:
     return _store(np.where(near, self + w * step, end - step * (1 - w)), out)
 
 
-def addcmul(
-    self: Array, tensor1: Array, tensor2: Array, value: Any = 1, out: Out = None
-) -> Array:
+def addcmul(self: Array, tensor1: Array, tensor2: Array, value: Any = 1, out: Out = None) -> Array:
     """self + value * tensor1 * tensor2."""
     product = np.multiply(tensor1 if value == 1 else _scaled(tensor1, value), tensor2)
     return np.add(self, product, out)
 
 
-def addcdiv(
-    self: Array, tensor1: Array, tensor2: Array, value: Any = 1, out: Out = None
-) -> Array:
+def addcdiv(self: Array, tensor1: Array, tensor2: Array, value: Any = 1, out: Out = None) -> Array:
     """self + value * tensor1 / tensor2."""
     quotient = np.divide(tensor1 if value == 1 else _scaled(tensor1, value), tensor2)
     return np.add(self, quotient, out)
@@ -361,11 +339,7 @@ def _shift(ufunc: np.ufunc, self: Array, other: Array, out: Out) -> Array:
         return ufunc(self, other, out)
     # A shift by too much leaves nothing but copies of the sign, where numpy promises nothing.
     value = ufunc(self, np.where(outside, 0, other).astype(other.dtype))
-    rest = (
-        self >> (bits - 1)
-        if ufunc is np.right_shift and self.dtype.kind == "i"
-        else self.dtype.type(0)
-    )
+    rest = self >> (bits - 1) if ufunc is np.right_shift and self.dtype.kind == "i" else self.dtype.type(0)
     return _store(np.where(outside, rest, value), out)
 
 
@@ -400,9 +374,7 @@ def angle(self: Array) -> Array:
 def complex_(real: Array, imag: Array) -> Array:
     """A complex array of two parts."""
     real, imag = np.broadcast_arrays(real, imag)
-    result = np.empty(
-        real.shape, np.complex64 if real.dtype == np.float32 else np.complex128
-    )
+    result = np.empty(real.shape, np.complex64 if real.dtype == np.float32 else np.complex128)
     result.real = real
     result.imag = imag
     return result

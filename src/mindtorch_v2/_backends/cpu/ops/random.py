@@ -41,9 +41,7 @@ def _blank(self: Array, dtype: DType | None, memory_format: Any) -> Array:
 # --- in place -----------------------------------------------------------------------------------------------------
 
 
-def uniform_(
-    self: Array, low: float = 0.0, high: float = 1.0, generator: Any = None
-) -> Array:
+def uniform_(self: Array, low: float = 0.0, high: float = 1.0, generator: Any = None) -> Array:
     """Uniform numbers low <= x < high."""
     return _filled(
         self,
@@ -51,24 +49,18 @@ def uniform_(
     )
 
 
-def normal_(
-    self: Array, mean: float = 0.0, std: float = 1.0, generator: Any = None
-) -> Array:
+def normal_(self: Array, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Array:
     """Normal numbers. The stream depends on whether the array is contiguous."""
     dense = self.flags.c_contiguous
     return _filled(
         self,
-        lambda shape, kind: streams.normal(
-            _gen(generator), shape, kind, mean, std, dense
-        ),
+        lambda shape, kind: streams.normal(_gen(generator), shape, kind, mean, std, dense),
     )
 
 
 def random_(self: Array, generator: Any = None) -> Array:
     """Integers over the dtype's range."""
-    return _filled(
-        self, lambda shape, kind: streams.random(_gen(generator), shape, kind)
-    )
+    return _filled(self, lambda shape, kind: streams.random(_gen(generator), shape, kind))
 
 
 def random_to(self: Array, to: int, generator: Any = None) -> Array:
@@ -78,23 +70,17 @@ def random_to(self: Array, to: int, generator: Any = None) -> Array:
 
 def random_from(self: Array, low: int, to: int | None, generator: Any = None) -> Array:
     """Integers low <= x < to, or up to the dtype's largest."""
-    return _filled(
-        self, lambda shape, kind: streams.randint(_gen(generator), shape, kind, low, to)
-    )
+    return _filled(self, lambda shape, kind: streams.randint(_gen(generator), shape, kind, low, to))
 
 
 def bernoulli_float(self: Array, p: float = 0.5, generator: Any = None) -> Array:
     """Ones with probability p, zeros else."""
-    return _filled(
-        self, lambda shape, kind: streams.bernoulli(_gen(generator), shape, kind, p)
-    )
+    return _filled(self, lambda shape, kind: streams.bernoulli(_gen(generator), shape, kind, p))
 
 
 def bernoulli_tensor(self: Array, p: Array, generator: Any = None) -> Array:
     """Ones with the probabilities of p, which broadcasts."""
-    return streams.bernoulli_tensor(
-        _gen(generator), p, from_numpy_dtype(self.dtype), self
-    )
+    return streams.bernoulli_tensor(_gen(generator), p, from_numpy_dtype(self.dtype), self)
 
 
 def exponential_(self: Array, lambd: float = 1.0, generator: Any = None) -> Array:
@@ -107,14 +93,10 @@ def exponential_(self: Array, lambd: float = 1.0, generator: Any = None) -> Arra
 
 def geometric_(self: Array, p: float, generator: Any = None) -> Array:
     """Trials up to the first success."""
-    return _filled(
-        self, lambda shape, kind: streams.geometric(_gen(generator), shape, kind, p)
-    )
+    return _filled(self, lambda shape, kind: streams.geometric(_gen(generator), shape, kind, p))
 
 
-def cauchy_(
-    self: Array, median: float = 0.0, sigma: float = 1.0, generator: Any = None
-) -> Array:
+def cauchy_(self: Array, median: float = 0.0, sigma: float = 1.0, generator: Any = None) -> Array:
     """Cauchy numbers."""
     return _filled(
         self,
@@ -122,9 +104,7 @@ def cauchy_(
     )
 
 
-def log_normal_(
-    self: Array, mean: float = 1.0, std: float = 2.0, generator: Any = None
-) -> Array:
+def log_normal_(self: Array, mean: float = 1.0, std: float = 2.0, generator: Any = None) -> Array:
     """exp of normal numbers."""
     return _filled(
         self,
@@ -140,9 +120,7 @@ def rand(size: Sequence[int], dtype: Any = None, *_: Any) -> Array:
     return streams.uniform(default_generator, size, dtype or get_default_dtype())
 
 
-def rand_generator(
-    size: Sequence[int], generator: Any, dtype: Any = None, *_: Any
-) -> Array:
+def rand_generator(size: Sequence[int], generator: Any, dtype: Any = None, *_: Any) -> Array:
     """Uniform numbers 0 <= x < 1."""
     return streams.uniform(_gen(generator), size, dtype or get_default_dtype())
 
@@ -152,9 +130,7 @@ def randn(size: Sequence[int], dtype: Any = None, *_: Any) -> Array:
     return streams.normal(default_generator, size, dtype or get_default_dtype())
 
 
-def randn_generator(
-    size: Sequence[int], generator: Any, dtype: Any = None, *_: Any
-) -> Array:
+def randn_generator(size: Sequence[int], generator: Any, dtype: Any = None, *_: Any) -> Array:
     """Standard normal numbers."""
     return streams.normal(_gen(generator), size, dtype or get_default_dtype())
 
@@ -164,16 +140,12 @@ def randint(high: int, size: Sequence[int], dtype: Any = None, *_: Any) -> Array
     return streams.randint(default_generator, size, dtype or int64, 0, high)
 
 
-def randint_generator(
-    high: int, size: Sequence[int], generator: Any, dtype: Any = None, *_: Any
-) -> Array:
+def randint_generator(high: int, size: Sequence[int], generator: Any, dtype: Any = None, *_: Any) -> Array:
     """Integers 0 <= x < high."""
     return streams.randint(_gen(generator), size, dtype or int64, 0, high)
 
 
-def randint_low(
-    low: int, high: int, size: Sequence[int], dtype: Any = None, *_: Any
-) -> Array:
+def randint_low(low: int, high: int, size: Sequence[int], dtype: Any = None, *_: Any) -> Array:
     """Integers low <= x < high."""
     return streams.randint(default_generator, size, dtype or int64, low, high)
 
@@ -290,9 +262,7 @@ def normal_size(
     *_: Any,
 ) -> Array:
     """Normal numbers of one mean and deviation."""
-    return streams.normal(
-        _gen(generator), size, dtype or get_default_dtype(), mean, std
-    )
+    return streams.normal(_gen(generator), size, dtype or get_default_dtype(), mean, std)
 
 
 def bernoulli(self: Array, generator: Any = None) -> Array:
@@ -305,9 +275,7 @@ def bernoulli_p(self: Array, p: float, generator: Any = None) -> Array:
     return bernoulli_float(np.empty_like(self), p, generator)
 
 
-def multinomial(
-    self: Array, num_samples: int, replacement: bool = False, generator: Any = None
-) -> Array:
+def multinomial(self: Array, num_samples: int, replacement: bool = False, generator: Any = None) -> Array:
     """Indices drawn by weight."""
     return streams.multinomial(_gen(generator), self, num_samples, replacement)
 

@@ -39,12 +39,7 @@ def _scalar_axis(dim: int, ndim: int) -> int | None:
 
 def _add(self: Array, axis: tuple[int, ...], keepdim: bool = False) -> Array:
     """The sum over axes. numpy adds pairwise only along the innermost axis; here long outer axes are halved too."""
-    if (
-        self.dtype.kind in "fc"
-        and axis
-        and axis[-1] != self.ndim - 1
-        and _count(self, axis) > 2 * _PAIR
-    ):
+    if self.dtype.kind in "fc" and axis and axis[-1] != self.ndim - 1 and _count(self, axis) > 2 * _PAIR:
         # Leading axes of a contiguous array are one axis of rows.
         if axis == tuple(range(len(axis))) and self.flags.c_contiguous:
             rest = self.shape[len(axis) :]
@@ -53,9 +48,7 @@ def _add(self: Array, axis: tuple[int, ...], keepdim: bool = False) -> Array:
             moved = np.moveaxis(self, axis, range(len(axis)))
             total = _add_rows(moved.reshape(-1, *moved.shape[len(axis) :]))
         if keepdim:
-            total = total.reshape(
-                [1 if a in axis else n for a, n in enumerate(self.shape)]
-            )
+            total = total.reshape([1 if a in axis else n for a, n in enumerate(self.shape)])
         return total
     return np.add.reduce(self, axis, None, None, keepdim)
 
@@ -63,9 +56,7 @@ def _add(self: Array, axis: tuple[int, ...], keepdim: bool = False) -> Array:
 def _add_rows(rows: Array) -> Array:
     while (n := rows.shape[0]) > 2 * _PAIR:
         blocks = n // _PAIR
-        body = np.add.reduce(
-            rows[: blocks * _PAIR].reshape(blocks, _PAIR, *rows.shape[1:]), 1
-        )
+        body = np.add.reduce(rows[: blocks * _PAIR].reshape(blocks, _PAIR, *rows.shape[1:]), 1)
         rest = rows[blocks * _PAIR :]
         if len(rest):
             body[-1] += np.add.reduce(rest, 0)
@@ -79,9 +70,7 @@ def _add_rows(rows: Array) -> Array:
 def sum(self: Array, dtype: Any = None) -> Array:
     """The sum of all elements."""
     return np.add.reduce(
-        self
-        if self.flags.forc or self.dtype.kind not in "fc"
-        else np.ascontiguousarray(self),
+        self if self.flags.forc or self.dtype.kind not in "fc" else np.ascontiguousarray(self),
         None,
     )
 
@@ -99,9 +88,7 @@ def sum_fast(self: Array, dtype: Any = None) -> Array | None:
     return None
 
 
-def sum_dim_fast(
-    self: Array, dim: Dim, keepdim: bool = False, dtype: Any = None
-) -> Array | None:
+def sum_dim_fast(self: Array, dim: Dim, keepdim: bool = False, dtype: Any = None) -> Array | None:
     """`sum(dim)` over one axis of a contiguous array; declines what needs pairs or checks."""
     if (
         dtype is None
@@ -147,19 +134,12 @@ def mean_dim(self: Array, dim: Dim, keepdim: bool = False, dtype: Any = None) ->
 
 def mean_fast(self: Array, dtype: Any = None) -> Array | None:
     """`mean()` of contiguous float32 and float64; declines the rest."""
-    if (
-        dtype is None
-        and self.dtype.char in "fd"
-        and self.flags.c_contiguous
-        and self.size
-    ):
+    if dtype is None and self.dtype.char in "fd" and self.flags.c_contiguous and self.size:
         return np.asarray(np.add.reduce(self, None) / self.dtype.type(self.size))
     return None
 
 
-def mean_dim_fast(
-    self: Array, dim: Dim, keepdim: bool = False, dtype: Any = None
-) -> Array | None:
+def mean_dim_fast(self: Array, dim: Dim, keepdim: bool = False, dtype: Any = None) -> Array | None:
     """`mean(dim)` over one axis (a number, or a list of one) of a contiguous array; declines the rest."""
     if dim.__class__ is list or dim.__class__ is tuple:
         if len(dim) != 1:
@@ -178,20 +158,14 @@ def _correction(correction: Any) -> Number:
     return 1 if correction is None else correction
 
 
-def _moments(
-    self: Array, dim: Dim, correction: Any, keepdim: bool
-) -> tuple[Array, Array]:
+def _moments(self: Array, dim: Dim, correction: Any, keepdim: bool) -> tuple[Array, Array]:
     """(variance, mean) in two passes, in double precision."""
     axis = axes(dim, self.ndim)
     n = _count(self, axis)
     work = self.astype(np.complex128 if self.dtype.kind == "c" else np.float64)
     center = np.add.reduce(work, axis, None, None, True) / np.float64(n)
     work -= center
-    square = (
-        (work * work.conj()).real
-        if work.dtype.kind == "c"
-        else np.multiply(work, work, work)
-    )
+    square = (work * work.conj()).real if work.dtype.kind == "c" else np.multiply(work, work, work)
     freedom = np.maximum(np.float64(n - _correction(correction)), 0.0)
     variance = np.add.reduce(square, axis, None, None, keepdim) / freedom
     return variance, center if keepdim else center.reshape(variance.shape)
@@ -207,16 +181,12 @@ def std(self: Array, dim: Dim, correction: Any = None, keepdim: bool = False) ->
     return np.sqrt(var(self, dim, correction, keepdim))
 
 
-def var_mean(
-    self: Array, dim: Dim, correction: Any = None, keepdim: bool = False
-) -> tuple[Array, Array]:
+def var_mean(self: Array, dim: Dim, correction: Any = None, keepdim: bool = False) -> tuple[Array, Array]:
     """Variance and mean."""
     return _moments(self, dim, correction, keepdim)
 
 
-def std_mean(
-    self: Array, dim: Dim, correction: Any = None, keepdim: bool = False
-) -> tuple[Array, Array]:
+def std_mean(self: Array, dim: Dim, correction: Any = None, keepdim: bool = False) -> tuple[Array, Array]:
     """Square root of the variance, and mean."""
     variance, center = _moments(self, dim, correction, keepdim)
     return np.sqrt(variance), center
@@ -262,17 +232,13 @@ def amin(self: Array, dim: Dim, keepdim: bool = False) -> Array:
 def aminmax(self: Array, dim: int | None, keepdim: bool = False) -> tuple[Array, Array]:
     """Smallest and largest elements, over one dimension or all."""
     axis = axes(dim, self.ndim)
-    return np.minimum.reduce(self, axis, None, None, keepdim), np.maximum.reduce(
-        self, axis, None, None, keepdim
-    )
+    return np.minimum.reduce(self, axis, None, None, keepdim), np.maximum.reduce(self, axis, None, None, keepdim)
 
 
 def _with_index(find: Any, self: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
-    work = (
-        self.astype(np.float32) if self.dtype.kind == "V" else self
-    )  # ml_dtypes have no arg functions
+    work = self.astype(np.float32) if self.dtype.kind == "V" else self  # ml_dtypes have no arg functions
     index = find(work, axis=dim, keepdims=True)
     values = np.take_along_axis(self, index, dim)
     if not keepdim:
@@ -340,18 +306,12 @@ def any_dim(self: Array, dim: Dim, keepdim: bool = False) -> Array:
 
 def truth_fast(self: Array) -> Array | None:
     """`all()` of a bool array; declines the rest."""
-    return (
-        np.asarray(np.logical_and.reduce(self, None))
-        if self.dtype.char == "?"
-        else None
-    )
+    return np.asarray(np.logical_and.reduce(self, None)) if self.dtype.char == "?" else None
 
 
 def some_fast(self: Array) -> Array | None:
     """`any()` of a bool array; declines the rest."""
-    return (
-        np.asarray(np.logical_or.reduce(self, None)) if self.dtype.char == "?" else None
-    )
+    return np.asarray(np.logical_or.reduce(self, None)) if self.dtype.char == "?" else None
 
 
 def count_nonzero(self: Array, dim: Dim) -> Array:
@@ -372,11 +332,7 @@ def logsumexp(self: Array, dim: Dim, keepdim: bool = False) -> Array:
     largest = np.maximum.reduce(self, axis, None, None, True)
     shift = np.where(np.isinf(largest), self.dtype.type(0), largest)
     total = np.log(_add(np.exp(self - shift), axis, True)) + shift
-    return (
-        total
-        if keepdim
-        else total.reshape([n for a, n in enumerate(self.shape) if a not in axis])
-    )
+    return total if keepdim else total.reshape([n for a, n in enumerate(self.shape) if a not in axis])
 
 
 def vector_norm(
@@ -407,9 +363,7 @@ def vector_norm(
     if ord == 2:
         return np.sqrt(_add(magnitude * magnitude, axis, keepdim))
     kind = magnitude.dtype.type
-    return np.power(
-        _add(np.power(magnitude, kind(ord)), axis, keepdim), kind(1.0 / ord)
-    )
+    return np.power(_add(np.power(magnitude, kind(ord)), axis, keepdim), kind(1.0 / ord))
 
 
 def norm(

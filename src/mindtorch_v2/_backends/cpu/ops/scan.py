@@ -34,28 +34,20 @@ def logcumsumexp(self: Array, dim: int) -> Array:
         return self.copy()
     if self.dtype.kind == "c":
         return np.log(np.add.accumulate(np.exp(self), dim))
-    return np.logaddexp.accumulate(
-        self, dim, dtype=_WIDE.get(self.dtype.char, self.dtype)
-    )
+    return np.logaddexp.accumulate(self, dim, dtype=_WIDE.get(self.dtype.char, self.dtype))
 
 
 def _extreme(ufunc: np.ufunc, self: Array, dim: int) -> tuple[Array, Array]:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
-    work = (
-        self.astype(np.float32)
-        if self.dtype.kind == "V" or self.dtype.char == "e"
-        else self
-    )
+    work = self.astype(np.float32) if self.dtype.kind == "V" or self.dtype.char == "e" else self
     values = ufunc.accumulate(work, dim)
     # Equal elements take over, and so does each NaN: the index is that of the latest.
     takes = work == values
     if work.dtype.kind == "f":
         takes |= np.isnan(work)
     n = self.shape[dim]
-    position = np.arange(n).reshape(
-        [n if a == dim % self.ndim else 1 for a in range(self.ndim)]
-    )
+    position = np.arange(n).reshape([n if a == dim % self.ndim else 1 for a in range(self.ndim)])
     indices = np.maximum.accumulate(np.where(takes, position, 0), dim)
     return values.astype(self.dtype, copy=False), indices
 

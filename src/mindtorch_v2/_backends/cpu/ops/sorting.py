@@ -35,9 +35,7 @@ def sort(self: Array, dim: int = -1, descending: bool = False) -> tuple[Array, A
     return np.take_along_axis(self, order, dim), order
 
 
-def sort_stable(
-    self: Array, stable: bool | None, dim: int = -1, descending: bool = False
-) -> tuple[Array, Array]:
+def sort_stable(self: Array, stable: bool | None, dim: int = -1, descending: bool = False) -> tuple[Array, Array]:
     """`sort`, which is always stable."""
     return sort(self, dim, descending)
 
@@ -47,16 +45,12 @@ def argsort(self: Array, dim: int = -1, descending: bool = False) -> Array:
     return sort(self, dim, descending)[1]
 
 
-def argsort_stable(
-    self: Array, stable: bool, dim: int = -1, descending: bool = False
-) -> Array:
+def argsort_stable(self: Array, stable: bool, dim: int = -1, descending: bool = False) -> Array:
     """The indices of `sort`, which is always stable."""
     return sort(self, dim, descending)[1]
 
 
-def topk(
-    self: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
-) -> tuple[Array, Array]:
+def topk(self: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Array, Array]:
     """The k largest (or smallest) elements, in order, and their indices."""
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
@@ -77,9 +71,7 @@ def topk(
     return np.take_along_axis(self, chosen, dim), chosen
 
 
-def kthvalue(
-    self: Array, k: int, dim: int = -1, keepdim: bool = False
-) -> tuple[Array, Array]:
+def kthvalue(self: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
     """The k-th smallest element and its index."""
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
@@ -116,9 +108,7 @@ def _median_all(self: Array, skip_nan: bool) -> Array:
     return flat[_median_index(_comparable(flat), 0, skip_nan)[0]]
 
 
-def _median_dim(
-    self: Array, dim: int, keepdim: bool, skip_nan: bool
-) -> tuple[Array, Array]:
+def _median_dim(self: Array, dim: int, keepdim: bool, skip_nan: bool) -> tuple[Array, Array]:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
     return _picked(self, _median_index(_comparable(self), dim, skip_nan), dim, keepdim)
@@ -172,9 +162,7 @@ def unique2(
     return_counts: bool = False,
 ) -> tuple[Array, Array, Array]:
     """(values in order, inverse or empty, counts or empty)."""
-    values, inverse, counts = np.unique(
-        _comparable(self), return_inverse=True, return_counts=True, equal_nan=False
-    )
+    values, inverse, counts = np.unique(_comparable(self), return_inverse=True, return_counts=True, equal_nan=False)
     return (
         values.astype(self.dtype, copy=False),
         inverse.reshape(self.shape) if return_inverse else np.empty(0, np.int64),
@@ -190,9 +178,7 @@ def unique_dim(
     return_counts: bool = False,
 ) -> tuple[Array, Array, Array]:
     """Unique slices along a dimension: (slices in order, inverse, counts)."""
-    values, inverse, counts = np.unique(
-        _comparable(self), return_inverse=True, return_counts=True, axis=dim
-    )
+    values, inverse, counts = np.unique(_comparable(self), return_inverse=True, return_counts=True, axis=dim)
     return values.astype(self.dtype, copy=False), inverse.reshape(-1), counts
 
 
@@ -214,9 +200,7 @@ def unique_consecutive(
     values = x[first] if dim is None else np.moveaxis(x[first], 0, dim)
     return (
         values,
-        (inverse.reshape(self.shape) if dim is None else inverse)
-        if return_inverse
-        else np.empty(0, np.int64),
+        (inverse.reshape(self.shape) if dim is None else inverse) if return_inverse else np.empty(0, np.int64),
         counts if return_counts else np.empty(0, np.int64),
     )
 
@@ -244,9 +228,7 @@ def searchsorted(
     return np.asarray(found, np.int64).reshape(self.shape)
 
 
-def bucketize(
-    self: Array, boundaries: Array, out_int32: bool = False, right: bool = False
-) -> Array:
+def bucketize(self: Array, boundaries: Array, out_int32: bool = False, right: bool = False) -> Array:
     """The bucket of each value among sorted boundaries."""
     return np.asarray(np.searchsorted(boundaries, self, "right" if right else "left"))
 

@@ -156,16 +156,12 @@ def _erfc_float32(x: Array, out: Array) -> None:
 
 def erf(self: Array, out: Array | None = None) -> Array:
     """The error function of float32 or float64."""
-    return blocked(
-        _erf_float32 if self.dtype == np.float32 else _erf_float64, self, out
-    )
+    return blocked(_erf_float32 if self.dtype == np.float32 else _erf_float64, self, out)
 
 
 def erfc(self: Array, out: Array | None = None) -> Array:
     """1 - erf without cancellation."""
-    return blocked(
-        _erfc_float32 if self.dtype == np.float32 else _erfc_float64, self, out
-    )
+    return blocked(_erfc_float32 if self.dtype == np.float32 else _erfc_float64, self, out)
 
 
 def _erfinv(self: Array, out: Array) -> None:
@@ -371,9 +367,7 @@ def _scipy(name: str) -> Any:
     try:
         from scipy import special
     except ImportError as error:
-        raise RuntimeError(
-            f"{name} on the CPU needs scipy: pip install mindtorch_v2[scipy]"
-        ) from error
+        raise RuntimeError(f"{name} on the CPU needs scipy: pip install mindtorch_v2[scipy]") from error
     return getattr(special, name)
 
 

@@ -101,9 +101,15 @@ def conv(
             f"Expected {expected + 1}D (unbatched) or {expected + 2}D (batched) input to {name}, but got input of size: "
             f"{shape_text(input.shape)}"
         )
-    batched = input.dim() == ndim + 2
+    batched = input.dim() == expected + 2
     shape = tuple(input.shape) if batched else (1, *input.shape)
-    steps = _spread(stride, ndim, "stride")
+    # A single number stands for as many dims as the operator's name says, which may not be the weight's.
+    steps = _spread(as_list(stride) * expected if isinstance(stride, int) else stride, ndim, "stride")
+    if len(shape) != ndim + 2:
+        raise RuntimeError(
+            f"Expected {ndim + 2}-dimensional input for {ndim + 2}-dimensional weight{shape_text(weight.shape)}, but got "
+            f"{len(shape)}-dimensional input of size {shape_text(shape)} instead"
+        )
     spacing = _spread(dilation, ndim, "dilation")
     if isinstance(padding, str):
         if padding not in ("same", "valid"):

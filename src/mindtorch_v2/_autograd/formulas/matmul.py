@@ -1,0 +1,91 @@
+"""Derivatives of products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..._dispatch import ops
+from ..._tensor import Tensor
+from .pointwise import conj_of
+
+
+def adjoint_of(x: Tensor) -> Tensor:
+    """The conjugate transpose of the last two dimensions."""
+    return conj_of(ops.transpose(x, -2, -1))
+
+
+def scaled(grad: Tensor, factor: Any) -> Tensor:
+    """`grad` times a number (or its conjugate); itself for 1."""
+    return grad if factor == 1 else grad * conj_of(factor)
+
+
+def _flat(x: Tensor) -> Tensor:
+    """All dimensions but the last as one."""
+    return x if x.dim() == 2 else ops.reshape(x, [-1, x.shape[-1]])
+
+
+def matmul_gradient(
+    grad: Tensor, self: Tensor, other: Tensor, needs: Sequence[bool]
+) -> tuple[Tensor | None, Tensor | None]:
+    """Both gradients of a product of vectors, matrices or batches; the engine sums over broadcast batches."""
+    left, right = self.dim(), other.dim()
+    grad_self = grad_other = None
+    if left == 1 and right == 1:
+        return (grad * conj_of(other) if needs[0] else None, grad * conj_of(self) if needs[1] else None)
+    if left == 1:
+        row = ops.unsqueeze(grad, -2)
+        if needs[0]:
+            grad_self = ops.squeeze(ops.matmul(row, adjoint_of(other)), -2)
+            if grad_self.dim() > 1:
+                grad_self = ops.sum(grad_self, list(range(grad_self.dim() - 1)))
+        if needs[1]:
+            grad_other = conj_of(ops.unsqueeze(self, -1)) * row
+        return grad_self, grad_other
+    if right == 1:
+        column = ops.unsqueeze(grad, -1)
+        if needs[0]:
+            grad_self = column * conj_of(other)
+        if needs[1]:
+            grad_other = ops.mv(ops.transpose(conj_of(_flat(self)), 0, 1), ops.reshape(grad, [-1]))
+        return grad_self, grad_other
+    if right == 2:
+        if needs[0]:
+            grad_self = ops.matmul(grad, adjoint_of(other))
+        if needs[1]:
+            grad_other = ops.mm(adjoint_of(_flat(self)), _flat(grad))
+        return grad_self, grad_other
+    if needs[0]:
+        grad_self = ops.matmul(grad, adjoint_of(other))
+    if needs[1]:
+        grad_other = ops.matmul(adjoint_of(self), grad)
+    return grad_self, grad_other
+
+
+def linear_gradient(
+    grad: Tensor, input: Tensor, weight: Tensor, needs: Sequence[bool]
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """The gradients of input, weight and bias."""
+    grad_input = grad_weight = grad_bias = None
+    if weight.dim() == 1:
+        column = ops.unsqueeze(grad, -1)
+        if needs[0]:
+            grad_input = column * conj_of(weight)
+        if needs[1]:
+            grad_weight = ops.sum(_flat(column * conj_of(input)), 0)
+        if needs[2]:
+            grad_bias = ops.sum(grad)
+        return grad_input, grad_weight, grad_bias
+    if needs[0]:
+        grad_input = ops.matmul(grad, conj_of(weight))
+    if needs[1] or needs[2]:
+        rows = ops.unsqueeze(grad, 0) if grad.dim() == 1 else _flat(grad)
+        if needs[1]:
+            source = ops.unsqueeze(input, 0) if input.dim() == 1 else _flat(input)
+            grad_weight = ops.mm(ops.t(rows), conj_of(source))
+        if needs[2]:
+            grad_bias = ops.sum(rows, 0)
+    return grad_input, grad_weight, grad_bias
+
+
+__all__ = ["adjoint_of", "linear_gradient", "matmul_gradient", "scaled"]

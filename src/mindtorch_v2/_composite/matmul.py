@@ -1,0 +1,195 @@
+"""Products and distances made of other operators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from mindtorch_v2._generated import functions as F
+from mindtorch_v2._tensor import Tensor
+
+
+def linalg_matmul(self: Tensor, other: Tensor) -> Tensor:
+    """`matmul`."""
+    return F.matmul(self, other)
+
+
+def inner(self: Tensor, other: Tensor) -> Tensor:
+    """The sum of products over the last dimension of both."""
+    if not self.dim() or not other.dim():
+        return F.mul(self, other)
+    if self.shape[-1] != other.shape[-1]:
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{list(self.shape)} and {list(other.shape)}"
+        )
+    return tensordot(self, other, [-1], [-1])
+
+
+def tensordot(self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other: Sequence[int]) -> Tensor:
+    """The sum of products over pairs of dimensions; the free ones of `self` come first."""
+    if len(dims_self) != len(dims_other):
+        raise RuntimeError("both dimension lists should have same length")
+    if self.dtype is not other.dtype:
+        raise RuntimeError("both inputs should have same dtype")
+    first = [d % self.dim() for d in dims_self]
+    second = [d % other.dim() for d in dims_other]
+    total = 1
+    for a, b in zip(first, second, strict=True):
+        m, n = self.shape[a], other.shape[b]
+        if n == 1 and m != 1:
+            self = F.sum(self, [a], True)
+        elif m == 1 and n != 1:
+            other = F.sum(other, [b], True)
+        elif m != n:
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {m} in dim {a} and second has size {n} in dim {b}"
+            )
+        total *= self.shape[a]
+    free_self = [d for d in range(self.dim()) if d not in first]
+    free_other = [d for d in range(other.dim()) if d not in second]
+    shape = [self.shape[d] for d in free_self] + [other.shape[d] for d in free_other]
+    rows = math.prod(self.shape[d] for d in free_self)
+    columns = math.prod(other.shape[d] for d in free_other)
+    left = F.reshape(F.permute(self, free_self + first), [rows, total])
+    right = F.reshape(F.permute(other, second + free_other), [total, columns])
+    return F.reshape(F.mm(left, right), shape)
+
+
+def kron(self: Tensor, other: Tensor) -> Tensor:
+    """The Kronecker product; the shorter shape is filled up with leading ones."""
+    ndim = max(self.dim(), other.dim())
+    a = [1] * (ndim - self.dim()) + list(self.shape)
+    b = [1] * (ndim - other.dim()) + list(other.shape)
+    left = F.reshape(self, [x for n in a for x in (n, 1)])
+    right = F.reshape(other, [x for n in b for x in (1, n)])
+    return F.reshape(F.mul(left, right), [m * n for m, n in zip(a, b, strict=True)])
+
+
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
+    """The product of matrices in the order that costs least; the first and the last may be vectors."""
+    count = len(tensors)
+    if count < 2:
+        if count == 1 and tensors[0].dim() == 2:
+            return tensors[0]
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}")
+    matrices = list(tensors)
+    row = matrices[0].dim() == 1
+    column = matrices[-1].dim() == 1
+    if row:
+        matrices[0] = F.unsqueeze(matrices[0], 0)
+    if column:
+        matrices[-1] = F.unsqueeze(matrices[-1], -1)
+    for place, matrix in enumerate(matrices):
+        if matrix.dim() != 2:
+            raise RuntimeError(f"multi_dot(): tensor {place} must be 2D but got {matrix.dim()}D")
+    result = _product(matrices, _cheapest([m.shape[0] for m in matrices] + [matrices[-1].shape[1]]), 0, count - 1)
+    if column:
+        result = F.squeeze(result, -1)
+    return F.squeeze(result, 0) if row else result
+
+
+def _cheapest(sizes: Sequence[int]) -> list[list[int]]:
+    """split[i][j]: after which matrix the product i..j is best split."""
+    count = len(sizes) - 1
+    cost = [[0] * count for _ in range(count)]
+    split = [[0] * count for _ in range(count)]
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            options = [
+                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
+            ]
+            cost[i][j], split[i][j] = min(options)
+    return split
+
+
+def _product(matrices: Sequence[Tensor], split: list[list[int]], i: int, j: int) -> Tensor:
+    if i == j:
+        return matrices[i]
+    k = split[i][j]
+    return F.mm(_product(matrices, split, i, k), _product(matrices, split, k + 1, j))
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """y[..., o] = x1[..., i] W[o, i, j] x2[..., j] + b[o]."""
+    if input1.shape[:-1] != input2.shape[:-1]:
+        raise RuntimeError(
+            f"bilinear(): input batch dimensions do not match: got {list(input1.shape)} and {list(input2.shape)}"
+        )
+    if input1.shape[-1] != weight.shape[1]:
+        raise RuntimeError(
+            f"bilinear(): input1 size does not match weight size: got {input1.shape[-1]} but expected {weight.shape[1]}"
+        )
+    if input2.shape[-1] != weight.shape[2]:
+        raise RuntimeError(
+            f"bilinear(): input2 size does not match weight size: got {input2.shape[-1]} but expected {weight.shape[2]}"
+        )
+    lead = list(input1.shape[:-1])
+    first = F.reshape(input1, [-1, input1.shape[-1]])
+    second = F.reshape(input2, [-1, input2.shape[-1]])
+    mixed = F.matmul(F.unsqueeze(first, 0), weight)  # (outputs, batch, second's width)
+    result = F.t(F.sum(F.mul(mixed, F.unsqueeze(second, 0)), -1))
+    if bias is not None:
+        result = F.add(result, bias)
+    return F.reshape(result, [*lead, weight.shape[0]])
+
+
+def vecdot(x: Tensor, y: Tensor, dim: int = -1) -> Tensor:
+    """The sum of conj(x) * y along `dim`, broadcast."""
+    return F.sum(F.mul(F.conj(x), y), dim)
+
+
+def cross(self: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """The vector product along `dim`, or along the first dimension of size 3."""
+    if dim is None:
+        dim = next((d for d, n in enumerate(self.shape) if n == 3), None)
+        if dim is None:
+            raise RuntimeError("no dimension of size 3 in input")
+    return F.linalg_cross(self, other, dim=dim)
+
+
+# Distances
+
+
+def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: int | None = None) -> Tensor:
+    """Distances of all pairs of rows, batches broadcast."""
+    for name, x in (("X1", x1), ("X2", x2)):
+        if x.dim() < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.dim()}D")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+    if compute_mode is not None and not 0 <= compute_mode <= 2:
+        raise RuntimeError(f"possible modes: 0, 1, 2, but was: {compute_mode}")
+    first, second = x1, x2
+    lead = _broadcast_lead(x1.shape[:-2], x2.shape[:-2])
+    first = F.expand(x1, [*lead, *x1.shape[-2:]])
+    second = F.expand(x2, [*lead, *x2.shape[-2:]])
+    return F._cdist_forward(first, second, float(p), compute_mode)
+
+
+def _broadcast_lead(a: Sequence[int], b: Sequence[int]) -> list[int]:
+    ndim = max(len(a), len(b))
+    first, second = [1] * (ndim - len(a)) + list(a), [1] * (ndim - len(b)) + list(b)
+    for place, (m, n) in enumerate(zip(first, second, strict=True)):
+        if m != n and 1 not in (m, n):
+            raise RuntimeError(
+                f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension {place}"
+            )
+    return [n if m == 1 else m for m, n in zip(first, second, strict=True)]
+
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
+    """The p-norm of x1 - x2 + eps along the last dimension."""
+    return F.norm(F.add(F.sub(x1, x2), eps), p, max(x1.dim(), x2.dim()) - 1, keepdim)
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
+    """The cosine of the angle along `dim`; norms below `eps` count as `eps`."""
+    if not (x1.dtype.is_floating_point or x1.dtype.is_complex):
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {x1.dtype.cpp}")
+    lengths = [
+        F.clamp_min(F.linalg_vector_norm(x, 2, [dim], True), eps)
+        for x in F.broadcast_tensors([x1, x2])
+    ]
+    return F.sum(F.mul(F.div(x1, lengths[0]), F.div(x2, lengths[1])), dim)

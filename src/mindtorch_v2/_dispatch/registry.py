@@ -1,0 +1,93 @@
+"""Kernels from outside the schema: replacing one of an operator on a device, or adding an operator.
+
+Note [Kernels from outside]
+A fast path runs the schema's kernel without asking. So registering a CPU kernel for an operator that has one switches fast paths off for
+the rest of the process: every call then goes through the dispatcher, which reads the operator's table.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable
+
+from .. import _state
+from .operator import Operator, Param, takes_out
+
+_custom: dict[str, Operator] = {}
+_bypassed = False
+
+
+def find(name: str) -> Operator | None:
+    """The operator of a name, with or without its overload (`add`, `add.Tensor`, `aten::add.Tensor`)."""
+    name = name.removeprefix("aten::")
+    if name in _custom:
+        return _custom[name]
+    from .._generated import tables
+
+    base, _, overload = name.partition(".")
+    found = None
+    for module in vars(tables).values():
+        for identifier in getattr(module, "__all__", ()):
+            op = getattr(module, identifier)
+            if op.name == base and (op.overload == overload or not overload):
+                if op.overload == overload or found is None:
+                    found = op
+    return found
+
+
+def register(op: str, device: str, fn: Callable, meta: Callable | None = None) -> Operator:
+    """Use `fn` as the kernel of operator `op` on a device type.
+
+    fn: gets payloads (ndarrays on the CPU) in schema order and returns fresh ones. meta: the rule of a new operator: gets Tensors and returns a
+    Spec; required for a name that the schema does not know, and replaces the rule of one that it knows.
+    ValueError for a new operator without a rule.
+    """
+    global _bypassed
+    operator = find(op)
+    if operator is None:
+        if meta is None:
+            raise ValueError(f"{op}: the schema has no such operator; a new one needs meta=, the rule that gives its result's shape")
+        operator = _custom[op] = _new(op, fn, meta)
+    elif meta is not None:
+        operator.meta = meta
+    operator.kernels[device] = fn
+    operator.takes_out[device] = takes_out(fn)
+    if device == "cpu" and op not in _custom and not _bypassed:
+        _bypassed = True
+        _state.enter_special()
+    return operator
+
+
+def get(op: str, device: str) -> Callable | None:
+    """The kernel of an operator on a device type, or None. KeyError for an unknown operator."""
+    operator = find(op)
+    if operator is None:
+        raise KeyError(f"unknown operator {op!r}")
+    return operator.kernels.get(device)
+
+
+def _new(name: str, fn: Callable, meta: Callable) -> Operator:
+    params = tuple(
+        Param(
+            p.name,
+            "Any",
+            optional=True,
+            default=None if p.default is p.empty else p.default,
+            required=p.default is p.empty,
+            keyword=p.kind is p.KEYWORD_ONLY,
+        )
+        for p in inspect.signature(fn).parameters.values()
+    )
+    base, _, overload = name.partition(".")
+    made = Operator(base, overload, params, meta=meta, variants=("function",))
+    made.tensors = tuple(range(len(params)))
+    made.function = lambda *args: _call(made, args)
+    return made
+
+
+def _call(op: Operator, args: tuple) -> Any:
+    from .dispatcher import call
+    from .resolver import resolve
+
+    bound_op, bound = resolve((op,), args, {})
+    return call(bound_op, bound)
