@@ -120,6 +120,13 @@ def test_a_module_of_pytorch_becomes_one_of_ours():
     assert module(torch.ones(1, 3)).shape == (1, 2)
 
 
+def test_functions_that_pytorch_compiles_are_found():
+    # PyTorch pickles torch.add as getattr(torch._C._VariableFunctionsClass, "add").
+    code = b"c__builtin__\ngetattr\n(ctorch._C\n_VariableFunctionsClass\nX\x03\x00\x00\x00addtR."
+    file = edited(saved(1).getvalue(), **{"data.pkl": b"\x80\x02" + code})
+    assert torch.load(file, weights_only=False) is torch.add
+
+
 def test_a_generator_of_pytorch_goes_on():
     generator = torch.load(FIXTURES / "saved_generator.pt", weights_only=False)
     assert generator.initial_seed() == 5
@@ -217,6 +224,14 @@ def test_files_name_things_as_pytorch_does(tmp_path):
             "torch device",
             "torch bfloat16",
         } <= named
+    for function, name in [
+        (torch.exp, "torch exp"),
+        (torch.nn.functional.relu, "torch.nn.functional relu"),
+        (torch.no_grad, "torch no_grad"),
+    ]:
+        file = saved(function)
+        assert name.replace(" ", "\n").encode() in zipfile.ZipFile(file).read("archive/data.pkl")
+        assert torch.load(file, weights_only=False) is function
     torch.save([1], tmp_path / "model.bin")
     assert zipfile.ZipFile(tmp_path / "model.bin").namelist()[0] == "model/data.pkl"
 
