@@ -123,7 +123,7 @@ class RecordReader:
         file.seek(0, os.SEEK_END)
         self._file_size = file.tell()
         try:
-            self._zip = zipfile.ZipFile(file)  # noqa: SIM115  (the caller owns the file)
+            self._zip = zipfile.ZipFile(file)
         except _BROKEN as error:
             kind = "not a ZIP archive" if self._file_size < 22 else "failed finding central directory"
             raise RuntimeError(f"PytorchStreamReader failed reading zip archive: {kind}. {CORRUPT}") from error
