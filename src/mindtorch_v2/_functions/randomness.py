@@ -18,8 +18,10 @@ def _to_tensor(state: np.ndarray) -> Tensor:
 
 
 def _to_array(state: Any) -> np.ndarray:
-    if not isinstance(state, Tensor) or state._dtype is not DTYPES["uint8"]:
-        raise TypeError(f"expected a torch.ByteTensor, but got {state.type() if isinstance(state, Tensor) else type(state).__name__}")
+    if not isinstance(state, Tensor):
+        raise TypeError(f"expected a torch.ByteTensor, but got {type(state).__name__}")
+    if state._dtype is not DTYPES["uint8"] or state.device.type != "cpu":
+        raise TypeError("RNG state must be a torch.ByteTensor")
     return state.numpy()
 
 
@@ -65,4 +67,13 @@ def fork_rng(devices: Any = None, enabled: bool = True, **kwargs: Any) -> Iterat
         set_rng_state(before)
 
 
-__all__ = ["Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+__all__ = [
+    "Generator",
+    "default_generator",
+    "fork_rng",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "seed",
+    "set_rng_state",
+]

@@ -39,7 +39,7 @@ def elementary(name: str, x: np.ndarray, exact: bool) -> np.ndarray:
 
 
 def fma64(x: np.ndarray, a: float, b: float) -> np.ndarray:
-    """x * a + b in float64 with one rounding.
+    """x * a + b in float64 with one rounding, for |x| < 1e140.
 
     The product and the sum are each split into a rounded part and an error (Dekker; Knuth). The two errors are added
     with rounding to odd, so that the final addition rounds as if it saw all of them (S. Boldo and G. Melquiond,

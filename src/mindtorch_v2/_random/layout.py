@@ -41,7 +41,10 @@ def fill(out: np.ndarray, draw: Callable[[tuple[int, ...]], np.ndarray]) -> np.n
 
 
 def fill_like(x: np.ndarray, draw: Callable[[tuple[int, ...]], np.ndarray]) -> np.ndarray:
-    """A new array of x's shape from `draw(shape)`, drawn and laid out in the order of x's memory."""
+    """A new dense array of x's shape from `draw(shape)`, drawn and laid out in the order of x's memory.
+
+    It has the strides of PyTorch's `empty_like`. numpy's differs where x is expanded: it makes such axes the quickest.
+    """
     axes = draw_order(x.strides)
     values = draw(tuple(x.shape[axis] for axis in axes))
-    return values.transpose(np.argsort(axes))
+    return values.transpose(sorted(range(x.ndim), key=axes.__getitem__))

@@ -13,7 +13,7 @@ import numpy as np
 from ...._dtype import dtype as DType
 from ...._dtype import from_numpy_dtype, get_default_dtype, int64
 from ...._random import default_generator, streams
-from ...._random.layout import fill
+from ...._random.layout import fill, fill_like
 
 Array = np.ndarray
 
@@ -31,11 +31,9 @@ def _filled(out: Array, draw: Callable[[tuple[int, ...], DType], Array]) -> Arra
 def _blank(self: Array, dtype: DType | None, memory_format: Any) -> Array:
     """What `*_like` fills: self's geometry where it is dense."""
     kind = self.dtype if dtype is None else dtype.np
-    return np.empty_like(
-        self,
-        kind,
-        "K" if memory_format is None or "preserve" in str(memory_format) else "C",
-    )
+    if memory_format is None or "preserve" in str(memory_format):
+        return fill_like(self, lambda shape: np.empty(shape, kind))
+    return np.empty(self.shape, kind)
 
 
 # --- in place -----------------------------------------------------------------------------------------------------
@@ -266,13 +264,13 @@ def normal_size(
 
 
 def bernoulli(self: Array, generator: Any = None) -> Array:
-    """Ones with the probabilities of self."""
-    return bernoulli_tensor(np.empty_like(self), self, generator)
+    """Ones with the probabilities of self; contiguous, and drawn so, whatever self is."""
+    return bernoulli_tensor(np.empty(self.shape, self.dtype), self, generator)
 
 
 def bernoulli_p(self: Array, p: float, generator: Any = None) -> Array:
-    """Ones with probability p, of self's shape."""
-    return bernoulli_float(np.empty_like(self), p, generator)
+    """Ones with probability p, of self's shape; contiguous, and drawn so, whatever self is."""
+    return bernoulli_float(np.empty(self.shape, self.dtype), p, generator)
 
 
 def multinomial(self: Array, num_samples: int, replacement: bool = False, generator: Any = None) -> Array:
@@ -290,8 +288,7 @@ def native_dropout(input: Array, p: float, train: bool | None) -> tuple[Array, A
     if train is False or p == 0 or not input.size:
         return input.copy(), np.ones(input.shape, bool)
     keep = 1.0 - p
-    mask = np.empty_like(input, bool)
-    fill(mask, lambda shape: streams.dropout_mask(default_generator, shape, keep))
+    mask = fill_like(input, lambda shape: streams.dropout_mask(default_generator, shape, keep))
     # The factor is rounded to the dtype, as a tensor of ones divided by 1 - p is.
     factor = input.dtype.type(1.0 / keep if keep else 0.0)
     return np.multiply(input, np.multiply(mask, factor, dtype=input.dtype)), mask
