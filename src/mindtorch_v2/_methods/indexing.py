@@ -64,7 +64,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
                 made._base = self if base is None else base
                 made._node = VIEW if kind.category > 1 and (node is None or node is VIEW) else None
                 return made
-    special = overrides.find_for((self,))
+    special = overrides.find_for((self, *index) if index.__class__ is tuple else (self, index))
     if special is not None:
         return overrides.run_function(Tensor.__getitem__, special, (self, index), {})
     view, indices = _basic(self, index)
