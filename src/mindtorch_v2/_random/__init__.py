@@ -4,9 +4,9 @@
 generator to an ndarray. No tensors here: the floors above wrap them.
 
 Note [Which machine]
-The numbers are those of PyTorch on an x86 machine with AVX2. On processors of Intel PyTorch takes `bernoulli_(p)` with
-a number, and so dropout, and `exponential_` from Intel's library instead, with other numbers than on all other
-machines; those others' are given here.
+The numbers are those of PyTorch on an x86 machine with AVX2 that is not Intel's; they were recorded on one of AMD. On
+Intel's processors PyTorch's builds with MKL take `bernoulli_(p)` with a number, and so dropout, and `exponential_`, and
+so sampling, from that library: other numbers, which are not reproduced.
 """
 
 from __future__ import annotations
