@@ -194,7 +194,11 @@ class Function:
 
     @property
     def methods(self) -> tuple[Op, ...]:
-        return tuple(op for op in self.overloads if op.has("method") and op.arguments and op.arguments[0].is_tensor)
+        return tuple(
+            op
+            for op in self.overloads
+            if op.has("method") and any(a.name == "self" or i == 0 and a.is_tensor for i, a in enumerate(op.arguments))
+        )
 
     @property
     def inplaces(self) -> tuple[Op, ...]:
@@ -236,6 +240,9 @@ class Function:
         for index, a in enumerate(a for a in op.arguments if not a.kwarg_only):
             name = first if index == 0 and a.name == "self" else safe(a.name)
             positional.append(name if not a.has_default else f"{name}={default(a)}")
+        if first == "self" and "self" in positional:
+            # The method of an operator whose `self` comes later (where, polygamma).
+            positional.sort(key=lambda name: name != "self")
         keywords = [
             f"{safe(a.name)}={default(a)}" if a.has_default else safe(a.name) for a in op.arguments if a.kwarg_only
         ]

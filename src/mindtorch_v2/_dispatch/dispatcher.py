@@ -61,6 +61,8 @@ def _call(op: Operator, args: tuple, out: Any) -> Any:
         return result if out is None else write_out(op, result, out)
     if op.missing is not None:
         raise NotImplementedError(f"{op.full_name} is not implemented: {op.missing}")
+    if out is not None and op.dtype_of_out is not None:
+        args = _with_dtype_of(op, args, out)
     if TLS.autocast is not None:
         args = TLS.autocast.cast(op, args)
     where = device_of(op, args, out)
@@ -197,7 +199,7 @@ def _call_out(op: Operator, spec: Any, args: tuple, out: Any, where: device) -> 
         result = _call(op, args, None)
         return write_out(op, result, out)
     _check_out(op, args, out, where)
-    _check_cast(spec.dtype, out)
+    _check_cast(spec.dtype, out, op.exact_out)
     if spec.shape is None:
         return write_out(op, wrap(backend_of(where).run(op, spec, args, where), spec.dtype), out)
     resize_out(out, tuple(spec.shape), spec.stride)
@@ -205,6 +207,17 @@ def _call_out(op: Operator, spec: Any, args: tuple, out: Any, where: device) -> 
     backend_of(where).run_into(op, spec, args, out._data, where)
     bump_version(out)
     return out
+
+
+def _with_dtype_of(op: Operator, args: tuple, out: Any) -> tuple:
+    """The arguments with the dtype of `out` where none is given. RuntimeError when a factory is given another one."""
+    at = op.dtype_of_out
+    given = args[at]
+    if given is None and isinstance(out, Tensor):
+        return (*args[:at], out._dtype, *args[at + 1 :])
+    if op.factory and isinstance(out, Tensor) and given is not out._dtype:
+        raise RuntimeError(f"dtype {given.cpp} does not match dtype of out parameter ({out._dtype.cpp})")
+    return args
 
 
 def _check_out(op: Operator, args: tuple, out: Tensor, where: device) -> None:
@@ -229,8 +242,12 @@ def _needs_grad(value: Any) -> bool:
     return False
 
 
-def _check_cast(kind: Any, out: Tensor) -> None:
-    if kind is not out._dtype and not can_cast(kind, out._dtype):
+def _check_cast(kind: Any, out: Tensor, exact: bool = False) -> None:
+    if kind is out._dtype:
+        return
+    if exact:
+        raise RuntimeError(f"Expected out tensor to have dtype {kind.ctype}, but got {out._dtype.ctype} instead")
+    if not can_cast(kind, out._dtype):
         raise RuntimeError(f"result type {kind.cpp} can't be cast to the desired output type {out._dtype.cpp}")
 
 
@@ -262,7 +279,7 @@ def write_out(op: Operator, result: Any, out: Any) -> Any:
     if isinstance(out, (tuple, list)) and len(out) == 1:
         out = out[0]
     _check_out(op, (result,), out, result.device)
-    _check_cast(result._dtype, out)
+    _check_cast(result._dtype, out, op.exact_out)
     resize_out(out, result._data.shape, _payload.stride_of(result._data))
     _copy_payload(out._data, result._data)
     bump_version(out)

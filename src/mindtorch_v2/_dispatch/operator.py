@@ -79,6 +79,8 @@ class Operator:
         "factory",
         "missing",
         "label",
+        "exact_out",
+        "dtype_of_out",
     )
 
     def __init__(
@@ -123,6 +125,11 @@ class Operator:
         names = {p.name for p in params}
         self.factory = "device" in names and "dtype" in names
         self.missing = missing
+        # Whether `out=` must have the result's dtype; else a dtype that the result casts to is enough.
+        self.exact_out = "exact_out" in tags
+        # Which argument is a dtype that an `out=` buffer gives when the caller gives none.
+        asks = self.factory or "dtype_of_out" in tags
+        self.dtype_of_out = next((i for i, p in enumerate(params) if asks and p.name == "dtype"), None)
         self.label = name.rstrip("_") if is_inplace else name
 
     @property

@@ -32,7 +32,7 @@ def fast_view(self: ndarray, size: Any) -> ndarray | None:
         return None
     shape = result.shape
     # numpy takes any negative size for the unknown one; a reshape to the same shape keeps odd strides.
-    if shape == self.shape or (shape != size and (size if size.__class__ is int else min(size)) < -1):
+    if shape == self.shape or (shape != size and (size if size.__class__ is int else min(size, default=0)) < -1):
         return None
     return result
 
