@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .attention import flash_attention, flash_attention_backward
 from .creation import (
     arange,
     bernoulli,
@@ -269,6 +270,8 @@ __all__ = [
     "factory",
     "fill",
     "flatten",
+    "flash_attention",
+    "flash_attention_backward",
     "flip",
     "floating_factory",
     "foreach",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..spec import Spec
-
-from ._common import format_strides, not_implemented
+from ..spec import Spec, format_strides
+from ._common import not_implemented
 
 
 def _by_position(like: Any) -> Spec:
@@ -19,7 +18,7 @@ def _by_position(like: Any) -> Spec:
 def flash_attention(query: Any, key: Any, value: Any) -> tuple[Spec, Spec]:
     """(output of query's shape and memory order, logsumexp [batch, heads, length] of at least float32)."""
     if query.dim() != 4:
-        raise RuntimeError(f"scaled_dot_product_attention_flash_attention: Accept only 4 dims inputs shape of {{B, H, T, K}}")
+        raise RuntimeError("scaled_dot_product_attention_flash_attention: Accept only 4 dims inputs shape of {B, H, T, K}")
     if not query.dtype.is_floating_point:
         raise not_implemented("flash_attention", query.dtype)
     batch, heads, length, _ = query.shape
