@@ -1,11 +1,12 @@
 """Stub modules of the torch proxy, rendered from `schema/torch_proxy.yaml`.
 
-The schema file explains its own keys. This module reads it, refuses what is wrong in it, and hands the template one plain
-description a module.
+The schema file explains its own keys. This module reads it, refuses what is wrong in it, and hands the template
+one plain description a module.
 """
 
 from __future__ import annotations
 
+import json
 import keyword
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -200,6 +201,11 @@ def _joined(names: tuple[str, ...], width: int = 116) -> str:
     return "\n    ".join(lines)
 
 
+def _literal(value: object) -> str:
+    """A constant as Python source, strings in double quotes."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
 def render_proxy(schema_dir: Path) -> dict[str, str]:
     """Render the stub modules and their index: path below generated/ to text.
 
@@ -214,7 +220,7 @@ def render_proxy(schema_dir: Path) -> dict[str, str]:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(joined=_joined, py=repr)
+    environment.filters.update(joined=_joined, py=_literal)
     stub_template = environment.get_template("proxy_stub.py.j2")
     files = {
         "proxy/__init__.py": environment.get_template("proxy_init.py.j2").render(),

@@ -8,8 +8,8 @@ from mindtorch_v2 import (
 )
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, lazy_children, returning
 
-_MODULE = 'torch._C'
-_BECAUSE = 'there is no such C extension'
+_MODULE = "torch._C"
+_BECAUSE = "there is no such C extension"
 _has_cudnn = False
 _has_mps = False
 _has_xpu = False
@@ -22,7 +22,7 @@ _cuda_isCurrentStreamCapturing = returning("_cuda_isCurrentStreamCapturing", _MO
 _cuda_isInBadFork = returning("_cuda_isInBadFork", _MODULE, False)
 _dispatch_isTensorSubclassLike = returning("_dispatch_isTensorSubclassLike", _MODULE, False)
 _get_accelerator = returning("_get_accelerator", _MODULE, None)
-_get_privateuse1_backend_name = returning("_get_privateuse1_backend_name", _MODULE, 'npu')
+_get_privateuse1_backend_name = returning("_get_privateuse1_backend_name", _MODULE, "npu")
 _get_tracing_state = returning("_get_tracing_state", _MODULE, None)
 _has_cuda = returning("_has_cuda", _MODULE, False)
 _is_torch_function_mode_enabled = returning("_is_torch_function_mode_enabled", _MODULE, False)
@@ -37,7 +37,7 @@ _jit_set_texpr_fuser_enabled = returning("_jit_set_texpr_fuser_enabled", _MODULE
 _len_torch_dispatch_stack = returning("_len_torch_dispatch_stack", _MODULE, 0)
 _len_torch_function_stack = returning("_len_torch_function_stack", _MODULE, 0)
 _log_api_usage_once = returning("_log_api_usage_once", _MODULE, None)
-_show_config = returning("_show_config", _MODULE, '')
+_show_config = returning("_show_config", _MODULE, "")
 __getattr__ = lazy_children(_MODULE)
 
 

@@ -7,4 +7,4 @@ from torch.profiler import (
     DeviceType,
 )
 
-_MODULE = 'torch._C._autograd'
+_MODULE = "torch._C._autograd"

@@ -7,4 +7,4 @@ from torch.distributed import (
     ProcessGroup, ReduceOp, Store, Work,
 )
 
-_MODULE = 'torch._C._distributed_c10d'
+_MODULE = "torch._C._distributed_c10d"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import identity, returning
 
-_MODULE = 'torch._C._functorch'
+_MODULE = "torch._C._functorch"
 is_batchedtensor = returning("is_batchedtensor", _MODULE, False)
 is_functorch_wrapped_tensor = returning("is_functorch_wrapped_tensor", _MODULE, False)
 is_gradtrackingtensor = returning("is_gradtrackingtensor", _MODULE, False)

@@ -7,4 +7,4 @@ from mindtorch_v2._torch_proxy.stubs.nn import (
     _parse_to, gelu, linear, one_hot, scaled_dot_product_attention, softplus,
 )
 
-_MODULE = 'torch._C._nn'
+_MODULE = "torch._C._nn"

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly
 
-_MODULE = 'torch._C._profiler'
-_BECAUSE = 'there is no profiler'
+_MODULE = "torch._C._profiler"
+_BECAUSE = "there is no profiler"
 
 
 class _ExperimentalConfig(metaclass=ImportOnly):

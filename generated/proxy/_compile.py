@@ -7,4 +7,4 @@ from mindtorch_v2._torch_proxy.stubs.compiler import (
     _disable_dynamo,
 )
 
-_MODULE = 'torch._compile'
+_MODULE = "torch._compile"

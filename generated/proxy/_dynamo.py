@@ -11,8 +11,8 @@ from torch._dynamo.eval_frame import (
 )
 from mindtorch_v2._torch_proxy.placeholders import NoOpContext, identity, import_only_function, lazy_children, returning
 
-_MODULE = 'torch._dynamo'
-_BECAUSE = 'there is no compiler'
+_MODULE = "torch._dynamo"
+_BECAUSE = "there is no compiler"
 graph_break = returning("graph_break", _MODULE, None)
 is_compiling = returning("is_compiling", _MODULE, False)
 is_dynamo_supported = returning("is_dynamo_supported", _MODULE, False)

@@ -7,4 +7,4 @@ from mindtorch_v2._torch_proxy.stubs.vmap import (
     TransformGetItemToIndex,
 )
 
-_MODULE = 'torch._dynamo._trace_wrapped_higher_order_op'
+_MODULE = "torch._dynamo._trace_wrapped_higher_order_op"

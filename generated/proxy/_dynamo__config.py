@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import NoOpContext
 
-_MODULE = 'torch._dynamo.config'
+_MODULE = "torch._dynamo.config"
 accumulated_cache_size_limit = 256
 accumulated_recompile_limit = 256
 allow_rnn = False

@@ -9,6 +9,6 @@ from torch._dynamo import (
 )
 from mindtorch_v2._torch_proxy.placeholders import returning
 
-_MODULE = 'torch._dynamo.decorators'
-_BECAUSE = 'there is no compiler'
+_MODULE = "torch._dynamo.decorators"
+_BECAUSE = "there is no compiler"
 mark_unbacked = returning("mark_unbacked", _MODULE, None)

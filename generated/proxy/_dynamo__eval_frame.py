@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, identity, import_only_function, returning
 
-_MODULE = 'torch._dynamo.eval_frame'
-_BECAUSE = 'there is no compiler'
+_MODULE = "torch._dynamo.eval_frame"
+_BECAUSE = "there is no compiler"
 is_dynamo_supported = returning("is_dynamo_supported", _MODULE, False)
 is_inductor_supported = returning("is_inductor_supported", _MODULE, False)
 reset_code = returning("reset_code", _MODULE, None)

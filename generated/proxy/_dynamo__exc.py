@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-_MODULE = 'torch._dynamo.exc'
+_MODULE = "torch._dynamo.exc"
 
 
 class BackendCompilerFailed(RuntimeError):

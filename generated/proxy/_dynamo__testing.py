@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly
 
-_MODULE = 'torch._dynamo.testing'
-_BECAUSE = 'there is no compiler'
+_MODULE = "torch._dynamo.testing"
+_BECAUSE = "there is no compiler"
 
 
 class CompileCounter(metaclass=ImportOnly):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import returning
 
-_MODULE = 'torch._dynamo.utils'
+_MODULE = "torch._dynamo.utils"
 counters = {}
-compile_times = returning("compile_times", _MODULE, '')
+compile_times = returning("compile_times", _MODULE, "")
 is_compile_supported = returning("is_compile_supported", _MODULE, False)

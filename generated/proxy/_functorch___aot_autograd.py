@@ -3,4 +3,4 @@
 
 from __future__ import annotations
 
-_MODULE = 'torch._functorch._aot_autograd'
+_MODULE = "torch._functorch._aot_autograd"

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, NoOpContext, returning
 
-_MODULE = 'torch._guards'
-_BECAUSE = 'there is no symbolic tracing'
+_MODULE = "torch._guards"
+_BECAUSE = "there is no symbolic tracing"
 active_fake_mode = returning("active_fake_mode", _MODULE, None)
 detect_fake_mode = returning("detect_fake_mode", _MODULE, None)
 

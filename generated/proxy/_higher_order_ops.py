@@ -8,8 +8,8 @@ from torch._higher_order_ops.associative_scan import (
 )
 from mindtorch_v2._torch_proxy.placeholders import import_only_function, lazy_children
 
-_MODULE = 'torch._higher_order_ops'
-_BECAUSE = 'there is no compiler'
+_MODULE = "torch._higher_order_ops"
+_BECAUSE = "there is no compiler"
 cond = import_only_function("cond", _MODULE, _BECAUSE, NotImplementedError)
 flex_attention = import_only_function("flex_attention", _MODULE, _BECAUSE, NotImplementedError)
 map = import_only_function("map", _MODULE, _BECAUSE, NotImplementedError)

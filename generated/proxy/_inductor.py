@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import import_only_function, lazy_children, returning
 
-_MODULE = 'torch._inductor'
-_BECAUSE = 'there is no compiler'
+_MODULE = "torch._inductor"
+_BECAUSE = "there is no compiler"
 cudagraph_mark_step_begin = returning("cudagraph_mark_step_begin", _MODULE, None)
 list_mode_options = returning("list_mode_options", _MODULE, {})
 list_options = returning("list_options", _MODULE, [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import NoOpContext
 
-_MODULE = 'torch._inductor.config'
+_MODULE = "torch._inductor.config"
 compile_threads = 1
 coordinate_descent_tuning = False
 cpp_wrapper = False

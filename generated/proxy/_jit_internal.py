@@ -10,5 +10,5 @@ from torch.jit import (
     Final, export, ignore, is_scripting, unused,
 )
 
-_MODULE = 'torch._jit_internal'
-_BECAUSE = 'there is no TorchScript compiler'
+_MODULE = "torch._jit_internal"
+_BECAUSE = "there is no TorchScript compiler"

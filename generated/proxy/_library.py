@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import identity, import_only_function
 
-_MODULE = 'torch._library'
-_BECAUSE = 'there is no compiler'
+_MODULE = "torch._library"
+_BECAUSE = "there is no compiler"
 capture_triton = identity("capture_triton", _MODULE)
 wrap_triton = identity("wrap_triton", _MODULE)
 register_fake_class = import_only_function("register_fake_class", _MODULE, _BECAUSE, NotImplementedError)

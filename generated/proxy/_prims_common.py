@@ -8,4 +8,4 @@ from mindtorch_v2._torch_proxy.stubs.prims import (
     is_contiguous_or_false, is_float_dtype, is_integer_dtype, make_contiguous_strides_for,
 )
 
-_MODULE = 'torch._prims_common'
+_MODULE = "torch._prims_common"

@@ -3,4 +3,4 @@
 
 from __future__ import annotations
 
-_MODULE = 'torch._refs'
+_MODULE = "torch._refs"

@@ -8,8 +8,8 @@ from torch._subclasses.fake_tensor import (
 )
 from mindtorch_v2._torch_proxy.placeholders import lazy_children
 
-_MODULE = 'torch._subclasses'
-_BECAUSE = 'there are no fake tensors; the meta device computes shapes'
+_MODULE = "torch._subclasses"
+_BECAUSE = "there are no fake tensors; the meta device computes shapes"
 __getattr__ = lazy_children(_MODULE)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, NoOpContext, returning
 
-_MODULE = 'torch._subclasses.fake_tensor'
-_BECAUSE = 'there are no fake tensors; the meta device computes shapes'
+_MODULE = "torch._subclasses.fake_tensor"
+_BECAUSE = "there are no fake tensors; the meta device computes shapes"
 is_fake = returning("is_fake", _MODULE, False)
 
 

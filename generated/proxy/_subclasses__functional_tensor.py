@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, NoOpContext
 
-_MODULE = 'torch._subclasses.functional_tensor'
-_BECAUSE = 'there are no functional tensors'
+_MODULE = "torch._subclasses.functional_tensor"
+_BECAUSE = "there are no functional tensors"
 
 
 class disable_functional_mode(NoOpContext):

@@ -8,5 +8,5 @@ from torch._vendor.packaging.version import (
 )
 from mindtorch_v2._torch_proxy.placeholders import lazy_children
 
-_MODULE = 'torch._vendor.packaging'
+_MODULE = "torch._vendor.packaging"
 __getattr__ = lazy_children(_MODULE)

@@ -7,4 +7,4 @@ from mindtorch_v2._torch_proxy.stubs.versions import (
     InvalidVersion, Version, parse,
 )
 
-_MODULE = 'torch._vendor.packaging.version'
+_MODULE = "torch._vendor.packaging.version"

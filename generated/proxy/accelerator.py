@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import NoOpContext, import_only_function, lazy_children, returning
 
-_MODULE = 'torch.accelerator'
-_BECAUSE = 'there is no accelerator'
+_MODULE = "torch.accelerator"
+_BECAUSE = "there is no accelerator"
 current_accelerator = returning("current_accelerator", _MODULE, None)
 device_count = returning("device_count", _MODULE, 0)
 empty_cache = returning("empty_cache", _MODULE, None)

@@ -7,4 +7,4 @@ from torch.accelerator import (
     empty_cache, memory_allocated, memory_stats,
 )
 
-_MODULE = 'torch.accelerator.memory'
+_MODULE = "torch.accelerator.memory"

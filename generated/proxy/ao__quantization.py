@@ -7,8 +7,8 @@ import enum
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function, lazy_children
 
-_MODULE = 'torch.ao.quantization'
-_BECAUSE = 'quantization is not implemented'
+_MODULE = "torch.ao.quantization"
+_BECAUSE = "quantization is not implemented"
 convert = import_only_function("convert", _MODULE, _BECAUSE, NotImplementedError)
 disable_fake_quant = import_only_function("disable_fake_quant", _MODULE, _BECAUSE, NotImplementedError)
 disable_observer = import_only_function("disable_observer", _MODULE, _BECAUSE, NotImplementedError)

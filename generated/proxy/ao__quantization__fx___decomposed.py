@@ -3,4 +3,4 @@
 
 from __future__ import annotations
 
-_MODULE = 'torch.ao.quantization.fx._decomposed'
+_MODULE = "torch.ao.quantization.fx._decomposed"

@@ -8,6 +8,6 @@ from mindtorch_v2._torch_proxy.stubs.backends import (
 )
 from mindtorch_v2._torch_proxy.placeholders import lazy_children
 
-_MODULE = 'torch.backends'
-fp32_precision = 'none'
+_MODULE = "torch.backends"
+fp32_precision = "none"
 __getattr__ = lazy_children(_MODULE)

@@ -9,8 +9,8 @@ from mindtorch_v2._torch_proxy.stubs.backends import (
 )
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, returning
 
-_MODULE = 'torch.backends.cuda'
-_BECAUSE = 'there is no CUDA device'
+_MODULE = "torch.backends.cuda"
+_BECAUSE = "there is no CUDA device"
 cufft_plan_cache = None
 allow_fp16_bf16_reduction_math_sdp = returning("allow_fp16_bf16_reduction_math_sdp", _MODULE, None)
 can_use_cudnn_attention = returning("can_use_cudnn_attention", _MODULE, False)

@@ -8,7 +8,7 @@ from mindtorch_v2._torch_proxy.stubs.backends import (
 )
 from mindtorch_v2._torch_proxy.placeholders import returning
 
-_MODULE = 'torch.backends.cudnn'
+_MODULE = "torch.backends.cudnn"
 allow_tf32 = False
 benchmark = False
 benchmark_limit = 10

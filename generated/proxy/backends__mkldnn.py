@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import NoOpContext, returning
 
-_MODULE = 'torch.backends.mkldnn'
+_MODULE = "torch.backends.mkldnn"
 allow_tf32 = False
 deterministic = False
 enabled = False

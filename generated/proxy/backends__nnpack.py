@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import NoOpContext, returning
 
-_MODULE = 'torch.backends.nnpack'
+_MODULE = "torch.backends.nnpack"
 is_available = returning("is_available", _MODULE, False)
 set_flags = returning("set_flags", _MODULE, [False])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import NoOpContext, returning
 
-_MODULE = 'torch.backends.opt_einsum'
+_MODULE = "torch.backends.opt_einsum"
 enabled = False
 strategy = None
 get_opt_einsum = returning("get_opt_einsum", _MODULE, None)

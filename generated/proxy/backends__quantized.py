@@ -3,6 +3,6 @@
 
 from __future__ import annotations
 
-_MODULE = 'torch.backends.quantized'
-engine = 'none'
+_MODULE = "torch.backends.quantized"
+engine = "none"
 supported_engines = ['none']

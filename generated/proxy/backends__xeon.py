@@ -3,4 +3,4 @@
 
 from __future__ import annotations
 
-_MODULE = 'torch.backends.xeon'
+_MODULE = "torch.backends.xeon"

@@ -3,5 +3,5 @@
 
 from __future__ import annotations
 
-_MODULE = 'torch.backends.xnnpack'
+_MODULE = "torch.backends.xnnpack"
 enabled = False

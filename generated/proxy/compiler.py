@@ -8,8 +8,8 @@ from mindtorch_v2._torch_proxy.stubs.compiler import (
 )
 from mindtorch_v2._torch_proxy.placeholders import identity, import_only_function, lazy_children, returning
 
-_MODULE = 'torch.compiler'
-_BECAUSE = 'there is no compiler'
+_MODULE = "torch.compiler"
+_BECAUSE = "there is no compiler"
 cudagraph_mark_step_begin = returning("cudagraph_mark_step_begin", _MODULE, None)
 is_compiling = returning("is_compiling", _MODULE, False)
 is_dynamo_compiling = returning("is_dynamo_compiling", _MODULE, False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import NoOpContext
 
-_MODULE = 'torch.compiler.config'
-cache_key_tag = ''
+_MODULE = "torch.compiler.config"
+cache_key_tag = ""
 force_disable_caches = False
 job_id = None
 

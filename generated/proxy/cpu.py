@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import NoOpContext, lazy_children, returning
 
-_MODULE = 'torch.cpu'
-_BECAUSE = 'the CPU has no such thing'
-current_device = returning("current_device", _MODULE, 'cpu')
+_MODULE = "torch.cpu"
+_BECAUSE = "the CPU has no such thing"
+current_device = returning("current_device", _MODULE, "cpu")
 current_stream = returning("current_stream", _MODULE, None)
 device_count = returning("device_count", _MODULE, 1)
 is_available = returning("is_available", _MODULE, True)

@@ -10,4 +10,4 @@ from mindtorch_v2.amp import (
     GradScaler,
 )
 
-_MODULE = 'torch.cpu.amp'
+_MODULE = "torch.cpu.amp"

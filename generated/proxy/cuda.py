@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+from mindtorch_v2 import (
+    OutOfMemoryError,
+)
 from mindtorch_v2._torch_proxy.stubs.devices import (
     device, device_of,
 )
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, NoOpContext, import_only_function, lazy_children, returning
 
-_MODULE = 'torch.cuda'
-_BECAUSE = 'Torch not compiled with CUDA enabled'
+_MODULE = "torch.cuda"
+_BECAUSE = "Torch not compiled with CUDA enabled"
 default_generators = []
 has_half = True
 has_magma = False
@@ -19,7 +22,7 @@ _lazy_call = returning("_lazy_call", _MODULE, None)
 device_count = returning("device_count", _MODULE, 0)
 empty_cache = returning("empty_cache", _MODULE, None)
 get_arch_list = returning("get_arch_list", _MODULE, [])
-get_gencode_flags = returning("get_gencode_flags", _MODULE, '')
+get_gencode_flags = returning("get_gencode_flags", _MODULE, "")
 get_rng_state_all = returning("get_rng_state_all", _MODULE, [])
 get_sync_debug_mode = returning("get_sync_debug_mode", _MODULE, 0)
 ipc_collect = returning("ipc_collect", _MODULE, None)
@@ -87,10 +90,6 @@ class CudaError(RuntimeError):
 
 
 class DeferredCudaCallError(RuntimeError):
-    """An error of torch.cuda, which mindtorch_v2 never raises."""
-
-
-class OutOfMemoryError(RuntimeError):
     """An error of torch.cuda, which mindtorch_v2 never raises."""
 
 

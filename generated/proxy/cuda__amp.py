@@ -8,5 +8,5 @@ from mindtorch_v2._torch_proxy.stubs.amp import (
 )
 from mindtorch_v2._torch_proxy.placeholders import lazy_children
 
-_MODULE = 'torch.cuda.amp'
+_MODULE = "torch.cuda.amp"
 __getattr__ = lazy_children(_MODULE)

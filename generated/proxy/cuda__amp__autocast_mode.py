@@ -7,4 +7,4 @@ from mindtorch_v2._torch_proxy.stubs.amp import (
     autocast, custom_bwd, custom_fwd,
 )
 
-_MODULE = 'torch.cuda.amp.autocast_mode'
+_MODULE = "torch.cuda.amp.autocast_mode"

@@ -7,4 +7,4 @@ from mindtorch_v2._torch_proxy.stubs.amp import (
     GradScaler,
 )
 
-_MODULE = 'torch.cuda.amp.grad_scaler'
+_MODULE = "torch.cuda.amp.grad_scaler"

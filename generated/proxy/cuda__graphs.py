@@ -7,4 +7,4 @@ from torch.cuda import (
     CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing, make_graphed_callables,
 )
 
-_MODULE = 'torch.cuda.graphs'
+_MODULE = "torch.cuda.graphs"

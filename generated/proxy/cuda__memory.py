@@ -8,4 +8,4 @@ from torch.cuda import (
     memory_snapshot, memory_stats, memory_summary, reset_peak_memory_stats, set_per_process_memory_fraction,
 )
 
-_MODULE = 'torch.cuda.memory'
+_MODULE = "torch.cuda.memory"

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import import_only_function
 
-_MODULE = 'torch.cuda.nvtx'
-_BECAUSE = 'NVTX functions not installed. Are you sure you have a CUDA build?'
+_MODULE = "torch.cuda.nvtx"
+_BECAUSE = "NVTX functions not installed. Are you sure you have a CUDA build?"
 mark = import_only_function("mark", _MODULE, _BECAUSE, RuntimeError)
 range = import_only_function("range", _MODULE, _BECAUSE, RuntimeError)
 range_end = import_only_function("range_end", _MODULE, _BECAUSE, RuntimeError)

@@ -8,4 +8,4 @@ from torch.cuda import (
     set_rng_state_all,
 )
 
-_MODULE = 'torch.cuda.random'
+_MODULE = "torch.cuda.random"

@@ -7,4 +7,4 @@ from torch.cuda import (
     Event, ExternalStream, Stream,
 )
 
-_MODULE = 'torch.cuda.streams'
+_MODULE = "torch.cuda.streams"

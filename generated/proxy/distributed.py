@@ -14,8 +14,8 @@ from torch.distributed.device_mesh import (
 )
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function, lazy_children, returning
 
-_MODULE = 'torch.distributed'
-_BECAUSE = 'mindtorch_v2 runs in one process'
+_MODULE = "torch.distributed"
+_BECAUSE = "mindtorch_v2 runs in one process"
 default_pg_timeout = None
 is_available = returning("is_available", _MODULE, False)
 is_backend_available = returning("is_backend_available", _MODULE, False)

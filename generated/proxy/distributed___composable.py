@@ -8,5 +8,5 @@ from torch.distributed._composable.fsdp import (
 )
 from mindtorch_v2._torch_proxy.placeholders import lazy_children
 
-_MODULE = 'torch.distributed._composable'
+_MODULE = "torch.distributed._composable"
 __getattr__ = lazy_children(_MODULE)

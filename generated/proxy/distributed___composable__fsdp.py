@@ -7,4 +7,4 @@ from torch.distributed.fsdp import (
     CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, OffloadPolicy, fully_shard, register_fsdp_forward_method,
 )
 
-_MODULE = 'torch.distributed._composable.fsdp'
+_MODULE = "torch.distributed._composable.fsdp"

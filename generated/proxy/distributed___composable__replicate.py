@@ -5,6 +5,6 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import import_only_function
 
-_MODULE = 'torch.distributed._composable.replicate'
-_BECAUSE = 'mindtorch_v2 runs in one process'
+_MODULE = "torch.distributed._composable.replicate"
+_BECAUSE = "mindtorch_v2 runs in one process"
 replicate = import_only_function("replicate", _MODULE, _BECAUSE, NotImplementedError)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function
 
-_MODULE = 'torch.distributed._functional_collectives'
-_BECAUSE = 'mindtorch_v2 runs in one process'
+_MODULE = "torch.distributed._functional_collectives"
+_BECAUSE = "mindtorch_v2 runs in one process"
 all_gather_tensor = import_only_function("all_gather_tensor", _MODULE, _BECAUSE, NotImplementedError)
 all_gather_tensor_autograd = import_only_function("all_gather_tensor_autograd", _MODULE, _BECAUSE, NotImplementedError)
 all_reduce = import_only_function("all_reduce", _MODULE, _BECAUSE, NotImplementedError)

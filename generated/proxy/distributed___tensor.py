@@ -9,5 +9,5 @@ from torch.distributed.tensor import (
 )
 from mindtorch_v2._torch_proxy.placeholders import lazy_children
 
-_MODULE = 'torch.distributed._tensor'
+_MODULE = "torch.distributed._tensor"
 __getattr__ = lazy_children(_MODULE)

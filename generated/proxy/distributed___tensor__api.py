@@ -7,4 +7,4 @@ from torch.distributed.tensor import (
     DTensor, distribute_module, distribute_tensor,
 )
 
-_MODULE = 'torch.distributed._tensor.api'
+_MODULE = "torch.distributed._tensor.api"

@@ -7,4 +7,4 @@ from torch.distributed.tensor.experimental import (
     implicit_replication, local_map,
 )
 
-_MODULE = 'torch.distributed._tensor.experimental'
+_MODULE = "torch.distributed._tensor.experimental"

@@ -8,5 +8,5 @@ from torch.distributed.algorithms.join import (
 )
 from mindtorch_v2._torch_proxy.placeholders import lazy_children
 
-_MODULE = 'torch.distributed.algorithms'
+_MODULE = "torch.distributed.algorithms"
 __getattr__ = lazy_children(_MODULE)

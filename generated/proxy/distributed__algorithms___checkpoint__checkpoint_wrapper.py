@@ -7,8 +7,8 @@ import enum
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function
 
-_MODULE = 'torch.distributed.algorithms._checkpoint.checkpoint_wrapper'
-_BECAUSE = 'mindtorch_v2 runs in one process'
+_MODULE = "torch.distributed.algorithms._checkpoint.checkpoint_wrapper"
+_BECAUSE = "mindtorch_v2 runs in one process"
 apply_activation_checkpointing = import_only_function("apply_activation_checkpointing", _MODULE, _BECAUSE, NotImplementedError)
 checkpoint_wrapper = import_only_function("checkpoint_wrapper", _MODULE, _BECAUSE, NotImplementedError)
 offload_wrapper = import_only_function("offload_wrapper", _MODULE, _BECAUSE, NotImplementedError)

@@ -7,8 +7,8 @@ import enum
 
 from mindtorch_v2._torch_proxy.placeholders import import_only_function, lazy_children
 
-_MODULE = 'torch.distributed.algorithms.ddp_comm_hooks'
-_BECAUSE = 'mindtorch_v2 runs in one process'
+_MODULE = "torch.distributed.algorithms.ddp_comm_hooks"
+_BECAUSE = "mindtorch_v2 runs in one process"
 register_ddp_comm_hook = import_only_function("register_ddp_comm_hook", _MODULE, _BECAUSE, NotImplementedError)
 __getattr__ = lazy_children(_MODULE)
 

@@ -11,8 +11,8 @@ from torch.distributed.checkpoint.hf_storage import (
 )
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function, lazy_children
 
-_MODULE = 'torch.distributed.checkpoint'
-_BECAUSE = 'mindtorch_v2 runs in one process'
+_MODULE = "torch.distributed.checkpoint"
+_BECAUSE = "mindtorch_v2 runs in one process"
 async_save = import_only_function("async_save", _MODULE, _BECAUSE, NotImplementedError)
 load = import_only_function("load", _MODULE, _BECAUSE, NotImplementedError)
 load_state_dict = import_only_function("load_state_dict", _MODULE, _BECAUSE, NotImplementedError)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly
 
-_MODULE = 'torch.distributed.checkpoint.default_planner'
-_BECAUSE = 'mindtorch_v2 runs in one process'
+_MODULE = "torch.distributed.checkpoint.default_planner"
+_BECAUSE = "mindtorch_v2 runs in one process"
 
 
 class DefaultLoadPlanner(metaclass=ImportOnly):

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function
 
-_MODULE = 'torch.distributed.checkpoint.state_dict'
-_BECAUSE = 'mindtorch_v2 runs in one process'
+_MODULE = "torch.distributed.checkpoint.state_dict"
+_BECAUSE = "mindtorch_v2 runs in one process"
 get_model_state_dict = import_only_function("get_model_state_dict", _MODULE, _BECAUSE, NotImplementedError)
 get_optimizer_state_dict = import_only_function("get_optimizer_state_dict", _MODULE, _BECAUSE, NotImplementedError)
 get_state_dict = import_only_function("get_state_dict", _MODULE, _BECAUSE, NotImplementedError)

@@ -14,8 +14,8 @@ from torch.distributed import (
 )
 from mindtorch_v2._torch_proxy.placeholders import import_only_function
 
-_MODULE = 'torch.distributed.distributed_c10d'
-_BECAUSE = 'mindtorch_v2 runs in one process'
+_MODULE = "torch.distributed.distributed_c10d"
+_BECAUSE = "mindtorch_v2 runs in one process"
 _get_default_group = import_only_function("_get_default_group", _MODULE, _BECAUSE, NotImplementedError)
 _object_to_tensor = import_only_function("_object_to_tensor", _MODULE, _BECAUSE, NotImplementedError)
 _tensor_to_object = import_only_function("_tensor_to_object", _MODULE, _BECAUSE, NotImplementedError)

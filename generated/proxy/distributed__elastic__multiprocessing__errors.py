@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, identity
 
-_MODULE = 'torch.distributed.elastic.multiprocessing.errors'
-_BECAUSE = 'mindtorch_v2 runs in one process'
+_MODULE = "torch.distributed.elastic.multiprocessing.errors"
+_BECAUSE = "mindtorch_v2 runs in one process"
 record = identity("record", _MODULE)
 
 

@@ -7,8 +7,8 @@ import enum
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function, lazy_children
 
-_MODULE = 'torch.distributed.fsdp'
-_BECAUSE = 'mindtorch_v2 runs in one process'
+_MODULE = "torch.distributed.fsdp"
+_BECAUSE = "mindtorch_v2 runs in one process"
 fully_shard = import_only_function("fully_shard", _MODULE, _BECAUSE, NotImplementedError)
 register_fsdp_forward_method = import_only_function("register_fsdp_forward_method", _MODULE, _BECAUSE, NotImplementedError)
 __getattr__ = lazy_children(_MODULE)

@@ -7,4 +7,4 @@ from torch.distributed.fsdp import (
     CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, OffloadPolicy, fully_shard,
 )
 
-_MODULE = 'torch.distributed.fsdp._fully_shard'
+_MODULE = "torch.distributed.fsdp._fully_shard"

@@ -9,4 +9,4 @@ from torch.distributed.fsdp import (
     StateDictType,
 )
 
-_MODULE = 'torch.distributed.fsdp.api'
+_MODULE = "torch.distributed.fsdp.api"

@@ -9,4 +9,4 @@ from torch.distributed.fsdp import (
     ShardingStrategy, StateDictConfig, StateDictType,
 )
 
-_MODULE = 'torch.distributed.fsdp.fully_sharded_data_parallel'
+_MODULE = "torch.distributed.fsdp.fully_sharded_data_parallel"

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, NoOpContext, import_only_function
 
-_MODULE = 'torch.distributed.fsdp.wrap'
-_BECAUSE = 'mindtorch_v2 runs in one process'
+_MODULE = "torch.distributed.fsdp.wrap"
+_BECAUSE = "mindtorch_v2 runs in one process"
 always_wrap_policy = import_only_function("always_wrap_policy", _MODULE, _BECAUSE, NotImplementedError)
 lambda_auto_wrap_policy = import_only_function("lambda_auto_wrap_policy", _MODULE, _BECAUSE, NotImplementedError)
 size_based_auto_wrap_policy = import_only_function("size_based_auto_wrap_policy", _MODULE, _BECAUSE, NotImplementedError)

@@ -8,5 +8,5 @@ from torch.distributed.launcher.api import (
 )
 from mindtorch_v2._torch_proxy.placeholders import lazy_children
 
-_MODULE = 'torch.distributed.launcher'
+_MODULE = "torch.distributed.launcher"
 __getattr__ = lazy_children(_MODULE)

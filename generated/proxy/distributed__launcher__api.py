@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function
 
-_MODULE = 'torch.distributed.launcher.api'
-_BECAUSE = 'mindtorch_v2 runs in one process'
+_MODULE = "torch.distributed.launcher.api"
+_BECAUSE = "mindtorch_v2 runs in one process"
 launch_agent = import_only_function("launch_agent", _MODULE, _BECAUSE, NotImplementedError)
 
 

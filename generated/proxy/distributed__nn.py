@@ -8,5 +8,5 @@ from torch.distributed.nn.functional import (
 )
 from mindtorch_v2._torch_proxy.placeholders import lazy_children
 
-_MODULE = 'torch.distributed.nn'
+_MODULE = "torch.distributed.nn"
 __getattr__ = lazy_children(_MODULE)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import import_only_function
 
-_MODULE = 'torch.distributed.nn.functional'
-_BECAUSE = 'mindtorch_v2 runs in one process'
+_MODULE = "torch.distributed.nn.functional"
+_BECAUSE = "mindtorch_v2 runs in one process"
 all_gather = import_only_function("all_gather", _MODULE, _BECAUSE, NotImplementedError)
 all_reduce = import_only_function("all_reduce", _MODULE, _BECAUSE, NotImplementedError)
 all_to_all = import_only_function("all_to_all", _MODULE, _BECAUSE, NotImplementedError)

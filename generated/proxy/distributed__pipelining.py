@@ -7,8 +7,8 @@ import enum
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function
 
-_MODULE = 'torch.distributed.pipelining'
-_BECAUSE = 'mindtorch_v2 runs in one process'
+_MODULE = "torch.distributed.pipelining"
+_BECAUSE = "mindtorch_v2 runs in one process"
 build_stage = import_only_function("build_stage", _MODULE, _BECAUSE, NotImplementedError)
 pipe_split = import_only_function("pipe_split", _MODULE, _BECAUSE, NotImplementedError)
 pipeline = import_only_function("pipeline", _MODULE, _BECAUSE, NotImplementedError)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function, returning
 
-_MODULE = 'torch.distributed.rpc'
-_BECAUSE = 'mindtorch_v2 runs in one process'
+_MODULE = "torch.distributed.rpc"
+_BECAUSE = "mindtorch_v2 runs in one process"
 is_available = returning("is_available", _MODULE, False)
 get_worker_info = import_only_function("get_worker_info", _MODULE, _BECAUSE, NotImplementedError)
 init_rpc = import_only_function("init_rpc", _MODULE, _BECAUSE, NotImplementedError)

@@ -11,8 +11,8 @@ from torch.distributed.tensor.placement_types import (
 )
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function, lazy_children
 
-_MODULE = 'torch.distributed.tensor'
-_BECAUSE = 'mindtorch_v2 runs in one process'
+_MODULE = "torch.distributed.tensor"
+_BECAUSE = "mindtorch_v2 runs in one process"
 distribute_module = import_only_function("distribute_module", _MODULE, _BECAUSE, NotImplementedError)
 distribute_tensor = import_only_function("distribute_tensor", _MODULE, _BECAUSE, NotImplementedError)
 empty = import_only_function("empty", _MODULE, _BECAUSE, NotImplementedError)

@@ -7,4 +7,4 @@ from torch.distributed.tensor import (
     DTensor, distribute_module, distribute_tensor,
 )
 
-_MODULE = 'torch.distributed.tensor._api'
+_MODULE = "torch.distributed.tensor._api"

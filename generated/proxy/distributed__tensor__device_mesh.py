@@ -7,4 +7,4 @@ from torch.distributed.device_mesh import (
     DeviceMesh, init_device_mesh,
 )
 
-_MODULE = 'torch.distributed.tensor.device_mesh'
+_MODULE = "torch.distributed.tensor.device_mesh"

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, NoOpContext, import_only_function
 
-_MODULE = 'torch.distributed.tensor.parallel'
-_BECAUSE = 'mindtorch_v2 runs in one process'
+_MODULE = "torch.distributed.tensor.parallel"
+_BECAUSE = "mindtorch_v2 runs in one process"
 parallelize_module = import_only_function("parallelize_module", _MODULE, _BECAUSE, NotImplementedError)
 
 

@@ -3,4 +3,4 @@
 
 from __future__ import annotations
 
-_MODULE = 'torch.distributed.utils'
+_MODULE = "torch.distributed.utils"

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from mindtorch_v2._torch_proxy.stubs.export import (
+    Dim,
+)
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function, lazy_children
 
-_MODULE = 'torch.export'
-_BECAUSE = 'there is no symbolic tracing'
+_MODULE = "torch.export"
+_BECAUSE = "there is no symbolic tracing"
 default_decompositions = import_only_function("default_decompositions", _MODULE, _BECAUSE, NotImplementedError)
 dims = import_only_function("dims", _MODULE, _BECAUSE, NotImplementedError)
 draft_export = import_only_function("draft_export", _MODULE, _BECAUSE, NotImplementedError)
@@ -27,13 +30,6 @@ class AdditionalInputs(metaclass=ImportOnly):
 
 
 class CustomDecompTable(metaclass=ImportOnly):
-    """Import only."""
-
-    _because = _BECAUSE
-    _error = NotImplementedError
-
-
-class Dim(metaclass=ImportOnly):
     """Import only."""
 
     _because = _BECAUSE

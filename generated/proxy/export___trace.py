@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import import_only_function
 
-_MODULE = 'torch.export._trace'
-_BECAUSE = 'there is no symbolic tracing'
+_MODULE = "torch.export._trace"
+_BECAUSE = "there is no symbolic tracing"
 _export = import_only_function("_export", _MODULE, _BECAUSE, NotImplementedError)
 _export_to_torch_ir = import_only_function("_export_to_torch_ir", _MODULE, _BECAUSE, NotImplementedError)

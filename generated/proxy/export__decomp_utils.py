@@ -7,4 +7,4 @@ from torch.export import (
     CustomDecompTable,
 )
 
-_MODULE = 'torch.export.decomp_utils'
+_MODULE = "torch.export.decomp_utils"

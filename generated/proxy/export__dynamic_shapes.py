@@ -7,4 +7,4 @@ from torch.export import (
     AdditionalInputs, Dim, ShapesCollection, dims,
 )
 
-_MODULE = 'torch.export.dynamic_shapes'
+_MODULE = "torch.export.dynamic_shapes"

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function
 
-_MODULE = 'torch.futures'
-_BECAUSE = 'there are no futures of remote work'
+_MODULE = "torch.futures"
+_BECAUSE = "there are no futures of remote work"
 collect_all = import_only_function("collect_all", _MODULE, _BECAUSE, NotImplementedError)
 wait_all = import_only_function("wait_all", _MODULE, _BECAUSE, NotImplementedError)
 

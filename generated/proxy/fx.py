@@ -14,8 +14,8 @@ from torch.fx.proxy import (
 )
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, identity, import_only_function, lazy_children
 
-_MODULE = 'torch.fx'
-_BECAUSE = 'there is no symbolic tracing'
+_MODULE = "torch.fx"
+_BECAUSE = "there is no symbolic tracing"
 has_side_effect = identity("has_side_effect", _MODULE)
 wrap = identity("wrap", _MODULE)
 replace_pattern = import_only_function("replace_pattern", _MODULE, _BECAUSE, NotImplementedError)

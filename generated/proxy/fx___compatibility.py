@@ -7,4 +7,4 @@ from mindtorch_v2._torch_proxy.stubs.fx import (
     compatibility,
 )
 
-_MODULE = 'torch.fx._compatibility'
+_MODULE = "torch.fx._compatibility"

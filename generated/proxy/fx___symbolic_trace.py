@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, identity, import_only_function, returning
 
-_MODULE = 'torch.fx._symbolic_trace'
-_BECAUSE = 'there is no symbolic tracing'
+_MODULE = "torch.fx._symbolic_trace"
+_BECAUSE = "there is no symbolic tracing"
 is_fx_symbolic_tracing = returning("is_fx_symbolic_tracing", _MODULE, False)
 is_fx_tracing = returning("is_fx_tracing", _MODULE, False)
 is_fx_tracing_warning = returning("is_fx_tracing_warning", _MODULE, None)

@@ -9,8 +9,8 @@ from mindtorch_v2._torch_proxy.stubs.symbols import (
 )
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, identity, returning
 
-_MODULE = 'torch.fx.experimental.symbolic_shapes'
-_BECAUSE = 'there are no symbolic shapes'
+_MODULE = "torch.fx.experimental.symbolic_shapes"
+_BECAUSE = "there are no symbolic shapes"
 free_symbols = returning("free_symbols", _MODULE, [])
 free_unbacked_symbols = returning("free_unbacked_symbols", _MODULE, [])
 has_free_symbols = returning("has_free_symbols", _MODULE, False)

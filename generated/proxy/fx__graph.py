@@ -7,4 +7,4 @@ from torch.fx import (
     CodeGen, Graph,
 )
 
-_MODULE = 'torch.fx.graph'
+_MODULE = "torch.fx.graph"

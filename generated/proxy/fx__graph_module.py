@@ -7,4 +7,4 @@ from torch.fx import (
     GraphModule,
 )
 
-_MODULE = 'torch.fx.graph_module'
+_MODULE = "torch.fx.graph_module"

@@ -7,4 +7,4 @@ from torch.fx import (
     Interpreter, Transformer,
 )
 
-_MODULE = 'torch.fx.interpreter'
+_MODULE = "torch.fx.interpreter"

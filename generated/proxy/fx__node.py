@@ -8,8 +8,8 @@ from mindtorch_v2._torch_proxy.stubs.fx import (
 )
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, identity
 
-_MODULE = 'torch.fx.node'
-_BECAUSE = 'there is no symbolic tracing'
+_MODULE = "torch.fx.node"
+_BECAUSE = "there is no symbolic tracing"
 has_side_effect = identity("has_side_effect", _MODULE)
 
 

@@ -5,5 +5,5 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import lazy_children
 
-_MODULE = 'torch.fx.passes.infra'
+_MODULE = "torch.fx.passes.infra"
 __getattr__ = lazy_children(_MODULE)

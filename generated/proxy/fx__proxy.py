@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly
 
-_MODULE = 'torch.fx.proxy'
-_BECAUSE = 'there is no symbolic tracing'
+_MODULE = "torch.fx.proxy"
+_BECAUSE = "there is no symbolic tracing"
 
 
 class TraceError(RuntimeError):

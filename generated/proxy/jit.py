@@ -8,8 +8,8 @@ from mindtorch_v2._torch_proxy.stubs.jit import (
 )
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, NoOpContext, identity, import_only_function, lazy_children, returning
 
-_MODULE = 'torch.jit'
-_BECAUSE = 'there is no TorchScript compiler'
+_MODULE = "torch.jit"
+_BECAUSE = "there is no TorchScript compiler"
 _script_if_tracing = returning("_script_if_tracing", _MODULE, None)
 enable_onednn_fusion = returning("enable_onednn_fusion", _MODULE, None)
 is_scripting = returning("is_scripting", _MODULE, False)

@@ -7,4 +7,4 @@ from torch.jit import (
     fork, wait,
 )
 
-_MODULE = 'torch.jit._async'
+_MODULE = "torch.jit._async"

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly
 
-_MODULE = 'torch.jit._recursive'
-_BECAUSE = 'there is no TorchScript compiler'
+_MODULE = "torch.jit._recursive"
+_BECAUSE = "there is no TorchScript compiler"
 concrete_type_store = None
 
 

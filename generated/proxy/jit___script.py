@@ -8,4 +8,4 @@ from torch.jit import (
     script_method,
 )
 
-_MODULE = 'torch.jit._script'
+_MODULE = "torch.jit._script"

@@ -7,4 +7,4 @@ from torch.jit import (
     load, save,
 )
 
-_MODULE = 'torch.jit._serialization'
+_MODULE = "torch.jit._serialization"

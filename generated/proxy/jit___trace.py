@@ -7,4 +7,4 @@ from torch.jit import (
     ScriptModule, TopLevelTracedModule, TracedModule, TracerWarning, is_scripting, is_tracing, trace, trace_module,
 )
 
-_MODULE = 'torch.jit._trace'
+_MODULE = "torch.jit._trace"

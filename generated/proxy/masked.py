@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.stubs.masked import (
-    amax, amin, mean, softmax, sum,
+    amax, amin, mean, softmax, std, sum, var,
 )
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function
 
-_MODULE = 'torch.masked'
-_BECAUSE = 'masked tensors are not implemented'
+_MODULE = "torch.masked"
+_BECAUSE = "masked tensors are not implemented"
 as_masked_tensor = import_only_function("as_masked_tensor", _MODULE, _BECAUSE, NotImplementedError)
 masked_tensor = import_only_function("masked_tensor", _MODULE, _BECAUSE, NotImplementedError)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function
 
-_MODULE = 'torch.monitor'
-_BECAUSE = 'there is no monitor'
+_MODULE = "torch.monitor"
+_BECAUSE = "there is no monitor"
 log_event = import_only_function("log_event", _MODULE, _BECAUSE, NotImplementedError)
 register_event_handler = import_only_function("register_event_handler", _MODULE, _BECAUSE, NotImplementedError)
 

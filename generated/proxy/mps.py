@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function, returning
 
-_MODULE = 'torch.mps'
-_BECAUSE = 'there is no MPS device'
+_MODULE = "torch.mps"
+_BECAUSE = "there is no MPS device"
 _is_in_bad_fork = returning("_is_in_bad_fork", _MODULE, False)
 current_allocated_memory = returning("current_allocated_memory", _MODULE, 0)
 device_count = returning("device_count", _MODULE, 0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import import_only_function, returning
 
-_MODULE = 'torch.mtia'
-_BECAUSE = 'Torch not compiled with MTIA enabled'
+_MODULE = "torch.mtia"
+_BECAUSE = "Torch not compiled with MTIA enabled"
 _is_in_bad_fork = returning("_is_in_bad_fork", _MODULE, False)
 device_count = returning("device_count", _MODULE, 0)
 empty_cache = returning("empty_cache", _MODULE, None)

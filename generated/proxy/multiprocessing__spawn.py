@@ -7,4 +7,4 @@ from mindtorch_v2._torch_proxy.stubs.multiprocessing import (
     ProcessContext, ProcessException, ProcessExitedException, ProcessRaisedException, spawn, start_processes,
 )
 
-_MODULE = 'torch.multiprocessing.spawn'
+_MODULE = "torch.multiprocessing.spawn"

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import import_only_function, lazy_children
 
-_MODULE = 'torch.nested'
-_BECAUSE = 'nested tensors are not implemented'
+_MODULE = "torch.nested"
+_BECAUSE = "nested tensors are not implemented"
 as_nested_tensor = import_only_function("as_nested_tensor", _MODULE, _BECAUSE, NotImplementedError)
 masked_select = import_only_function("masked_select", _MODULE, _BECAUSE, NotImplementedError)
 narrow = import_only_function("narrow", _MODULE, _BECAUSE, NotImplementedError)

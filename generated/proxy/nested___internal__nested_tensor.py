@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly
 
-_MODULE = 'torch.nested._internal.nested_tensor'
-_BECAUSE = 'nested tensors are not implemented'
+_MODULE = "torch.nested._internal.nested_tensor"
+_BECAUSE = "nested tensors are not implemented"
 
 
 class NestedTensor(metaclass=ImportOnly):

@@ -7,8 +7,8 @@ import enum
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function
 
-_MODULE = 'torch.nn.attention.bias'
-_BECAUSE = 'attention bias objects are not implemented'
+_MODULE = "torch.nn.attention.bias"
+_BECAUSE = "attention bias objects are not implemented"
 causal_lower_right = import_only_function("causal_lower_right", _MODULE, _BECAUSE, NotImplementedError)
 causal_upper_left = import_only_function("causal_upper_left", _MODULE, _BECAUSE, NotImplementedError)
 

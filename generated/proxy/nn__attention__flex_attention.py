@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function
 
-_MODULE = 'torch.nn.attention.flex_attention'
-_BECAUSE = 'attention with a block mask is not implemented'
+_MODULE = "torch.nn.attention.flex_attention"
+_BECAUSE = "attention with a block mask is not implemented"
 _DEFAULT_SPARSE_BLOCK_SIZE = 128
 and_masks = import_only_function("and_masks", _MODULE, _BECAUSE, NotImplementedError)
 create_block_mask = import_only_function("create_block_mask", _MODULE, _BECAUSE, NotImplementedError)

@@ -7,4 +7,4 @@ from torch.nn.parallel import (
     DataParallel, data_parallel,
 )
 
-_MODULE = 'torch.nn.parallel.data_parallel'
+_MODULE = "torch.nn.parallel.data_parallel"

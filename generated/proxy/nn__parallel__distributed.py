@@ -7,4 +7,4 @@ from torch.nn.parallel import (
     DistributedDataParallel,
 )
 
-_MODULE = 'torch.nn.parallel.distributed'
+_MODULE = "torch.nn.parallel.distributed"

@@ -7,4 +7,4 @@ from torch.nn.parallel import (
     gather, scatter,
 )
 
-_MODULE = 'torch.nn.parallel.scatter_gather'
+_MODULE = "torch.nn.parallel.scatter_gather"

@@ -5,5 +5,5 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import lazy_children
 
-_MODULE = 'torch.numa'
+_MODULE = "torch.numa"
 __getattr__ = lazy_children(_MODULE)

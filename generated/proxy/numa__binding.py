@@ -7,8 +7,8 @@ import enum
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly
 
-_MODULE = 'torch.numa.binding'
-_BECAUSE = 'mindtorch_v2 runs in one process'
+_MODULE = "torch.numa.binding"
+_BECAUSE = "mindtorch_v2 runs in one process"
 
 
 class AffinityMode(enum.Enum):

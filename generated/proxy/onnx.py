@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function, lazy_children, returning
 
-_MODULE = 'torch.onnx'
-_BECAUSE = 'there is no graph to export'
+_MODULE = "torch.onnx"
+_BECAUSE = "there is no graph to export"
 is_in_onnx_export = returning("is_in_onnx_export", _MODULE, False)
 dynamo_export = import_only_function("dynamo_export", _MODULE, _BECAUSE, NotImplementedError)
 export = import_only_function("export", _MODULE, _BECAUSE, NotImplementedError)

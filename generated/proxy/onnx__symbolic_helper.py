@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import identity, import_only_function
 
-_MODULE = 'torch.onnx.symbolic_helper'
-_BECAUSE = 'there is no graph to export'
+_MODULE = "torch.onnx.symbolic_helper"
+_BECAUSE = "there is no graph to export"
 parse_args = identity("parse_args", _MODULE)
 quantized_args = identity("quantized_args", _MODULE)
 _get_tensor_dim_size = import_only_function("_get_tensor_dim_size", _MODULE, _BECAUSE, NotImplementedError)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import import_only_function
 
-_MODULE = 'torch.onnx.symbolic_opset9'
-_BECAUSE = 'there is no graph to export'
+_MODULE = "torch.onnx.symbolic_opset9"
+_BECAUSE = "there is no graph to export"
 dropout = import_only_function("dropout", _MODULE, _BECAUSE, NotImplementedError)
 masked_fill = import_only_function("masked_fill", _MODULE, _BECAUSE, NotImplementedError)
 softmax = import_only_function("softmax", _MODULE, _BECAUSE, NotImplementedError)

@@ -7,4 +7,4 @@ from torch.onnx import (
     export, is_in_onnx_export,
 )
 
-_MODULE = 'torch.onnx.utils'
+_MODULE = "torch.onnx.utils"

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, returning
 
-_MODULE = 'torch.package'
-_BECAUSE = 'packaging of models is not implemented'
+_MODULE = "torch.package"
+_BECAUSE = "packaging of models is not implemented"
 is_from_package = returning("is_from_package", _MODULE, False)
 
 

@@ -10,8 +10,8 @@ from mindtorch_v2._torch_proxy.stubs.profiler import (
 )
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, lazy_children, returning
 
-_MODULE = 'torch.profiler'
-_BECAUSE = 'there is no profiler'
+_MODULE = "torch.profiler"
+_BECAUSE = "there is no profiler"
 kineto_available = returning("kineto_available", _MODULE, False)
 __getattr__ = lazy_children(_MODULE)
 

@@ -7,4 +7,4 @@ from torch.profiler import (
     ProfilerAction, profile, schedule, supported_activities, tensorboard_trace_handler,
 )
 
-_MODULE = 'torch.profiler.profiler'
+_MODULE = "torch.profiler.profiler"

@@ -8,5 +8,5 @@ from torch.ao.quantization import (
     prepare_qat, quantize, quantize_dynamic,
 )
 
-_MODULE = 'torch.quantization'
-_BECAUSE = 'quantization is not implemented'
+_MODULE = "torch.quantization"
+_BECAUSE = "quantization is not implemented"

@@ -19,6 +19,45 @@ from mindtorch_v2._torch_proxy.stubs.toplevel import (
     is_deterministic_algorithms_warn_only_enabled, is_warn_always_enabled, set_deterministic_debug_mode,
     set_float32_matmul_precision, set_warn_always, typename, use_deterministic_algorithms,
 )
+from mindtorch_v2.amp._state import (
+    autocast_decrement_nesting, autocast_increment_nesting, clear_autocast_cache, get_autocast_cpu_dtype,
+    get_autocast_dtype, get_autocast_gpu_dtype, is_autocast_cache_enabled, is_autocast_cpu_enabled,
+    is_autocast_enabled, set_autocast_cache_enabled, set_autocast_cpu_dtype, set_autocast_cpu_enabled,
+    set_autocast_dtype, set_autocast_enabled, set_autocast_gpu_dtype,
+)
+from mindtorch_v2.utils.dlpack import (
+    from_dlpack, to_dlpack,
+)
+from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function
 
-_MODULE = 'torch'
-_BECAUSE = 'there is no compiler and no symbolic tracing'
+_MODULE = "torch"
+_BECAUSE = "there is no such device, and no symbolic tracing"
+cond = import_only_function("cond", _MODULE, _BECAUSE, NotImplementedError)
+
+
+class AcceleratorError(RuntimeError):
+    """An error of torch, which mindtorch_v2 never raises."""
+
+    __module__ = _MODULE
+
+
+class OutOfMemoryError(RuntimeError):
+    """An error of torch, which mindtorch_v2 never raises."""
+
+    __module__ = _MODULE
+
+
+class Event(metaclass=ImportOnly):
+    """Import only."""
+
+    __module__ = _MODULE
+    _because = _BECAUSE
+    _error = NotImplementedError
+
+
+class Stream(metaclass=ImportOnly):
+    """Import only."""
+
+    __module__ = _MODULE
+    _because = _BECAUSE
+    _error = NotImplementedError

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, NoOpContext, import_only_function
 
-_MODULE = 'torch.sparse'
-_BECAUSE = 'sparse tensors are not implemented'
+_MODULE = "torch.sparse"
+_BECAUSE = "sparse tensors are not implemented"
 addmm = import_only_function("addmm", _MODULE, _BECAUSE, NotImplementedError)
 log_softmax = import_only_function("log_softmax", _MODULE, _BECAUSE, NotImplementedError)
 mm = import_only_function("mm", _MODULE, _BECAUSE, NotImplementedError)

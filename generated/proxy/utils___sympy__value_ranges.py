@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly
 
-_MODULE = 'torch.utils._sympy.value_ranges'
-_BECAUSE = 'there are no symbolic shapes'
+_MODULE = "torch.utils._sympy.value_ranges"
+_BECAUSE = "there are no symbolic shapes"
 
 
 class ValueRangeAnalysis(metaclass=ImportOnly):

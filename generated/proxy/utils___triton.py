@@ -5,6 +5,6 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import returning
 
-_MODULE = 'torch.utils._triton'
+_MODULE = "torch.utils._triton"
 has_triton = returning("has_triton", _MODULE, False)
 has_triton_package = returning("has_triton_package", _MODULE, False)

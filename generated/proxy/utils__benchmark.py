@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly
 
-_MODULE = 'torch.utils.benchmark'
-_BECAUSE = 'the benchmark helpers are not implemented'
+_MODULE = "torch.utils.benchmark"
+_BECAUSE = "the benchmark helpers are not implemented"
 
 
 class Compare(metaclass=ImportOnly):

@@ -3,4 +3,4 @@
 
 from __future__ import annotations
 
-_MODULE = 'torch.utils.bottleneck'
+_MODULE = "torch.utils.bottleneck"

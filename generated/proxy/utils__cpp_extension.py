@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function, returning
 
-_MODULE = 'torch.utils.cpp_extension'
-_BECAUSE = 'C++ extensions of torch cannot be compiled against mindtorch_v2'
+_MODULE = "torch.utils.cpp_extension"
+_BECAUSE = "C++ extensions of torch cannot be compiled against mindtorch_v2"
 CUDA_HOME = None
 ROCM_HOME = None
 is_ninja_available = returning("is_ninja_available", _MODULE, False)

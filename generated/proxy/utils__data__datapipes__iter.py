@@ -8,5 +8,5 @@ from torch.utils.data.datapipes.iter.combinatorics import (
 )
 from mindtorch_v2._torch_proxy.placeholders import lazy_children
 
-_MODULE = 'torch.utils.data.datapipes.iter'
+_MODULE = "torch.utils.data.datapipes.iter"
 __getattr__ = lazy_children(_MODULE)

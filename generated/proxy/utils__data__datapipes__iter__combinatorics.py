@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly
 
-_MODULE = 'torch.utils.data.datapipes.iter.combinatorics'
-_BECAUSE = 'data pipes are not implemented'
+_MODULE = "torch.utils.data.datapipes.iter.combinatorics"
+_BECAUSE = "data pipes are not implemented"
 
 
 class SamplerIterDataPipe(metaclass=ImportOnly):

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function
 
-_MODULE = 'torch.utils.flop_counter'
-_BECAUSE = 'operators are not counted'
+_MODULE = "torch.utils.flop_counter"
+_BECAUSE = "operators are not counted"
 register_flop_formula = import_only_function("register_flop_formula", _MODULE, _BECAUSE, NotImplementedError)
 
 

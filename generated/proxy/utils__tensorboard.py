@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly
 
-_MODULE = 'torch.utils.tensorboard'
-_BECAUSE = 'tensorboard is not supported'
+_MODULE = "torch.utils.tensorboard"
+_BECAUSE = "tensorboard is not supported"
 
 
 class FileWriter(metaclass=ImportOnly):

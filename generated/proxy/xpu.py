@@ -8,8 +8,8 @@ from mindtorch_v2._torch_proxy.stubs.devices import (
 )
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, NoOpContext, import_only_function, lazy_children, returning
 
-_MODULE = 'torch.xpu'
-_BECAUSE = 'Torch not compiled with XPU enabled'
+_MODULE = "torch.xpu"
+_BECAUSE = "Torch not compiled with XPU enabled"
 default_generators = []
 _is_compiled = returning("_is_compiled", _MODULE, False)
 _is_in_bad_fork = returning("_is_in_bad_fork", _MODULE, False)

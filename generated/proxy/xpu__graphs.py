@@ -7,4 +7,4 @@ from torch.xpu import (
     XPUGraph, graph, is_current_stream_capturing,
 )
 
-_MODULE = 'torch.xpu.graphs'
+_MODULE = "torch.xpu.graphs"

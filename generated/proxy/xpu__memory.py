@@ -8,4 +8,4 @@ from torch.xpu import (
     reset_peak_memory_stats,
 )
 
-_MODULE = 'torch.xpu.memory'
+_MODULE = "torch.xpu.memory"

@@ -8,4 +8,4 @@ from torch.xpu import (
     set_rng_state_all,
 )
 
-_MODULE = 'torch.xpu.random'
+_MODULE = "torch.xpu.random"

@@ -1,6 +1,6 @@
 """Serve mindtorch_v2 as `import torch`.
 
-`install()` puts one finder in front of `sys.meta_path`. From then on `import torch` gives the module mindtorch_v2 itself,
+`install()` puts one finder in front of `sys.meta_path`. From then on `import torch` gives mindtorch_v2 itself,
 and `torch.X` gives one of three things, as `schema/torch_proxy.yaml` says:
 
 * tier 1: the real module `mindtorch_v2.X` (the same object under both names);

@@ -2,8 +2,8 @@
 
 Note [No second copy]
 After a finder that answers None the import system asks the next one, and the ordinary path finder would look into
-`torch.__path__`, which is the path of mindtorch_v2: it would load `mindtorch_v2/_tensor.py` a second time under the name
-`torch._tensor`. So for a name that is not served but whose file exists there, the finder raises instead of passing on.
+`torch.__path__`, which is the path of mindtorch_v2: it would load `mindtorch_v2/_state.py` once more under the name
+`torch._state`. So for a name that is not served but whose file exists there, the finder raises instead of passing on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Child processes of `multiprocessing` that start from nothing (spawn, forkserver) get the proxy too.
 
 Such a child unpickles its preparation data before it runs the main module of its parent, which may say `import torch`.
-A object in that data whose unpickling installs the proxy therefore comes in time.
+An object in that data whose unpickling installs the proxy therefore comes in time.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def _wrap_generator(context: Callable[[], Any], function: Callable[..., Any]) ->
                     with context():
                         inner.close()
                     raise
-                except BaseException as error:
+                except BaseException as error:  # noqa: BLE001  (handed on to the generator)
                     with context():
                         value = inner.throw(error)
                 else:

@@ -91,9 +91,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         RuntimeError: if `inputs` is no tuple.
     """
     if not isinstance(inputs, tuple):
-        raise RuntimeError(
-            f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}"
-        )
+        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
     detached = []
     for value in inputs:
         if isinstance(value, mt.Tensor):
@@ -160,9 +158,7 @@ class _Surroundings:
                         stack.callback(module.set_rng_state, module.get_rng_state(number), number)
                         module.set_rng_state(state, number)
             for kind, dtype, enabled in self.autocast:
-                stack.enter_context(
-                    amp.autocast(kind, dtype=dtype, enabled=enabled, cache_enabled=self.cache_enabled)
-                )
+                stack.enter_context(amp.autocast(kind, dtype=dtype, enabled=enabled, cache_enabled=self.cache_enabled))
             yield
 
 
@@ -298,9 +294,7 @@ class _Frame:
 def _describer(determinism_check: str) -> Callable[[Any], Any] | None:
     known = {_DEFAULT_DETERMINISM_MODE: _metadata, "none": None}
     if determinism_check not in known:
-        raise ValueError(
-            f"determinism_check should be one of {list(known)}, but got {determinism_check}"
-        )
+        raise ValueError(f"determinism_check should be one of {list(known)}, but got {determinism_check}")
     return known[determinism_check]
 
 

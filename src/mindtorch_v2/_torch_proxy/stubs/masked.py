@@ -37,6 +37,26 @@ def mean(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = Non
     return sum(input, dims, keepdim=keepdim, dtype=dtype, mask=mask) / count
 
 
+def var(
+    input: Any, dim: Any = None, unbiased: bool = True, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+) -> Any:
+    """The variance of the elements where `mask` holds; nan where there are too few."""
+    dims = _dims(input, dim)
+    input = input if dtype is None else input.to(dtype)
+    count = mt.sum(_mask(input, mask), dims, keepdim=True)
+    centre = sum(input, dims, keepdim=True, mask=mask) / count
+    total = sum((input - centre) ** 2, dims, keepdim=True, mask=mask)
+    result = total / (count - int(unbiased)).clamp(min=0)
+    return result if keepdim else result.squeeze(dims)
+
+
+def std(
+    input: Any, dim: Any = None, unbiased: bool = True, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+) -> Any:
+    """The standard deviation of the elements where `mask` holds; nan where there are too few."""
+    return var(input, dim, unbiased, keepdim=keepdim, dtype=dtype, mask=mask).sqrt()
+
+
 def amax(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
     """The largest of the elements where `mask` holds."""
     input = input if dtype is None else input.to(dtype)

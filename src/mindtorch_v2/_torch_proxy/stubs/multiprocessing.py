@@ -88,7 +88,7 @@ def _run(fn: Callable[..., Any], index: int, args: tuple[Any, ...], errors: Any)
         fn(index, *args)
     except KeyboardInterrupt:
         pass  # the parent was interrupted too and says so
-    except Exception:
+    except Exception:  # noqa: BLE001  (raised again in the parent)
         errors.put(traceback.format_exc())
         raise SystemExit(1) from None
 

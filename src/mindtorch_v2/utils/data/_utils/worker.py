@@ -6,7 +6,7 @@ queue that all workers share. The result may be a `Failure` or, at the end of th
 
 from __future__ import annotations
 
-import os
+import multiprocessing
 import queue
 import random
 import traceback
@@ -76,7 +76,7 @@ class Failure:
             raise KeyError(_Verbatim(message))
         try:
             error = self.kind(message)
-        except Exception:
+        except Exception:  # noqa: BLE001  (a class of the user's may refuse a message in any way)
             raise RuntimeError(message) from None
         raise error
 
@@ -113,7 +113,7 @@ def worker_loop(
 ) -> None:
     """Load what is asked for until None comes or the parent is gone."""
     global _worker_info
-    parent = os.getppid()
+    parent = multiprocessing.parent_process()
     set_num_threads = getattr(mt, "set_num_threads", None)
     if set_num_threads is not None:
         set_num_threads(1)
@@ -125,10 +125,10 @@ def worker_loop(
         if init is not None:
             init(worker_id)
         fetcher = make_fetcher()
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  (raised again in the main process)
         failure = Failure(error, f"in DataLoader worker process {worker_id}")
     ended = False
-    while os.getppid() == parent:
+    while parent is None or parent.is_alive():
         try:
             task = index_queue.get(timeout=ALIVE_CHECK_SECONDS)
         except queue.Empty:
@@ -140,7 +140,7 @@ def worker_loop(
             ended = False
             try:
                 fetcher = make_fetcher()
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  (raised again in the main process)
                 failure = Failure(error, f"in DataLoader worker process {worker_id}")
             continue
         number, indices = task
@@ -154,7 +154,7 @@ def worker_loop(
                 result = fetcher.fetch(indices)  # type: ignore[union-attr]
             except StopIteration:
                 result, ended = End(worker_id), True
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  (raised again in the main process)
                 result = Failure(error, f"in DataLoader worker process {worker_id}")
         result_queue.put((number, result))
     if done.is_set():
