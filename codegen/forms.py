@@ -119,7 +119,7 @@ class Row:
         for k in self.op.kernels:
             if k.device != "cpu":
                 continue
-            found.append((k.device, k.target if k.is_numpy else f"_{k.module}.{k.function}"))
+            found.append((k.device, k.target if k.is_numpy else f"kernels_{k.module}.{k.function}"))
         return found
 
     @property
@@ -128,7 +128,7 @@ class Row:
         kernel = self.op.kernel("cpu")
         if kernel is None or kernel.call is None:
             return None
-        target = kernel.target if kernel.is_numpy else f"_{kernel.module}.{kernel.function}"
+        target = kernel.target if kernel.is_numpy else f"kernels_{kernel.module}.{kernel.function}"
         arguments = str(kernel.call)
         arguments = arguments[arguments.index("(") :]
         parameters = ", ".join(safe(a.name) for a in self.op.arguments)
@@ -145,6 +145,11 @@ class Row:
     @property
     def returns(self) -> tuple[str, ...]:
         return tuple(r.name or "" for r in self.op.returns)
+
+    @property
+    def saves_self(self) -> bool:
+        """Whether a derivative needs the first argument's values, which an in-place form overwrites."""
+        return bool(self.op.arguments) and any(self.op.arguments[0].name in d.saved_inputs for d in self.op.derivatives)
 
     @property
     def symbols(self) -> list[str]:
@@ -299,7 +304,7 @@ class Fast:
     @property
     def kernel(self) -> str:
         module, _, function = (self.op.fast or "").rpartition(".")
-        return f"_{module}.{function}"
+        return f"kernels_{module}.{function}"
 
     @property
     def module(self) -> str:
@@ -393,6 +398,18 @@ def method_module(own: list[Function], family: str, schema: Schema) -> dict[str,
     """Context of a methods module."""
     context = module(own, family, schema)
     return {**context, "operators": operator_rows(own)}
+
+
+def method_names(own: list[Function]) -> tuple[str, ...]:
+    """Every name that the methods module of a family defines."""
+    names: list[str] = []
+    for f in own:
+        public = [f.overloads[0].public_name, *f.aliases]
+        if f.methods:
+            names += public
+        if f.inplaces:
+            names += [name + "_" for name in public]
+    return (*names, *(row.dunder for row in operator_rows(own)))
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mindtorch_v2._generated import functions as F
-
 from mindtorch_v2 import _dtype
+from mindtorch_v2._generated import functions as F
 from mindtorch_v2._tensor import Tensor
 
 
@@ -45,6 +44,11 @@ def mvlgamma(self: Tensor, p: int) -> Tensor:
     return F.add(total, p * (p - 1) * math.log(math.pi) / 4)
 
 
+def polygamma_(self: Tensor, n: int) -> Tensor:
+    """`polygamma` in place."""
+    return self.copy_(F.polygamma(n, self))
+
+
 def ldexp(self: Any, other: Any) -> Tensor:
     """self * 2 ** other."""
     return F.mul(self, F.pow(2.0, other))
@@ -52,7 +56,7 @@ def ldexp(self: Any, other: Any) -> Tensor:
 
 def conj(self: Tensor) -> Tensor:
     """The conjugate of a complex tensor; a real one is returned itself."""
-    return F.conj_physical(self) if self.dtype.is_complex else self
+    return F._conj_physical(self) if self.dtype.is_complex else self
 
 
 def resolved(self: Tensor) -> Tensor:

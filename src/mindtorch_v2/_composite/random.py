@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from mindtorch_v2._generated import functions as F
-
 from mindtorch_v2._tensor import Tensor
 
 # Minus the limit of selu at minus infinity: scale * alpha.

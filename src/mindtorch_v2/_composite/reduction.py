@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from mindtorch_v2._generated import functions as F
-
 from mindtorch_v2._tensor import Tensor
 
 Dim = int | Sequence[int] | None
@@ -25,6 +24,8 @@ def nanmean(self: Tensor, dim: Dim = None, keepdim: bool = False, dtype: Any = N
 def sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
     """The sum over whatever dimensions broadcasting to `size` would have added. RuntimeError if it would not broadcast."""
     size = list(size)
+    if not size:
+        return F.sum(self)
     lead = self.dim() - len(size)
     tail = list(self.shape[lead:]) if lead >= 0 else []
     if lead < 0 or any(want not in (1, have) for want, have in zip(size, tail)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mindtorch_v2._generated import functions as F
-
 from mindtorch_v2._tensor import Tensor
 
 

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from mindtorch_v2._generated import functions as F
-
 from mindtorch_v2._tensor import Tensor
 
 

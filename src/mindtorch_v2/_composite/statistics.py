@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch_v2._generated import functions as F
-
 from mindtorch_v2 import _dtype
+from mindtorch_v2._generated import functions as F
 from mindtorch_v2._tensor import Tensor
 
 
@@ -15,7 +14,6 @@ def quantile(
     q: Tensor,
     dim: int | None = None,
     keepdim: bool = False,
-    *,
     interpolation: str = "linear",
 ) -> Tensor:
     """The q-quantiles along `dim` (of all elements without it), shape q.shape + reduced shape; NaN where there is one.
@@ -31,7 +29,6 @@ def quantile_scalar(
     q: float,
     dim: int | None = None,
     keepdim: bool = False,
-    *,
     interpolation: str = "linear",
 ) -> Tensor:
     """`quantile` for one number q."""
@@ -43,7 +40,6 @@ def nanquantile(
     q: Tensor,
     dim: int | None = None,
     keepdim: bool = False,
-    *,
     interpolation: str = "linear",
 ) -> Tensor:
     """`quantile` of what is not NaN."""
@@ -55,7 +51,6 @@ def nanquantile_scalar(
     q: float,
     dim: int | None = None,
     keepdim: bool = False,
-    *,
     interpolation: str = "linear",
 ) -> Tensor:
     """`nanquantile` for one number q."""
@@ -128,7 +123,6 @@ def _quantile(op: str, self: Tensor, q: Tensor, dim: int | None, keepdim: bool, 
 
 def cov(
     self: Tensor,
-    *,
     correction: int = 1,
     fweights: Tensor | None = None,
     aweights: Tensor | None = None,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .indexing import *
 from .matmul import *
+from .nn import *
 from .pointwise import *
 from .reduction import *
 from .shape import *

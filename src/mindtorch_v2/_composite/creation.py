@@ -1,0 +1,84 @@
+"""New tensors made by other factories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mindtorch_v2._generated import functions as F
+from mindtorch_v2._tensor import Tensor
+
+
+def empty_permuted(
+    size: Sequence[int],
+    physical_layout: Sequence[int],
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool | None = None,
+) -> Tensor:
+    """Uninitialised, with the dimensions in memory in the order of `physical_layout`.
+
+    Raises RuntimeError unless the layout is a permutation of the dimensions.
+    """
+    ndim = len(size)
+    if len(physical_layout) != ndim:
+        raise RuntimeError(
+            f"Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = {ndim} "
+            f"is not equal to len(physical_layout) = {len(physical_layout)}"
+        )
+    back = [0] * ndim
+    seen = set()
+    for place, dim in enumerate(physical_layout):
+        if not 0 <= dim < ndim:
+            raise RuntimeError(
+                f"Dimension out of range (expected to be between 0 and {ndim - 1}, but got {dim} at index {place}).  "
+                "NB: negative dims not currently supported; file an issue if you want it."
+            )
+        if dim in seen:
+            raise RuntimeError("Duplicate dim not allowed")
+        seen.add(dim)
+        back[dim] = place
+    return F.permute(F.empty([size[d] for d in physical_layout], dtype=dtype, layout=layout, device=device), back)
+
+
+def _ends(op: str, *ends: Any) -> list[Any]:
+    numbers = []
+    for end in ends:
+        if isinstance(end, Tensor):
+            if end.dim():
+                raise RuntimeError(
+                    f"{op} only supports 0-dimensional start and end tensors, but got one with {end.dim()} dimension(s)."
+                )
+            end = end.item()
+        numbers.append(end)
+    return numbers
+
+
+def linspace_tensors(
+    start: Any,
+    end: Any,
+    steps: int,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool | None = None,
+) -> Tensor:
+    """`linspace` between 0-dim tensors. Raises RuntimeError for tensors of more dimensions."""
+    first, last = _ends("linspace", start, end)
+    return F.linspace(first, last, steps, dtype=dtype, layout=layout, device=device)
+
+
+def logspace_tensors(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool | None = None,
+) -> Tensor:
+    """`logspace` between 0-dim tensors. Raises RuntimeError for tensors of more dimensions."""
+    first, last = _ends("logspace", start, end)
+    return F.logspace(first, last, steps, base, dtype=dtype, layout=layout, device=device)
