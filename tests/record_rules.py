@@ -1,4 +1,6 @@
-"""Writes down what PyTorch's CPU says to the calls of tests/mindtorch_v2/rule_cases.py. Needs PyTorch; the tests do not.
+"""Writes down what PyTorch's CPU says to the calls of tests/mindtorch_v2/rule_cases.py.
+
+Needs PyTorch; the tests do not:
 
 python tests/record_rules.py
 """
@@ -34,7 +36,7 @@ def answer(case: str) -> dict[str, object]:
     scope = {"torch": torch, **dict(zip("abc", map(tensor, tensors), strict=False))}
     try:
         found = eval(expression, scope)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - any error is an answer
         return {"error": type(error).__name__, "message": str(error).split("\nException raised from")[0]}
     outputs = [found] if isinstance(found, torch.Tensor) else list(found)
     return {

@@ -1,7 +1,8 @@
 """The dtypes of tensors, their limits (`finfo`, `iinfo`) and the default dtype.
 
-Note [Names of a dtype]. PyTorch calls one dtype by several names, and programs match on all of them: `torch.float32` in Python, `Float` in
-the messages of kernels, `float` or `long int` where a message prints the C++ type. Each `dtype` carries all three (`name`, `cpp`, `ctype`).
+Note [Names of a dtype]. PyTorch calls one dtype by several names, and programs match on all of them: `torch.float32` in
+Python, `Float` in the messages of kernels, `float` or `long int` where a message prints the C++ type. Each `dtype`
+carries all three (`name`, `cpp`, `ctype`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ CATEGORY_BOOL, CATEGORY_INTEGER, CATEGORY_FLOATING, CATEGORY_COMPLEX = range(4)
 class dtype:
     """The type of a tensor's elements. There is one object per type, compared and hashed by identity.
 
-    name: `float32`. np: the numpy dtype of CPU arrays, or None where numpy has none (complex32, packed and quantised types).
+    name: `float32`. np: the numpy dtype of CPU arrays, or None where numpy has none (complex32, packed and quantised
+    types).
     category: 0 bool, 1 integer, 2 floating, 3 complex. opmath: the dtype in which kernels compute.
     cpp, ctype: the names that messages print, see Note [Names of a dtype]. abbr: the short form (`f32`).
     """
@@ -219,7 +221,10 @@ _FROM_NUMPY: dict[np.dtype[Any], dtype] = {d.np: d for d in DTYPES.values() if d
 for _code in "bBhHiIlLqQ":
     _FROM_NUMPY[np.dtype(_code)] = _FROM_NUMPY[np.dtype(f"{np.dtype(_code).kind}{np.dtype(_code).itemsize}")]
 
-_SUPPORTED = "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool"
+_SUPPORTED = (
+    "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, "
+    "and bool"
+)
 
 
 def from_numpy_dtype(np_dtype: Any) -> dtype:
@@ -241,7 +246,8 @@ def from_numpy_dtype(np_dtype: Any) -> dtype:
         )
     kind = given.type
     raise TypeError(
-        f"can't convert np.ndarray of type {kind.__module__}.{kind.__name__}. The only supported types are: {_SUPPORTED}."
+        f"can't convert np.ndarray of type {kind.__module__}.{kind.__name__}. The only supported types are: "
+        f"{_SUPPORTED}."
     )
 
 
@@ -289,7 +295,8 @@ def _limits_argument(function: str, given: tuple[Any, ...], default: dtype | Non
 class finfo:
     """The limits of a floating dtype (of the parts, for a complex one); without argument, of the default dtype.
 
-    Attributes: bits, eps, max, min, tiny, smallest_normal, resolution (floats) and dtype (its name). TypeError for other dtypes.
+    Attributes: bits, eps, max, min, tiny, smallest_normal, resolution (floats) and dtype (its name). TypeError for
+    other dtypes.
     """
 
     __slots__ = ("bits", "eps", "max", "min", "tiny", "smallest_normal", "resolution", "dtype")
@@ -328,7 +335,8 @@ class finfo:
 
 
 class iinfo:
-    """The limits of an integer dtype. Attributes: bits, max, min (ints) and dtype (its name). TypeError for other dtypes."""
+    """The limits of an integer dtype. Attributes: bits, max, min (ints) and dtype (its name). TypeError for other
+    dtypes."""
 
     __slots__ = ("bits", "max", "min", "dtype")
 

@@ -1,11 +1,13 @@
 """Type promotion: the dtype in which an operator computes on operands of several dtypes.
 
-Note [Promotion by category]. Operands stand in three ranks: tensors with dimensions, tensors without, Python numbers. Within a rank dtypes promote by
-the table. A lower rank only matters when its category (bool < integer < floating < complex) is above that of the higher ranks: so
-`int8 tensor + 1000` stays int8, and `int8 tensor + 1.5` has the default dtype.
+Note [Promotion by category]. Operands stand in three ranks: tensors with dimensions, tensors without, Python numbers.
+Within a rank dtypes promote by the table. A lower rank only matters when its category (bool < integer < floating <
+complex) is above that of the higher ranks: so `int8 tensor + 1000` stays int8, and `int8 tensor + 1.5` has the default
+dtype.
 
-Note [Barebones unsigned types]. uint16, uint32 and uint64 promote with themselves and with floating types, but with no other integer type,
-bool or complex type: a sum of uint16 and int8 is an error, not an int32. float8 types promote with themselves alone.
+Note [Barebones unsigned types]. uint16, uint32 and uint64 promote with themselves and with floating types, but with no
+other integer type, bool or complex type: a sum of uint16 and int8 is an error, not an int32. float8 types promote with
+themselves alone.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from ._dtype import dtype
 
 _ORDER = "uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex32 complex64 complex128 bool".split()
 
-# The row and column order is that of _ORDER. Letters: u uint8, 1 int8, 2 int16, 4 int32, 8 int64, h float16, b bfloat16, f float32,
+# The row and column order is that of _ORDER. Letters: u uint8, 1 int8, 2 int16, 4 int32, 8 int64, h float16, b
+# bfloat16, f float32,
 # d double, H complex32, F complex64, D complex128, o bool.
 _LETTERS = dict(zip("u1248hbfdHFDo", _ORDER, strict=True))
 _TABLE = """
@@ -49,7 +52,8 @@ for _unsigned in _BAREBONES:
 
 
 def promote_types(a: dtype, b: dtype) -> dtype:
-    """The smallest dtype of the higher category that holds both. RuntimeError where promotion is not defined (float8, wide unsigned, quantised)."""
+    """The smallest dtype of the higher category that holds both. RuntimeError where promotion is not defined
+    (float8, wide unsigned, quantised)."""
     found = _PROMOTE.get((a, b))
     if found is not None:
         return found
@@ -57,7 +61,8 @@ def promote_types(a: dtype, b: dtype) -> dtype:
         if not isinstance(given, dtype):
             position = 1 if given is a else 2
             raise TypeError(
-                f"promote_types(): argument 'type{position}' (position {position}) must be torch.dtype, not {type(given).__name__}"
+                f"promote_types(): argument 'type{position}' (position {position}) must be torch.dtype, not "
+                f"{type(given).__name__}"
             )
     both = (a, b)
     if any(d in _d.QUANTISED for d in both):
@@ -77,7 +82,8 @@ def promote_types(a: dtype, b: dtype) -> dtype:
 
 
 def scalar_dtype(value: Any) -> dtype:
-    """The dtype of a Python (or numpy) number as an operand: bool, int64, the default floating or complex dtype. TypeError for other objects."""
+    """The dtype of a Python (or numpy) number as an operand: bool, int64, the default floating or complex dtype.
+    TypeError for other objects."""
     if isinstance(value, bool):
         return _d.bool
     if isinstance(value, int):
@@ -116,7 +122,8 @@ def _combine(higher: dtype | None, lower: dtype | None) -> dtype | None:
 
 
 def result_type(*operands: Any) -> dtype:
-    """The dtype that `operands` (tensors and numbers; None is skipped) promote to. RuntimeError where promotion is not defined."""
+    """The dtype that `operands` (tensors and numbers; None is skipped) promote to. RuntimeError where promotion is
+    not defined."""
     dimensioned: dtype | None = None
     zero: dtype | None = None
     number: dtype | None = None

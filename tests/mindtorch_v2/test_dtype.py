@@ -8,6 +8,7 @@ import pickle
 import ml_dtypes
 import numpy as np
 import pytest
+
 from mindtorch_v2 import _dtype as d
 
 COMPUTING = [x for x in d.DTYPES.values() if x.np is not None]

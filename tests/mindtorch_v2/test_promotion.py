@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+
 from mindtorch_v2 import _dtype as d
 from mindtorch_v2._promotion import can_cast, check_can_cast, promote_types, result_type, scalar_dtype
 

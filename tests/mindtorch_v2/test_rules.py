@@ -1,4 +1,5 @@
-"""The meta rules agree with PyTorch's CPU on shapes, dtypes, strides, offsets and errors; their geometry holds for any strides."""
+"""The meta rules agree with PyTorch's CPU on shapes, dtypes, strides, offsets and errors; their geometry holds for
+any strides."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from mindtorch_v2 import _dtype as d
 from mindtorch_v2._backends.meta import rules
 from mindtorch_v2._backends.meta import spec as s

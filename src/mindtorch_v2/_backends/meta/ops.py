@@ -19,7 +19,8 @@ def run(op: Operator, spec: Any, args: tuple, where: Any) -> Any:
 def _one(op: Operator, spec: Spec) -> Any:
     if spec.shape is None:
         raise NotImplementedError(
-            f"aten::{op.full_name}: the shape of the result depends on the data, which tensors on the meta device do not have"
+            f"aten::{op.full_name}: the shape of the result depends on the data, which tensors on the meta device do "
+            "not have"
         )
     return empty(tuple(spec.shape), spec.stride, spec.dtype)
 

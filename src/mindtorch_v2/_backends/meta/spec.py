@@ -1,8 +1,9 @@
 """What a rule gives back (`Spec`, `ViewSpec`), and the geometry that all rules share.
 
-Note [Strides of a pointwise result]. A pointwise result is dense and lies in memory in the order of its operands. Dimensions are sorted by stride, the
-first operand deciding; a stride of 0 (a broadcast dimension) decides nothing, so the next operand is asked, and where nobody decides the order of the
-dimensions stays. Operands that all have the result's shape are judged at once: all contiguous, all channels_last or all of equal dense strides.
+Note [Strides of a pointwise result]. A pointwise result is dense and lies in memory in the order of its operands.
+Dimensions are sorted by stride, the first operand deciding; a stride of 0 (a broadcast dimension) decides nothing, so
+the next operand is asked, and where nobody decides the order of the dimensions stays. Operands that all have the
+result's shape are judged at once: all contiguous, all channels_last or all of equal dense strides.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ CHANNELS_LAST_ORDER = {4: (1, 3, 2, 0), 5: (1, 4, 3, 2, 0)}
 class Spec:
     """A fresh result: its shape (None: the data decide), dtype and strides (None: contiguous).
 
-    compute: the dtype in which the kernel computes, and to which the dispatcher casts the promoted operands first; None: operands stay as they are.
+    compute: the dtype in which the kernel computes, and to which the dispatcher casts the promoted operands first;
+    None: operands stay as they are.
     """
 
     __slots__ = ("shape", "dtype", "stride", "compute")
@@ -63,7 +65,8 @@ class Spec:
 class ViewSpec:
     """A view of self: shape, strides and the offset of its first element from self's first element, all in elements.
 
-    dtype: that of a view as another type (the geometry then counts elements of that type, the offset is 0 or in that type); None: self's.
+    dtype: that of a view as another type (the geometry then counts elements of that type, the offset is 0 or in that
+    type); None: self's.
     """
 
     __slots__ = ("shape", "stride", "offset", "dtype")
@@ -162,7 +165,8 @@ def prefers_channels_last(shape: Sequence[int], stride: Sequence[int]) -> bool:
 
 
 def is_non_overlapping_and_dense(shape: Sequence[int], stride: Sequence[int]) -> bool:
-    """Whether each element of the memory that the tensor spans belongs to exactly one index, in any order of dimensions."""
+    """Whether each element of the memory that the tensor spans belongs to exactly one index, in any order of
+    dimensions."""
     if is_contiguous(shape, stride):
         return True
     long = sorted((step, size) for size, step in zip(shape, stride, strict=True) if size > 1)
@@ -175,7 +179,8 @@ def is_non_overlapping_and_dense(shape: Sequence[int], stride: Sequence[int]) ->
 
 
 def _sorted_dims(ndim: int, compare: Callable[[int, int], int]) -> list[int]:
-    """The dimensions, the fastest first. `compare` may answer 0, "undecided", which is not transitive: hence this very insertion sort."""
+    """The dimensions, the fastest first. `compare` may answer 0, "undecided", which is not transitive: hence this
+    very insertion sort."""
     perm = list(range(ndim - 1, -1, -1))
     for i in range(1, ndim):
         at = i
@@ -269,7 +274,8 @@ def geometry(tensor: Any) -> Geometry:
 
 
 def format_name(memory_format: Any) -> str:
-    """The bare name of a memory format: 'preserve_format', 'contiguous_format', 'channels_last', 'channels_last_3d'. None is preserve_format."""
+    """The bare name of a memory format: 'preserve_format', 'contiguous_format', 'channels_last', 'channels_last_3d'.
+    None is preserve_format."""
     return "preserve_format" if memory_format is None else str(memory_format).rpartition(".")[2]
 
 

@@ -41,7 +41,8 @@ def not_implemented(op: str, d: dtype) -> NotImplementedError:
 
 
 def check_dtype(d: dtype, accepted: str, op: str) -> None:
-    """NotImplementedError unless the dtype belongs to the `accepted` word of DTYPES_ACCEPTED. float8 types have no arithmetic."""
+    """NotImplementedError unless the dtype belongs to the `accepted` word of DTYPES_ACCEPTED. float8 types have no
+    arithmetic."""
     if d.category not in DTYPES_ACCEPTED[accepted] or d in FLOAT8:
         raise not_implemented(op, d)
 
@@ -90,7 +91,8 @@ def broadcast(a: Sequence[int], b: Sequence[int]) -> Shape:
         size_b = b[at_b] if at_b >= 0 else 1
         if size_a != size_b and size_a != 1 and size_b != 1:
             raise RuntimeError(
-                f"The size of tensor a ({size_a}) must match the size of tensor b ({size_b}) at non-singleton dimension {dim}"
+                f"The size of tensor a ({size_a}) must match the size of tensor b ({size_b}) at non-singleton "
+                f"dimension {dim}"
             )
         shape[dim] = size_b if size_a == 1 else size_a
     return tuple(shape)

@@ -1,4 +1,5 @@
-"""Rules of the fused attention pair, which `scaled_dot_product_attention` uses for four-dimensional operands of one width."""
+"""Rules of the fused attention pair, which `scaled_dot_product_attention` uses for four-dimensional operands of one
+width."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ def _by_position(like: Any) -> Spec:
 def flash_attention(query: Any, key: Any, value: Any) -> tuple[Spec, Spec]:
     """(output of query's shape and memory order, logsumexp [batch, heads, length] of at least float32)."""
     if query.dim() != 4:
-        raise RuntimeError("scaled_dot_product_attention_flash_attention: Accept only 4 dims inputs shape of {B, H, T, K}")
+        raise RuntimeError(
+            "scaled_dot_product_attention_flash_attention: Accept only 4 dims inputs shape of {B, H, T, K}"
+        )
     if not query.dtype.is_floating_point:
         raise not_implemented("flash_attention", query.dtype)
     batch, heads, length, _ = query.shape

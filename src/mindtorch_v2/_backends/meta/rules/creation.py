@@ -47,14 +47,15 @@ def factory(size: Any, dtype: dtype | None = None, fill_value: Any = None, op: s
     if op == "zeros" and any(n < 0 for n in as_list(size)):
         raise RuntimeError("zeros: Dimension size must be non-negative.")
     shape = checked_size(size)
-    if dtype is None:
+    target = dtype
+    if target is None:
         if fill_value is None:
-            dtype = _d.get_default_dtype()
+            target = _d.get_default_dtype()
         else:
-            dtype = fill_value.dtype if is_tensor(fill_value) else scalar_dtype(fill_value)
+            target = fill_value.dtype if is_tensor(fill_value) else scalar_dtype(fill_value)
     if fill_value is not None:
-        _check_fill(fill_value, dtype)
-    return Spec(shape, dtype)
+        _check_fill(fill_value, target)
+    return Spec(shape, target)
 
 
 _RANDOM_KERNELS = {"rand": "check_uniform_bounds", "randn": "normal_kernel_cpu"}
@@ -174,7 +175,8 @@ def linspace(start: Any, end: Any, steps: int, dtype: dtype | None = None, op: s
         if is_tensor(value) and value.dim():
             raise RuntimeError(
                 f"{op} only supports 0-dimensional start and end tensors, but got start with "
-                f"{start.dim() if is_tensor(start) else 0} dimension(s) and end with {end.dim() if is_tensor(end) else 0} dimension(s)."
+                f"{start.dim() if is_tensor(start) else 0} dimension(s) and end with "
+                f"{end.dim() if is_tensor(end) else 0} dimension(s)."
             )
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
@@ -254,7 +256,8 @@ def clone(self: Any, memory_format: Any = None) -> Spec:
 
 
 def contiguous(self: Any, memory_format: Any = None) -> Spec:
-    """A copy in the given format, contiguous by default. Where self already has that format nothing is copied: see `has_format`."""
+    """A copy in the given format, contiguous by default. Where self already has that format nothing is copied: see
+    `has_format`."""
     if memory_format is not None and format_name(memory_format) == "preserve_format" and not has_format(self):
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     return Spec(tuple(self.shape), self.dtype, None if memory_format is None else format_strides(self, memory_format))
@@ -280,7 +283,8 @@ _FILL_KERNELS = {"uniform": "check_uniform_bounds", "normal": "normal_kernel_cpu
 def random_like(
     self: Any, op: str, from_: Any = None, to: Any = None, mean: Any = None, std: Any = None, p: Any = None
 ) -> Spec:
-    """self's geometry, filled with random numbers in place. op: uniform, normal, bernoulli, random, exponential, log_normal, geometric, cauchy.
+    """self's geometry, filled with random numbers in place. op: uniform, normal, bernoulli, random, exponential,
+    log_normal, geometric, cauchy.
 
     Given parameters are checked: from_ <= to (uniform), from_ < to (random), std >= 0, p within [0, 1].
     """
@@ -288,7 +292,8 @@ def random_like(
     if op in _CONTINUOUS and not target.is_floating_point:
         text = target.cpp if op == "exponential" else target.ctype
         raise RuntimeError(
-            f"{_CONTINUOUS[op]} distribution is a continuous probability distribution. dtype must be a floating point but you "
+            f"{_CONTINUOUS[op]} distribution is a continuous probability distribution. dtype must be a floating point "
+            "but you "
             f"specified {text}"
         )
     if std is not None and not is_tensor(std) and std < 0:

@@ -30,7 +30,8 @@ def _check_indices(self: Any, indices: Sequence[Any]) -> bool:
             for offset, size in enumerate(index.shape):
                 if at + offset < self.dim() and size != self.shape[at + offset]:
                     raise IndexError(
-                        f"The shape of the mask {shape_text(index.shape)} at index {offset} does not match the shape of the "
+                        f"The shape of the mask {shape_text(index.shape)} at index {offset} does not match the shape "
+                        "of the "
                         f"indexed tensor {shape_text(self.shape)} at index {at + offset}"
                     )
             at += index.dim()
@@ -58,8 +59,8 @@ def _indices_shape(indices: Sequence[Any]) -> Shape:
 def _indexed(self: Any, indices: Sequence[Any]) -> tuple[Shape, Shape | None]:
     """Shape and strides of `self[indices]` for integer indices.
 
-    Indexed dims that are adjacent give way to the indices' shape where they stand, others move to the front. The strides are those of a pointwise
-    result over self, whose indexed dims have stride 0, and the indices.
+    Indexed dims that are adjacent give way to the indices' shape where they stand, others move to the front. The
+    strides are those of a pointwise result over self, whose indexed dims have stride 0, and the indices.
     """
     replaced = _indices_shape(indices)
     shape, stride = tuple(self.shape), tuple(self.stride())
@@ -100,7 +101,8 @@ def index(self: Any, indices: Sequence[Any]) -> Spec:
 
 
 def index_put(self: Any, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Spec:
-    """self's geometry with values written at the indices; values broadcast to the indexed shape and have self's dtype."""
+    """self's geometry with values written at the indices; values broadcast to the indexed shape and have self's
+    dtype."""
     if len(indices) > self.dim():
         raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {len(indices)})")
     if values.dtype is not self.dtype:
@@ -117,7 +119,8 @@ def index_put(self: Any, indices: Sequence[Any], values: Any, accumulate: bool =
         lead = len(shape) - len(sizes)
         if lead < 0 or any(size not in (1, shape[lead + at]) for at, size in enumerate(sizes)):
             raise RuntimeError(
-                f"shape mismatch: value tensor of shape {shape_text(values.shape)} cannot be broadcast to indexing result of shape "
+                f"shape mismatch: value tensor of shape {shape_text(values.shape)} cannot be broadcast to indexing "
+                "result of shape "
                 f"{shape_text(shape)}"
             )
     return Spec(tuple(self.shape), self.dtype, format_strides(self))
@@ -139,7 +142,8 @@ def gather(self: Any, dim: int, index: Any) -> Spec:
         for axis, (size, limit) in enumerate(zip(sizes, own, strict=True)):
             if axis != at and size > limit:
                 raise RuntimeError(
-                    f"Size does not match at dimension {axis} expected index {shape_text(index.shape)} to be no larger than self "
+                    f"Size does not match at dimension {axis} expected index {shape_text(index.shape)} to be no larger "
+                    "than self "
                     f"{shape_text(self.shape)} apart from dimension {at}"
                 )
     return Spec(tuple(index.shape), self.dtype)
@@ -149,7 +153,8 @@ _REDUCES = {"scatter": ("add", "multiply"), "scatter_reduce": ("sum", "prod", "m
 
 
 def scatter(self: Any, dim: int, index: Any, src: Any, reduce: str | None = None, op: str = "scatter") -> Spec:
-    """self with src (a tensor of self's dtype, or a number) written at index along `dim`: contiguous. Also scatter_add, scatter_reduce."""
+    """self with src (a tensor of self's dtype, or a number) written at index along `dim`: contiguous. Also
+    scatter_add, scatter_reduce."""
     at = wrap_dim(dim, self.dim())
     if index.numel() and index.dtype not in _INDEX_DTYPES:
         raise RuntimeError("scatter(): Expected dtype int32/int64 for index")
@@ -170,7 +175,8 @@ def scatter(self: Any, dim: int, index: Any, src: Any, reduce: str | None = None
         if wrong or small:
             tail = "" if source is None else f" and to be no larger size than src {shape_text(src.shape)}"
             raise RuntimeError(
-                f"Expected index {shape_text(index.shape)} to be no larger than self {shape_text(self.shape)} apart from dimension "
+                f"Expected index {shape_text(index.shape)} to be no larger than self {shape_text(self.shape)} apart "
+                "from dimension "
                 f"{at}{tail}"
             )
     if reduce is not None and reduce not in _REDUCES[op]:
@@ -207,7 +213,8 @@ def index_add(self: Any, dim: int, index: Any, source: Any, alpha: Any = 1, op: 
         raise RuntimeError(f"{name}: Expected dtype int32/int64 for index but got: {index.dtype.cpp}")
     if index.dim() > 1:
         raise IndexError(
-            f"{name}: Index is supposed to be a vector, but got dim: {index.dim()} with type: {index.dtype.cpp} and size: "
+            f"{name}: Index is supposed to be a vector, but got dim: {index.dim()} with type: {index.dtype.cpp} and "
+            "size: "
             f"{shape_text(index.shape)}"
         )
     if source.dtype is not self.dtype:
@@ -218,7 +225,8 @@ def index_add(self: Any, dim: int, index: Any, source: Any, alpha: Any = 1, op: 
     length = source.numel() if not sizes else sizes[wrap_dim(at, len(sizes))]
     if index.numel() != length:
         raise RuntimeError(
-            f"{name}: Number of indices ({index.numel()}) should be equal to source.size(dim): ({length}), for dim: {at}"
+            f"{name}: Number of indices ({index.numel()}) should be equal to source.size(dim): ({length}), for dim: "
+            f"{at}"
         )
     if len(own) != len(sizes) or _without(own, at) != _without(sizes, at):
         raise RuntimeError(
@@ -241,14 +249,16 @@ def index_copy(self: Any, dim: int, index: Any, source: Any) -> Spec:
         raise IndexError(f"{name}: When source is scalar, index should have one element (got {count})")
     if sizes and own and len(sizes) != len(own):
         raise IndexError(
-            f"{name}: When source and destination are not scalars, their dimensionality must match. Source dimensionality "
+            f"{name}: When source and destination are not scalars, their dimensionality must match. Source "
+            "dimensionality "
             f"({len(sizes)}), destination dimensionality ({len(own)})"
         )
     if index.dtype is not _d.int64:
         raise RuntimeError(f"{name}: Expected a long tensor for index, but got {index.dtype.cpp}")
     if source.dtype is not self.dtype:
         raise RuntimeError(
-            f"{name}: self and source expected to have the same dtype, but got (self) {self.dtype.cpp} and (source) {source.dtype.cpp}"
+            f"{name}: self and source expected to have the same dtype, but got (self) {self.dtype.cpp} and (source) "
+            f"{source.dtype.cpp}"
         )
     if _without(own, at) != _without(sizes, at):
         raise RuntimeError(
@@ -266,7 +276,8 @@ def index_fill(self: Any, dim: int, index: Any, value: Any) -> Spec:
     if is_tensor(value):
         if value.dim():
             raise RuntimeError(
-                f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
+                f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} "
+                "dimension(s)."
             )
     elif isinstance(value, complex) and not self.dtype.is_complex:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
@@ -293,7 +304,8 @@ def put(self: Any, index: Any, source: Any, accumulate: bool = False) -> Spec:
         raise RuntimeError(f"put_(): Expected a long tensor for index, but got {index.dtype.cpp}")
     if source.dtype is not self.dtype:
         raise RuntimeError(
-            f"put_(): self and source expected to have the same dtype, but got self.dtype = {self.dtype.cpp} and source.dtype = "
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {self.dtype.cpp} and "
+            "source.dtype = "
             f"{source.dtype.cpp}"
         )
     if index.numel() != source.numel():
@@ -334,7 +346,8 @@ def masked_scatter(self: Any, mask: Any, source: Any) -> Spec:
     """self, broadcast with the bool mask, with source's elements written where the mask is set: contiguous."""
     if source.dtype is not self.dtype:
         raise RuntimeError(
-            f"masked_scatter: expected self and source to have same dtypes but got{self.dtype.cpp} and {source.dtype.cpp}"
+            f"masked_scatter: expected self and source to have same dtypes but got{self.dtype.cpp} and "
+            f"{source.dtype.cpp}"
         )
     if mask.dtype is not _d.bool:
         raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.cpp}")
@@ -361,7 +374,8 @@ def zeros_of(grad: Any, size: Sequence[int]) -> Spec:
 
 
 def scatter_view(self: Any, src: Any, shape: Sequence[int]) -> Spec:
-    """self's geometry, with src written into a part whose shape is given (select_scatter, slice_scatter, diagonal_scatter)."""
+    """self's geometry, with src written into a part whose shape is given (select_scatter, slice_scatter,
+    diagonal_scatter)."""
     if tuple(src.shape) != tuple(shape):
         raise RuntimeError(
             f"expected src to have a size equal to the slice of self. src size = {shape_text(src.shape)}, slice size = "

@@ -25,7 +25,8 @@ def _suggested(self: Any, shape: Shape) -> Shape | None:
 
 
 def cat(tensors: Sequence[Any], dim: int = 0) -> Spec:
-    """Tensors one after the other along `dim`; one-dimensional empty ones are skipped. RuntimeError for differing sizes."""
+    """Tensors one after the other along `dim`; one-dimensional empty ones are skipped. RuntimeError for differing
+    sizes."""
     if not len(tensors):
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     for at, tensor in enumerate(tensors):
@@ -47,7 +48,8 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Spec:
         for axis, (expected, size) in enumerate(zip(first.shape, tensor.shape, strict=True)):
             if axis != along and expected != size:
                 raise RuntimeError(
-                    f"Sizes of tensors must match except in dimension {along}. Expected size {expected} but got size {size} for "
+                    f"Sizes of tensors must match except in dimension {along}. Expected size {expected} but got size "
+                    f"{size} for "
                     f"tensor number {at} in the list."
                 )
         total += tensor.shape[along]
@@ -83,7 +85,8 @@ def repeat(self: Any, repeats: Sequence[int]) -> Spec:
 
 
 def repeat_interleave(self: Any, repeats: Any, dim: int | None = None, output_size: int | None = None) -> Spec:
-    """Each index repeated: by a number, or by its entry of a tensor (then the data decide the length unless output_size is given)."""
+    """Each index repeated: by a number, or by its entry of a tensor (then the data decide the length unless
+    output_size is given)."""
     shape = (self.numel(),) if dim is None else tuple(self.shape)
     at = 0 if dim is None else wrap_dim(dim, self.dim())
     if not shape:
@@ -137,7 +140,8 @@ def pad(self: Any, pad: Sequence[int], value: Any = None) -> Spec:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(amounts)}")
     if len(amounts) > 2 * self.dim():
         raise RuntimeError(
-            f"Length of pad should be no more than twice the number of dimensions of the input. Pad length is {len(amounts)}while "
+            "Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
+            f"{len(amounts)}while "
             f"the input has {self.dim()}dimensions."
         )
     shape = list(self.shape)
@@ -149,7 +153,8 @@ def pad(self: Any, pad: Sequence[int], value: Any = None) -> Spec:
         length = shape[at] + before + after
         if length < 0:
             raise RuntimeError(
-                f"The input size {shape[at]}, plus negative padding {before} and {after} resulted in a negative output size, "
+                f"The input size {shape[at]}, plus negative padding {before} and {after} resulted in a negative output "
+                "size, "
                 f"which is invalid. Check dimension {at} of your input."
             )
         shape[at] = int(length)
@@ -169,7 +174,8 @@ def pad_nd(self: Any, padding: Sequence[int], ndim: int, op: str = "reflection_p
     rest = shape[1:] if len(shape) == ndim + 2 else shape
     if len(shape) not in (ndim + 1, ndim + 2) or 0 in rest:
         raise RuntimeError(
-            f"Expected {ndim + 1}D or {ndim + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+            f"Expected {ndim + 1}D or {ndim + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero "
+            "dimensions for "
             f"input, but got: {shape_text(shape)}"
         )
     for i in range(ndim):
@@ -177,7 +183,8 @@ def pad_nd(self: Any, padding: Sequence[int], ndim: int, op: str = "reflection_p
         before, after = amounts[2 * i], amounts[2 * i + 1]
         if op.startswith("reflection") and (before >= shape[at] or after >= shape[at]):
             raise RuntimeError(
-                f"Argument #{4 + 2 * i}: Padding size should be less than the corresponding input dimension, but got: padding "
+                f"Argument #{4 + 2 * i}: Padding size should be less than the corresponding input dimension, but got: "
+                "padding "
                 f"({before}, {after}) at dimension {at} of input {shape_text(self.shape)}"
             )
     for i in range(ndim):
@@ -242,7 +249,8 @@ def pixel_unshuffle(self: Any, factor: int) -> Spec:
     for word, at, size in (("height", -2, height), ("width", -1, width)):
         if size % factor:
             raise RuntimeError(
-                f"{name} expects {word} to be divisible by downscale_factor, but input.size({at})={size} is not divisible by {factor}"
+                f"{name} expects {word} to be divisible by downscale_factor, but input.size({at})={size} is not "
+                f"divisible by {factor}"
             )
     shape = (*batch, channels * factor * factor, height // factor, width // factor)
     return Spec(shape, self.dtype, _suggested(self, shape))

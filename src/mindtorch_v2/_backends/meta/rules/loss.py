@@ -32,7 +32,8 @@ def pointwise_loss(
     beta: float | None = None,
     delta: float | None = None,
 ) -> Spec:
-    """Losses of pairs that broadcast and promote: mse_loss, l1_loss, smooth_l1_loss (beta), huber_loss (delta), soft_margin_loss."""
+    """Losses of pairs that broadcast and promote: mse_loss, l1_loss, smooth_l1_loss (beta), huber_loss (delta),
+    soft_margin_loss."""
     if beta is not None and beta < 0:
         raise RuntimeError(f"{op} does not support negative values for beta.")
     if delta is not None and delta <= 0:
@@ -48,7 +49,8 @@ def pointwise_loss(
     if spec.dtype.category < _d.CATEGORY_FLOATING:
         if op == "l1_loss" and reduction == 1:
             raise RuntimeError(
-                "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
+                "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+                "Got: "
                 f"{spec.dtype.cpp}"
             )
         if op == "soft_margin_loss":
@@ -98,7 +100,8 @@ def _check_target(target: Any) -> None:
 def _check_classes(self: Any, target: Any, weight: Any, classes: int) -> None:
     if weight is not None and (weight.dim() != 1 or weight.numel() != classes):
         raise RuntimeError(
-            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
+            "shape: "
             f"{shape_text(weight.shape)}"
         )
     if not self.dtype.is_floating_point:
@@ -194,7 +197,8 @@ def ctc_loss(
     longest = max(lengths["target_lengths"], default=0)
     if targets.dim() == 2 and targets.shape[1] < longest:
         raise RuntimeError(
-            f"Expected tensor to have size at least {longest} at dimension 1, but got size {targets.shape[1]} for argument #2 "
+            f"Expected tensor to have size at least {longest} at dimension 1, but got size {targets.shape[1]} for "
+            "argument #2 "
             f"'targets'{source}"
         )
     compute = log_probs.dtype.opmath

@@ -149,7 +149,8 @@ def _matrix_vector(length: int, added: Any, mat: Any, vec: Any, beta: Any, alpha
         raise RuntimeError(f"size mismatch, got input ({length}), mat ({rows}x{columns}), vec ({vec.shape[0]})")
     if not added.dtype is mat.dtype is vec.dtype:
         raise RuntimeError(
-            f"addmv input tensors must have the same dtype, but got {added.dtype.cpp}, {mat.dtype.cpp}, and {vec.dtype.cpp}"
+            f"addmv input tensors must have the same dtype, but got {added.dtype.cpp}, {mat.dtype.cpp}, and "
+            f"{vec.dtype.cpp}"
         )
     _check_factors(beta, alpha, mat)
     _refuse_bool(mat, "addmv_impl_cpu")
@@ -166,7 +167,8 @@ def dot(self: Any, tensor: Any, op: str = "dot") -> Spec:
         )
     if self.numel() != tensor.numel():
         raise RuntimeError(
-            f"inconsistent tensor size, expected tensor {shape_text(self.shape)} and src {shape_text(tensor.shape)} to have the same "
+            f"inconsistent tensor size, expected tensor {shape_text(self.shape)} and src {shape_text(tensor.shape)} to "
+            "have the same "
             f"number of elements, but got {self.numel()} and {tensor.numel()} elements respectively"
         )
     _refuse_bool(self, op)

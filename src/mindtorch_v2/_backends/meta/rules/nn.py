@@ -59,7 +59,8 @@ def embedding_backward(grad: Any, indices: Any, num_weights: int) -> Spec:
 
 
 def _parameter_dtype(input: Any, *parameters: Any, layer: bool = False) -> dtype:
-    """The dtype of statistics: float32 for halves with float32 parameters, else the input's. RuntimeError for other mixtures."""
+    """The dtype of statistics: float32 for halves with float32 parameters, else the input's. RuntimeError for other
+    mixtures."""
     for parameter in parameters:
         if parameter is not None and parameter.dtype is not input.dtype:
             if input.dtype not in _HALF and not (layer and input.dtype.is_floating_point):
@@ -81,14 +82,16 @@ def _check_normalized(input: Any, normalized_shape: Sequence[int], weight: Any, 
     for name, parameter in (("weight", weight), ("bias", bias)):
         if parameter is not None and tuple(parameter.shape) != normalized:
             raise RuntimeError(
-                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {shape_text(parameter.shape)} "
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                f"{shape_text(parameter.shape)} "
                 f"and normalized_shape = {shape_text(normalized)}"
             )
     lead = input.dim() - len(normalized)
     if lead < 0 or tuple(input.shape[lead:]) != normalized:
         sizes = ", ".join(map(str, normalized))
         raise RuntimeError(
-            f"Given normalized_shape={shape_text(normalized)}, expected input with shape [*{joiner}{sizes}], but got input of size"
+            f"Given normalized_shape={shape_text(normalized)}, expected input with shape [*{joiner}{sizes}], but got "
+            "input of size"
             f"{shape_text(input.shape)}"
         )
     return tuple(input.shape[:lead])
@@ -124,7 +127,8 @@ def _check_channel_parameters(input: Any, weight: Any, bias: Any) -> None:
     for name, parameter in (("weight", weight), ("bias", bias)):
         if parameter is not None and tuple(parameter.shape) != (input.shape[1],):
             raise RuntimeError(
-                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
+                "shape "
                 f"{shape_text(parameter.shape)} and input of shape {shape_text(input.shape)}"
             )
 
@@ -277,9 +281,11 @@ def attention(
     is_causal: bool = False,
     enable_gqa: bool = False,
 ) -> Spec:
-    """Scaled dot product attention: query [..., heads, l, e], key [..., heads, s, e], value [..., heads, s, ev] give [..., heads, l, ev].
+    """Scaled dot product attention: query [..., heads, l, e], key [..., heads, s, e], value [..., heads, s, ev] give
+    [..., heads, l, ev].
 
-    A mask (bool, float32 or of query's dtype) broadcasts to [..., l, s]. With enable_gqa key and value may have fewer heads.
+    A mask (bool, float32 or of query's dtype) broadcasts to [..., l, s]. With enable_gqa key and value may have fewer
+    heads.
     """
     if not query.dtype is key.dtype is value.dtype:
         raise RuntimeError(
@@ -310,7 +316,8 @@ def attention(
     if query.shape[-1] != key.shape[-1]:
         count = numel(scores[:-2])
         raise RuntimeError(
-            f"Expected size for first two dimensions of batch2 tensor to be: {shape_text((count, query.shape[-1]))} but got: "
+            f"Expected size for first two dimensions of batch2 tensor to be: {shape_text((count, query.shape[-1]))} "
+            "but got: "
             f"{shape_text((count, key.shape[-1]))}."
         )
     if attn_mask is not None:
@@ -319,7 +326,8 @@ def attention(
     if key.shape[-2] != value.shape[-2]:
         count = numel(batch)
         raise RuntimeError(
-            f"Expected size for first two dimensions of batch2 tensor to be: {shape_text((count, key.shape[-2]))} but got: "
+            f"Expected size for first two dimensions of batch2 tensor to be: {shape_text((count, key.shape[-2]))} but "
+            "got: "
             f"{shape_text((count, value.shape[-2]))}."
         )
     shape = (*batch, query.shape[-2], value.shape[-1])

@@ -87,8 +87,10 @@ def elementwise(
 ) -> Spec:
     """Broadcast and promote tensors and numbers; None operands are left out.
 
-    dtypes: the promoted dtypes that the kernel knows, else NotImplementedError. float: integers and bool become the default dtype.
-    result: the dtype of the result if it is not the promoted one. where: tensors that broadcast, before the others, but do not promote.
+    dtypes: the promoted dtypes that the kernel knows, else NotImplementedError. float: integers and bool become the
+    default dtype.
+    result: the dtype of the result if it is not the promoted one. where: tensors that broadcast, before the others, but
+    do not promote.
     """
     present = [operand for operand in operands if operand is not None]
     others = () if where is None else where if isinstance(where, (list, tuple)) else (where,)
@@ -189,7 +191,8 @@ def rounding(self: Any, op: str = "round_vml_cpu", decimals: int = 0) -> Spec:
 
 
 def test(self: Any, op: str = "") -> Spec:
-    """A bool per element, which the kernel reads in its own dtype (isnan, isinf). With op, RuntimeError for complex numbers."""
+    """A bool per element, which the kernel reads in its own dtype (isnan, isinf). With op, RuntimeError for complex
+    numbers."""
     if op and self.dtype.is_complex:
         if op == "signbit":
             raise NotImplementedError("signbit is not implemented for complex tensors.")
@@ -207,7 +210,8 @@ def pow(self: Any, exponent: Any) -> Spec:
 
 
 def _with_numbers(self: Any, promoted: dtype) -> Spec:
-    """One tensor and numbers that are parameters of the kernel, not operands: they do not take part in the choice of strides."""
+    """One tensor and numbers that are parameters of the kernel, not operands: they do not take part in the choice of
+    strides."""
     shape = tuple(self.shape)
     return Spec(shape, promoted, _strides(shape, (self,), promoted), promoted.opmath)
 
@@ -229,7 +233,8 @@ def remainder(self: Any, other: Any, op: str = "remainder_cpu") -> Spec:
 
 
 def clamp(self: Any, min: Any = None, max: Any = None) -> Spec:
-    """Promotes with the given bounds, numbers or tensors. RuntimeError without a bound, NotImplementedError for complex numbers."""
+    """Promotes with the given bounds, numbers or tensors. RuntimeError without a bound, NotImplementedError for
+    complex numbers."""
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     for bound in (min, max):
@@ -344,7 +349,8 @@ def isin(elements: Any, test_elements: Any) -> Spec:
 
 
 def same(self: Any, contiguous: bool = False, dtype: dtype | None = None, compute: bool = True) -> Spec:
-    """self's shape, dtype (or the given one) and dense strides; with contiguous=True row-major. compute=False: the kernel takes any dtype."""
+    """self's shape, dtype (or the given one) and dense strides; with contiguous=True row-major. compute=False: the
+    kernel takes any dtype."""
     target = self.dtype if dtype is None else dtype
     stride = None if contiguous else format_strides(self)
     return Spec(tuple(self.shape), target, stride, target.opmath if compute else None)

@@ -82,10 +82,10 @@ def reduction(
     kind: str = "sum",
     op: str | None = None,
 ) -> Spec:
-    """One value over `dim` (an int, a list, None for all). kind: sum, nansum, prod, mean, nanmean, all, any, count_nonzero, amax, amin, max, min,
-    median, norm, logsumexp, var, std.
+    """One value over `dim` (an int, a list, None for all).
 
-    sum and prod of integers and bool are int64. IndexError for a dim out of range, RuntimeError for one named twice.
+    kind: sum, nansum, prod, mean, nanmean, all, any, count_nonzero, amax, amin, max, min, median, norm, logsumexp, var,
+    std. sum and prod of integers and bool are int64. IndexError for a dim out of range, RuntimeError for one named twice.
     """
     name = op or kind
     source = self.dtype
@@ -123,7 +123,8 @@ def reduction(
 
 
 def vector_norm(self: Any, ord: Any = 2, dim: _Dim = None, keepdim: bool = False, dtype: dtype | None = None) -> Spec:
-    """The norm of order `ord` over `dim`: real. RuntimeError for integers, a narrowing dtype, or a norm without identity over nothing."""
+    """The norm of order `ord` over `dim`: real. RuntimeError for integers, a narrowing dtype, or a norm without
+    identity over nothing."""
     source = self.dtype
     name = "linalg.vector_norm"
     if not _floating(source):
@@ -136,7 +137,8 @@ def vector_norm(self: Any, ord: Any = 2, dim: _Dim = None, keepdim: bool = False
             raise RuntimeError(f"{name}: dtype should be {kind} inputs, but got {dtype.cpp}")
         if not can_cast(source, dtype) or source.itemsize > dtype.itemsize:
             raise RuntimeError(
-                f"{name}: the dtype of the input ({source.cpp}) should be convertible without narrowing to the specified "
+                f"{name}: the dtype of the input ({source.cpp}) should be convertible without narrowing to the "
+                "specified "
                 f"dtype ({dtype.cpp})"
             )
     order = 2 if ord is None else ord
@@ -144,7 +146,8 @@ def vector_norm(self: Any, ord: Any = 2, dim: _Dim = None, keepdim: bool = False
         dims = [] if dim is None else as_list(dim)
         if not dims:
             raise RuntimeError(
-                f"{name} cannot compute the {order:g} norm on an empty tensor because the operation does not have an identity"
+                f"{name} cannot compute the {order:g} norm on an empty tensor because the operation does not have an "
+                "identity"
             )
         for at in wrap_dims(dims, self.dim()):
             if not self.shape[at]:
@@ -162,7 +165,8 @@ def _check_order_exists(self: Any, op: str) -> None:
 
 
 def arg_reduction(self: Any, dim: int | None = None, keepdim: bool = False, op: str = "argmax") -> Spec:
-    """int64: where the extremum is, in the flat tensor without `dim`. RuntimeError for bool and complex input, IndexError for empty input."""
+    """int64: where the extremum is, in the flat tensor without `dim`. RuntimeError for bool and complex input,
+    IndexError for empty input."""
     _check_order_exists(self, op)
     if self.dtype is _d.bool:
         raise RuntimeError(f"{op}(): does not support bool input")

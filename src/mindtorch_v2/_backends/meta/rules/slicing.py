@@ -71,7 +71,8 @@ def narrow(self: Any, dim: int, start: int, length: int) -> ViewSpec:
 
 
 def as_strided(self: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> ViewSpec:
-    """Any geometry within self's storage; `storage_offset` counts from the storage's first element (None: self's own)."""
+    """Any geometry within self's storage; `storage_offset` counts from the storage's first element (None: self's
+    own)."""
     shape, strides = as_list(size), as_list(stride)
     if len(shape) != len(strides):
         raise RuntimeError("mismatch in length of strides and shape")
@@ -93,8 +94,10 @@ def as_strided(self: Any, size: Sequence[int], stride: Sequence[int], storage_of
         available = self.untyped_storage().nbytes()
         if (last + 1) * itemsize > available:
             raise RuntimeError(
-                f"setStorage: sizes {shape_text(shape)}, strides {shape_text(strides)}, storage offset {offset}, and itemsize "
-                f"{itemsize} requiring a storage size of {(last + 1) * itemsize} are out of bounds for storage of size {available}"
+                f"setStorage: sizes {shape_text(shape)}, strides {shape_text(strides)}, storage offset {offset}, and "
+                "itemsize "
+                f"{itemsize} requiring a storage size of {(last + 1) * itemsize} are out of bounds for storage of size "
+                f"{available}"
             )
     return ViewSpec(tuple(map(int, shape)), tuple(map(int, strides)), offset - own)
 
@@ -164,12 +167,14 @@ def split_with_sizes(self: Any, split_sizes: Sequence[int], dim: int = 0) -> lis
     sizes = as_list(split_sizes)
     if any(size < 0 for size in sizes):
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={shape_text(sizes)}"
+            "split_with_sizes expects split_sizes have only non-negative entries, but got "
+            f"split_sizes={shape_text(sizes)}"
         )
     length = self.shape[at]
     if sum(sizes) != length:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {length} (input tensor's size at dimension {at}), but got "
+            f"split_with_sizes expects split_sizes to sum exactly to {length} (input tensor's size at dimension {at}), "
+            "but got "
             f"split_sizes={shape_text(sizes)}"
         )
     parts = []

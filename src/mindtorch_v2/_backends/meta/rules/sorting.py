@@ -56,7 +56,8 @@ def multinomial(self: Any, num_samples: int, replacement: bool = False) -> Spec:
 def searchsorted(
     sorted: Any, values: Any, out_int32: bool = False, right: bool = False, side: str | None = None
 ) -> Spec:
-    """Where the values would be inserted: int64 (or int32) of values' shape; a number gives a tensor without dimensions.
+    """Where the values would be inserted: int64 (or int32) of values' shape; a number gives a tensor without
+    dimensions.
 
     `sorted` has one dimension, or as many as values and the same sizes but for the last.
     """
@@ -75,18 +76,22 @@ def searchsorted(
         )
     if not shape and sorted.dim() != 1:
         raise RuntimeError(
-            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries "
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
+            "boundaries "
             f"tensor dim({sorted.dim()}) and input value's dim({len(shape)}) numel({numel(shape)})"
         )
     if sorted.dim() != 1 and tuple(sorted.shape[:-1]) != shape[:-1]:
         raise RuntimeError(
-            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
-            f"input value tensor must match, but we got boundaries tensor {shape_text(sorted.shape)} and input value tensor "
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+            "tensor and "
+            f"input value tensor must match, but we got boundaries tensor {shape_text(sorted.shape)} and input value "
+            "tensor "
             f"{shape_text(shape)}"
         )
     if hasattr(values, "shape") and values.dtype is not sorted.dtype:
         raise RuntimeError(
-            "torch.searchsorted(): boundary tensor and input value tensor should have same dtype, but got boundary tensor dtype "
+            "torch.searchsorted(): boundary tensor and input value tensor should have same dtype, but got boundary "
+            "tensor dtype "
             f"{sorted.dtype.cpp} and input value tensor dtype {values.dtype.cpp}"
         )
     return Spec(shape, index_dtype)

@@ -18,7 +18,8 @@ def _spread(value: Any, ndim: int, name: str) -> list[int]:
         return given * ndim
     if len(given) != ndim:
         raise RuntimeError(
-            f"expected {name} to be a single integer value or a list of {ndim} values to match the convolution dimensions, but got "
+            f"expected {name} to be a single integer value or a list of {ndim} values to match the convolution "
+            "dimensions, but got "
             f"{name}={shape_text(given)}"
         )
     return given
@@ -27,7 +28,8 @@ def _spread(value: Any, ndim: int, name: str) -> list[int]:
 def _check_conv_dtypes(input: Any, weight: Any, bias: Any) -> None:
     if input.dtype is not weight.dtype:
         raise RuntimeError(
-            f"Input type (torch.{input.dtype.cpp}Tensor) and weight type (torch.{weight.dtype.cpp}Tensor) should be the same or "
+            f"Input type (torch.{input.dtype.cpp}Tensor) and weight type (torch.{weight.dtype.cpp}Tensor) should be "
+            "the same or "
             "input should be a MKLDNN tensor and weight is a dense tensor"
         )
     if bias is not None and bias.dtype is not input.dtype:
@@ -45,7 +47,8 @@ def _check_conv_shapes(
         )
     if sizes[0] % groups:
         raise RuntimeError(
-            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of "
+            "size "
             f"[{shape_text(sizes)}] instead"
         )
     if not transposed:
@@ -56,13 +59,15 @@ def _check_conv_shapes(
         outputs = sizes[1] * groups
     if shape[1] != channels:
         raise RuntimeError(
-            f"Given {given}, weight of size {shape_text(sizes)}, expected input{shape_text(shape)} to have {channels} channels, but "
+            f"Given {given}, weight of size {shape_text(sizes)}, expected input{shape_text(shape)} to have {channels} "
+            "channels, but "
             f"got {shape[1]} channels instead"
         )
     if bias is not None and tuple(bias.shape) != (outputs,):
         prefix = "Given transposed=1, weight" if transposed else "Given weight"
         raise RuntimeError(
-            f"{prefix} of size {shape_text(sizes)}, expected bias to be 1-dimensional with {outputs} elements, but got bias of size "
+            f"{prefix} of size {shape_text(sizes)}, expected bias to be 1-dimensional with {outputs} elements, but got "
+            "bias of size "
             f"{shape_text(bias.shape)} instead"
         )
     if not transposed:
@@ -87,7 +92,8 @@ def conv(
     groups: int = 1,
     op: str = "convolution",
 ) -> Spec:
-    """input [batch, in, ...] (or without batch) and weight [out, in / groups, ...] give [batch, out, ...]; transposed: weight [in, out / groups, ...].
+    """input [batch, in, ...] (or without batch) and weight [out, in / groups, ...] give [batch, out, ...]; transposed:
+    weight [in, out / groups, ...].
 
     padding may be 'same' or 'valid'. The result is channels_last if input or weight is.
     """
@@ -98,7 +104,8 @@ def conv(
     expected = int(name[-2]) if name[-2:-1].isdigit() else ndim
     if input.dim() not in (expected + 1, expected + 2):
         raise RuntimeError(
-            f"Expected {expected + 1}D (unbatched) or {expected + 2}D (batched) input to {name}, but got input of size: "
+            f"Expected {expected + 1}D (unbatched) or {expected + 2}D (batched) input to {name}, but got input of "
+            "size: "
             f"{shape_text(input.shape)}"
         )
     batched = input.dim() == expected + 2
@@ -107,7 +114,8 @@ def conv(
     steps = _spread(as_list(stride) * expected if isinstance(stride, int) else stride, ndim, "stride")
     if len(shape) != ndim + 2:
         raise RuntimeError(
-            f"Expected {ndim + 2}-dimensional input for {ndim + 2}-dimensional weight{shape_text(weight.shape)}, but got "
+            f"Expected {ndim + 2}-dimensional input for {ndim + 2}-dimensional weight{shape_text(weight.shape)}, but "
+            "got "
             f"{len(shape)}-dimensional input of size {shape_text(shape)} instead"
         )
     spacing = _spread(dilation, ndim, "dilation")
@@ -230,12 +238,14 @@ def _pooled(
     if self.dim() not in (ndim + 1, ndim + 2):
         if ndim == 1 and op.startswith("avg"):
             raise RuntimeError(
-                f"Expected 2 to 3 dimensions, but got {self.dim()}-dimensional tensor for argument #1 'self' (while checking "
+                f"Expected 2 to 3 dimensions, but got {self.dim()}-dimensional tensor for argument #1 'self' (while "
+                "checking "
                 f"arguments for {op})"
             )
         if ndim == 1:
             raise RuntimeError(
-                f"{op}: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{shape_text(shape)}"
+                f"{op}: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but "
+                f"got:{shape_text(shape)}"
             )
         raise RuntimeError(f"non-empty {ndim + 1}D or {ndim + 2}D (batch mode) tensor expected for input")
     axes = _AXES[3 - ndim :]
@@ -246,7 +256,8 @@ def _pooled(
             raise RuntimeError(f"pad must be non-negative, but got pad: {pad}")
         if pad > ((size - 1) * space + 1) // 2:
             raise RuntimeError(
-                f"pad should be at most half of effective kernel size, but got pad={pad}, kernel_size={size} and dilation={space}"
+                f"pad should be at most half of effective kernel size, but got pad={pad}, kernel_size={size} and "
+                f"dilation={space}"
             )
     for word, label, values in (
         ("kernel size", "k", kernel),
@@ -263,7 +274,8 @@ def _pooled(
         )
     if 0 in shape[-ndim - 1 :]:
         raise RuntimeError(
-            f"Expected {ndim + 1}D or {ndim + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+            f"Expected {ndim + 1}D or {ndim + 2}D (batch mode) tensor with optional 0 dim batch size for input, but "
+            "got:"
             f"{shape_text(shape)}"
         )
     sizes = [
@@ -321,7 +333,8 @@ def max_pool(
 def adaptive_pool(
     self: Any, output_size: Any, ndim: int = 2, indices: bool = False, op: str | None = None
 ) -> Spec | tuple[Spec, Spec]:
-    """The last `ndim` dims reduced to output_size (None keeps one); with indices also where each maximum was (int64)."""
+    """The last `ndim` dims reduced to output_size (None keeps one); with indices also where each maximum was
+    (int64)."""
     name = op or f"adaptive_{'max' if indices else 'avg'}_pool{ndim}d"
     sizes = [output_size] * ndim if output_size is None or isinstance(output_size, int) else list(output_size)
     if len(sizes) != ndim:
@@ -330,7 +343,8 @@ def adaptive_pool(
     if self.dim() not in (ndim + 1, ndim + 2):
         if ndim == 1:
             raise RuntimeError(
-                f"Expected 2 to 3 dimensions, but got {self.dim()}-dimensional tensor for argument #1 'self' (while checking "
+                f"Expected 2 to 3 dimensions, but got {self.dim()}-dimensional tensor for argument #1 'self' (while "
+                "checking "
                 f"arguments for {name})"
             )
         colon = ":" if indices else ""
@@ -338,12 +352,14 @@ def adaptive_pool(
     sizes = [shape[at - ndim] if size is None else int(size) for at, size in enumerate(sizes)]
     if any(size < 0 for size in sizes):
         raise RuntimeError(
-            f"{name}: elements of output_size must be greater than or equal to 0 but received {{{', '.join(map(str, sizes))}}}"
+            f"{name}: elements of output_size must be greater than or equal to 0 but received "
+            f"{{{', '.join(map(str, sizes))}}}"
         )
     for at in range(len(shape) - ndim, len(shape)):
         if not shape[at]:
             raise RuntimeError(
-                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {shape_text(shape)} "
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+                f"{shape_text(shape)} "
                 f"with dimension {at} being empty"
             )
     if not self.dtype.is_floating_point:
@@ -428,14 +444,17 @@ def im2col(self: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, str
     shape = tuple(self.shape)
     if self.dim() not in (3, 4) or 0 in shape[-3:]:
         raise RuntimeError(
-            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: "
+            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, "
+            "but got: "
             f"{shape_text(shape)}"
         )
     blocks = _blocks(shape[-2:], kernel, spacing, pads, steps)
     if min(blocks) < 1:
         raise RuntimeError(
-            f"Given input with spatial size {_text(shape[-2:])}, kernel_size={_text(kernel)}, dilation={_text(spacing)}, "
-            f"padding={_text(pads)}, calculated shape of the array of sliding blocks as {_text(blocks)}, but its components must be "
+            f"Given input with spatial size {_text(shape[-2:])}, kernel_size={_text(kernel)}, "
+            f"dilation={_text(spacing)}, "
+            f"padding={_text(pads)}, calculated shape of the array of sliding blocks as {_text(blocks)}, but its "
+            "components must be "
             "at least one."
         )
     rows = shape[-3] * kernel[0] * kernel[1]
@@ -450,20 +469,24 @@ def col2im(self: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, pad
     shape = tuple(self.shape)
     if self.dim() not in (2, 3):
         raise RuntimeError(
-            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got: "
+            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
+            "input, but got: "
             f"{shape_text(shape)}"
         )
     lead = self.dim() - 2
     if shape[lead] % (kernel[0] * kernel[1]):
         raise RuntimeError(
-            f"Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)={shape[lead]} "
+            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
+            f"input.size(1)={shape[lead]} "
             f"and kernel_size={_text(kernel)}."
         )
     blocks = _blocks(size, kernel, spacing, pads, steps)
     if blocks[0] * blocks[1] != shape[-1]:
         raise RuntimeError(
-            f"Given output_size={_text(size)}, kernel_size={_text(kernel)}, dilation={_text(spacing)}, padding={_text(pads)}, "
-            f"stride={_text(steps)}, expected size of input's dimension 2 to match the calculated number of sliding blocks "
+            f"Given output_size={_text(size)}, kernel_size={_text(kernel)}, dilation={_text(spacing)}, "
+            f"padding={_text(pads)}, "
+            f"stride={_text(steps)}, expected size of input's dimension 2 to match the calculated number of sliding "
+            "blocks "
             f"{blocks[0]} * {blocks[1]} = {blocks[0] * blocks[1]}, but got input.size(2)={shape[-1]}."
         )
     channels = shape[lead] // (kernel[0] * kernel[1])

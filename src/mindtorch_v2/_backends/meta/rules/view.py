@@ -31,7 +31,8 @@ def infer_size(size: Sequence[int], count: int) -> Shape:
     elif known == 0:
         if count == 0:
             raise RuntimeError(
-                f"cannot reshape tensor of 0 elements into shape {shape_text(size)} because the unspecified dimension size -1 "
+                f"cannot reshape tensor of 0 elements into shape {shape_text(size)} because the unspecified dimension "
+                "size -1 "
                 "can be any value and is ambiguous"
             )
     elif count % known == 0:
@@ -42,7 +43,8 @@ def infer_size(size: Sequence[int], count: int) -> Shape:
 def view_strides(shape: Sequence[int], stride: Sequence[int], size: Shape) -> Shape | None:
     """The strides with which a tensor of (shape, stride) can be seen as `size`, or None if that needs a copy.
 
-    Note [Viewing]. The old dimensions form blocks within which memory is evenly spaced. A view exists if the new dimensions split into the same blocks.
+    Note [Viewing]. The old dimensions form blocks within which memory is evenly spaced. A view exists if the new
+    dimensions split into the same blocks.
     """
     if 0 in shape:
         return tuple(stride) if tuple(shape) == size else contiguous_strides(size)
@@ -112,7 +114,8 @@ def unflatten(self: Any, dim: int, sizes: Sequence[int]) -> ViewSpec:
     except RuntimeError as error:
         if "is invalid for input" in str(error):
             raise RuntimeError(
-                f"unflatten: Provided sizes {shape_text(given)} don't multiply up to the size of dim {at} ({length}) in the input tensor"
+                f"unflatten: Provided sizes {shape_text(given)} don't multiply up to the size of dim {at} ({length}) "
+                "in the input tensor"
             ) from None
         raise RuntimeError(f"unflatten got an unexpected error:\n{error}") from None
     return view(self, (*self.shape[:at], *split, *self.shape[at + 1 :]))
@@ -159,7 +162,8 @@ def permute(self: Any, dims: Sequence[int]) -> ViewSpec:
     given = as_list(dims)
     if len(given) != self.dim():
         raise RuntimeError(
-            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of "
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+            "ordering of "
             f"dimensions i.e. input.dim() = {self.dim()} is not equal to len(dims) = {len(given)}"
         )
     order = [wrap_dim(dim, self.dim()) for dim in given]
@@ -173,7 +177,8 @@ def movedim(self: Any, source: Any, destination: Any) -> ViewSpec:
     sources, targets = as_list(source), as_list(destination)
     if len(sources) != len(targets):
         raise RuntimeError(
-            f"movedim: Invalid source or destination dims: source ({shape_text(sources)} dims) should contain the same number of "
+            f"movedim: Invalid source or destination dims: source ({shape_text(sources)} dims) should contain the same "
+            "number of "
             f"dims as destination ({shape_text(targets)} dims)"
         )
     ndim = self.dim()
@@ -196,7 +201,8 @@ def expand(self: Any, size: Sequence[int]) -> ViewSpec:
     lead = len(target) - len(shape)
     if lead < 0:
         raise RuntimeError(
-            f"expand(torch.{self.dtype.cpp}Tensor{{{shape_text(shape)}}}, size={shape_text(target)}): the number of sizes provided "
+            f"expand(torch.{self.dtype.cpp}Tensor{{{shape_text(shape)}}}, size={shape_text(target)}): the number of "
+            "sizes provided "
             f"({len(target)}) must be greater or equal to the number of dimensions in the tensor ({len(shape)})"
         )
     strides = [0] * len(target)
@@ -205,7 +211,8 @@ def expand(self: Any, size: Sequence[int]) -> ViewSpec:
         if at < lead:
             if wanted < 0:
                 raise RuntimeError(
-                    f"The expanded size of the tensor ({wanted}) isn't allowed in a leading, non-existing dimension {at}"
+                    f"The expanded size of the tensor ({wanted}) isn't allowed in a leading, non-existing dimension "
+                    f"{at}"
                 )
             continue
         length = shape[at - lead]
@@ -215,7 +222,8 @@ def expand(self: Any, size: Sequence[int]) -> ViewSpec:
             strides[at] = stride[at - lead]
         elif length != 1 or wanted < 0:
             raise RuntimeError(
-                f"The expanded size of the tensor ({wanted}) must match the existing size ({length}) at non-singleton dimension {at}."
+                f"The expanded size of the tensor ({wanted}) must match the existing size ({length}) at non-singleton "
+                f"dimension {at}."
                 f"  Target sizes: {shape_text(as_list(size))}.  Tensor sizes: {shape_text(shape)}"
             )
     return ViewSpec(tuple(int(n) for n in target), tuple(strides))
