@@ -51,8 +51,10 @@ def _products(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
     families = {family: [op for op in ops] for family, ops in schema.families.items()}
     functions = forms.functions(schema)
     yield "package.py.j2", "__init__.py", {"families": sorted(families)}
+    names = {family: forms.method_names([f for f in functions if f.family == family]) for family in families}
     for package in ("meta", "tables", "methods", "autograd"):
-        yield "subpackage.py.j2", f"{package}/__init__.py", {"package": package, "families": sorted(families)}
+        context = {"package": package, "families": sorted(families), "names": names}
+        yield "subpackage.py.j2", f"{package}/__init__.py", context
     for family, ops in families.items():
         source = f"schema/ops/{family}.yaml"
         own = [f for f in functions if f.family == family]

@@ -229,11 +229,6 @@ class Tape:
         return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
     @property
-    def saves_self(self) -> bool:
-        first = self.op.arguments[0].name
-        return any(first in d.saved_inputs for d in self.op.derivatives)
-
-    @property
     def only_conditional(self) -> bool:
         """A single input: the node exists only when it is wanted."""
         return len(self.inputs) == 1 and not self.inputs[0].type.list

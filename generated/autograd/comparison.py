@@ -8,8 +8,3 @@ from mindtorch_v2._state import TLS
 from ..tables import comparison as tables
 
 _UNUSED = (Node, attach, attach_many, edge, keep, keep_output, TLS, tables)
-
-
-def install() -> None:
-    """Give the operators of this family their record functions."""
-    return

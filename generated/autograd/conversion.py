@@ -96,8 +96,6 @@ def _record_copy(out, self_, src, non_blocking):
     return attach(out, node)
 
 
-def install() -> None:
-    """Give the operators of this family their record functions."""
-    tables._to_copy.record = _record__to_copy
-    tables.copy_.record = _record_copy_
-    tables.copy.record = _record_copy
+tables._to_copy.record = _record__to_copy
+tables.copy_.record = _record_copy_
+tables.copy.record = _record_copy

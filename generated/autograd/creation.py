@@ -110,9 +110,7 @@ def _record_zero_(out, self_):
     return attach(out, node)
 
 
-def install() -> None:
-    """Give the operators of this family their record functions."""
-    tables.tril.record = _record_tril
-    tables.triu.record = _record_triu
-    tables.fill_Tensor.record = _record_fill_Tensor
-    tables.zero_.record = _record_zero_
+tables.tril.record = _record_tril
+tables.triu.record = _record_triu
+tables.fill_Tensor.record = _record_fill_Tensor
+tables.zero_.record = _record_zero_

@@ -571,26 +571,23 @@ def _record_masked_scatter_backward(out, grad_output, mask, sizes):
     return attach(out, node)
 
 
-def install() -> None:
-    """Give the operators of this family their record functions."""
-    tables.index_Tensor.record = _record_index_Tensor
-    tables.index_put.record = _record_index_put
-    tables._unsafe_index_Tensor.record = _record__unsafe_index_Tensor
-    tables.index_select.record = _record_index_select
-    tables.index_add.record = _record_index_add
-    tables.index_copy.record = _record_index_copy
-    tables.index_fill_int_Scalar.record = _record_index_fill_int_Scalar
-    tables.index_fill_int_Tensor.record = _record_index_fill_int_Tensor
-    tables.gather.record = _record_gather
-    tables.scatter_src.record = _record_scatter_src
-    tables.scatter_value.record = _record_scatter_value
-    tables.scatter_add.record = _record_scatter_add
-    tables.scatter_reduce_two.record = _record_scatter_reduce_two
-    tables.scatter_reduce_two.saves_self = True
-    tables.take.record = _record_take
-    tables.put.record = _record_put
-    tables.masked_fill_Scalar.record = _record_masked_fill_Scalar
-    tables.masked_fill_Tensor.record = _record_masked_fill_Tensor
-    tables.masked_select.record = _record_masked_select
-    tables.masked_scatter.record = _record_masked_scatter
-    tables.masked_scatter_backward.record = _record_masked_scatter_backward
+tables.index_Tensor.record = _record_index_Tensor
+tables.index_put.record = _record_index_put
+tables._unsafe_index_Tensor.record = _record__unsafe_index_Tensor
+tables.index_select.record = _record_index_select
+tables.index_add.record = _record_index_add
+tables.index_copy.record = _record_index_copy
+tables.index_fill_int_Scalar.record = _record_index_fill_int_Scalar
+tables.index_fill_int_Tensor.record = _record_index_fill_int_Tensor
+tables.gather.record = _record_gather
+tables.scatter_src.record = _record_scatter_src
+tables.scatter_value.record = _record_scatter_value
+tables.scatter_add.record = _record_scatter_add
+tables.scatter_reduce_two.record = _record_scatter_reduce_two
+tables.take.record = _record_take
+tables.put.record = _record_put
+tables.masked_fill_Scalar.record = _record_masked_fill_Scalar
+tables.masked_fill_Tensor.record = _record_masked_fill_Tensor
+tables.masked_select.record = _record_masked_select
+tables.masked_scatter.record = _record_masked_scatter
+tables.masked_scatter_backward.record = _record_masked_scatter_backward

@@ -504,30 +504,18 @@ def _record__cdist_forward(out, x1, x2, p, compute_mode):
     return attach(out, node)
 
 
-def install() -> None:
-    """Give the operators of this family their record functions."""
-    tables.mm.record = _record_mm
-    tables.mm.saves_self = True
-    tables.bmm.record = _record_bmm
-    tables.bmm.saves_self = True
-    tables.matmul.record = _record_matmul
-    tables.matmul.saves_self = True
-    tables.linear.record = _record_linear
-    tables.linear.saves_self = True
-    tables.addmm.record = _record_addmm
-    tables.addbmm.record = _record_addbmm
-    tables.baddbmm.record = _record_baddbmm
-    tables.addmv.record = _record_addmv
-    tables.addr.record = _record_addr
-    tables.mv.record = _record_mv
-    tables.mv.saves_self = True
-    tables.dot.record = _record_dot
-    tables.dot.saves_self = True
-    tables.vdot.record = _record_vdot
-    tables.vdot.saves_self = True
-    tables.outer.record = _record_outer
-    tables.outer.saves_self = True
-    tables.linalg_cross.record = _record_linalg_cross
-    tables.linalg_cross.saves_self = True
-    tables._cdist_forward.record = _record__cdist_forward
-    tables._cdist_forward.saves_self = True
+tables.mm.record = _record_mm
+tables.bmm.record = _record_bmm
+tables.matmul.record = _record_matmul
+tables.linear.record = _record_linear
+tables.addmm.record = _record_addmm
+tables.addbmm.record = _record_addbmm
+tables.baddbmm.record = _record_baddbmm
+tables.addmv.record = _record_addmv
+tables.addr.record = _record_addr
+tables.mv.record = _record_mv
+tables.dot.record = _record_dot
+tables.vdot.record = _record_vdot
+tables.outer.record = _record_outer
+tables.linalg_cross.record = _record_linalg_cross
+tables._cdist_forward.record = _record__cdist_forward

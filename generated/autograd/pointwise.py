@@ -25,7 +25,7 @@ from mindtorch_v2._autograd.formulas import (
 )
 from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
 from mindtorch_v2._generated.functions import (
-    conj_physical,
+    conj,
     cos,
     cosh,
     deg2rad,
@@ -269,6 +269,29 @@ def _record_remainder_Tensor(out, self_, other):
     return attach(out, node)
 
 
+class RemainderBackward1(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (other,) = node.unpack()
+        (self_,) = node.consts
+        return (-grad * div(self_, other, rounding_mode='floor'),)
+
+
+def _record_remainder_Scalar_Tensor(out, self_, other):
+    if not TLS.grad_enabled:
+        return out
+    edge_other = edge(other)
+    if edge_other is None:
+        return out
+    node = RemainderBackward1()
+    node.edges = (edge_other,)
+    node.saved = [keep(other)]
+    node.consts = (self_, )
+    return attach(out, node)
+
+
 class FmodBackward0(Node):
     __slots__ = ()
 
@@ -326,6 +349,29 @@ def _record_pow_Tensor_Tensor(out, self_, exponent):
     node.edges = (edge_self, edge_exponent)
     node.saved = [keep(self_), keep(exponent), keep_output(out) if edge_exponent is not None else None]
     node.consts = None
+    return attach(out, node)
+
+
+class PowBackward1(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (exponent, result0) = node.unpack()
+        (self_,) = node.consts
+        return (pow_exponent(grad, self_, exponent, result0),)
+
+
+def _record_pow_Scalar(out, self_, exponent):
+    if not TLS.grad_enabled:
+        return out
+    edge_exponent = edge(exponent)
+    if edge_exponent is None:
+        return out
+    node = PowBackward1()
+    node.edges = (edge_exponent,)
+    node.saved = [keep(exponent), keep_output(out)]
+    node.consts = (self_, )
     return attach(out, node)
 
 
@@ -944,6 +990,29 @@ def _record_xlogy_Tensor(out, self_, other):
     return attach(out, node)
 
 
+class XlogyBackward1(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (other,) = node.unpack()
+        (self_,) = node.consts
+        return (grad * self_ / other,)
+
+
+def _record_xlogy_Scalar_Self(out, self_, other):
+    if not TLS.grad_enabled:
+        return out
+    edge_other = edge(other)
+    if edge_other is None:
+        return out
+    node = XlogyBackward1()
+    node.edges = (edge_other,)
+    node.saved = [keep(other)]
+    node.consts = (self_, )
+    return attach(out, node)
+
+
 class SpecialXlog1pyBackward0(Node):
     __slots__ = ()
 
@@ -971,6 +1040,29 @@ def _record_special_xlog1py(out, self_, other):
     node.edges = (edge_self, edge_other)
     node.saved = [keep(self_), keep(other)]
     node.consts = None
+    return attach(out, node)
+
+
+class SpecialXlog1pyBackward1(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (other,) = node.unpack()
+        (self_,) = node.consts
+        return (grad * self_ / (other + 1),)
+
+
+def _record_special_xlog1py_self_scalar(out, self_, other):
+    if not TLS.grad_enabled:
+        return out
+    edge_other = edge(other)
+    if edge_other is None:
+        return out
+    node = SpecialXlog1pyBackward1()
+    node.edges = (edge_other,)
+    node.saved = [keep(other)]
+    node.consts = (self_, )
     return attach(out, node)
 
 
@@ -1785,6 +1877,36 @@ def _record_copysign_Tensor(out, self_, other):
     return attach(out, node)
 
 
+class NextafterBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (self_, other) = node.unpack()
+        edges = node.edges
+        grad_self = None
+        grad_other = None
+        if edges[0] is not None:
+            grad_self = where(self_ != other, grad, 0)
+        if edges[1] is not None:
+            grad_other = zeros_like(other)
+        return (grad_self, grad_other)
+
+
+def _record_nextafter(out, self_, other):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    edge_other = edge(other)
+    if edge_self is None and edge_other is None:
+        return out
+    node = NextafterBackward0()
+    node.edges = (edge_self, edge_other)
+    node.saved = [keep(self_) if edge_self is not None else None, keep(other)]
+    node.consts = None
+    return attach(out, node)
+
+
 class WhereBackward0(Node):
     __slots__ = ()
 
@@ -2184,10 +2306,10 @@ class ConjPhysicalBackward0(Node):
 
     def apply(node, grads):
         (grad,) = grads
-        return (conj_physical(grad),)
+        return (conj(grad),)
 
 
-def _record_conj_physical(out, self_):
+def _record__conj_physical(out, self_):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
@@ -2200,147 +2322,94 @@ def _record_conj_physical(out, self_):
     return attach(out, node)
 
 
-def install() -> None:
-    """Give the operators of this family their record functions."""
-    tables.add_Tensor.record = _record_add_Tensor
-    tables.sub_Tensor.record = _record_sub_Tensor
-    tables.rsub_Tensor.record = _record_rsub_Tensor
-    tables.mul_Tensor.record = _record_mul_Tensor
-    tables.mul_Tensor.saves_self = True
-    tables.div_Tensor.record = _record_div_Tensor
-    tables.div_Tensor.saves_self = True
-    tables.div_Tensor_mode.record = _record_div_Tensor_mode
-    tables.div_Tensor_mode.saves_self = True
-    tables.remainder_Tensor.record = _record_remainder_Tensor
-    tables.remainder_Tensor.saves_self = True
-    tables.fmod_Tensor.record = _record_fmod_Tensor
-    tables.fmod_Tensor.saves_self = True
-    tables.pow_Tensor_Tensor.record = _record_pow_Tensor_Tensor
-    tables.pow_Tensor_Tensor.saves_self = True
-    tables.neg.record = _record_neg
-    tables.abs.record = _record_abs
-    tables.abs.saves_self = True
-    tables.square.record = _record_square
-    tables.square.saves_self = True
-    tables.sqrt.record = _record_sqrt
-    tables.rsqrt.record = _record_rsqrt
-    tables.reciprocal.record = _record_reciprocal
-    tables.addcmul.record = _record_addcmul
-    tables.addcdiv.record = _record_addcdiv
-    tables.lerp_Tensor.record = _record_lerp_Tensor
-    tables.lerp_Tensor.saves_self = True
-    tables.exp.record = _record_exp
-    tables.exp2.record = _record_exp2
-    tables.expm1.record = _record_expm1
-    tables.log.record = _record_log
-    tables.log.saves_self = True
-    tables.log2.record = _record_log2
-    tables.log2.saves_self = True
-    tables.log10.record = _record_log10
-    tables.log10.saves_self = True
-    tables.log1p.record = _record_log1p
-    tables.log1p.saves_self = True
-    tables.logaddexp.record = _record_logaddexp
-    tables.logaddexp.saves_self = True
-    tables.logaddexp2.record = _record_logaddexp2
-    tables.logaddexp2.saves_self = True
-    tables.sigmoid.record = _record_sigmoid
-    tables.sigmoid_backward.record = _record_sigmoid_backward
-    tables.sigmoid_backward.saves_self = True
-    tables.tanh_backward.record = _record_tanh_backward
-    tables.tanh_backward.saves_self = True
-    tables.logit.record = _record_logit
-    tables.logit.saves_self = True
-    tables.logit_backward.record = _record_logit_backward
-    tables.logit_backward.saves_self = True
-    tables.xlogy_Tensor.record = _record_xlogy_Tensor
-    tables.xlogy_Tensor.saves_self = True
-    tables.special_xlog1py.record = _record_special_xlog1py
-    tables.special_xlog1py.saves_self = True
-    tables.special_entr.record = _record_special_entr
-    tables.special_entr.saves_self = True
-    tables.sin.record = _record_sin
-    tables.sin.saves_self = True
-    tables.cos.record = _record_cos
-    tables.cos.saves_self = True
-    tables.tan.record = _record_tan
-    tables.asin.record = _record_asin
-    tables.asin.saves_self = True
-    tables.acos.record = _record_acos
-    tables.acos.saves_self = True
-    tables.atan.record = _record_atan
-    tables.atan.saves_self = True
-    tables.sinh.record = _record_sinh
-    tables.sinh.saves_self = True
-    tables.cosh.record = _record_cosh
-    tables.cosh.saves_self = True
-    tables.tanh.record = _record_tanh
-    tables.asinh.record = _record_asinh
-    tables.asinh.saves_self = True
-    tables.acosh.record = _record_acosh
-    tables.acosh.saves_self = True
-    tables.atanh.record = _record_atanh
-    tables.atanh.saves_self = True
-    tables.atan2.record = _record_atan2
-    tables.atan2.saves_self = True
-    tables.sinc.record = _record_sinc
-    tables.sinc.saves_self = True
-    tables.deg2rad.record = _record_deg2rad
-    tables.rad2deg.record = _record_rad2deg
-    tables.floor.record = _record_floor
-    tables.ceil.record = _record_ceil
-    tables.trunc.record = _record_trunc
-    tables.round.record = _record_round
-    tables.round_decimals.record = _record_round_decimals
-    tables.frac.record = _record_frac
-    tables.sign.record = _record_sign
-    tables.sgn.record = _record_sgn
-    tables.sgn.saves_self = True
-    tables.nan_to_num.record = _record_nan_to_num
-    tables.nan_to_num.saves_self = True
-    tables.clamp_Tensor.record = _record_clamp_Tensor
-    tables.clamp_Tensor.saves_self = True
-    tables.clamp_min_Tensor.record = _record_clamp_min_Tensor
-    tables.clamp_min_Tensor.saves_self = True
-    tables.clamp_max_Tensor.record = _record_clamp_max_Tensor
-    tables.clamp_max_Tensor.saves_self = True
-    tables.maximum.record = _record_maximum
-    tables.maximum.saves_self = True
-    tables.minimum.record = _record_minimum
-    tables.minimum.saves_self = True
-    tables.fmax.record = _record_fmax
-    tables.fmax.saves_self = True
-    tables.fmin.record = _record_fmin
-    tables.fmin.saves_self = True
-    tables.copysign_Tensor.record = _record_copysign_Tensor
-    tables.copysign_Tensor.saves_self = True
-    tables.where_self.record = _record_where_self
-    tables.where_self.saves_self = True
-    tables.erf.record = _record_erf
-    tables.erf.saves_self = True
-    tables.erfc.record = _record_erfc
-    tables.erfc.saves_self = True
-    tables.erfinv.record = _record_erfinv
-    tables.lgamma.record = _record_lgamma
-    tables.lgamma.saves_self = True
-    tables.digamma.record = _record_digamma
-    tables.digamma.saves_self = True
-    tables.polygamma.record = _record_polygamma
-    tables.i0.record = _record_i0
-    tables.i0.saves_self = True
-    tables.special_i0e.record = _record_special_i0e
-    tables.special_i0e.saves_self = True
-    tables.special_i1.record = _record_special_i1
-    tables.special_i1.saves_self = True
-    tables.special_i1e.record = _record_special_i1e
-    tables.special_i1e.saves_self = True
-    tables.special_erfcx.record = _record_special_erfcx
-    tables.special_erfcx.saves_self = True
-    tables.special_ndtri.record = _record_special_ndtri
-    tables.special_log_ndtr.record = _record_special_log_ndtr
-    tables.special_log_ndtr.saves_self = True
-    tables.complex.record = _record_complex
-    tables.polar.record = _record_polar
-    tables.angle.record = _record_angle
-    tables.angle.saves_self = True
-    tables.conj_physical.record = _record_conj_physical
+tables.add_Tensor.record = _record_add_Tensor
+tables.sub_Tensor.record = _record_sub_Tensor
+tables.rsub_Tensor.record = _record_rsub_Tensor
+tables.mul_Tensor.record = _record_mul_Tensor
+tables.div_Tensor.record = _record_div_Tensor
+tables.div_Tensor_mode.record = _record_div_Tensor_mode
+tables.remainder_Tensor.record = _record_remainder_Tensor
+tables.remainder_Scalar_Tensor.record = _record_remainder_Scalar_Tensor
+tables.fmod_Tensor.record = _record_fmod_Tensor
+tables.pow_Tensor_Tensor.record = _record_pow_Tensor_Tensor
+tables.pow_Scalar.record = _record_pow_Scalar
+tables.neg.record = _record_neg
+tables.abs.record = _record_abs
+tables.square.record = _record_square
+tables.sqrt.record = _record_sqrt
+tables.rsqrt.record = _record_rsqrt
+tables.reciprocal.record = _record_reciprocal
+tables.addcmul.record = _record_addcmul
+tables.addcdiv.record = _record_addcdiv
+tables.lerp_Tensor.record = _record_lerp_Tensor
+tables.exp.record = _record_exp
+tables.exp2.record = _record_exp2
+tables.expm1.record = _record_expm1
+tables.log.record = _record_log
+tables.log2.record = _record_log2
+tables.log10.record = _record_log10
+tables.log1p.record = _record_log1p
+tables.logaddexp.record = _record_logaddexp
+tables.logaddexp2.record = _record_logaddexp2
+tables.sigmoid.record = _record_sigmoid
+tables.sigmoid_backward.record = _record_sigmoid_backward
+tables.tanh_backward.record = _record_tanh_backward
+tables.logit.record = _record_logit
+tables.logit_backward.record = _record_logit_backward
+tables.xlogy_Tensor.record = _record_xlogy_Tensor
+tables.xlogy_Scalar_Self.record = _record_xlogy_Scalar_Self
+tables.special_xlog1py.record = _record_special_xlog1py
+tables.special_xlog1py_self_scalar.record = _record_special_xlog1py_self_scalar
+tables.special_entr.record = _record_special_entr
+tables.sin.record = _record_sin
+tables.cos.record = _record_cos
+tables.tan.record = _record_tan
+tables.asin.record = _record_asin
+tables.acos.record = _record_acos
+tables.atan.record = _record_atan
+tables.sinh.record = _record_sinh
+tables.cosh.record = _record_cosh
+tables.tanh.record = _record_tanh
+tables.asinh.record = _record_asinh
+tables.acosh.record = _record_acosh
+tables.atanh.record = _record_atanh
+tables.atan2.record = _record_atan2
+tables.sinc.record = _record_sinc
+tables.deg2rad.record = _record_deg2rad
+tables.rad2deg.record = _record_rad2deg
+tables.floor.record = _record_floor
+tables.ceil.record = _record_ceil
+tables.trunc.record = _record_trunc
+tables.round.record = _record_round
+tables.round_decimals.record = _record_round_decimals
+tables.frac.record = _record_frac
+tables.sign.record = _record_sign
+tables.sgn.record = _record_sgn
+tables.nan_to_num.record = _record_nan_to_num
+tables.clamp_Tensor.record = _record_clamp_Tensor
+tables.clamp_min_Tensor.record = _record_clamp_min_Tensor
+tables.clamp_max_Tensor.record = _record_clamp_max_Tensor
+tables.maximum.record = _record_maximum
+tables.minimum.record = _record_minimum
+tables.fmax.record = _record_fmax
+tables.fmin.record = _record_fmin
+tables.copysign_Tensor.record = _record_copysign_Tensor
+tables.nextafter.record = _record_nextafter
+tables.where_self.record = _record_where_self
+tables.erf.record = _record_erf
+tables.erfc.record = _record_erfc
+tables.erfinv.record = _record_erfinv
+tables.lgamma.record = _record_lgamma
+tables.digamma.record = _record_digamma
+tables.polygamma.record = _record_polygamma
+tables.i0.record = _record_i0
+tables.special_i0e.record = _record_special_i0e
+tables.special_i1.record = _record_special_i1
+tables.special_i1e.record = _record_special_i1e
+tables.special_erfcx.record = _record_special_erfcx
+tables.special_ndtri.record = _record_special_ndtri
+tables.special_log_ndtr.record = _record_special_log_ndtr
+tables.complex.record = _record_complex
+tables.polar.record = _record_polar
+tables.angle.record = _record_angle
+tables._conj_physical.record = _record__conj_physical

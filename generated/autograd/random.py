@@ -414,23 +414,21 @@ def _record_native_dropout(out, input, p, train):
     return attach_many(out, node, (0,))
 
 
-def install() -> None:
-    """Give the operators of this family their record functions."""
-    tables.uniform_.record = _record_uniform_
-    tables.normal_.record = _record_normal_
-    tables.random__from.record = _record_random__from
-    tables.random__to.record = _record_random__to
-    tables.random_.record = _record_random_
-    tables.bernoulli__Tensor.record = _record_bernoulli__Tensor
-    tables.bernoulli__float.record = _record_bernoulli__float
-    tables.exponential_.record = _record_exponential_
-    tables.geometric_.record = _record_geometric_
-    tables.cauchy_.record = _record_cauchy_
-    tables.log_normal_.record = _record_log_normal_
-    tables.normal_Tensor_Tensor.record = _record_normal_Tensor_Tensor
-    tables.normal_Tensor_float.record = _record_normal_Tensor_float
-    tables.normal_float_Tensor.record = _record_normal_float_Tensor
-    tables.bernoulli.record = _record_bernoulli
-    tables.bernoulli_p.record = _record_bernoulli_p
-    tables.poisson.record = _record_poisson
-    tables.native_dropout.record = _record_native_dropout
+tables.uniform_.record = _record_uniform_
+tables.normal_.record = _record_normal_
+tables.random__from.record = _record_random__from
+tables.random__to.record = _record_random__to
+tables.random_.record = _record_random_
+tables.bernoulli__Tensor.record = _record_bernoulli__Tensor
+tables.bernoulli__float.record = _record_bernoulli__float
+tables.exponential_.record = _record_exponential_
+tables.geometric_.record = _record_geometric_
+tables.cauchy_.record = _record_cauchy_
+tables.log_normal_.record = _record_log_normal_
+tables.normal_Tensor_Tensor.record = _record_normal_Tensor_Tensor
+tables.normal_Tensor_float.record = _record_normal_Tensor_float
+tables.normal_float_Tensor.record = _record_normal_float_Tensor
+tables.bernoulli.record = _record_bernoulli
+tables.bernoulli_p.record = _record_bernoulli_p
+tables.poisson.record = _record_poisson
+tables.native_dropout.record = _record_native_dropout

@@ -488,39 +488,23 @@ def _record_linalg_vector_norm(out, self_, ord, dim, keepdim, dtype):
     return attach(out, node)
 
 
-def install() -> None:
-    """Give the operators of this family their record functions."""
-    tables.sum.record = _record_sum
-    tables.sum_dim_IntList.record = _record_sum_dim_IntList
-    tables.nansum.record = _record_nansum
-    tables.nansum.saves_self = True
-    tables.mean.record = _record_mean
-    tables.mean_dim.record = _record_mean_dim
-    tables.prod.record = _record_prod
-    tables.prod.saves_self = True
-    tables.prod_dim_int.record = _record_prod_dim_int
-    tables.prod_dim_int.saves_self = True
-    tables.var_correction.record = _record_var_correction
-    tables.var_correction.saves_self = True
-    tables.std_correction.record = _record_std_correction
-    tables.std_correction.saves_self = True
-    tables.var_mean_correction.record = _record_var_mean_correction
-    tables.var_mean_correction.saves_self = True
-    tables.std_mean_correction.record = _record_std_mean_correction
-    tables.std_mean_correction.saves_self = True
-    tables.max.record = _record_max
-    tables.max.saves_self = True
-    tables.max_dim.record = _record_max_dim
-    tables.min.record = _record_min
-    tables.min.saves_self = True
-    tables.min_dim.record = _record_min_dim
-    tables.amax.record = _record_amax
-    tables.amax.saves_self = True
-    tables.amin.record = _record_amin
-    tables.amin.saves_self = True
-    tables.aminmax.record = _record_aminmax
-    tables.aminmax.saves_self = True
-    tables.logsumexp.record = _record_logsumexp
-    tables.logsumexp.saves_self = True
-    tables.linalg_vector_norm.record = _record_linalg_vector_norm
-    tables.linalg_vector_norm.saves_self = True
+tables.sum.record = _record_sum
+tables.sum_dim_IntList.record = _record_sum_dim_IntList
+tables.nansum.record = _record_nansum
+tables.mean.record = _record_mean
+tables.mean_dim.record = _record_mean_dim
+tables.prod.record = _record_prod
+tables.prod_dim_int.record = _record_prod_dim_int
+tables.var_correction.record = _record_var_correction
+tables.std_correction.record = _record_std_correction
+tables.var_mean_correction.record = _record_var_mean_correction
+tables.std_mean_correction.record = _record_std_mean_correction
+tables.max.record = _record_max
+tables.max_dim.record = _record_max_dim
+tables.min.record = _record_min
+tables.min_dim.record = _record_min_dim
+tables.amax.record = _record_amax
+tables.amin.record = _record_amin
+tables.aminmax.record = _record_aminmax
+tables.logsumexp.record = _record_logsumexp
+tables.linalg_vector_norm.record = _record_linalg_vector_norm

@@ -132,12 +132,8 @@ def _record_cummin(out, self_, dim):
     return attach_many(out, node, (0,))
 
 
-def install() -> None:
-    """Give the operators of this family their record functions."""
-    tables.cumsum.record = _record_cumsum
-    tables.cumprod.record = _record_cumprod
-    tables.cumprod.saves_self = True
-    tables.logcumsumexp.record = _record_logcumsumexp
-    tables.logcumsumexp.saves_self = True
-    tables.cummax.record = _record_cummax
-    tables.cummin.record = _record_cummin
+tables.cumsum.record = _record_cumsum
+tables.cumprod.record = _record_cumprod
+tables.logcumsumexp.record = _record_logcumsumexp
+tables.cummax.record = _record_cummax
+tables.cummin.record = _record_cummin

@@ -585,35 +585,25 @@ def _record_replication_pad3d_backward(out, grad_output, self_, padding):
     return attach(out, node)
 
 
-def install() -> None:
-    """Give the operators of this family their record functions."""
-    tables.cat.record = _record_cat
-    tables.cat.saves_self = True
-    tables.stack.record = _record_stack
-    tables.stack.saves_self = True
-    tables.repeat.record = _record_repeat
-    tables.flip.record = _record_flip
-    tables.roll.record = _record_roll
-    tables.diag_embed.record = _record_diag_embed
-    tables.trace.record = _record_trace
-    tables.pixel_shuffle.record = _record_pixel_shuffle
-    tables.pixel_unshuffle.record = _record_pixel_unshuffle
-    tables.constant_pad_nd.record = _record_constant_pad_nd
-    tables.reflection_pad1d.record = _record_reflection_pad1d
-    tables.reflection_pad1d.saves_self = True
-    tables.reflection_pad1d_backward.record = _record_reflection_pad1d_backward
-    tables.reflection_pad2d.record = _record_reflection_pad2d
-    tables.reflection_pad2d.saves_self = True
-    tables.reflection_pad2d_backward.record = _record_reflection_pad2d_backward
-    tables.reflection_pad3d.record = _record_reflection_pad3d
-    tables.reflection_pad3d.saves_self = True
-    tables.reflection_pad3d_backward.record = _record_reflection_pad3d_backward
-    tables.replication_pad1d.record = _record_replication_pad1d
-    tables.replication_pad1d.saves_self = True
-    tables.replication_pad1d_backward.record = _record_replication_pad1d_backward
-    tables.replication_pad2d.record = _record_replication_pad2d
-    tables.replication_pad2d.saves_self = True
-    tables.replication_pad2d_backward.record = _record_replication_pad2d_backward
-    tables.replication_pad3d.record = _record_replication_pad3d
-    tables.replication_pad3d.saves_self = True
-    tables.replication_pad3d_backward.record = _record_replication_pad3d_backward
+tables.cat.record = _record_cat
+tables.stack.record = _record_stack
+tables.repeat.record = _record_repeat
+tables.flip.record = _record_flip
+tables.roll.record = _record_roll
+tables.diag_embed.record = _record_diag_embed
+tables.trace.record = _record_trace
+tables.pixel_shuffle.record = _record_pixel_shuffle
+tables.pixel_unshuffle.record = _record_pixel_unshuffle
+tables.constant_pad_nd.record = _record_constant_pad_nd
+tables.reflection_pad1d.record = _record_reflection_pad1d
+tables.reflection_pad1d_backward.record = _record_reflection_pad1d_backward
+tables.reflection_pad2d.record = _record_reflection_pad2d
+tables.reflection_pad2d_backward.record = _record_reflection_pad2d_backward
+tables.reflection_pad3d.record = _record_reflection_pad3d
+tables.reflection_pad3d_backward.record = _record_reflection_pad3d_backward
+tables.replication_pad1d.record = _record_replication_pad1d
+tables.replication_pad1d_backward.record = _record_replication_pad1d_backward
+tables.replication_pad2d.record = _record_replication_pad2d
+tables.replication_pad2d_backward.record = _record_replication_pad2d_backward
+tables.replication_pad3d.record = _record_replication_pad3d
+tables.replication_pad3d_backward.record = _record_replication_pad3d_backward

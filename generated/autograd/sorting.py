@@ -227,16 +227,12 @@ def _record_mode(out, self_, dim, keepdim):
     return attach_many(out, node, (0,))
 
 
-def install() -> None:
-    """Give the operators of this family their record functions."""
-    tables.sort.record = _record_sort
-    tables.sort_stable.record = _record_sort_stable
-    tables.topk.record = _record_topk
-    tables.kthvalue.record = _record_kthvalue
-    tables.median.record = _record_median
-    tables.median.saves_self = True
-    tables.median_dim.record = _record_median_dim
-    tables.nanmedian.record = _record_nanmedian
-    tables.nanmedian.saves_self = True
-    tables.nanmedian_dim.record = _record_nanmedian_dim
-    tables.mode.record = _record_mode
+tables.sort.record = _record_sort
+tables.sort_stable.record = _record_sort_stable
+tables.topk.record = _record_topk
+tables.kthvalue.record = _record_kthvalue
+tables.median.record = _record_median
+tables.median_dim.record = _record_median_dim
+tables.nanmedian.record = _record_nanmedian
+tables.nanmedian_dim.record = _record_nanmedian_dim
+tables.mode.record = _record_mode

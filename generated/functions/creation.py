@@ -62,6 +62,11 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_mem
     return call(tables.empty_strided, (size, stride, dtype, layout, device, pin_memory), None, requires_grad)
 
 
+def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
+    """empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
+    return call(tables.empty_permuted, (size, physical_layout, dtype, layout, device, pin_memory), None, requires_grad)
+
+
 def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None, requires_grad=False):
     """empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
     return call(tables.empty_like, (input, dtype, layout, device, pin_memory, memory_format), None, requires_grad)
@@ -131,15 +136,25 @@ def range(*args, **kwargs):
     op, bound = resolve(_range_overloads, args, kwargs)
     return call_converted(op, bound, out, requires_grad)
 
-
-def linspace(start, end, steps, *, dtype=None, layout=None, device=None, pin_memory=None, out=None, requires_grad=False):
-    """linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    return call(tables.linspace, (start, end, steps, dtype, layout, device, pin_memory), out, requires_grad)
+_linspace_overloads = (tables.linspace, tables.linspace_Tensor_Tensor, tables.linspace_Tensor_Scalar, tables.linspace_Scalar_Tensor, )
 
 
-def logspace(start, end, steps, base=10.0, *, dtype=None, layout=None, device=None, pin_memory=None, out=None, requires_grad=False):
-    """logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    return call(tables.logspace, (start, end, steps, base, dtype, layout, device, pin_memory), out, requires_grad)
+def linspace(*args, **kwargs):
+    """linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
+    out = kwargs.pop("out", None)
+    requires_grad = kwargs.pop("requires_grad", False)
+    op, bound = resolve(_linspace_overloads, args, kwargs)
+    return call_converted(op, bound, out, requires_grad)
+
+_logspace_overloads = (tables.logspace, tables.logspace_Tensor_Tensor, tables.logspace_Tensor_Scalar, tables.logspace_Scalar_Tensor, )
+
+
+def logspace(*args, **kwargs):
+    """logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
+    out = kwargs.pop("out", None)
+    requires_grad = kwargs.pop("requires_grad", False)
+    op, bound = resolve(_logspace_overloads, args, kwargs)
+    return call_converted(op, bound, out, requires_grad)
 
 _eye_overloads = (tables.eye, tables.eye_m, )
 
@@ -257,6 +272,9 @@ tables.full.function = full
 tables.empty_strided.function = empty_strided
 
 
+tables.empty_permuted.function = empty_permuted
+
+
 tables.empty_like.function = empty_like
 
 
@@ -297,9 +315,15 @@ tables.range.function = range
 
 
 tables.linspace.function = linspace
+tables.linspace_Tensor_Tensor.function = linspace
+tables.linspace_Tensor_Scalar.function = linspace
+tables.linspace_Scalar_Tensor.function = linspace
 
 
 tables.logspace.function = logspace
+tables.logspace_Tensor_Tensor.function = logspace
+tables.logspace_Tensor_Scalar.function = logspace
+tables.logspace_Scalar_Tensor.function = logspace
 
 
 tables.eye.function = eye

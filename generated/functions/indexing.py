@@ -6,7 +6,7 @@ import numpy
 from numpy import asarray, ndarray
 
 from mindtorch_v2._autograd.node import VIEW
-from mindtorch_v2._backends.cpu.ops import indexing as _indexing
+from mindtorch_v2._backends.cpu.ops import indexing as kernels_indexing
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
 from mindtorch_v2._dispatch.resolver import resolve
@@ -178,7 +178,7 @@ def masked_fill(*args, **kwargs):
             input_data = input._data
             mask_data = mask._data
             if input_data.__class__ is ndarray and mask_data.__class__ is ndarray:
-                data = _indexing.fast_masked_fill(input_data, mask_data, value)
+                data = kernels_indexing.fast_masked_fill(input_data, mask_data, value)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data

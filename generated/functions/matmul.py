@@ -6,7 +6,7 @@ import numpy
 from numpy import asarray, ndarray
 
 from mindtorch_v2._autograd.node import VIEW
-from mindtorch_v2._backends.cpu.ops import matmul as _matmul
+from mindtorch_v2._backends.cpu.ops import matmul as kernels_matmul
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
 from mindtorch_v2._dispatch.resolver import resolve
@@ -34,7 +34,7 @@ def mm(input, mat2, *, out=None):
         input_data = input._data
         mat2_data = mat2._data
         if input_data.__class__ is ndarray and mat2_data.__class__ is ndarray:
-            data = _matmul.fast_mm(input_data, mat2_data)
+            data = kernels_matmul.fast_mm(input_data, mat2_data)
             if data is not None:
                 made = new(Tensor)
                 made._data = data
@@ -58,7 +58,7 @@ def bmm(input, mat2, *, out=None):
         input_data = input._data
         mat2_data = mat2._data
         if input_data.__class__ is ndarray and mat2_data.__class__ is ndarray:
-            data = _matmul.fast_bmm(input_data, mat2_data)
+            data = kernels_matmul.fast_bmm(input_data, mat2_data)
             if data is not None:
                 made = new(Tensor)
                 made._data = data
@@ -82,7 +82,7 @@ def matmul(input, other, *, out=None):
         input_data = input._data
         other_data = other._data
         if input_data.__class__ is ndarray and other_data.__class__ is ndarray:
-            data = _matmul.fast_matmul(input_data, other_data)
+            data = kernels_matmul.fast_matmul(input_data, other_data)
             if data is not None:
                 made = new(Tensor)
                 made._data = data
@@ -108,7 +108,7 @@ def linear(input, weight, bias=None, *, out=None):
         weight_data = weight._data
         bias_data = None if bias is None else bias._data
         if input_data.__class__ is ndarray and weight_data.__class__ is ndarray and (bias is None or bias_data.__class__ is ndarray):
-            data = _matmul.fast_linear(input_data, weight_data, bias_data)
+            data = kernels_matmul.fast_linear(input_data, weight_data, bias_data)
             if data is not None:
                 made = new(Tensor)
                 made._data = data
@@ -134,7 +134,7 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
         mat1_data = mat1._data
         mat2_data = mat2._data
         if input_data.__class__ is ndarray and mat1_data.__class__ is ndarray and mat2_data.__class__ is ndarray:
-            data = _matmul.fast_addmm(input_data, mat1_data, mat2_data, beta, alpha)
+            data = kernels_matmul.fast_addmm(input_data, mat1_data, mat2_data, beta, alpha)
             if data is not None:
                 made = new(Tensor)
                 made._data = data

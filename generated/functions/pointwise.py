@@ -197,10 +197,14 @@ def floor_divide_(input, other):
     """The in-place form of floor_divide: writes into its first argument and returns it."""
     return call_inplace(tables.floor_divide, (input, other))
 
+_remainder_overloads = (tables.remainder_Tensor, tables.remainder_Scalar_Tensor, )
 
-def remainder(input, other, *, out=None):
-    """remainder.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return call(tables.remainder_Tensor, (input, other), out)
+
+def remainder(*args, **kwargs):
+    """remainder.Tensor(Tensor self, Tensor other) -> Tensor; remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
+    out = kwargs.pop("out", None)
+    op, bound = resolve(_remainder_overloads, args, kwargs)
+    return call_converted(op, bound, out)
 
 
 def remainder_(input, other):
@@ -217,20 +221,28 @@ def fmod_(input, other):
     """The in-place form of fmod: writes into its first argument and returns it."""
     return call_inplace(tables.fmod_Tensor, (input, other))
 
+_pow_overloads = (tables.pow_Tensor_Tensor, tables.pow_Scalar, )
 
-def pow(input, exponent, *, out=None):
-    """pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"""
-    return call(tables.pow_Tensor_Tensor, (input, exponent), out)
+
+def pow(*args, **kwargs):
+    """pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor; pow.Scalar(Scalar self, Tensor exponent) -> Tensor"""
+    out = kwargs.pop("out", None)
+    op, bound = resolve(_pow_overloads, args, kwargs)
+    return call_converted(op, bound, out)
 
 
 def pow_(input, exponent):
     """The in-place form of pow: writes into its first argument and returns it."""
     return call_inplace(tables.pow_Tensor_Tensor, (input, exponent))
 
+_float_power_overloads = (tables.float_power_Tensor_Tensor, tables.float_power_Scalar, )
 
-def float_power(input, exponent, *, out=None):
-    """float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"""
-    return call(tables.float_power_Tensor_Tensor, (input, exponent), out)
+
+def float_power(*args, **kwargs):
+    """float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor; float_power.Scalar(Scalar self, Tensor exponent) -> Tensor"""
+    out = kwargs.pop("out", None)
+    op, bound = resolve(_float_power_overloads, args, kwargs)
+    return call_converted(op, bound, out)
 
 
 def float_power_(input, exponent):
@@ -663,20 +675,28 @@ def logit_backward(grad_output, self, eps=None):
     """logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor"""
     return call(tables.logit_backward, (grad_output, self, eps))
 
+_xlogy_overloads = (tables.xlogy_Tensor, tables.xlogy_Scalar_Self, )
 
-def xlogy(input, other, *, out=None):
-    """xlogy.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return call(tables.xlogy_Tensor, (input, other), out)
+
+def xlogy(*args, **kwargs):
+    """xlogy.Tensor(Tensor self, Tensor other) -> Tensor; xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor"""
+    out = kwargs.pop("out", None)
+    op, bound = resolve(_xlogy_overloads, args, kwargs)
+    return call_converted(op, bound, out)
 
 
 def xlogy_(input, other):
     """The in-place form of xlogy: writes into its first argument and returns it."""
     return call_inplace(tables.xlogy_Tensor, (input, other))
 
+_special_xlog1py_overloads = (tables.special_xlog1py, tables.special_xlog1py_self_scalar, )
 
-def special_xlog1py(input, other, *, out=None):
-    """special_xlog1py(Tensor self, Tensor other) -> Tensor"""
-    return call(tables.special_xlog1py, (input, other), out)
+
+def special_xlog1py(*args, **kwargs):
+    """special_xlog1py(Tensor self, Tensor other) -> Tensor; special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor"""
+    out = kwargs.pop("out", None)
+    op, bound = resolve(_special_xlog1py_overloads, args, kwargs)
+    return call_converted(op, bound, out)
 
 
 def special_entr(input, *, out=None):
@@ -1596,6 +1616,11 @@ def polygamma(n, self, *, out=None):
     return call(tables.polygamma, (n, self), out)
 
 
+def polygamma_(input, n):
+    """polygamma_(Tensor(a!) self, int n) -> Tensor(a!)"""
+    return call_inplace(tables.polygamma_, (input, n))
+
+
 def mvlgamma(input, p, *, out=None):
     """mvlgamma(Tensor self, int p) -> Tensor"""
     return call(tables.mvlgamma, (input, p), out)
@@ -1605,10 +1630,14 @@ def mvlgamma_(input, p):
     """The in-place form of mvlgamma: writes into its first argument and returns it."""
     return call_inplace(tables.mvlgamma, (input, p))
 
+_special_zeta_overloads = (tables.special_zeta, tables.special_zeta_self_scalar, )
 
-def special_zeta(input, other, *, out=None):
-    """special_zeta(Tensor self, Tensor other) -> Tensor"""
-    return call(tables.special_zeta, (input, other), out)
+
+def special_zeta(*args, **kwargs):
+    """special_zeta(Tensor self, Tensor other) -> Tensor; special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor"""
+    out = kwargs.pop("out", None)
+    op, bound = resolve(_special_zeta_overloads, args, kwargs)
+    return call_converted(op, bound, out)
 
 
 def i0(input, *, out=None):
@@ -1710,10 +1739,14 @@ def special_erfinv(input, *, out=None):
     """special_erfinv(Tensor self) -> Tensor"""
     return call(tables.special_erfinv, (input,), out)
 
+_special_xlogy_overloads = (tables.special_xlogy_self_scalar, tables.special_xlogy, )
 
-def special_xlogy(input, other, *, out=None):
-    """special_xlogy(Tensor self, Tensor other) -> Tensor"""
-    return call(tables.special_xlogy, (input, other), out)
+
+def special_xlogy(*args, **kwargs):
+    """special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor; special_xlogy(Tensor self, Tensor other) -> Tensor"""
+    out = kwargs.pop("out", None)
+    op, bound = resolve(_special_xlogy_overloads, args, kwargs)
+    return call_converted(op, bound, out)
 
 
 def special_i0(input, *, out=None):
@@ -1785,50 +1818,70 @@ def bitwise_not_(input):
     """The in-place form of bitwise_not: writes into its first argument and returns it."""
     return call_inplace(tables.bitwise_not, (input,))
 
+_bitwise_and_overloads = (tables.bitwise_and_Tensor, tables.bitwise_and_Scalar_Tensor, )
 
-def bitwise_and(input, other, *, out=None):
-    """bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return call(tables.bitwise_and_Tensor, (input, other), out)
+
+def bitwise_and(*args, **kwargs):
+    """bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor; bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
+    out = kwargs.pop("out", None)
+    op, bound = resolve(_bitwise_and_overloads, args, kwargs)
+    return call_converted(op, bound, out)
 
 
 def bitwise_and_(input, other):
     """The in-place form of bitwise_and: writes into its first argument and returns it."""
     return call_inplace(tables.bitwise_and_Tensor, (input, other))
 
+_bitwise_or_overloads = (tables.bitwise_or_Tensor, tables.bitwise_or_Scalar_Tensor, )
 
-def bitwise_or(input, other, *, out=None):
-    """bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return call(tables.bitwise_or_Tensor, (input, other), out)
+
+def bitwise_or(*args, **kwargs):
+    """bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor; bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
+    out = kwargs.pop("out", None)
+    op, bound = resolve(_bitwise_or_overloads, args, kwargs)
+    return call_converted(op, bound, out)
 
 
 def bitwise_or_(input, other):
     """The in-place form of bitwise_or: writes into its first argument and returns it."""
     return call_inplace(tables.bitwise_or_Tensor, (input, other))
 
+_bitwise_xor_overloads = (tables.bitwise_xor_Tensor, tables.bitwise_xor_Scalar_Tensor, )
 
-def bitwise_xor(input, other, *, out=None):
-    """bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return call(tables.bitwise_xor_Tensor, (input, other), out)
+
+def bitwise_xor(*args, **kwargs):
+    """bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor; bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
+    out = kwargs.pop("out", None)
+    op, bound = resolve(_bitwise_xor_overloads, args, kwargs)
+    return call_converted(op, bound, out)
 
 
 def bitwise_xor_(input, other):
     """The in-place form of bitwise_xor: writes into its first argument and returns it."""
     return call_inplace(tables.bitwise_xor_Tensor, (input, other))
 
+_bitwise_left_shift_overloads = (tables.bitwise_left_shift_Tensor, tables.bitwise_left_shift_Scalar_Tensor, )
 
-def bitwise_left_shift(input, other, *, out=None):
-    """bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return call(tables.bitwise_left_shift_Tensor, (input, other), out)
+
+def bitwise_left_shift(*args, **kwargs):
+    """bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor; bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
+    out = kwargs.pop("out", None)
+    op, bound = resolve(_bitwise_left_shift_overloads, args, kwargs)
+    return call_converted(op, bound, out)
 
 
 def bitwise_left_shift_(input, other):
     """The in-place form of bitwise_left_shift: writes into its first argument and returns it."""
     return call_inplace(tables.bitwise_left_shift_Tensor, (input, other))
 
+_bitwise_right_shift_overloads = (tables.bitwise_right_shift_Tensor, tables.bitwise_right_shift_Scalar_Tensor, )
 
-def bitwise_right_shift(input, other, *, out=None):
-    """bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return call(tables.bitwise_right_shift_Tensor, (input, other), out)
+
+def bitwise_right_shift(*args, **kwargs):
+    """bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor; bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
+    out = kwargs.pop("out", None)
+    op, bound = resolve(_bitwise_right_shift_overloads, args, kwargs)
+    return call_converted(op, bound, out)
 
 
 def bitwise_right_shift_(input, other):
@@ -1861,6 +1914,11 @@ def ldexp(input, other, *, out=None):
     return call(tables.ldexp_Tensor, (input, other), out)
 
 
+def ldexp_(input, other):
+    """The in-place form of ldexp: writes into its first argument and returns it."""
+    return call_inplace(tables.ldexp_Tensor, (input, other))
+
+
 def complex(real, imag, *, out=None):
     """complex(Tensor real, Tensor imag) -> Tensor"""
     return call(tables.complex, (real, imag), out)
@@ -1874,6 +1932,11 @@ def polar(abs, angle, *, out=None):
 def angle(input, *, out=None):
     """angle(Tensor self) -> Tensor"""
     return call(tables.angle, (input,), out)
+
+
+def _conj_physical(input):
+    """_conj_physical(Tensor self) -> Tensor"""
+    return call(tables._conj_physical, (input,))
 
 
 def conj_physical(input, *, out=None):
@@ -1921,15 +1984,18 @@ tables.floor_divide.function = floor_divide
 
 
 tables.remainder_Tensor.function = remainder
+tables.remainder_Scalar_Tensor.function = remainder
 
 
 tables.fmod_Tensor.function = fmod
 
 
 tables.pow_Tensor_Tensor.function = pow
+tables.pow_Scalar.function = pow
 
 
 tables.float_power_Tensor_Tensor.function = float_power
+tables.float_power_Scalar.function = float_power
 
 
 tables.neg.function = neg
@@ -2005,9 +2071,11 @@ tables.logit_backward.function = logit_backward
 
 
 tables.xlogy_Tensor.function = xlogy
+tables.xlogy_Scalar_Self.function = xlogy
 
 
 tables.special_xlog1py.function = special_xlog1py
+tables.special_xlog1py_self_scalar.function = special_xlog1py
 
 
 tables.special_entr.function = special_entr
@@ -2138,10 +2206,14 @@ tables.digamma.function = digamma
 tables.polygamma.function = polygamma
 
 
+tables.polygamma_.function = polygamma_
+
+
 tables.mvlgamma.function = mvlgamma
 
 
 tables.special_zeta.function = special_zeta
+tables.special_zeta_self_scalar.function = special_zeta
 
 
 tables.i0.function = i0
@@ -2195,6 +2267,7 @@ tables.special_erfc.function = special_erfc
 tables.special_erfinv.function = special_erfinv
 
 
+tables.special_xlogy_self_scalar.function = special_xlogy
 tables.special_xlogy.function = special_xlogy
 
 
@@ -2238,18 +2311,23 @@ tables.bitwise_not.function = bitwise_not
 
 
 tables.bitwise_and_Tensor.function = bitwise_and
+tables.bitwise_and_Scalar_Tensor.function = bitwise_and
 
 
 tables.bitwise_or_Tensor.function = bitwise_or
+tables.bitwise_or_Scalar_Tensor.function = bitwise_or
 
 
 tables.bitwise_xor_Tensor.function = bitwise_xor
+tables.bitwise_xor_Scalar_Tensor.function = bitwise_xor
 
 
 tables.bitwise_left_shift_Tensor.function = bitwise_left_shift
+tables.bitwise_left_shift_Scalar_Tensor.function = bitwise_left_shift
 
 
 tables.bitwise_right_shift_Tensor.function = bitwise_right_shift
+tables.bitwise_right_shift_Scalar_Tensor.function = bitwise_right_shift
 
 
 tables.gcd.function = gcd
@@ -2268,6 +2346,9 @@ tables.polar.function = polar
 
 
 tables.angle.function = angle
+
+
+tables._conj_physical.function = _conj_physical
 
 
 tables.conj_physical.function = conj_physical

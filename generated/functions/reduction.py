@@ -6,7 +6,7 @@ import numpy
 from numpy import asarray, ndarray
 
 from mindtorch_v2._autograd.node import VIEW
-from mindtorch_v2._backends.cpu.ops import reduction as _reduction
+from mindtorch_v2._backends.cpu.ops import reduction as kernels_reduction
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
 from mindtorch_v2._dispatch.resolver import resolve
@@ -35,7 +35,7 @@ def sum(*args, **kwargs):
         ):
             input_data = input._data
             if input_data.__class__ is ndarray:
-                data = _reduction.sum_fast(input_data, dtype)
+                data = kernels_reduction.sum_fast(input_data, dtype)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -55,7 +55,7 @@ def sum(*args, **kwargs):
         ):
             input_data = input._data
             if input_data.__class__ is ndarray:
-                data = _reduction.sum_dim_fast(input_data, dim, keepdim, dtype)
+                data = kernels_reduction.sum_dim_fast(input_data, dim, keepdim, dtype)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -75,7 +75,7 @@ def sum(*args, **kwargs):
         ):
             input_data = input._data
             if input_data.__class__ is ndarray:
-                data = _reduction.sum_dim_fast(input_data, dim, keepdim, dtype)
+                data = kernels_reduction.sum_dim_fast(input_data, dim, keepdim, dtype)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -107,7 +107,7 @@ def mean(*args, **kwargs):
         ):
             input_data = input._data
             if input_data.__class__ is ndarray:
-                data = _reduction.mean_fast(input_data, dtype)
+                data = kernels_reduction.mean_fast(input_data, dtype)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -127,7 +127,7 @@ def mean(*args, **kwargs):
         ):
             input_data = input._data
             if input_data.__class__ is ndarray:
-                data = _reduction.mean_dim_fast(input_data, dim, keepdim, dtype)
+                data = kernels_reduction.mean_dim_fast(input_data, dim, keepdim, dtype)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -147,7 +147,7 @@ def mean(*args, **kwargs):
         ):
             input_data = input._data
             if input_data.__class__ is ndarray:
-                data = _reduction.mean_dim_fast(input_data, dim, keepdim, dtype)
+                data = kernels_reduction.mean_dim_fast(input_data, dim, keepdim, dtype)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -226,7 +226,7 @@ def max(*args, **kwargs):
         ):
             input_data = input._data
             if input_data.__class__ is ndarray:
-                data = _reduction.max_fast(input_data)
+                data = kernels_reduction.max_fast(input_data)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -252,7 +252,7 @@ def min(*args, **kwargs):
         ):
             input_data = input._data
             if input_data.__class__ is ndarray:
-                data = _reduction.min_fast(input_data)
+                data = kernels_reduction.min_fast(input_data)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -303,7 +303,7 @@ def all(*args, **kwargs):
         ):
             input_data = input._data
             if input_data.__class__ is ndarray:
-                data = _reduction.truth_fast(input_data)
+                data = kernels_reduction.truth_fast(input_data)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -327,7 +327,7 @@ def any(*args, **kwargs):
         ):
             input_data = input._data
             if input_data.__class__ is ndarray:
-                data = _reduction.some_fast(input_data)
+                data = kernels_reduction.some_fast(input_data)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data

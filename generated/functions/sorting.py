@@ -92,20 +92,32 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     """unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)"""
     return call(tables.unique_consecutive, (input, return_inverse, return_counts, dim))
 
-
-def searchsorted(sorted_sequence, self, *, out_int32=False, right=False, side=None, sorter=None, out=None):
-    """searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"""
-    return call(tables.searchsorted_Tensor, (sorted_sequence, self, out_int32, right, side, sorter), out)
+_searchsorted_overloads = (tables.searchsorted_Tensor, tables.searchsorted_Scalar, )
 
 
-def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
-    """bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"""
-    return call(tables.bucketize_Tensor, (input, boundaries, out_int32, right), out)
+def searchsorted(*args, **kwargs):
+    """searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor; searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"""
+    out = kwargs.pop("out", None)
+    op, bound = resolve(_searchsorted_overloads, args, kwargs)
+    return call_converted(op, bound, out)
+
+_bucketize_overloads = (tables.bucketize_Tensor, tables.bucketize_Scalar, )
 
 
-def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
-    """isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor"""
-    return call(tables.isin_Tensor_Tensor, (elements, test_elements, assume_unique, invert), out)
+def bucketize(*args, **kwargs):
+    """bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor; bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"""
+    out = kwargs.pop("out", None)
+    op, bound = resolve(_bucketize_overloads, args, kwargs)
+    return call_converted(op, bound, out)
+
+_isin_overloads = (tables.isin_Tensor_Tensor, tables.isin_Scalar_Tensor, )
+
+
+def isin(*args, **kwargs):
+    """isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor; isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor"""
+    out = kwargs.pop("out", None)
+    op, bound = resolve(_isin_overloads, args, kwargs)
+    return call_converted(op, bound, out)
 
 
 def bincount(input, weights=None, minlength=0):
@@ -156,12 +168,15 @@ tables.unique_consecutive.function = unique_consecutive
 
 
 tables.searchsorted_Tensor.function = searchsorted
+tables.searchsorted_Scalar.function = searchsorted
 
 
 tables.bucketize_Tensor.function = bucketize
+tables.bucketize_Scalar.function = bucketize
 
 
 tables.isin_Tensor_Tensor.function = isin
+tables.isin_Scalar_Tensor.function = isin
 
 
 tables.bincount.function = bincount

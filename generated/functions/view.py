@@ -6,7 +6,7 @@ import numpy
 from numpy import asarray, ndarray
 
 from mindtorch_v2._autograd.node import VIEW
-from mindtorch_v2._backends.cpu.ops import view as _view
+from mindtorch_v2._backends.cpu.ops import view as kernels_view
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
 from mindtorch_v2._dispatch.resolver import resolve
@@ -35,7 +35,7 @@ def view(*args, **kwargs):
         ):
             input_data = input._data
             if input_data.__class__ is ndarray:
-                data = _view.fast_view(input_data, size)
+                data = kernels_view.fast_view(input_data, size)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -63,7 +63,7 @@ def reshape(input, shape):
     ):
         input_data = input._data
         if input_data.__class__ is ndarray:
-            data = _view.fast_view(input_data, shape)
+            data = kernels_view.fast_view(input_data, shape)
             if data is not None:
                 made = new(Tensor)
                 made._data = data
@@ -110,7 +110,7 @@ def transpose(input, dim0, dim1):
     ):
         input_data = input._data
         if input_data.__class__ is ndarray:
-            data = _view.fast_transpose(input_data, dim0, dim1)
+            data = kernels_view.fast_transpose(input_data, dim0, dim1)
             if data is not None:
                 made = new(Tensor)
                 made._data = data
@@ -137,7 +137,7 @@ def swapaxes(input, axis0, axis1):
     ):
         input_data = input._data
         if input_data.__class__ is ndarray:
-            data = _view.fast_transpose(input_data, axis0, axis1)
+            data = kernels_view.fast_transpose(input_data, axis0, axis1)
             if data is not None:
                 made = new(Tensor)
                 made._data = data
@@ -164,7 +164,7 @@ def swapdims(input, dim0, dim1):
     ):
         input_data = input._data
         if input_data.__class__ is ndarray:
-            data = _view.fast_transpose(input_data, dim0, dim1)
+            data = kernels_view.fast_transpose(input_data, dim0, dim1)
             if data is not None:
                 made = new(Tensor)
                 made._data = data
@@ -191,7 +191,7 @@ def t(input):
     ):
         input_data = input._data
         if input_data.__class__ is ndarray:
-            data = _view.fast_t(input_data)
+            data = kernels_view.fast_t(input_data)
             if data is not None:
                 made = new(Tensor)
                 made._data = data
@@ -243,7 +243,7 @@ def permute(input, dims):
     ):
         input_data = input._data
         if input_data.__class__ is ndarray:
-            data = _view.fast_permute(input_data, dims)
+            data = kernels_view.fast_permute(input_data, dims)
             if data is not None:
                 made = new(Tensor)
                 made._data = data
@@ -281,7 +281,7 @@ def expand(input, size, *, implicit=False):
     ):
         input_data = input._data
         if input_data.__class__ is ndarray:
-            data = _view.fast_expand(input_data, size, implicit)
+            data = kernels_view.fast_expand(input_data, size, implicit)
             if data is not None:
                 made = new(Tensor)
                 made._data = data
@@ -303,7 +303,7 @@ def broadcast_to(input, size):
     ):
         input_data = input._data
         if input_data.__class__ is ndarray:
-            data = _view.fast_broadcast_to(input_data, size)
+            data = kernels_view.fast_broadcast_to(input_data, size)
             if data is not None:
                 made = new(Tensor)
                 made._data = data
@@ -335,7 +335,7 @@ def squeeze(*args, **kwargs):
         ):
             input_data = input._data
             if input_data.__class__ is ndarray:
-                data = _view.fast_squeeze_dim(input_data, dim)
+                data = kernels_view.fast_squeeze_dim(input_data, dim)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -367,7 +367,7 @@ def unsqueeze(input, dim):
     ):
         input_data = input._data
         if input_data.__class__ is ndarray:
-            data = _view.fast_unsqueeze(input_data, dim)
+            data = kernels_view.fast_unsqueeze(input_data, dim)
             if data is not None:
                 made = new(Tensor)
                 made._data = data
@@ -394,7 +394,7 @@ def select(input, dim, index):
     ):
         input_data = input._data
         if input_data.__class__ is ndarray:
-            data = _view.fast_select(input_data, dim, index)
+            data = kernels_view.fast_select(input_data, dim, index)
             if data is not None:
                 made = new(Tensor)
                 made._data = data
@@ -416,7 +416,7 @@ def slice(input, dim=0, start=None, end=None, step=1):
     ):
         input_data = input._data
         if input_data.__class__ is ndarray:
-            data = _view.fast_slice(input_data, dim, start, end, step)
+            data = kernels_view.fast_slice(input_data, dim, start, end, step)
             if data is not None:
                 made = new(Tensor)
                 made._data = data

@@ -37,11 +37,19 @@ def remainder_Tensor(self, other):
     return rules.remainder(self, other)
 
 
+def remainder_Scalar_Tensor(self, other):
+    return rules.remainder(self, other)
+
+
 def fmod_Tensor(self, other):
     return rules.remainder(self, other, op='fmod_cpu')
 
 
 def pow_Tensor_Tensor(self, exponent):
+    return rules.pow(self, exponent)
+
+
+def pow_Scalar(self, exponent):
     return rules.pow(self, exponent)
 
 
@@ -141,7 +149,15 @@ def xlogy_Tensor(self, other):
     return rules.elementwise(self, other, float=True)
 
 
+def xlogy_Scalar_Self(self, other):
+    return rules.elementwise(self, other, float=True)
+
+
 def special_xlog1py(self, other):
+    return rules.elementwise(self, other, float=True)
+
+
+def special_xlog1py_self_scalar(self, other):
     return rules.elementwise(self, other, float=True)
 
 
@@ -321,6 +337,10 @@ def special_zeta(self, other):
     return rules.elementwise(self, other, float=True, dtypes='floating_real', op='zeta')
 
 
+def special_zeta_self_scalar(self, other):
+    return rules.elementwise(self, other, float=True, dtypes='floating_real', op='zeta')
+
+
 def i0(self):
     return rules.elementwise(self, float=True, dtypes='floating_real', op='i0_vml_cpu')
 
@@ -373,11 +393,31 @@ def bitwise_xor_Tensor(self, other):
     return rules.bitwise(self, other, op='bitwise_xor_cpu')
 
 
+def bitwise_and_Scalar_Tensor(self, other):
+    return rules.bitwise(self, other)
+
+
+def bitwise_or_Scalar_Tensor(self, other):
+    return rules.bitwise(self, other, op='bitwise_or_cpu')
+
+
+def bitwise_xor_Scalar_Tensor(self, other):
+    return rules.bitwise(self, other, op='bitwise_xor_cpu')
+
+
 def bitwise_left_shift_Tensor(self, other):
     return rules.shift(self, other)
 
 
 def bitwise_right_shift_Tensor(self, other):
+    return rules.shift(self, other, op='rshift_cpu')
+
+
+def bitwise_left_shift_Scalar_Tensor(self, other):
+    return rules.shift(self, other)
+
+
+def bitwise_right_shift_Scalar_Tensor(self, other):
     return rules.shift(self, other, op='rshift_cpu')
 
 
@@ -401,5 +441,5 @@ def angle(self):
     return rules.elementwise(self, float=True, result='real')
 
 
-def conj_physical(self):
+def _conj_physical(self):
     return rules.elementwise(self)

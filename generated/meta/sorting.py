@@ -73,9 +73,21 @@ def isin_Tensor_Tensor(elements, test_elements, assume_unique, invert):
     return rules.isin(elements, test_elements)
 
 
+def searchsorted_Scalar(sorted_sequence, self, out_int32, right, side, sorter):
+    return rules.searchsorted(sorted_sequence, self, out_int32)
+
+
+def bucketize_Scalar(self, boundaries, out_int32, right):
+    return rules.searchsorted(boundaries, self, out_int32)
+
+
+def isin_Scalar_Tensor(element, test_elements, assume_unique, invert):
+    return rules.isin(element, test_elements)
+
+
 def bincount(self, weights, minlength):
     return rules.bincount(self, weights=weights, minlength=minlength)
 
 
 def histc(self, bins, min, max):
-    return rules.histc(self)
+    return rules.histc(self, bins)

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from . import comparison
-from . import conversion
-from . import creation
-from . import indexing
-from . import matmul
-from . import pointwise
-from . import random
-from . import reduction
-from . import scan
-from . import shape
-from . import sorting
-from . import view
+from typing import Any
+
+from mindtorch_v2._dispatch.lazy import LazyMethod
+
+# Names of methods and operators by family.
+NAMES: dict[str, tuple[str, ...]] = {
+    "comparison": ('eq', 'eq_', 'ne', 'not_equal', 'ne_', 'not_equal_', 'lt', 'less', 'lt_', 'less_', 'le', 'less_equal', 'le_', 'less_equal_', 'gt', 'greater', 'gt_', 'greater_', 'ge', 'greater_equal', 'ge_', 'greater_equal_', 'logical_and', 'logical_and_', 'logical_or', 'logical_or_', 'logical_xor', 'logical_xor_', 'logical_not', 'logical_not_', 'isnan', 'isinf', 'isfinite', 'isposinf', 'isneginf', 'signbit', 'isreal', 'isclose', 'allclose', 'equal', '__eq__', '__ne__', '__lt__', '__le__', '__gt__', '__ge__'),
+    "conv": (),
+    "conversion": ('to', 'type_as', 'copy_'),
+    "creation": ('new_empty', 'new_empty_strided', 'new_zeros', 'new_ones', 'new_full', 'tril', 'tril_', 'triu', 'triu_', 'fill_', 'zero_'),
+    "indexing": ('index', 'index_put', 'index_put_', 'index_select', 'index_add', 'index_add_', 'index_copy', 'index_copy_', 'index_fill', 'index_fill_', 'index_reduce', 'index_reduce_', 'gather', 'scatter', 'scatter_', 'scatter_add', 'scatter_add_', 'scatter_reduce', 'scatter_reduce_', 'take', 'put', 'put_', 'take_along_dim', 'masked_fill', 'masked_fill_', 'masked_select', 'masked_scatter', 'masked_scatter_', 'nonzero', 'nonzero_numpy', 'argwhere'),
+    "matmul": ('mm', 'bmm', 'matmul', 'addmm', 'addmm_', 'addbmm', 'addbmm_', 'baddbmm', 'baddbmm_', 'addmv', 'addmv_', 'addr', 'addr_', 'mv', 'dot', 'vdot', 'outer', 'ger', 'inner', 'kron', 'cross', '__matmul__', '__rmatmul__'),
+    "nn": ('relu', 'relu_', 'relu6_', 'hardtanh_', 'threshold_', 'leaky_relu_', 'prelu', 'gelu_', 'silu_', 'mish_', 'hardswish_', 'hardsigmoid_', 'elu_', 'selu_', 'celu_', 'hardshrink', 'rrelu_', 'softmax', 'log_softmax'),
+    "norm": (),
+    "pointwise": ('add', 'add_', 'sub', 'subtract', 'sub_', 'subtract_', 'mul', 'multiply', 'mul_', 'multiply_', 'div', 'divide', 'true_divide', 'div_', 'divide_', 'true_divide_', 'floor_divide', 'floor_divide_', 'remainder', 'remainder_', 'fmod', 'fmod_', 'pow', 'pow_', 'float_power', 'float_power_', 'neg', 'negative', 'neg_', 'negative_', 'positive', 'abs', 'absolute', 'abs_', 'absolute_', 'square', 'square_', 'sqrt', 'sqrt_', 'rsqrt', 'rsqrt_', 'reciprocal', 'reciprocal_', 'addcmul', 'addcmul_', 'addcdiv', 'addcdiv_', 'lerp', 'lerp_', 'exp', 'exp_', 'exp2', 'exp2_', 'expm1', 'expm1_', 'log', 'log_', 'log2', 'log2_', 'log10', 'log10_', 'log1p', 'log1p_', 'logaddexp', 'logaddexp2', 'sigmoid', 'sigmoid_', 'logit', 'logit_', 'xlogy', 'xlogy_', 'sin', 'sin_', 'cos', 'cos_', 'tan', 'tan_', 'asin', 'arcsin', 'asin_', 'arcsin_', 'acos', 'arccos', 'acos_', 'arccos_', 'atan', 'arctan', 'atan_', 'arctan_', 'sinh', 'sinh_', 'cosh', 'cosh_', 'tanh', 'tanh_', 'asinh', 'arcsinh', 'asinh_', 'arcsinh_', 'acosh', 'arccosh', 'acosh_', 'arccosh_', 'atanh', 'arctanh', 'atanh_', 'arctanh_', 'atan2', 'arctan2', 'atan2_', 'arctan2_', 'sinc', 'sinc_', 'deg2rad', 'deg2rad_', 'rad2deg', 'rad2deg_', 'floor', 'floor_', 'ceil', 'ceil_', 'trunc', 'fix', 'trunc_', 'fix_', 'round', 'round_', 'frac', 'frac_', 'sign', 'sign_', 'sgn', 'sgn_', 'nan_to_num', 'nan_to_num_', 'clamp', 'clip', 'clamp_', 'clip_', 'clamp_min', 'clamp_min_', 'clamp_max', 'clamp_max_', 'maximum', 'minimum', 'fmax', 'fmin', 'copysign', 'copysign_', 'heaviside', 'heaviside_', 'nextafter', 'nextafter_', 'where', 'erf', 'erf_', 'erfc', 'erfc_', 'erfinv', 'erfinv_', 'lgamma', 'lgamma_', 'digamma', 'digamma_', 'polygamma', 'polygamma_', 'mvlgamma', 'mvlgamma_', 'i0', 'i0_', 'igamma', 'igamma_', 'igammac', 'igammac_', 'bitwise_not', 'bitwise_not_', 'bitwise_and', 'bitwise_and_', 'bitwise_or', 'bitwise_or_', 'bitwise_xor', 'bitwise_xor_', 'bitwise_left_shift', 'bitwise_left_shift_', 'bitwise_right_shift', 'bitwise_right_shift_', 'gcd', 'gcd_', 'lcm', 'lcm_', 'ldexp', 'ldexp_', 'angle', 'conj_physical', 'conj_physical_', 'conj', 'resolve_conj', 'resolve_neg', '__add__', '__radd__', '__iadd__', '__sub__', '__isub__', '__rsub__', '__mul__', '__rmul__', '__imul__', '__truediv__', '__rtruediv__', '__itruediv__', '__div__', '__rdiv__', '__idiv__', '__floordiv__', '__rfloordiv__', '__ifloordiv__', '__mod__', '__rmod__', '__imod__', '__pow__', '__rpow__', '__ipow__', '__neg__', '__pos__', '__abs__', '__invert__', '__and__', '__rand__', '__iand__', '__or__', '__ror__', '__ior__', '__xor__', '__rxor__', '__ixor__', '__lshift__', '__rlshift__', '__ilshift__', '__rshift__', '__rrshift__', '__irshift__'),
+    "random": ('uniform_', 'normal_', 'random_', 'bernoulli_', 'exponential_', 'geometric_', 'cauchy_', 'log_normal_', 'bernoulli', 'multinomial'),
+    "reduction": ('sum', 'nansum', 'mean', 'nanmean', 'prod', 'sum_to_size', 'var', 'std', 'max', 'min', 'amax', 'amin', 'aminmax', 'argmax', 'argmin', 'all', 'any', 'count_nonzero', 'logsumexp', 'norm', 'dist', 'quantile', 'nanquantile', 'cov', 'corrcoef'),
+    "scan": ('cumsum', 'cumsum_', 'cumprod', 'cumprod_', 'logcumsumexp', 'cummax', 'cummin', 'diff'),
+    "shape": ('repeat', 'tile', 'repeat_interleave', 'flip', 'fliplr', 'flipud', 'roll', 'rot90', 'diag', 'diag_embed', 'diagflat', 'trace'),
+    "sorting": ('sort', 'argsort', 'msort', 'topk', 'kthvalue', 'median', 'nanmedian', 'mode', 'bincount', 'histc'),
+    "view": ('view', 'reshape', 'flatten', 'ravel', 'unflatten', 'view_as', 'reshape_as', 'transpose', 'transpose_', 'swapaxes', 'swapaxes_', 'swapdims', 'swapdims_', 't', 't_', 'adjoint', 'permute', 'movedim', 'moveaxis', 'expand', 'broadcast_to', 'expand_as', 'squeeze', 'squeeze_', 'unsqueeze', 'unsqueeze_', 'select', 'narrow', 'narrow_copy', 'as_strided', 'diagonal', 'unfold', 'split', 'split_with_sizes', 'unsafe_split', 'unsafe_split_with_sizes', 'chunk', 'unsafe_chunk', 'tensor_split', 'hsplit', 'vsplit', 'dsplit', 'unbind', 'detach', 'clone', 'contiguous', 'select_scatter', 'slice_scatter', 'diagonal_scatter', 'as_strided_scatter'),
+}
 
 
-def install(tensor: type) -> None:
-    """Attach every method and operator to the tensor class."""
-    for module in (comparison, conversion, creation, indexing, matmul, pointwise, random, reduction, scan, shape, sorting, view,):
-        for name, method in module.METHODS.items():
-            setattr(tensor, name, method)
+def install(tensor: Any) -> None:
+    """Attach every method and operator to the tensor class; a family's are made when one of them is first used."""
+    for family, names in NAMES.items():
+        for name in names:
+            setattr(tensor, name, LazyMethod(tensor, family, name))

@@ -6,7 +6,7 @@ import numpy
 from numpy import asarray, ndarray
 
 from mindtorch_v2._autograd.node import VIEW
-from mindtorch_v2._backends.cpu.ops import matmul as _matmul
+from mindtorch_v2._backends.cpu.ops import matmul as kernels_matmul
 from mindtorch_v2._dispatch.calls import is_operand, record_view, reflected
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
 from mindtorch_v2._dispatch.resolver import resolve
@@ -33,7 +33,7 @@ def mm(self, mat2):
         self_data = self._data
         mat2_data = mat2._data
         if self_data.__class__ is ndarray and mat2_data.__class__ is ndarray:
-            data = _matmul.fast_mm(self_data, mat2_data)
+            data = kernels_matmul.fast_mm(self_data, mat2_data)
             if data is not None:
                 made = new(Tensor)
                 made._data = data
@@ -58,7 +58,7 @@ def bmm(self, mat2):
         self_data = self._data
         mat2_data = mat2._data
         if self_data.__class__ is ndarray and mat2_data.__class__ is ndarray:
-            data = _matmul.fast_bmm(self_data, mat2_data)
+            data = kernels_matmul.fast_bmm(self_data, mat2_data)
             if data is not None:
                 made = new(Tensor)
                 made._data = data
@@ -83,7 +83,7 @@ def matmul(self, other):
         self_data = self._data
         other_data = other._data
         if self_data.__class__ is ndarray and other_data.__class__ is ndarray:
-            data = _matmul.fast_matmul(self_data, other_data)
+            data = kernels_matmul.fast_matmul(self_data, other_data)
             if data is not None:
                 made = new(Tensor)
                 made._data = data
@@ -110,7 +110,7 @@ def addmm(self, mat1, mat2, *, beta=1, alpha=1):
         mat1_data = mat1._data
         mat2_data = mat2._data
         if self_data.__class__ is ndarray and mat1_data.__class__ is ndarray and mat2_data.__class__ is ndarray:
-            data = _matmul.fast_addmm(self_data, mat1_data, mat2_data, beta, alpha)
+            data = kernels_matmul.fast_addmm(self_data, mat1_data, mat2_data, beta, alpha)
             if data is not None:
                 made = new(Tensor)
                 made._data = data
@@ -264,7 +264,7 @@ def __matmul__(self, other):
         self_data = self._data
         other_data = other._data
         if self_data.__class__ is ndarray and other_data.__class__ is ndarray:
-            data = _matmul.fast_matmul(self_data, other_data)
+            data = kernels_matmul.fast_matmul(self_data, other_data)
             if data is not None:
                 made = new(Tensor)
                 made._data = data

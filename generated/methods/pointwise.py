@@ -1822,7 +1822,7 @@ def nextafter_(self, other):
 METHODS["nextafter_"] = nextafter_
 
 
-def where(condition, self, other):
+def where(self, condition, other):
     """where.self(Tensor condition, Tensor self, Tensor other) -> Tensor"""
     return call(tables.where_self, (condition, self, other))
 
@@ -1908,6 +1908,22 @@ def digamma_(self):
 
 
 METHODS["digamma_"] = digamma_
+
+
+def polygamma(self, n):
+    """polygamma(int n, Tensor self) -> Tensor"""
+    return call(tables.polygamma, (n, self))
+
+
+METHODS["polygamma"] = polygamma
+
+
+def polygamma_(self, n):
+    """polygamma_(Tensor(a!) self, int n) -> Tensor(a!)"""
+    return call_inplace(tables.polygamma_, (self, n))
+
+
+METHODS["polygamma_"] = polygamma_
 
 
 def mvlgamma(self, p):
@@ -2108,6 +2124,14 @@ def ldexp(self, other):
 
 
 METHODS["ldexp"] = ldexp
+
+
+def ldexp_(self, other):
+    """The in-place form of ldexp."""
+    return call_inplace(tables.ldexp_Tensor, (self, other))
+
+
+METHODS["ldexp_"] = ldexp_
 
 
 def angle(self):

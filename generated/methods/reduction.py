@@ -6,7 +6,7 @@ import numpy
 from numpy import asarray, ndarray
 
 from mindtorch_v2._autograd.node import VIEW
-from mindtorch_v2._backends.cpu.ops import reduction as _reduction
+from mindtorch_v2._backends.cpu.ops import reduction as kernels_reduction
 from mindtorch_v2._dispatch.calls import is_operand, record_view, reflected
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
 from mindtorch_v2._dispatch.resolver import resolve
@@ -36,7 +36,7 @@ def sum(self, *args, **kwargs):
         ):
             self_data = self._data
             if self_data.__class__ is ndarray:
-                data = _reduction.sum_fast(self_data, dtype)
+                data = kernels_reduction.sum_fast(self_data, dtype)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -55,7 +55,7 @@ def sum(self, *args, **kwargs):
         ):
             self_data = self._data
             if self_data.__class__ is ndarray:
-                data = _reduction.sum_dim_fast(self_data, dim, keepdim, dtype)
+                data = kernels_reduction.sum_dim_fast(self_data, dim, keepdim, dtype)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -74,7 +74,7 @@ def sum(self, *args, **kwargs):
         ):
             self_data = self._data
             if self_data.__class__ is ndarray:
-                data = _reduction.sum_dim_fast(self_data, dim, keepdim, dtype)
+                data = kernels_reduction.sum_dim_fast(self_data, dim, keepdim, dtype)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -111,7 +111,7 @@ def mean(self, *args, **kwargs):
         ):
             self_data = self._data
             if self_data.__class__ is ndarray:
-                data = _reduction.mean_fast(self_data, dtype)
+                data = kernels_reduction.mean_fast(self_data, dtype)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -130,7 +130,7 @@ def mean(self, *args, **kwargs):
         ):
             self_data = self._data
             if self_data.__class__ is ndarray:
-                data = _reduction.mean_dim_fast(self_data, dim, keepdim, dtype)
+                data = kernels_reduction.mean_dim_fast(self_data, dim, keepdim, dtype)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -149,7 +149,7 @@ def mean(self, *args, **kwargs):
         ):
             self_data = self._data
             if self_data.__class__ is ndarray:
-                data = _reduction.mean_dim_fast(self_data, dim, keepdim, dtype)
+                data = kernels_reduction.mean_dim_fast(self_data, dim, keepdim, dtype)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -233,7 +233,7 @@ def max(self, *args, **kwargs):
         ):
             self_data = self._data
             if self_data.__class__ is ndarray:
-                data = _reduction.max_fast(self_data)
+                data = kernels_reduction.max_fast(self_data)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -261,7 +261,7 @@ def min(self, *args, **kwargs):
         ):
             self_data = self._data
             if self_data.__class__ is ndarray:
-                data = _reduction.min_fast(self_data)
+                data = kernels_reduction.min_fast(self_data)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -329,7 +329,7 @@ def all(self, *args, **kwargs):
         ):
             self_data = self._data
             if self_data.__class__ is ndarray:
-                data = _reduction.truth_fast(self_data)
+                data = kernels_reduction.truth_fast(self_data)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -355,7 +355,7 @@ def any(self, *args, **kwargs):
         ):
             self_data = self._data
             if self_data.__class__ is ndarray:
-                data = _reduction.some_fast(self_data)
+                data = kernels_reduction.some_fast(self_data)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data

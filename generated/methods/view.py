@@ -6,7 +6,7 @@ import numpy
 from numpy import asarray, ndarray
 
 from mindtorch_v2._autograd.node import VIEW
-from mindtorch_v2._backends.cpu.ops import view as _view
+from mindtorch_v2._backends.cpu.ops import view as kernels_view
 from mindtorch_v2._dispatch.calls import is_operand, record_view, reflected
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
 from mindtorch_v2._dispatch.resolver import resolve
@@ -36,7 +36,7 @@ def view(self, *args, **kwargs):
         ):
             self_data = self._data
             if self_data.__class__ is ndarray:
-                data = _view.fast_view(self_data, size)
+                data = kernels_view.fast_view(self_data, size)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -67,7 +67,7 @@ def reshape(self, *args, **kwargs):
         ):
             self_data = self._data
             if self_data.__class__ is ndarray:
-                data = _view.fast_view(self_data, shape)
+                data = kernels_view.fast_view(self_data, shape)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -133,7 +133,7 @@ def transpose(self, dim0, dim1):
     ):
         self_data = self._data
         if self_data.__class__ is ndarray:
-            data = _view.fast_transpose(self_data, dim0, dim1)
+            data = kernels_view.fast_transpose(self_data, dim0, dim1)
             if data is not None:
                 made = new(Tensor)
                 made._data = data
@@ -166,7 +166,7 @@ def swapaxes(self, axis0, axis1):
     ):
         self_data = self._data
         if self_data.__class__ is ndarray:
-            data = _view.fast_transpose(self_data, axis0, axis1)
+            data = kernels_view.fast_transpose(self_data, axis0, axis1)
             if data is not None:
                 made = new(Tensor)
                 made._data = data
@@ -199,7 +199,7 @@ def swapdims(self, dim0, dim1):
     ):
         self_data = self._data
         if self_data.__class__ is ndarray:
-            data = _view.fast_transpose(self_data, dim0, dim1)
+            data = kernels_view.fast_transpose(self_data, dim0, dim1)
             if data is not None:
                 made = new(Tensor)
                 made._data = data
@@ -232,7 +232,7 @@ def t(self):
     ):
         self_data = self._data
         if self_data.__class__ is ndarray:
-            data = _view.fast_t(self_data)
+            data = kernels_view.fast_t(self_data)
             if data is not None:
                 made = new(Tensor)
                 made._data = data
@@ -278,7 +278,7 @@ def permute(self, *args, **kwargs):
         ):
             self_data = self._data
             if self_data.__class__ is ndarray:
-                data = _view.fast_permute(self_data, dims)
+                data = kernels_view.fast_permute(self_data, dims)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -334,7 +334,7 @@ def expand(self, *args, **kwargs):
         ):
             self_data = self._data
             if self_data.__class__ is ndarray:
-                data = _view.fast_expand(self_data, size, implicit)
+                data = kernels_view.fast_expand(self_data, size, implicit)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -365,7 +365,7 @@ def broadcast_to(self, *args, **kwargs):
         ):
             self_data = self._data
             if self_data.__class__ is ndarray:
-                data = _view.fast_broadcast_to(self_data, size)
+                data = kernels_view.fast_broadcast_to(self_data, size)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -404,7 +404,7 @@ def squeeze(self, *args, **kwargs):
         ):
             self_data = self._data
             if self_data.__class__ is ndarray:
-                data = _view.fast_squeeze_dim(self_data, dim)
+                data = kernels_view.fast_squeeze_dim(self_data, dim)
                 if data is not None:
                     made = new(Tensor)
                     made._data = data
@@ -442,7 +442,7 @@ def unsqueeze(self, dim):
     ):
         self_data = self._data
         if self_data.__class__ is ndarray:
-            data = _view.fast_unsqueeze(self_data, dim)
+            data = kernels_view.fast_unsqueeze(self_data, dim)
             if data is not None:
                 made = new(Tensor)
                 made._data = data
@@ -475,7 +475,7 @@ def select(self, dim, index):
     ):
         self_data = self._data
         if self_data.__class__ is ndarray:
-            data = _view.fast_select(self_data, dim, index)
+            data = kernels_view.fast_select(self_data, dim, index)
             if data is not None:
                 made = new(Tensor)
                 made._data = data

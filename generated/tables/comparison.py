@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from mindtorch_v2._backends.cpu.ops import comparison as _comparison
+from mindtorch_v2._backends.cpu.ops import comparison as kernels_comparison
 from mindtorch_v2._dispatch.operator import Operator, Param
 from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -122,7 +122,7 @@ logical_and = Operator(
     kernels={
         "cpu": numpy.logical_and,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'inplace', 'out'),
 )
 
@@ -138,7 +138,7 @@ logical_or = Operator(
     kernels={
         "cpu": numpy.logical_or,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'inplace', 'out'),
 )
 
@@ -154,7 +154,7 @@ logical_xor = Operator(
     kernels={
         "cpu": numpy.logical_xor,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'inplace', 'out'),
 )
 
@@ -227,7 +227,7 @@ isposinf = Operator(
     meta=_meta.isposinf,
     cast=(0,),
     kernels={
-        "cpu": _comparison.isposinf,
+        "cpu": kernels_comparison.isposinf,
     },
     tags=('pointwise',),
     variants=('function', 'method', 'out'),
@@ -242,7 +242,7 @@ isneginf = Operator(
     meta=_meta.isneginf,
     cast=(0,),
     kernels={
-        "cpu": _comparison.isneginf,
+        "cpu": kernels_comparison.isneginf,
     },
     tags=('pointwise',),
     variants=('function', 'method', 'out'),
@@ -257,9 +257,9 @@ signbit = Operator(
     meta=_meta.signbit,
     cast=(0,),
     kernels={
-        "cpu": _comparison.signbit,
+        "cpu": kernels_comparison.signbit,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'exact_out'),
     variants=('function', 'method', 'out'),
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from mindtorch_v2._backends.cpu.ops import conversion as _conversion
+from mindtorch_v2._backends.cpu.ops import conversion as kernels_conversion
 from mindtorch_v2._dispatch.operator import Operator, Param
 from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -28,10 +28,11 @@ _to_copy = Operator(
     ),
     meta=_meta._to_copy,
     kernels={
-        "cpu": _conversion.to_copy,
+        "cpu": kernels_conversion.to_copy,
     },
     tags=('conversion',),
     variants=('function',),
+    derivatives="conversion",
 )
 
 to_dtype = Operator(
@@ -115,12 +116,13 @@ copy_ = Operator(
     ),
     meta=_meta.copy_,
     kernels={
-        "cpu": _conversion.copy_,
+        "cpu": kernels_conversion.copy_,
     },
     mutates=0,
     is_inplace=True,
     tags=('conversion',),
     variants=('method',),
+    derivatives="conversion",
 )
 
 copy = Operator(
@@ -133,8 +135,9 @@ copy = Operator(
     ),
     meta=_meta.copy,
     kernels={
-        "cpu": _conversion.copy,
+        "cpu": kernels_conversion.copy,
     },
     tags=('conversion',),
     variants=('function',),
+    derivatives="conversion",
 )

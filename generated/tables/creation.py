@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy
 
-from mindtorch_v2._backends.cpu.ops import creation as _creation
+from mindtorch_v2._backends.cpu.ops import creation as kernels_creation
 from mindtorch_v2._dispatch.operator import Operator, Param
 from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..meta import creation as _meta
 
-__all__ = ["empty_memory_format", "zeros", "ones", "full", "empty_strided", "empty_like", "zeros_like", "ones_like", "full_like", "new_empty", "new_empty_strided", "new_zeros", "new_ones", "new_full", "scalar_tensor", "arange", "arange_start", "arange_start_step", "range_step", "range", "linspace", "logspace", "eye", "eye_m", "tril", "triu", "tril_indices", "triu_indices", "fill_Tensor", "zero_", "hann_window", "hann_window_periodic", "hamming_window", "hamming_window_periodic", "hamming_window_periodic_alpha", "hamming_window_periodic_alpha_beta", "blackman_window", "blackman_window_periodic", "bartlett_window", "bartlett_window_periodic", "kaiser_window", "kaiser_window_periodic", "kaiser_window_beta"]
+__all__ = ["empty_memory_format", "zeros", "ones", "full", "empty_strided", "empty_permuted", "empty_like", "zeros_like", "ones_like", "full_like", "new_empty", "new_empty_strided", "new_zeros", "new_ones", "new_full", "scalar_tensor", "arange", "arange_start", "arange_start_step", "range_step", "range", "linspace", "linspace_Tensor_Tensor", "linspace_Tensor_Scalar", "linspace_Scalar_Tensor", "logspace", "logspace_Tensor_Tensor", "logspace_Tensor_Scalar", "logspace_Scalar_Tensor", "eye", "eye_m", "tril", "triu", "tril_indices", "triu_indices", "fill_Tensor", "zero_", "hann_window", "hann_window_periodic", "hamming_window", "hamming_window_periodic", "hamming_window_periodic_alpha", "hamming_window_periodic_alpha_beta", "blackman_window", "blackman_window_periodic", "bartlett_window", "bartlett_window_periodic", "kaiser_window", "kaiser_window_periodic", "kaiser_window_beta"]
 _UNUSED = (numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 empty_memory_format = Operator(
@@ -27,7 +27,7 @@ empty_memory_format = Operator(
     ),
     meta=_meta.empty_memory_format,
     kernels={
-        "cpu": _creation.empty,
+        "cpu": kernels_creation.empty,
     },
     tags=('creation',),
     variants=('function', 'out'),
@@ -45,7 +45,7 @@ zeros = Operator(
     ),
     meta=_meta.zeros,
     kernels={
-        "cpu": _creation.zeros,
+        "cpu": kernels_creation.zeros,
     },
     tags=('creation',),
     variants=('function', 'out'),
@@ -63,7 +63,7 @@ ones = Operator(
     ),
     meta=_meta.ones,
     kernels={
-        "cpu": _creation.ones,
+        "cpu": kernels_creation.ones,
     },
     tags=('creation',),
     variants=('function', 'out'),
@@ -83,7 +83,7 @@ full = Operator(
     meta=_meta.full,
     cast=(1,),
     kernels={
-        "cpu": _creation.full,
+        "cpu": kernels_creation.full,
     },
     tags=('creation',),
     variants=('function', 'out'),
@@ -102,9 +102,24 @@ empty_strided = Operator(
     ),
     meta=_meta.empty_strided,
     kernels={
-        "cpu": _creation.empty_strided,
+        "cpu": kernels_creation.empty_strided,
     },
     tags=('creation',),
+    variants=('function',),
+)
+
+empty_permuted = Operator(
+    "empty_permuted",
+    "",
+    (
+        Param('size', 'SymInt', is_list=True, required=True),
+        Param('physical_layout', 'int', is_list=True, required=True),
+        Param('dtype', 'ScalarType', optional=True, default=None, keyword=True),
+        Param('layout', 'Layout', optional=True, default=None, keyword=True),
+        Param('device', 'Device', optional=True, default=None, keyword=True),
+        Param('pin_memory', 'bool', optional=True, default=None, keyword=True),
+    ),
+    composite="creation.empty_permuted",
     variants=('function',),
 )
 
@@ -122,7 +137,7 @@ empty_like = Operator(
     meta=_meta.empty_like,
     cast=(0,),
     kernels={
-        "cpu": _creation.empty_like,
+        "cpu": kernels_creation.empty_like,
     },
     tags=('creation',),
     variants=('function',),
@@ -142,7 +157,7 @@ zeros_like = Operator(
     meta=_meta.zeros_like,
     cast=(0,),
     kernels={
-        "cpu": _creation.zeros_like,
+        "cpu": kernels_creation.zeros_like,
     },
     tags=('creation',),
     variants=('function',),
@@ -162,7 +177,7 @@ ones_like = Operator(
     meta=_meta.ones_like,
     cast=(0,),
     kernels={
-        "cpu": _creation.ones_like,
+        "cpu": kernels_creation.ones_like,
     },
     tags=('creation',),
     variants=('function',),
@@ -183,7 +198,7 @@ full_like = Operator(
     meta=_meta.full_like,
     cast=(0,),
     kernels={
-        "cpu": _creation.full_like,
+        "cpu": kernels_creation.full_like,
     },
     tags=('creation',),
     variants=('function',),
@@ -203,7 +218,7 @@ new_empty = Operator(
     meta=_meta.new_empty,
     cast=(0,),
     kernels={
-        "cpu": _creation.new_empty,
+        "cpu": kernels_creation.new_empty,
     },
     tags=('creation',),
     variants=('method',),
@@ -224,7 +239,7 @@ new_empty_strided = Operator(
     meta=_meta.new_empty_strided,
     cast=(0,),
     kernels={
-        "cpu": _creation.new_empty_strided,
+        "cpu": kernels_creation.new_empty_strided,
     },
     tags=('creation',),
     variants=('method',),
@@ -244,7 +259,7 @@ new_zeros = Operator(
     meta=_meta.new_zeros,
     cast=(0,),
     kernels={
-        "cpu": _creation.new_zeros,
+        "cpu": kernels_creation.new_zeros,
     },
     tags=('creation',),
     variants=('method',),
@@ -264,7 +279,7 @@ new_ones = Operator(
     meta=_meta.new_ones,
     cast=(0,),
     kernels={
-        "cpu": _creation.new_ones,
+        "cpu": kernels_creation.new_ones,
     },
     tags=('creation',),
     variants=('method',),
@@ -285,7 +300,7 @@ new_full = Operator(
     meta=_meta.new_full,
     cast=(0,),
     kernels={
-        "cpu": _creation.new_full,
+        "cpu": kernels_creation.new_full,
     },
     tags=('creation',),
     variants=('method',),
@@ -304,7 +319,7 @@ scalar_tensor = Operator(
     meta=_meta.scalar_tensor,
     cast=(0,),
     kernels={
-        "cpu": _creation.scalar_tensor,
+        "cpu": kernels_creation.scalar_tensor,
     },
     tags=('creation',),
     variants=('function',),
@@ -323,7 +338,7 @@ arange = Operator(
     meta=_meta.arange,
     cast=(0,),
     kernels={
-        "cpu": _creation.arange,
+        "cpu": kernels_creation.arange,
     },
     tags=('creation',),
     variants=('function', 'out'),
@@ -343,7 +358,7 @@ arange_start = Operator(
     meta=_meta.arange_start,
     cast=(0, 1),
     kernels={
-        "cpu": _creation.arange_start,
+        "cpu": kernels_creation.arange_start,
     },
     tags=('creation',),
     variants=('function',),
@@ -364,7 +379,7 @@ arange_start_step = Operator(
     meta=_meta.arange_start_step,
     cast=(0, 1, 2),
     kernels={
-        "cpu": _creation.arange_step,
+        "cpu": kernels_creation.arange_step,
     },
     tags=('creation',),
     variants=('function', 'out'),
@@ -385,7 +400,7 @@ range_step = Operator(
     meta=_meta.range_step,
     cast=(0, 1, 2),
     kernels={
-        "cpu": _creation.range_step,
+        "cpu": kernels_creation.range_step,
     },
     tags=('creation',),
     variants=('function', 'out'),
@@ -405,7 +420,7 @@ range = Operator(
     meta=_meta.range,
     cast=(0, 1),
     kernels={
-        "cpu": _creation.range_,
+        "cpu": kernels_creation.range_,
     },
     tags=('creation',),
     variants=('function',),
@@ -426,10 +441,58 @@ linspace = Operator(
     meta=_meta.linspace,
     cast=(0, 1),
     kernels={
-        "cpu": _creation.linspace,
+        "cpu": kernels_creation.linspace,
     },
     tags=('creation',),
     variants=('function', 'out'),
+)
+
+linspace_Tensor_Tensor = Operator(
+    "linspace",
+    "Tensor_Tensor",
+    (
+        Param('start', 'Tensor', required=True),
+        Param('end', 'Tensor', required=True),
+        Param('steps', 'int', required=True),
+        Param('dtype', 'ScalarType', optional=True, default=None, keyword=True),
+        Param('layout', 'Layout', optional=True, default=None, keyword=True),
+        Param('device', 'Device', optional=True, default=None, keyword=True),
+        Param('pin_memory', 'bool', optional=True, default=None, keyword=True),
+    ),
+    composite="creation.linspace_tensors",
+    variants=('function',),
+)
+
+linspace_Tensor_Scalar = Operator(
+    "linspace",
+    "Tensor_Scalar",
+    (
+        Param('start', 'Tensor', required=True),
+        Param('end', 'Scalar', required=True),
+        Param('steps', 'int', required=True),
+        Param('dtype', 'ScalarType', optional=True, default=None, keyword=True),
+        Param('layout', 'Layout', optional=True, default=None, keyword=True),
+        Param('device', 'Device', optional=True, default=None, keyword=True),
+        Param('pin_memory', 'bool', optional=True, default=None, keyword=True),
+    ),
+    composite="creation.linspace_tensors",
+    variants=('function',),
+)
+
+linspace_Scalar_Tensor = Operator(
+    "linspace",
+    "Scalar_Tensor",
+    (
+        Param('start', 'Scalar', required=True),
+        Param('end', 'Tensor', required=True),
+        Param('steps', 'int', required=True),
+        Param('dtype', 'ScalarType', optional=True, default=None, keyword=True),
+        Param('layout', 'Layout', optional=True, default=None, keyword=True),
+        Param('device', 'Device', optional=True, default=None, keyword=True),
+        Param('pin_memory', 'bool', optional=True, default=None, keyword=True),
+    ),
+    composite="creation.linspace_tensors",
+    variants=('function',),
 )
 
 logspace = Operator(
@@ -448,10 +511,61 @@ logspace = Operator(
     meta=_meta.logspace,
     cast=(0, 1),
     kernels={
-        "cpu": _creation.logspace,
+        "cpu": kernels_creation.logspace,
     },
     tags=('creation',),
     variants=('function', 'out'),
+)
+
+logspace_Tensor_Tensor = Operator(
+    "logspace",
+    "Tensor_Tensor",
+    (
+        Param('start', 'Tensor', required=True),
+        Param('end', 'Tensor', required=True),
+        Param('steps', 'int', required=True),
+        Param('base', 'float', default=10.0),
+        Param('dtype', 'ScalarType', optional=True, default=None, keyword=True),
+        Param('layout', 'Layout', optional=True, default=None, keyword=True),
+        Param('device', 'Device', optional=True, default=None, keyword=True),
+        Param('pin_memory', 'bool', optional=True, default=None, keyword=True),
+    ),
+    composite="creation.logspace_tensors",
+    variants=('function',),
+)
+
+logspace_Tensor_Scalar = Operator(
+    "logspace",
+    "Tensor_Scalar",
+    (
+        Param('start', 'Tensor', required=True),
+        Param('end', 'Scalar', required=True),
+        Param('steps', 'int', required=True),
+        Param('base', 'float', default=10.0),
+        Param('dtype', 'ScalarType', optional=True, default=None, keyword=True),
+        Param('layout', 'Layout', optional=True, default=None, keyword=True),
+        Param('device', 'Device', optional=True, default=None, keyword=True),
+        Param('pin_memory', 'bool', optional=True, default=None, keyword=True),
+    ),
+    composite="creation.logspace_tensors",
+    variants=('function',),
+)
+
+logspace_Scalar_Tensor = Operator(
+    "logspace",
+    "Scalar_Tensor",
+    (
+        Param('start', 'Scalar', required=True),
+        Param('end', 'Tensor', required=True),
+        Param('steps', 'int', required=True),
+        Param('base', 'float', default=10.0),
+        Param('dtype', 'ScalarType', optional=True, default=None, keyword=True),
+        Param('layout', 'Layout', optional=True, default=None, keyword=True),
+        Param('device', 'Device', optional=True, default=None, keyword=True),
+        Param('pin_memory', 'bool', optional=True, default=None, keyword=True),
+    ),
+    composite="creation.logspace_tensors",
+    variants=('function',),
 )
 
 eye = Operator(
@@ -466,7 +580,7 @@ eye = Operator(
     ),
     meta=_meta.eye,
     kernels={
-        "cpu": _creation.eye,
+        "cpu": kernels_creation.eye,
     },
     tags=('creation',),
     variants=('function', 'out'),
@@ -485,7 +599,7 @@ eye_m = Operator(
     ),
     meta=_meta.eye_m,
     kernels={
-        "cpu": _creation.eye_m,
+        "cpu": kernels_creation.eye_m,
     },
     tags=('creation',),
     variants=('function', 'out'),
@@ -500,9 +614,11 @@ tril = Operator(
     ),
     meta=_meta.tril,
     kernels={
-        "cpu": _creation.tril,
+        "cpu": kernels_creation.tril,
     },
+    tags=('exact_out',),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="creation",
 )
 
 triu = Operator(
@@ -514,9 +630,11 @@ triu = Operator(
     ),
     meta=_meta.triu,
     kernels={
-        "cpu": _creation.triu,
+        "cpu": kernels_creation.triu,
     },
+    tags=('exact_out',),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="creation",
 )
 
 tril_indices = Operator(
@@ -533,7 +651,7 @@ tril_indices = Operator(
     ),
     meta=_meta.tril_indices,
     kernels={
-        "cpu": _creation.tril_indices,
+        "cpu": kernels_creation.tril_indices,
     },
     tags=('creation',),
     variants=('function',),
@@ -553,7 +671,7 @@ triu_indices = Operator(
     ),
     meta=_meta.triu_indices,
     kernels={
-        "cpu": _creation.triu_indices,
+        "cpu": kernels_creation.triu_indices,
     },
     tags=('creation',),
     variants=('function',),
@@ -568,11 +686,12 @@ fill_Tensor = Operator(
     ),
     meta=_meta.fill_Tensor,
     kernels={
-        "cpu": _creation.fill,
+        "cpu": kernels_creation.fill,
     },
     mutates=0,
     tags=('numbers', 'inplace_function'),
     variants=('function', 'inplace'),
+    derivatives="creation",
 )
 
 zero_ = Operator(
@@ -583,11 +702,12 @@ zero_ = Operator(
     ),
     meta=_meta.zero_,
     kernels={
-        "cpu": _creation.zero_,
+        "cpu": kernels_creation.zero_,
     },
     mutates=0,
     is_inplace=True,
     variants=('function', 'method'),
+    derivatives="creation",
 )
 
 hann_window = Operator(
@@ -602,7 +722,7 @@ hann_window = Operator(
     ),
     meta=_meta.hann_window,
     kernels={
-        "cpu": _creation.hann_window,
+        "cpu": kernels_creation.hann_window,
     },
     tags=('creation',),
     variants=('function',),
@@ -621,7 +741,7 @@ hann_window_periodic = Operator(
     ),
     meta=_meta.hann_window_periodic,
     kernels={
-        "cpu": _creation.hann_window_periodic,
+        "cpu": kernels_creation.hann_window_periodic,
     },
     tags=('creation',),
     variants=('function',),
@@ -639,7 +759,7 @@ hamming_window = Operator(
     ),
     meta=_meta.hamming_window,
     kernels={
-        "cpu": _creation.hamming_window,
+        "cpu": kernels_creation.hamming_window,
     },
     tags=('creation',),
     variants=('function',),
@@ -658,7 +778,7 @@ hamming_window_periodic = Operator(
     ),
     meta=_meta.hamming_window_periodic,
     kernels={
-        "cpu": _creation.hamming_window_periodic,
+        "cpu": kernels_creation.hamming_window_periodic,
     },
     tags=('creation',),
     variants=('function',),
@@ -678,7 +798,7 @@ hamming_window_periodic_alpha = Operator(
     ),
     meta=_meta.hamming_window_periodic_alpha,
     kernels={
-        "cpu": _creation.hamming_window_alpha,
+        "cpu": kernels_creation.hamming_window_alpha,
     },
     tags=('creation',),
     variants=('function',),
@@ -699,7 +819,7 @@ hamming_window_periodic_alpha_beta = Operator(
     ),
     meta=_meta.hamming_window_periodic_alpha_beta,
     kernels={
-        "cpu": _creation.hamming_window_alpha_beta,
+        "cpu": kernels_creation.hamming_window_alpha_beta,
     },
     tags=('creation',),
     variants=('function',),
@@ -717,7 +837,7 @@ blackman_window = Operator(
     ),
     meta=_meta.blackman_window,
     kernels={
-        "cpu": _creation.blackman_window,
+        "cpu": kernels_creation.blackman_window,
     },
     tags=('creation',),
     variants=('function',),
@@ -736,7 +856,7 @@ blackman_window_periodic = Operator(
     ),
     meta=_meta.blackman_window_periodic,
     kernels={
-        "cpu": _creation.blackman_window_periodic,
+        "cpu": kernels_creation.blackman_window_periodic,
     },
     tags=('creation',),
     variants=('function',),
@@ -754,7 +874,7 @@ bartlett_window = Operator(
     ),
     meta=_meta.bartlett_window,
     kernels={
-        "cpu": _creation.bartlett_window,
+        "cpu": kernels_creation.bartlett_window,
     },
     tags=('creation',),
     variants=('function',),
@@ -773,7 +893,7 @@ bartlett_window_periodic = Operator(
     ),
     meta=_meta.bartlett_window_periodic,
     kernels={
-        "cpu": _creation.bartlett_window_periodic,
+        "cpu": kernels_creation.bartlett_window_periodic,
     },
     tags=('creation',),
     variants=('function',),
@@ -791,7 +911,7 @@ kaiser_window = Operator(
     ),
     meta=_meta.kaiser_window,
     kernels={
-        "cpu": _creation.kaiser_window,
+        "cpu": kernels_creation.kaiser_window,
     },
     tags=('creation',),
     variants=('function',),
@@ -810,7 +930,7 @@ kaiser_window_periodic = Operator(
     ),
     meta=_meta.kaiser_window_periodic,
     kernels={
-        "cpu": _creation.kaiser_window_periodic,
+        "cpu": kernels_creation.kaiser_window_periodic,
     },
     tags=('creation',),
     variants=('function',),
@@ -830,7 +950,7 @@ kaiser_window_beta = Operator(
     ),
     meta=_meta.kaiser_window_beta,
     kernels={
-        "cpu": _creation.kaiser_window_beta,
+        "cpu": kernels_creation.kaiser_window_beta,
     },
     tags=('creation',),
     variants=('function',),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from mindtorch_v2._backends.cpu.ops import indexing as _indexing
+from mindtorch_v2._backends.cpu.ops import indexing as kernels_indexing
 from mindtorch_v2._dispatch.operator import Operator, Param
 from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -23,9 +23,10 @@ index_Tensor = Operator(
     ),
     meta=_meta.index_Tensor,
     kernels={
-        "cpu": _indexing.index,
+        "cpu": kernels_indexing.index,
     },
     variants=('function', 'method'),
+    derivatives="indexing",
 )
 
 index_put = Operator(
@@ -39,11 +40,12 @@ index_put = Operator(
     ),
     meta=_meta.index_put,
     kernels={
-        "cpu": _indexing.index_put_,
+        "cpu": kernels_indexing.index_put_,
     },
     mutates=0,
     tags=('inplace_function',),
     variants=('function', 'method', 'inplace'),
+    derivatives="indexing",
 )
 
 _unsafe_index_Tensor = Operator(
@@ -55,9 +57,10 @@ _unsafe_index_Tensor = Operator(
     ),
     meta=_meta._unsafe_index_Tensor,
     kernels={
-        "cpu": _indexing.index,
+        "cpu": kernels_indexing.index,
     },
     variants=('function',),
+    derivatives="indexing",
 )
 
 _unsafe_index_put = Operator(
@@ -83,9 +86,10 @@ index_select = Operator(
     ),
     meta=_meta.index_select,
     kernels={
-        "cpu": _indexing.index_select,
+        "cpu": kernels_indexing.index_select,
     },
     variants=('function', 'method', 'out'),
+    derivatives="indexing",
 )
 
 index_add = Operator(
@@ -100,10 +104,11 @@ index_add = Operator(
     ),
     meta=_meta.index_add,
     kernels={
-        "cpu": _indexing.index_add_,
+        "cpu": kernels_indexing.index_add_,
     },
     mutates=0,
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="indexing",
 )
 
 index_copy = Operator(
@@ -117,10 +122,11 @@ index_copy = Operator(
     ),
     meta=_meta.index_copy,
     kernels={
-        "cpu": _indexing.index_copy_,
+        "cpu": kernels_indexing.index_copy_,
     },
     mutates=0,
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="indexing",
 )
 
 index_fill_int_Scalar = Operator(
@@ -134,10 +140,11 @@ index_fill_int_Scalar = Operator(
     ),
     meta=_meta.index_fill_int_Scalar,
     kernels={
-        "cpu": _indexing.index_fill_,
+        "cpu": kernels_indexing.index_fill_,
     },
     mutates=0,
     variants=('function', 'method', 'inplace'),
+    derivatives="indexing",
 )
 
 index_fill_int_Tensor = Operator(
@@ -151,10 +158,11 @@ index_fill_int_Tensor = Operator(
     ),
     meta=_meta.index_fill_int_Tensor,
     kernels={
-        "cpu": _indexing.index_fill_,
+        "cpu": kernels_indexing.index_fill_,
     },
     mutates=0,
     variants=('function', 'method', 'inplace'),
+    derivatives="indexing",
 )
 
 index_reduce = Operator(
@@ -170,7 +178,7 @@ index_reduce = Operator(
     ),
     meta=_meta.index_reduce,
     kernels={
-        "cpu": _indexing.index_reduce_,
+        "cpu": kernels_indexing.index_reduce_,
     },
     mutates=0,
     variants=('function', 'method', 'inplace'),
@@ -187,9 +195,10 @@ gather = Operator(
     ),
     meta=_meta.gather,
     kernels={
-        "cpu": _indexing.gather,
+        "cpu": kernels_indexing.gather,
     },
     variants=('function', 'method', 'out'),
+    derivatives="indexing",
 )
 
 scatter_src = Operator(
@@ -203,10 +212,11 @@ scatter_src = Operator(
     ),
     meta=_meta.scatter_src,
     kernels={
-        "cpu": _indexing.scatter_src,
+        "cpu": kernels_indexing.scatter_src,
     },
     mutates=0,
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="indexing",
 )
 
 scatter_value = Operator(
@@ -220,10 +230,11 @@ scatter_value = Operator(
     ),
     meta=_meta.scatter_value,
     kernels={
-        "cpu": _indexing.scatter_value,
+        "cpu": kernels_indexing.scatter_value,
     },
     mutates=0,
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="indexing",
 )
 
 scatter_reduce = Operator(
@@ -238,7 +249,7 @@ scatter_reduce = Operator(
     ),
     meta=_meta.scatter_reduce,
     kernels={
-        "cpu": _indexing.scatter_reduce,
+        "cpu": kernels_indexing.scatter_reduce,
     },
     mutates=0,
     variants=('function', 'method', 'inplace', 'out'),
@@ -256,7 +267,7 @@ scatter_value_reduce = Operator(
     ),
     meta=_meta.scatter_value_reduce,
     kernels={
-        "cpu": _indexing.scatter_value_reduce,
+        "cpu": kernels_indexing.scatter_value_reduce,
     },
     mutates=0,
     variants=('function', 'method', 'inplace', 'out'),
@@ -273,10 +284,11 @@ scatter_add = Operator(
     ),
     meta=_meta.scatter_add,
     kernels={
-        "cpu": _indexing.scatter_add_,
+        "cpu": kernels_indexing.scatter_add_,
     },
     mutates=0,
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="indexing",
 )
 
 scatter_reduce_two = Operator(
@@ -292,10 +304,12 @@ scatter_reduce_two = Operator(
     ),
     meta=_meta.scatter_reduce_two,
     kernels={
-        "cpu": _indexing.scatter_reduce_,
+        "cpu": kernels_indexing.scatter_reduce_,
     },
     mutates=0,
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="indexing",
+    saves_self=True,
 )
 
 take = Operator(
@@ -307,9 +321,10 @@ take = Operator(
     ),
     meta=_meta.take,
     kernels={
-        "cpu": _indexing.take,
+        "cpu": kernels_indexing.take,
     },
     variants=('function', 'method', 'out'),
+    derivatives="indexing",
 )
 
 put = Operator(
@@ -323,10 +338,11 @@ put = Operator(
     ),
     meta=_meta.put,
     kernels={
-        "cpu": _indexing.put_,
+        "cpu": kernels_indexing.put_,
     },
     mutates=0,
     variants=('function', 'method', 'inplace'),
+    derivatives="indexing",
 )
 
 take_along_dim = Operator(
@@ -351,9 +367,10 @@ masked_fill_Scalar = Operator(
     ),
     meta=_meta.masked_fill_Scalar,
     kernels={
-        "cpu": _indexing.masked_fill,
+        "cpu": kernels_indexing.masked_fill,
     },
     variants=('function', 'method', 'inplace'),
+    derivatives="indexing",
 )
 
 masked_fill_Tensor = Operator(
@@ -366,9 +383,10 @@ masked_fill_Tensor = Operator(
     ),
     meta=_meta.masked_fill_Tensor,
     kernels={
-        "cpu": _indexing.masked_fill,
+        "cpu": kernels_indexing.masked_fill,
     },
     variants=('function', 'method', 'inplace'),
+    derivatives="indexing",
 )
 
 masked_select = Operator(
@@ -380,10 +398,11 @@ masked_select = Operator(
     ),
     meta=_meta.masked_select,
     kernels={
-        "cpu": _indexing.masked_select,
+        "cpu": kernels_indexing.masked_select,
     },
     tags=('data_dependent',),
     variants=('function', 'method', 'out'),
+    derivatives="indexing",
 )
 
 masked_scatter = Operator(
@@ -396,9 +415,10 @@ masked_scatter = Operator(
     ),
     meta=_meta.masked_scatter,
     kernels={
-        "cpu": _indexing.masked_scatter,
+        "cpu": kernels_indexing.masked_scatter,
     },
     variants=('function', 'method', 'inplace'),
+    derivatives="indexing",
 )
 
 masked_scatter_backward = Operator(
@@ -412,9 +432,10 @@ masked_scatter_backward = Operator(
     meta=_meta.masked_scatter_backward,
     cast=(0,),
     kernels={
-        "cpu": _indexing.masked_scatter_backward,
+        "cpu": kernels_indexing.masked_scatter_backward,
     },
     variants=('function',),
+    derivatives="indexing",
 )
 
 nonzero = Operator(
@@ -425,7 +446,7 @@ nonzero = Operator(
     ),
     meta=_meta.nonzero,
     kernels={
-        "cpu": _indexing.nonzero,
+        "cpu": kernels_indexing.nonzero,
     },
     tags=('data_dependent',),
     variants=('function', 'method', 'out'),
@@ -460,7 +481,7 @@ one_hot = Operator(
     ),
     meta=_meta.one_hot,
     kernels={
-        "cpu": _indexing.one_hot,
+        "cpu": kernels_indexing.one_hot,
     },
     variants=('function',),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from mindtorch_v2._backends.cpu.ops import matmul as _matmul
+from mindtorch_v2._backends.cpu.ops import matmul as kernels_matmul
 from mindtorch_v2._dispatch.operator import Operator, Param
 from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -24,9 +24,11 @@ mm = Operator(
     meta=_meta.mm,
     cast=(0, 1),
     kernels={
-        "cpu": _matmul.mm,
+        "cpu": kernels_matmul.mm,
     },
     variants=('function', 'method', 'out'),
+    derivatives="matmul",
+    saves_self=True,
 )
 
 bmm = Operator(
@@ -39,9 +41,11 @@ bmm = Operator(
     meta=_meta.bmm,
     cast=(0, 1),
     kernels={
-        "cpu": _matmul.bmm,
+        "cpu": kernels_matmul.bmm,
     },
     variants=('function', 'method', 'out'),
+    derivatives="matmul",
+    saves_self=True,
 )
 
 matmul = Operator(
@@ -54,9 +58,11 @@ matmul = Operator(
     meta=_meta.matmul,
     cast=(0, 1),
     kernels={
-        "cpu": _matmul.matmul,
+        "cpu": kernels_matmul.matmul,
     },
     variants=('function', 'method', 'out'),
+    derivatives="matmul",
+    saves_self=True,
 )
 
 linear = Operator(
@@ -70,9 +76,11 @@ linear = Operator(
     meta=_meta.linear,
     cast=(0, 1, 2),
     kernels={
-        "cpu": _matmul.linear,
+        "cpu": kernels_matmul.linear,
     },
     variants=('function', 'out'),
+    derivatives="matmul",
+    saves_self=True,
 )
 
 addmm = Operator(
@@ -88,9 +96,10 @@ addmm = Operator(
     meta=_meta.addmm,
     cast=(0, 1, 2),
     kernels={
-        "cpu": _matmul.addmm,
+        "cpu": kernels_matmul.addmm,
     },
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="matmul",
 )
 
 addbmm = Operator(
@@ -106,9 +115,10 @@ addbmm = Operator(
     meta=_meta.addbmm,
     cast=(0, 1, 2),
     kernels={
-        "cpu": _matmul.addbmm,
+        "cpu": kernels_matmul.addbmm,
     },
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="matmul",
 )
 
 baddbmm = Operator(
@@ -124,9 +134,10 @@ baddbmm = Operator(
     meta=_meta.baddbmm,
     cast=(0, 1, 2),
     kernels={
-        "cpu": _matmul.baddbmm,
+        "cpu": kernels_matmul.baddbmm,
     },
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="matmul",
 )
 
 addmv = Operator(
@@ -142,9 +153,10 @@ addmv = Operator(
     meta=_meta.addmv,
     cast=(0, 1, 2),
     kernels={
-        "cpu": _matmul.addmv,
+        "cpu": kernels_matmul.addmv,
     },
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="matmul",
 )
 
 addr = Operator(
@@ -160,9 +172,10 @@ addr = Operator(
     meta=_meta.addr,
     cast=(0, 1, 2),
     kernels={
-        "cpu": _matmul.addr,
+        "cpu": kernels_matmul.addr,
     },
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="matmul",
 )
 
 mv = Operator(
@@ -175,9 +188,11 @@ mv = Operator(
     meta=_meta.mv,
     cast=(0, 1),
     kernels={
-        "cpu": _matmul.mv,
+        "cpu": kernels_matmul.mv,
     },
     variants=('function', 'method', 'out'),
+    derivatives="matmul",
+    saves_self=True,
 )
 
 dot = Operator(
@@ -190,9 +205,11 @@ dot = Operator(
     meta=_meta.dot,
     cast=(0, 1),
     kernels={
-        "cpu": _matmul.dot,
+        "cpu": kernels_matmul.dot,
     },
     variants=('function', 'method', 'out'),
+    derivatives="matmul",
+    saves_self=True,
 )
 
 vdot = Operator(
@@ -205,9 +222,11 @@ vdot = Operator(
     meta=_meta.vdot,
     cast=(0, 1),
     kernels={
-        "cpu": _matmul.vdot,
+        "cpu": kernels_matmul.vdot,
     },
     variants=('function', 'method', 'out'),
+    derivatives="matmul",
+    saves_self=True,
 )
 
 outer = Operator(
@@ -220,9 +239,11 @@ outer = Operator(
     meta=_meta.outer,
     cast=(0, 1),
     kernels={
-        "cpu": _matmul.outer,
+        "cpu": kernels_matmul.outer,
     },
     variants=('function', 'method', 'out'),
+    derivatives="matmul",
+    saves_self=True,
 )
 
 inner = Operator(
@@ -339,9 +360,11 @@ linalg_cross = Operator(
     meta=_meta.linalg_cross,
     cast=(0, 1),
     kernels={
-        "cpu": _matmul.linalg_cross,
+        "cpu": kernels_matmul.linalg_cross,
     },
     variants=('function', 'out'),
+    derivatives="matmul",
+    saves_self=True,
 )
 
 cross = Operator(
@@ -381,9 +404,11 @@ _cdist_forward = Operator(
     meta=_meta._cdist_forward,
     cast=(0, 1),
     kernels={
-        "cpu": _matmul.cdist_forward,
+        "cpu": kernels_matmul.cdist_forward,
     },
     variants=('function',),
+    derivatives="matmul",
+    saves_self=True,
 )
 
 _cdist_backward = Operator(
@@ -399,7 +424,7 @@ _cdist_backward = Operator(
     meta=_meta._cdist_backward,
     cast=(1,),
     kernels={
-        "cpu": _matmul.cdist_backward,
+        "cpu": kernels_matmul.cdist_backward,
     },
     variants=('function',),
 )

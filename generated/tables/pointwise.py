@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy
 
-from mindtorch_v2._backends.cpu.ops import pointwise as _pointwise
-from mindtorch_v2._backends.cpu.ops import special as _special
+from mindtorch_v2._backends.cpu.ops import pointwise as kernels_pointwise
+from mindtorch_v2._backends.cpu.ops import special as kernels_special
 from mindtorch_v2._dispatch.operator import Operator, Param
 from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..meta import pointwise as _meta
 
-__all__ = ["add_Tensor", "sub_Tensor", "rsub_Tensor", "mul_Tensor", "div_Tensor", "div_Tensor_mode", "floor_divide", "remainder_Tensor", "fmod_Tensor", "pow_Tensor_Tensor", "float_power_Tensor_Tensor", "neg", "positive", "abs", "square", "sqrt", "rsqrt", "reciprocal", "addcmul", "addcdiv", "lerp_Tensor", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "logaddexp2", "sigmoid", "sigmoid_backward", "tanh_backward", "logit", "logit_backward", "xlogy_Tensor", "special_xlog1py", "special_entr", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "atan2", "sinc", "deg2rad", "rad2deg", "floor", "ceil", "trunc", "round", "round_decimals", "frac", "sign", "sgn", "nan_to_num", "clamp_Tensor", "clamp_min_Tensor", "clamp_max_Tensor", "maximum", "minimum", "fmax", "fmin", "copysign_Tensor", "heaviside", "nextafter", "where_self", "where", "erf", "erfc", "erfinv", "lgamma", "digamma", "polygamma", "mvlgamma", "special_zeta", "i0", "special_i0e", "special_i1", "special_i1e", "special_erfcx", "special_ndtri", "special_log_ndtr", "igamma", "igammac", "special_expm1", "special_exp2", "special_psi", "special_digamma", "special_gammaln", "special_erf", "special_erfc", "special_erfinv", "special_xlogy", "special_i0", "special_logit", "special_logsumexp", "special_expit", "special_sinc", "special_round", "special_log1p", "special_polygamma", "special_ndtr", "special_multigammaln", "special_gammainc", "special_gammaincc", "bitwise_not", "bitwise_and_Tensor", "bitwise_or_Tensor", "bitwise_xor_Tensor", "bitwise_left_shift_Tensor", "bitwise_right_shift_Tensor", "gcd", "lcm", "ldexp_Tensor", "complex", "polar", "angle", "conj_physical", "conj", "resolve_conj", "resolve_neg"]
+__all__ = ["add_Tensor", "sub_Tensor", "rsub_Tensor", "mul_Tensor", "div_Tensor", "div_Tensor_mode", "floor_divide", "remainder_Tensor", "remainder_Scalar_Tensor", "fmod_Tensor", "pow_Tensor_Tensor", "pow_Scalar", "float_power_Tensor_Tensor", "float_power_Scalar", "neg", "positive", "abs", "square", "sqrt", "rsqrt", "reciprocal", "addcmul", "addcdiv", "lerp_Tensor", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "logaddexp2", "sigmoid", "sigmoid_backward", "tanh_backward", "logit", "logit_backward", "xlogy_Tensor", "xlogy_Scalar_Self", "special_xlog1py", "special_xlog1py_self_scalar", "special_entr", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "atan2", "sinc", "deg2rad", "rad2deg", "floor", "ceil", "trunc", "round", "round_decimals", "frac", "sign", "sgn", "nan_to_num", "clamp_Tensor", "clamp_min_Tensor", "clamp_max_Tensor", "maximum", "minimum", "fmax", "fmin", "copysign_Tensor", "heaviside", "nextafter", "where_self", "where", "erf", "erfc", "erfinv", "lgamma", "digamma", "polygamma", "polygamma_", "mvlgamma", "special_zeta", "special_zeta_self_scalar", "i0", "special_i0e", "special_i1", "special_i1e", "special_erfcx", "special_ndtri", "special_log_ndtr", "igamma", "igammac", "special_expm1", "special_exp2", "special_psi", "special_digamma", "special_gammaln", "special_erf", "special_erfc", "special_erfinv", "special_xlogy_self_scalar", "special_xlogy", "special_i0", "special_logit", "special_logsumexp", "special_expit", "special_sinc", "special_round", "special_log1p", "special_polygamma", "special_ndtr", "special_multigammaln", "special_gammainc", "special_gammaincc", "bitwise_not", "bitwise_and_Tensor", "bitwise_or_Tensor", "bitwise_xor_Tensor", "bitwise_and_Scalar_Tensor", "bitwise_or_Scalar_Tensor", "bitwise_xor_Scalar_Tensor", "bitwise_left_shift_Tensor", "bitwise_right_shift_Tensor", "bitwise_left_shift_Scalar_Tensor", "bitwise_right_shift_Scalar_Tensor", "gcd", "lcm", "ldexp_Tensor", "complex", "polar", "angle", "_conj_physical", "conj_physical", "conj", "resolve_conj", "resolve_neg"]
 _UNUSED = (numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 add_Tensor = Operator(
@@ -26,10 +26,11 @@ add_Tensor = Operator(
     meta=_meta.add_Tensor,
     cast=(0, 1),
     kernels={
-        "cpu": _pointwise.add,
+        "cpu": kernels_pointwise.add,
     },
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 sub_Tensor = Operator(
@@ -43,10 +44,11 @@ sub_Tensor = Operator(
     meta=_meta.sub_Tensor,
     cast=(0, 1),
     kernels={
-        "cpu": _pointwise.sub,
+        "cpu": kernels_pointwise.sub,
     },
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 rsub_Tensor = Operator(
@@ -60,10 +62,11 @@ rsub_Tensor = Operator(
     meta=_meta.rsub_Tensor,
     cast=(0, 1),
     kernels={
-        "cpu": _pointwise.rsub,
+        "cpu": kernels_pointwise.rsub,
     },
     tags=('pointwise',),
     variants=('function',),
+    derivatives="pointwise",
 )
 
 mul_Tensor = Operator(
@@ -80,6 +83,8 @@ mul_Tensor = Operator(
     },
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 div_Tensor = Operator(
@@ -96,6 +101,8 @@ div_Tensor = Operator(
     },
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 div_Tensor_mode = Operator(
@@ -109,10 +116,12 @@ div_Tensor_mode = Operator(
     meta=_meta.div_Tensor_mode,
     cast=(0, 1),
     kernels={
-        "cpu": _pointwise.div_mode,
+        "cpu": kernels_pointwise.div_mode,
     },
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 floor_divide = Operator(
@@ -125,7 +134,7 @@ floor_divide = Operator(
     meta=_meta.floor_divide,
     cast=(0, 1),
     kernels={
-        "cpu": _pointwise.floor_divide,
+        "cpu": kernels_pointwise.floor_divide,
     },
     tags=('pointwise',),
     variants=('function', 'method', 'out', 'inplace'),
@@ -141,10 +150,29 @@ remainder_Tensor = Operator(
     meta=_meta.remainder_Tensor,
     cast=(0, 1),
     kernels={
-        "cpu": _pointwise.remainder,
+        "cpu": kernels_pointwise.remainder,
     },
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
+)
+
+remainder_Scalar_Tensor = Operator(
+    "remainder",
+    "Scalar_Tensor",
+    (
+        Param('self', 'Scalar', required=True),
+        Param('other', 'Tensor', required=True),
+    ),
+    meta=_meta.remainder_Scalar_Tensor,
+    cast=(0, 1),
+    kernels={
+        "cpu": kernels_pointwise.remainder,
+    },
+    tags=('pointwise', 'tensors'),
+    variants=('function',),
+    derivatives="pointwise",
 )
 
 fmod_Tensor = Operator(
@@ -157,10 +185,12 @@ fmod_Tensor = Operator(
     meta=_meta.fmod_Tensor,
     cast=(0, 1),
     kernels={
-        "cpu": _pointwise.fmod,
+        "cpu": kernels_pointwise.fmod,
     },
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 pow_Tensor_Tensor = Operator(
@@ -173,10 +203,29 @@ pow_Tensor_Tensor = Operator(
     meta=_meta.pow_Tensor_Tensor,
     cast=(0, 1),
     kernels={
-        "cpu": _pointwise.pow,
+        "cpu": kernels_pointwise.pow,
     },
     tags=('pointwise',),
     variants=('function', 'method', 'out', 'inplace'),
+    derivatives="pointwise",
+    saves_self=True,
+)
+
+pow_Scalar = Operator(
+    "pow",
+    "Scalar",
+    (
+        Param('self', 'Scalar', required=True),
+        Param('exponent', 'Tensor', required=True),
+    ),
+    meta=_meta.pow_Scalar,
+    cast=(0, 1),
+    kernels={
+        "cpu": kernels_pointwise.pow,
+    },
+    tags=('pointwise', 'tensors'),
+    variants=('function', 'out'),
+    derivatives="pointwise",
 )
 
 float_power_Tensor_Tensor = Operator(
@@ -191,6 +240,18 @@ float_power_Tensor_Tensor = Operator(
     variants=('function', 'method', 'out', 'inplace'),
 )
 
+float_power_Scalar = Operator(
+    "float_power",
+    "Scalar",
+    (
+        Param('self', 'Scalar', required=True),
+        Param('exponent', 'Tensor', required=True),
+    ),
+    composite="pointwise.float_power",
+    tags=('pointwise', 'tensors'),
+    variants=('function', 'out'),
+)
+
 neg = Operator(
     "neg",
     "",
@@ -202,8 +263,9 @@ neg = Operator(
     kernels={
         "cpu": numpy.negative,
     },
-    tags=('pointwise', 'inplace_function'),
+    tags=('pointwise', 'inplace_function', 'exact_out'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 positive = Operator(
@@ -228,8 +290,10 @@ abs = Operator(
     kernels={
         "cpu": numpy.absolute,
     },
-    tags=('pointwise', 'inplace_function'),
+    tags=('pointwise', 'inplace_function', 'exact_out'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 square = Operator(
@@ -241,10 +305,12 @@ square = Operator(
     meta=_meta.square,
     cast=(0,),
     kernels={
-        "cpu": _pointwise.square,
+        "cpu": kernels_pointwise.square,
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 sqrt = Operator(
@@ -260,6 +326,7 @@ sqrt = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 rsqrt = Operator(
@@ -271,10 +338,11 @@ rsqrt = Operator(
     meta=_meta.rsqrt,
     cast=(0,),
     kernels={
-        "cpu": _pointwise.rsqrt,
+        "cpu": kernels_pointwise.rsqrt,
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 reciprocal = Operator(
@@ -290,6 +358,7 @@ reciprocal = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 addcmul = Operator(
@@ -304,10 +373,11 @@ addcmul = Operator(
     meta=_meta.addcmul,
     cast=(0, 1, 2),
     kernels={
-        "cpu": _pointwise.addcmul,
+        "cpu": kernels_pointwise.addcmul,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 addcdiv = Operator(
@@ -322,10 +392,11 @@ addcdiv = Operator(
     meta=_meta.addcdiv,
     cast=(0, 1, 2),
     kernels={
-        "cpu": _pointwise.addcdiv,
+        "cpu": kernels_pointwise.addcdiv,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 lerp_Tensor = Operator(
@@ -339,10 +410,12 @@ lerp_Tensor = Operator(
     meta=_meta.lerp_Tensor,
     cast=(0, 1, 2),
     kernels={
-        "cpu": _pointwise.lerp,
+        "cpu": kernels_pointwise.lerp,
     },
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 exp = Operator(
@@ -358,6 +431,7 @@ exp = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 exp2 = Operator(
@@ -373,6 +447,7 @@ exp2 = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 expm1 = Operator(
@@ -388,6 +463,7 @@ expm1 = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 log = Operator(
@@ -403,6 +479,8 @@ log = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 log2 = Operator(
@@ -418,6 +496,8 @@ log2 = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 log10 = Operator(
@@ -433,6 +513,8 @@ log10 = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 log1p = Operator(
@@ -448,6 +530,8 @@ log1p = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 logaddexp = Operator(
@@ -460,10 +544,12 @@ logaddexp = Operator(
     meta=_meta.logaddexp,
     cast=(0, 1),
     kernels={
-        "cpu": _pointwise.logaddexp,
+        "cpu": kernels_pointwise.logaddexp,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 logaddexp2 = Operator(
@@ -478,8 +564,10 @@ logaddexp2 = Operator(
     kernels={
         "cpu": numpy.logaddexp2,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 sigmoid = Operator(
@@ -491,10 +579,11 @@ sigmoid = Operator(
     meta=_meta.sigmoid,
     cast=(0,),
     kernels={
-        "cpu": _pointwise.sigmoid,
+        "cpu": kernels_pointwise.sigmoid,
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 sigmoid_backward = Operator(
@@ -507,10 +596,12 @@ sigmoid_backward = Operator(
     meta=_meta.sigmoid_backward,
     cast=(0, 1),
     kernels={
-        "cpu": _pointwise.sigmoid_backward,
+        "cpu": kernels_pointwise.sigmoid_backward,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'tensors'),
     variants=('function',),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 tanh_backward = Operator(
@@ -523,10 +614,12 @@ tanh_backward = Operator(
     meta=_meta.tanh_backward,
     cast=(0, 1),
     kernels={
-        "cpu": _pointwise.tanh_backward,
+        "cpu": kernels_pointwise.tanh_backward,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'tensors'),
     variants=('function',),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 logit = Operator(
@@ -539,10 +632,12 @@ logit = Operator(
     meta=_meta.logit,
     cast=(0,),
     kernels={
-        "cpu": _pointwise.logit,
+        "cpu": kernels_pointwise.logit,
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 logit_backward = Operator(
@@ -556,10 +651,12 @@ logit_backward = Operator(
     meta=_meta.logit_backward,
     cast=(0, 1),
     kernels={
-        "cpu": _pointwise.logit_backward,
+        "cpu": kernels_pointwise.logit_backward,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'tensors'),
     variants=('function',),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 xlogy_Tensor = Operator(
@@ -572,10 +669,29 @@ xlogy_Tensor = Operator(
     meta=_meta.xlogy_Tensor,
     cast=(0, 1),
     kernels={
-        "cpu": _special.xlogy,
+        "cpu": kernels_special.xlogy,
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
+)
+
+xlogy_Scalar_Self = Operator(
+    "xlogy",
+    "Scalar_Self",
+    (
+        Param('self', 'Scalar', required=True),
+        Param('other', 'Tensor', required=True),
+    ),
+    meta=_meta.xlogy_Scalar_Self,
+    cast=(0, 1),
+    kernels={
+        "cpu": kernels_special.xlogy,
+    },
+    tags=('pointwise', 'tensors'),
+    variants=('function', 'out'),
+    derivatives="pointwise",
 )
 
 special_xlog1py = Operator(
@@ -588,10 +704,29 @@ special_xlog1py = Operator(
     meta=_meta.special_xlog1py,
     cast=(0, 1),
     kernels={
-        "cpu": _special.xlog1py,
+        "cpu": kernels_special.xlog1py,
     },
     tags=('pointwise',),
     variants=('function', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
+)
+
+special_xlog1py_self_scalar = Operator(
+    "special_xlog1py",
+    "self_scalar",
+    (
+        Param('self', 'Scalar', required=True),
+        Param('other', 'Tensor', required=True),
+    ),
+    meta=_meta.special_xlog1py_self_scalar,
+    cast=(0, 1),
+    kernels={
+        "cpu": kernels_special.xlog1py,
+    },
+    tags=('pointwise', 'tensors'),
+    variants=('function', 'out'),
+    derivatives="pointwise",
 )
 
 special_entr = Operator(
@@ -603,10 +738,12 @@ special_entr = Operator(
     meta=_meta.special_entr,
     cast=(0,),
     kernels={
-        "cpu": _special.entr,
+        "cpu": kernels_special.entr,
     },
     tags=('pointwise',),
     variants=('function', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 sin = Operator(
@@ -622,6 +759,8 @@ sin = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 cos = Operator(
@@ -637,6 +776,8 @@ cos = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 tan = Operator(
@@ -652,6 +793,7 @@ tan = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 asin = Operator(
@@ -667,6 +809,8 @@ asin = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 acos = Operator(
@@ -682,6 +826,8 @@ acos = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 atan = Operator(
@@ -697,6 +843,8 @@ atan = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 sinh = Operator(
@@ -712,6 +860,8 @@ sinh = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 cosh = Operator(
@@ -727,6 +877,8 @@ cosh = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 tanh = Operator(
@@ -742,6 +894,7 @@ tanh = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 asinh = Operator(
@@ -757,6 +910,8 @@ asinh = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 acosh = Operator(
@@ -772,6 +927,8 @@ acosh = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 atanh = Operator(
@@ -787,6 +944,8 @@ atanh = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 atan2 = Operator(
@@ -801,8 +960,10 @@ atan2 = Operator(
     kernels={
         "cpu": numpy.arctan2,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 sinc = Operator(
@@ -814,10 +975,12 @@ sinc = Operator(
     meta=_meta.sinc,
     cast=(0,),
     kernels={
-        "cpu": _special.sinc,
+        "cpu": kernels_special.sinc,
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 deg2rad = Operator(
@@ -833,6 +996,7 @@ deg2rad = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 rad2deg = Operator(
@@ -848,6 +1012,7 @@ rad2deg = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 floor = Operator(
@@ -859,10 +1024,11 @@ floor = Operator(
     meta=_meta.floor,
     cast=(0,),
     kernels={
-        "cpu": _pointwise.floor,
+        "cpu": kernels_pointwise.floor,
     },
-    tags=('pointwise', 'inplace_function'),
+    tags=('pointwise', 'inplace_function', 'exact_out'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 ceil = Operator(
@@ -874,10 +1040,11 @@ ceil = Operator(
     meta=_meta.ceil,
     cast=(0,),
     kernels={
-        "cpu": _pointwise.ceil,
+        "cpu": kernels_pointwise.ceil,
     },
-    tags=('pointwise', 'inplace_function'),
+    tags=('pointwise', 'inplace_function', 'exact_out'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 trunc = Operator(
@@ -889,10 +1056,11 @@ trunc = Operator(
     meta=_meta.trunc,
     cast=(0,),
     kernels={
-        "cpu": _pointwise.trunc,
+        "cpu": kernels_pointwise.trunc,
     },
-    tags=('pointwise', 'inplace_function'),
+    tags=('pointwise', 'inplace_function', 'exact_out'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 round = Operator(
@@ -904,10 +1072,11 @@ round = Operator(
     meta=_meta.round,
     cast=(0,),
     kernels={
-        "cpu": _pointwise.rint,
+        "cpu": kernels_pointwise.rint,
     },
-    tags=('pointwise', 'inplace_function'),
+    tags=('pointwise', 'inplace_function', 'exact_out'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 round_decimals = Operator(
@@ -920,10 +1089,11 @@ round_decimals = Operator(
     meta=_meta.round_decimals,
     cast=(0,),
     kernels={
-        "cpu": _pointwise.round_decimals,
+        "cpu": kernels_pointwise.round_decimals,
     },
-    tags=('pointwise', 'inplace_function'),
+    tags=('pointwise', 'inplace_function', 'exact_out'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 frac = Operator(
@@ -935,10 +1105,11 @@ frac = Operator(
     meta=_meta.frac,
     cast=(0,),
     kernels={
-        "cpu": _pointwise.frac,
+        "cpu": kernels_pointwise.frac,
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 sign = Operator(
@@ -950,10 +1121,11 @@ sign = Operator(
     meta=_meta.sign,
     cast=(0,),
     kernels={
-        "cpu": _pointwise.sign,
+        "cpu": kernels_pointwise.sign,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'exact_out'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 sgn = Operator(
@@ -965,10 +1137,12 @@ sgn = Operator(
     meta=_meta.sgn,
     cast=(0,),
     kernels={
-        "cpu": _pointwise.sgn,
+        "cpu": kernels_pointwise.sgn,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'exact_out'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 nan_to_num = Operator(
@@ -983,10 +1157,12 @@ nan_to_num = Operator(
     meta=_meta.nan_to_num,
     cast=(0,),
     kernels={
-        "cpu": _pointwise.nan_to_num,
+        "cpu": kernels_pointwise.nan_to_num,
     },
-    tags=('pointwise', 'inplace_function'),
+    tags=('pointwise', 'inplace_function', 'exact_out'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 clamp_Tensor = Operator(
@@ -1000,10 +1176,12 @@ clamp_Tensor = Operator(
     meta=_meta.clamp_Tensor,
     cast=(0, 1, 2),
     kernels={
-        "cpu": _pointwise.clamp,
+        "cpu": kernels_pointwise.clamp,
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 clamp_min_Tensor = Operator(
@@ -1020,6 +1198,8 @@ clamp_min_Tensor = Operator(
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 clamp_max_Tensor = Operator(
@@ -1032,10 +1212,12 @@ clamp_max_Tensor = Operator(
     meta=_meta.clamp_max_Tensor,
     cast=(0, 1),
     kernels={
-        "cpu": _pointwise.clamp_max,
+        "cpu": kernels_pointwise.clamp_max,
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 maximum = Operator(
@@ -1050,8 +1232,10 @@ maximum = Operator(
     kernels={
         "cpu": numpy.maximum,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 minimum = Operator(
@@ -1066,8 +1250,10 @@ minimum = Operator(
     kernels={
         "cpu": numpy.minimum,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 fmax = Operator(
@@ -1082,8 +1268,10 @@ fmax = Operator(
     kernels={
         "cpu": numpy.fmax,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 fmin = Operator(
@@ -1098,8 +1286,10 @@ fmin = Operator(
     kernels={
         "cpu": numpy.fmin,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 copysign_Tensor = Operator(
@@ -1112,10 +1302,12 @@ copysign_Tensor = Operator(
     meta=_meta.copysign_Tensor,
     cast=(0, 1),
     kernels={
-        "cpu": _pointwise.copysign,
+        "cpu": kernels_pointwise.copysign,
     },
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 heaviside = Operator(
@@ -1128,9 +1320,9 @@ heaviside = Operator(
     meta=_meta.heaviside,
     cast=(0, 1),
     kernels={
-        "cpu": _pointwise.heaviside,
+        "cpu": kernels_pointwise.heaviside,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'tensors', 'exact_out'),
     variants=('function', 'method', 'inplace', 'out'),
 )
 
@@ -1146,8 +1338,10 @@ nextafter = Operator(
     kernels={
         "cpu": numpy.nextafter,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 where_self = Operator(
@@ -1161,10 +1355,12 @@ where_self = Operator(
     meta=_meta.where_self,
     cast=(1, 2),
     kernels={
-        "cpu": _pointwise.where,
+        "cpu": kernels_pointwise.where,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'exact_out'),
     variants=('function', 'method', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 where = Operator(
@@ -1186,10 +1382,12 @@ erf = Operator(
     meta=_meta.erf,
     cast=(0,),
     kernels={
-        "cpu": _special.erf,
+        "cpu": kernels_special.erf,
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 erfc = Operator(
@@ -1201,10 +1399,12 @@ erfc = Operator(
     meta=_meta.erfc,
     cast=(0,),
     kernels={
-        "cpu": _special.erfc,
+        "cpu": kernels_special.erfc,
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 erfinv = Operator(
@@ -1216,10 +1416,11 @@ erfinv = Operator(
     meta=_meta.erfinv,
     cast=(0,),
     kernels={
-        "cpu": _special.erfinv,
+        "cpu": kernels_special.erfinv,
     },
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
 )
 
 lgamma = Operator(
@@ -1231,10 +1432,12 @@ lgamma = Operator(
     meta=_meta.lgamma,
     cast=(0,),
     kernels={
-        "cpu": _special.lgamma,
+        "cpu": kernels_special.lgamma,
     },
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 digamma = Operator(
@@ -1246,10 +1449,12 @@ digamma = Operator(
     meta=_meta.digamma,
     cast=(0,),
     kernels={
-        "cpu": _special.digamma,
+        "cpu": kernels_special.digamma,
     },
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 polygamma = Operator(
@@ -1262,10 +1467,23 @@ polygamma = Operator(
     meta=_meta.polygamma,
     cast=(1,),
     kernels={
-        "cpu": _special.polygamma,
+        "cpu": kernels_special.polygamma,
     },
     tags=('pointwise',),
     variants=('function', 'method', 'out'),
+    derivatives="pointwise",
+)
+
+polygamma_ = Operator(
+    "polygamma_",
+    "",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('n', 'int', required=True),
+    ),
+    composite="pointwise.polygamma_",
+    is_inplace=True,
+    variants=('method',),
 )
 
 mvlgamma = Operator(
@@ -1289,9 +1507,25 @@ special_zeta = Operator(
     meta=_meta.special_zeta,
     cast=(0, 1),
     kernels={
-        "cpu": _special.zeta,
+        "cpu": kernels_special.zeta,
     },
     tags=('pointwise',),
+    variants=('function', 'out'),
+)
+
+special_zeta_self_scalar = Operator(
+    "special_zeta",
+    "self_scalar",
+    (
+        Param('self', 'Scalar', required=True),
+        Param('other', 'Tensor', required=True),
+    ),
+    meta=_meta.special_zeta_self_scalar,
+    cast=(0, 1),
+    kernels={
+        "cpu": kernels_special.zeta,
+    },
+    tags=('pointwise', 'tensors'),
     variants=('function', 'out'),
 )
 
@@ -1304,10 +1538,12 @@ i0 = Operator(
     meta=_meta.i0,
     cast=(0,),
     kernels={
-        "cpu": _special.i0,
+        "cpu": kernels_special.i0,
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 special_i0e = Operator(
@@ -1319,10 +1555,12 @@ special_i0e = Operator(
     meta=_meta.special_i0e,
     cast=(0,),
     kernels={
-        "cpu": _special.i0e,
+        "cpu": kernels_special.i0e,
     },
     tags=('pointwise',),
     variants=('function', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 special_i1 = Operator(
@@ -1334,10 +1572,12 @@ special_i1 = Operator(
     meta=_meta.special_i1,
     cast=(0,),
     kernels={
-        "cpu": _special.i1,
+        "cpu": kernels_special.i1,
     },
     tags=('pointwise',),
     variants=('function', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 special_i1e = Operator(
@@ -1349,10 +1589,12 @@ special_i1e = Operator(
     meta=_meta.special_i1e,
     cast=(0,),
     kernels={
-        "cpu": _special.i1e,
+        "cpu": kernels_special.i1e,
     },
     tags=('pointwise',),
     variants=('function', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 special_erfcx = Operator(
@@ -1364,10 +1606,12 @@ special_erfcx = Operator(
     meta=_meta.special_erfcx,
     cast=(0,),
     kernels={
-        "cpu": _special.erfcx,
+        "cpu": kernels_special.erfcx,
     },
     tags=('pointwise',),
     variants=('function', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 special_ndtri = Operator(
@@ -1379,10 +1623,11 @@ special_ndtri = Operator(
     meta=_meta.special_ndtri,
     cast=(0,),
     kernels={
-        "cpu": _special.ndtri,
+        "cpu": kernels_special.ndtri,
     },
     tags=('pointwise',),
     variants=('function', 'out'),
+    derivatives="pointwise",
 )
 
 special_log_ndtr = Operator(
@@ -1394,10 +1639,12 @@ special_log_ndtr = Operator(
     meta=_meta.special_log_ndtr,
     cast=(0,),
     kernels={
-        "cpu": _special.log_ndtr,
+        "cpu": kernels_special.log_ndtr,
     },
     tags=('pointwise',),
     variants=('function', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 igamma = Operator(
@@ -1410,9 +1657,9 @@ igamma = Operator(
     meta=_meta.igamma,
     cast=(0, 1),
     kernels={
-        "cpu": _special.igamma,
+        "cpu": kernels_special.igamma,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'inplace', 'out'),
 )
 
@@ -1426,9 +1673,9 @@ igammac = Operator(
     meta=_meta.igammac,
     cast=(0, 1),
     kernels={
-        "cpu": _special.igammac,
+        "cpu": kernels_special.igammac,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'inplace', 'out'),
 )
 
@@ -1509,6 +1756,18 @@ special_erfinv = Operator(
         Param('self', 'Tensor', required=True),
     ),
     composite="special.erfinv",
+    variants=('function', 'out'),
+)
+
+special_xlogy_self_scalar = Operator(
+    "special_xlogy",
+    "self_scalar",
+    (
+        Param('self', 'Scalar', required=True),
+        Param('other', 'Tensor', required=True),
+    ),
+    composite="special.xlogy",
+    tags=('pointwise', 'tensors'),
     variants=('function', 'out'),
 )
 
@@ -1638,7 +1897,7 @@ special_gammainc = Operator(
         Param('other', 'Tensor', required=True),
     ),
     composite="special.gammainc",
-    tags=('pointwise',),
+    tags=('pointwise', 'tensors'),
     variants=('function', 'out'),
 )
 
@@ -1650,7 +1909,7 @@ special_gammaincc = Operator(
         Param('other', 'Tensor', required=True),
     ),
     composite="special.gammaincc",
-    tags=('pointwise',),
+    tags=('pointwise', 'tensors'),
     variants=('function', 'out'),
 )
 
@@ -1665,7 +1924,7 @@ bitwise_not = Operator(
     kernels={
         "cpu": numpy.invert,
     },
-    tags=('pointwise',),
+    tags=('pointwise', 'exact_out'),
     variants=('function', 'method', 'inplace', 'out'),
 )
 
@@ -1717,6 +1976,54 @@ bitwise_xor_Tensor = Operator(
     variants=('function', 'method', 'inplace', 'out'),
 )
 
+bitwise_and_Scalar_Tensor = Operator(
+    "bitwise_and",
+    "Scalar_Tensor",
+    (
+        Param('self', 'Scalar', required=True),
+        Param('other', 'Tensor', required=True),
+    ),
+    meta=_meta.bitwise_and_Scalar_Tensor,
+    cast=(0, 1),
+    kernels={
+        "cpu": numpy.bitwise_and,
+    },
+    tags=('pointwise', 'tensors'),
+    variants=('function',),
+)
+
+bitwise_or_Scalar_Tensor = Operator(
+    "bitwise_or",
+    "Scalar_Tensor",
+    (
+        Param('self', 'Scalar', required=True),
+        Param('other', 'Tensor', required=True),
+    ),
+    meta=_meta.bitwise_or_Scalar_Tensor,
+    cast=(0, 1),
+    kernels={
+        "cpu": numpy.bitwise_or,
+    },
+    tags=('pointwise', 'tensors'),
+    variants=('function',),
+)
+
+bitwise_xor_Scalar_Tensor = Operator(
+    "bitwise_xor",
+    "Scalar_Tensor",
+    (
+        Param('self', 'Scalar', required=True),
+        Param('other', 'Tensor', required=True),
+    ),
+    meta=_meta.bitwise_xor_Scalar_Tensor,
+    cast=(0, 1),
+    kernels={
+        "cpu": numpy.bitwise_xor,
+    },
+    tags=('pointwise', 'tensors'),
+    variants=('function',),
+)
+
 bitwise_left_shift_Tensor = Operator(
     "bitwise_left_shift",
     "Tensor",
@@ -1727,7 +2034,7 @@ bitwise_left_shift_Tensor = Operator(
     meta=_meta.bitwise_left_shift_Tensor,
     cast=(0, 1),
     kernels={
-        "cpu": _pointwise.left_shift,
+        "cpu": kernels_pointwise.left_shift,
     },
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
@@ -1743,10 +2050,42 @@ bitwise_right_shift_Tensor = Operator(
     meta=_meta.bitwise_right_shift_Tensor,
     cast=(0, 1),
     kernels={
-        "cpu": _pointwise.right_shift,
+        "cpu": kernels_pointwise.right_shift,
     },
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
+)
+
+bitwise_left_shift_Scalar_Tensor = Operator(
+    "bitwise_left_shift",
+    "Scalar_Tensor",
+    (
+        Param('self', 'Scalar', required=True),
+        Param('other', 'Tensor', required=True),
+    ),
+    meta=_meta.bitwise_left_shift_Scalar_Tensor,
+    cast=(0, 1),
+    kernels={
+        "cpu": kernels_pointwise.left_shift,
+    },
+    tags=('pointwise', 'tensors'),
+    variants=('function',),
+)
+
+bitwise_right_shift_Scalar_Tensor = Operator(
+    "bitwise_right_shift",
+    "Scalar_Tensor",
+    (
+        Param('self', 'Scalar', required=True),
+        Param('other', 'Tensor', required=True),
+    ),
+    meta=_meta.bitwise_right_shift_Scalar_Tensor,
+    cast=(0, 1),
+    kernels={
+        "cpu": kernels_pointwise.right_shift,
+    },
+    tags=('pointwise', 'tensors'),
+    variants=('function',),
 )
 
 gcd = Operator(
@@ -1759,9 +2098,9 @@ gcd = Operator(
     meta=_meta.gcd,
     cast=(0, 1),
     kernels={
-        "cpu": _pointwise.gcd,
+        "cpu": kernels_pointwise.gcd,
     },
-    tags=('pointwise', 'inplace_function'),
+    tags=('pointwise', 'inplace_function', 'tensors'),
     variants=('function', 'method', 'inplace', 'out'),
 )
 
@@ -1777,7 +2116,7 @@ lcm = Operator(
     kernels={
         "cpu": numpy.lcm,
     },
-    tags=('pointwise', 'inplace_function'),
+    tags=('pointwise', 'inplace_function', 'tensors'),
     variants=('function', 'method', 'inplace', 'out'),
 )
 
@@ -1789,8 +2128,8 @@ ldexp_Tensor = Operator(
         Param('other', 'Tensor', required=True),
     ),
     composite="pointwise.ldexp",
-    tags=('pointwise',),
-    variants=('function', 'method', 'out'),
+    tags=('pointwise', 'inplace_function', 'tensors'),
+    variants=('function', 'method', 'out', 'inplace'),
 )
 
 complex = Operator(
@@ -1803,9 +2142,11 @@ complex = Operator(
     meta=_meta.complex,
     cast=(0, 1),
     kernels={
-        "cpu": _pointwise.complex_,
+        "cpu": kernels_pointwise.complex_,
     },
+    tags=('exact_out',),
     variants=('function', 'out'),
+    derivatives="pointwise",
 )
 
 polar = Operator(
@@ -1818,9 +2159,11 @@ polar = Operator(
     meta=_meta.polar,
     cast=(0, 1),
     kernels={
-        "cpu": _pointwise.polar,
+        "cpu": kernels_pointwise.polar,
     },
+    tags=('exact_out',),
     variants=('function', 'out'),
+    derivatives="pointwise",
 )
 
 angle = Operator(
@@ -1832,10 +2175,28 @@ angle = Operator(
     meta=_meta.angle,
     cast=(0,),
     kernels={
-        "cpu": _pointwise.angle,
+        "cpu": kernels_pointwise.angle,
+    },
+    tags=('pointwise', 'exact_out'),
+    variants=('function', 'method', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
+)
+
+_conj_physical = Operator(
+    "_conj_physical",
+    "",
+    (
+        Param('self', 'Tensor', required=True),
+    ),
+    meta=_meta._conj_physical,
+    cast=(0,),
+    kernels={
+        "cpu": numpy.conjugate,
     },
     tags=('pointwise',),
-    variants=('function', 'method', 'out'),
+    variants=('function',),
+    derivatives="pointwise",
 )
 
 conj_physical = Operator(
@@ -1844,12 +2205,8 @@ conj_physical = Operator(
     (
         Param('self', 'Tensor', required=True),
     ),
-    meta=_meta.conj_physical,
-    cast=(0,),
-    kernels={
-        "cpu": numpy.conjugate,
-    },
-    tags=('pointwise', 'inplace_function'),
+    composite="pointwise.conj",
+    tags=('inplace_function', 'exact_out'),
     variants=('function', 'method', 'inplace', 'out'),
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from mindtorch_v2._backends.cpu.ops import random as _random
+from mindtorch_v2._backends.cpu.ops import random as kernels_random
 from mindtorch_v2._dispatch.operator import Operator, Param
 from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -25,12 +25,13 @@ uniform_ = Operator(
     ),
     meta=_meta.uniform_,
     kernels={
-        "cpu": _random.uniform_,
+        "cpu": kernels_random.uniform_,
     },
     mutates=0,
     is_inplace=True,
     tags=('random', 'nondeterministic_seeded'),
     variants=('method',),
+    derivatives="random",
 )
 
 normal_ = Operator(
@@ -44,12 +45,13 @@ normal_ = Operator(
     ),
     meta=_meta.normal_,
     kernels={
-        "cpu": _random.normal_,
+        "cpu": kernels_random.normal_,
     },
     mutates=0,
     is_inplace=True,
     tags=('random', 'nondeterministic_seeded'),
     variants=('method',),
+    derivatives="random",
 )
 
 random__from = Operator(
@@ -63,12 +65,13 @@ random__from = Operator(
     ),
     meta=_meta.random__from,
     kernels={
-        "cpu": _random.random_from,
+        "cpu": kernels_random.random_from,
     },
     mutates=0,
     is_inplace=True,
     tags=('random', 'nondeterministic_seeded'),
     variants=('method',),
+    derivatives="random",
 )
 
 random__to = Operator(
@@ -81,12 +84,13 @@ random__to = Operator(
     ),
     meta=_meta.random__to,
     kernels={
-        "cpu": _random.random_to,
+        "cpu": kernels_random.random_to,
     },
     mutates=0,
     is_inplace=True,
     tags=('random', 'nondeterministic_seeded'),
     variants=('method',),
+    derivatives="random",
 )
 
 random_ = Operator(
@@ -98,12 +102,13 @@ random_ = Operator(
     ),
     meta=_meta.random_,
     kernels={
-        "cpu": _random.random_,
+        "cpu": kernels_random.random_,
     },
     mutates=0,
     is_inplace=True,
     tags=('random', 'nondeterministic_seeded'),
     variants=('method',),
+    derivatives="random",
 )
 
 bernoulli__Tensor = Operator(
@@ -116,12 +121,13 @@ bernoulli__Tensor = Operator(
     ),
     meta=_meta.bernoulli__Tensor,
     kernels={
-        "cpu": _random.bernoulli_tensor,
+        "cpu": kernels_random.bernoulli_tensor,
     },
     mutates=0,
     is_inplace=True,
     tags=('random', 'nondeterministic_seeded'),
     variants=('method',),
+    derivatives="random",
 )
 
 bernoulli__float = Operator(
@@ -134,12 +140,13 @@ bernoulli__float = Operator(
     ),
     meta=_meta.bernoulli__float,
     kernels={
-        "cpu": _random.bernoulli_float,
+        "cpu": kernels_random.bernoulli_float,
     },
     mutates=0,
     is_inplace=True,
     tags=('random', 'nondeterministic_seeded'),
     variants=('method',),
+    derivatives="random",
 )
 
 exponential_ = Operator(
@@ -152,12 +159,13 @@ exponential_ = Operator(
     ),
     meta=_meta.exponential_,
     kernels={
-        "cpu": _random.exponential_,
+        "cpu": kernels_random.exponential_,
     },
     mutates=0,
     is_inplace=True,
     tags=('random', 'nondeterministic_seeded'),
     variants=('method',),
+    derivatives="random",
 )
 
 geometric_ = Operator(
@@ -170,12 +178,13 @@ geometric_ = Operator(
     ),
     meta=_meta.geometric_,
     kernels={
-        "cpu": _random.geometric_,
+        "cpu": kernels_random.geometric_,
     },
     mutates=0,
     is_inplace=True,
     tags=('random', 'nondeterministic_seeded'),
     variants=('method',),
+    derivatives="random",
 )
 
 cauchy_ = Operator(
@@ -189,12 +198,13 @@ cauchy_ = Operator(
     ),
     meta=_meta.cauchy_,
     kernels={
-        "cpu": _random.cauchy_,
+        "cpu": kernels_random.cauchy_,
     },
     mutates=0,
     is_inplace=True,
     tags=('random', 'nondeterministic_seeded'),
     variants=('method',),
+    derivatives="random",
 )
 
 log_normal_ = Operator(
@@ -208,12 +218,13 @@ log_normal_ = Operator(
     ),
     meta=_meta.log_normal_,
     kernels={
-        "cpu": _random.log_normal_,
+        "cpu": kernels_random.log_normal_,
     },
     mutates=0,
     is_inplace=True,
     tags=('random', 'nondeterministic_seeded'),
     variants=('method',),
+    derivatives="random",
 )
 
 rand = Operator(
@@ -228,7 +239,7 @@ rand = Operator(
     ),
     meta=_meta.rand,
     kernels={
-        "cpu": _random.rand,
+        "cpu": kernels_random.rand,
     },
     tags=('random', 'nondeterministic_seeded', 'creation'),
     variants=('function', 'out'),
@@ -247,7 +258,7 @@ rand_generator = Operator(
     ),
     meta=_meta.rand_generator,
     kernels={
-        "cpu": _random.rand_generator,
+        "cpu": kernels_random.rand_generator,
     },
     tags=('random', 'nondeterministic_seeded', 'creation'),
     variants=('function', 'out'),
@@ -265,7 +276,7 @@ randn = Operator(
     ),
     meta=_meta.randn,
     kernels={
-        "cpu": _random.randn,
+        "cpu": kernels_random.randn,
     },
     tags=('random', 'nondeterministic_seeded', 'creation'),
     variants=('function', 'out'),
@@ -284,7 +295,7 @@ randn_generator = Operator(
     ),
     meta=_meta.randn_generator,
     kernels={
-        "cpu": _random.randn_generator,
+        "cpu": kernels_random.randn_generator,
     },
     tags=('random', 'nondeterministic_seeded', 'creation'),
     variants=('function', 'out'),
@@ -303,7 +314,7 @@ randint = Operator(
     ),
     meta=_meta.randint,
     kernels={
-        "cpu": _random.randint,
+        "cpu": kernels_random.randint,
     },
     tags=('random', 'nondeterministic_seeded', 'creation'),
     variants=('function', 'out'),
@@ -323,7 +334,7 @@ randint_generator = Operator(
     ),
     meta=_meta.randint_generator,
     kernels={
-        "cpu": _random.randint_generator,
+        "cpu": kernels_random.randint_generator,
     },
     tags=('random', 'nondeterministic_seeded', 'creation'),
     variants=('function', 'out'),
@@ -343,7 +354,7 @@ randint_low = Operator(
     ),
     meta=_meta.randint_low,
     kernels={
-        "cpu": _random.randint_low,
+        "cpu": kernels_random.randint_low,
     },
     tags=('random', 'nondeterministic_seeded', 'creation'),
     variants=('function', 'out'),
@@ -364,7 +375,7 @@ randint_low_generator = Operator(
     ),
     meta=_meta.randint_low_generator,
     kernels={
-        "cpu": _random.randint_low_generator,
+        "cpu": kernels_random.randint_low_generator,
     },
     tags=('random', 'nondeterministic_seeded', 'creation'),
     variants=('function', 'out'),
@@ -382,7 +393,7 @@ randperm = Operator(
     ),
     meta=_meta.randperm,
     kernels={
-        "cpu": _random.randperm,
+        "cpu": kernels_random.randperm,
     },
     tags=('random', 'nondeterministic_seeded', 'creation'),
     variants=('function', 'out'),
@@ -401,7 +412,7 @@ randperm_generator = Operator(
     ),
     meta=_meta.randperm_generator,
     kernels={
-        "cpu": _random.randperm_generator,
+        "cpu": kernels_random.randperm_generator,
     },
     tags=('random', 'nondeterministic_seeded', 'creation'),
     variants=('function', 'out'),
@@ -421,7 +432,7 @@ rand_like = Operator(
     meta=_meta.rand_like,
     cast=(0,),
     kernels={
-        "cpu": _random.rand_like,
+        "cpu": kernels_random.rand_like,
     },
     tags=('random', 'nondeterministic_seeded', 'creation'),
     variants=('function',),
@@ -442,7 +453,7 @@ rand_like_generator = Operator(
     meta=_meta.rand_like_generator,
     cast=(0,),
     kernels={
-        "cpu": _random.rand_like_generator,
+        "cpu": kernels_random.rand_like_generator,
     },
     tags=('random', 'nondeterministic_seeded', 'creation'),
     variants=('function',),
@@ -462,7 +473,7 @@ randn_like = Operator(
     meta=_meta.randn_like,
     cast=(0,),
     kernels={
-        "cpu": _random.randn_like,
+        "cpu": kernels_random.randn_like,
     },
     tags=('random', 'nondeterministic_seeded', 'creation'),
     variants=('function',),
@@ -483,7 +494,7 @@ randn_like_generator = Operator(
     meta=_meta.randn_like_generator,
     cast=(0,),
     kernels={
-        "cpu": _random.randn_like_generator,
+        "cpu": kernels_random.randn_like_generator,
     },
     tags=('random', 'nondeterministic_seeded', 'creation'),
     variants=('function',),
@@ -504,7 +515,7 @@ randint_like = Operator(
     meta=_meta.randint_like,
     cast=(0,),
     kernels={
-        "cpu": _random.randint_like,
+        "cpu": kernels_random.randint_like,
     },
     tags=('random', 'nondeterministic_seeded', 'creation'),
     variants=('function',),
@@ -526,7 +537,7 @@ randint_like_low_dtype = Operator(
     meta=_meta.randint_like_low_dtype,
     cast=(0,),
     kernels={
-        "cpu": _random.randint_like_low,
+        "cpu": kernels_random.randint_like_low,
     },
     tags=('random', 'nondeterministic_seeded', 'creation'),
     variants=('function',),
@@ -543,10 +554,11 @@ normal_Tensor_Tensor = Operator(
     meta=_meta.normal_Tensor_Tensor,
     cast=(0, 1),
     kernels={
-        "cpu": _random.normal,
+        "cpu": kernels_random.normal,
     },
     tags=('random', 'nondeterministic_seeded'),
     variants=('function', 'out'),
+    derivatives="random",
 )
 
 normal_Tensor_float = Operator(
@@ -560,10 +572,11 @@ normal_Tensor_float = Operator(
     meta=_meta.normal_Tensor_float,
     cast=(0,),
     kernels={
-        "cpu": _random.normal,
+        "cpu": kernels_random.normal,
     },
     tags=('random', 'nondeterministic_seeded'),
     variants=('function', 'out'),
+    derivatives="random",
 )
 
 normal_float_Tensor = Operator(
@@ -577,10 +590,11 @@ normal_float_Tensor = Operator(
     meta=_meta.normal_float_Tensor,
     cast=(1,),
     kernels={
-        "cpu": _random.normal,
+        "cpu": kernels_random.normal,
     },
     tags=('random', 'nondeterministic_seeded'),
     variants=('function', 'out'),
+    derivatives="random",
 )
 
 normal_float_float = Operator(
@@ -598,7 +612,7 @@ normal_float_float = Operator(
     ),
     meta=_meta.normal_float_float,
     kernels={
-        "cpu": _random.normal_size,
+        "cpu": kernels_random.normal_size,
     },
     tags=('random', 'nondeterministic_seeded', 'creation'),
     variants=('function', 'out'),
@@ -613,10 +627,11 @@ bernoulli = Operator(
     ),
     meta=_meta.bernoulli,
     kernels={
-        "cpu": _random.bernoulli,
+        "cpu": kernels_random.bernoulli,
     },
     tags=('random', 'nondeterministic_seeded'),
     variants=('function', 'method', 'out'),
+    derivatives="random",
 )
 
 bernoulli_p = Operator(
@@ -629,10 +644,11 @@ bernoulli_p = Operator(
     ),
     meta=_meta.bernoulli_p,
     kernels={
-        "cpu": _random.bernoulli_p,
+        "cpu": kernels_random.bernoulli_p,
     },
     tags=('random', 'nondeterministic_seeded'),
     variants=('function', 'method'),
+    derivatives="random",
 )
 
 multinomial = Operator(
@@ -646,9 +662,9 @@ multinomial = Operator(
     ),
     meta=_meta.multinomial,
     kernels={
-        "cpu": _random.multinomial,
+        "cpu": kernels_random.multinomial,
     },
-    tags=('random', 'nondeterministic_seeded'),
+    tags=('random', 'nondeterministic_seeded', 'exact_out'),
     variants=('function', 'method', 'out'),
 )
 
@@ -661,10 +677,11 @@ poisson = Operator(
     ),
     meta=_meta.poisson,
     kernels={
-        "cpu": _random.poisson,
+        "cpu": kernels_random.poisson,
     },
     tags=('random', 'nondeterministic_seeded'),
     variants=('function',),
+    derivatives="random",
 )
 
 native_dropout = Operator(
@@ -677,11 +694,12 @@ native_dropout = Operator(
     ),
     meta=_meta.native_dropout,
     kernels={
-        "cpu": _random.native_dropout,
+        "cpu": kernels_random.native_dropout,
     },
     tags=('random', 'nondeterministic_seeded'),
     returns=('', ''),
     variants=('function',),
+    derivatives="random",
 )
 
 dropout = Operator(

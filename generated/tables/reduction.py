@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from mindtorch_v2._backends.cpu.ops import reduction as _reduction
+from mindtorch_v2._backends.cpu.ops import reduction as kernels_reduction
 from mindtorch_v2._dispatch.operator import Operator, Param
 from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -24,10 +24,11 @@ sum = Operator(
     meta=_meta.sum,
     cast=(0,),
     kernels={
-        "cpu": _reduction.sum,
+        "cpu": kernels_reduction.sum,
     },
-    tags=('reduction',),
+    tags=('reduction', 'dtype_of_out'),
     variants=('function', 'method'),
+    derivatives="reduction",
 )
 
 sum_dim_IntList = Operator(
@@ -42,10 +43,11 @@ sum_dim_IntList = Operator(
     meta=_meta.sum_dim_IntList,
     cast=(0,),
     kernels={
-        "cpu": _reduction.sum_dim,
+        "cpu": kernels_reduction.sum_dim,
     },
-    tags=('reduction',),
+    tags=('reduction', 'dtype_of_out'),
     variants=('function', 'method', 'out'),
+    derivatives="reduction",
 )
 
 nansum = Operator(
@@ -60,10 +62,12 @@ nansum = Operator(
     meta=_meta.nansum,
     cast=(0,),
     kernels={
-        "cpu": _reduction.nansum,
+        "cpu": kernels_reduction.nansum,
     },
-    tags=('reduction',),
+    tags=('reduction', 'dtype_of_out'),
     variants=('function', 'method', 'out'),
+    derivatives="reduction",
+    saves_self=True,
 )
 
 mean = Operator(
@@ -76,10 +80,11 @@ mean = Operator(
     meta=_meta.mean,
     cast=(0,),
     kernels={
-        "cpu": _reduction.mean,
+        "cpu": kernels_reduction.mean,
     },
     tags=('reduction',),
     variants=('function', 'method', 'out'),
+    derivatives="reduction",
 )
 
 mean_dim = Operator(
@@ -94,10 +99,11 @@ mean_dim = Operator(
     meta=_meta.mean_dim,
     cast=(0,),
     kernels={
-        "cpu": _reduction.mean_dim,
+        "cpu": kernels_reduction.mean_dim,
     },
     tags=('reduction',),
     variants=('function', 'method', 'out'),
+    derivatives="reduction",
 )
 
 nanmean = Operator(
@@ -123,10 +129,12 @@ prod = Operator(
     meta=_meta.prod,
     cast=(0,),
     kernels={
-        "cpu": _reduction.prod,
+        "cpu": kernels_reduction.prod,
     },
-    tags=('reduction',),
+    tags=('reduction', 'dtype_of_out'),
     variants=('function', 'method'),
+    derivatives="reduction",
+    saves_self=True,
 )
 
 prod_dim_int = Operator(
@@ -141,10 +149,12 @@ prod_dim_int = Operator(
     meta=_meta.prod_dim_int,
     cast=(0,),
     kernels={
-        "cpu": _reduction.prod_dim,
+        "cpu": kernels_reduction.prod_dim,
     },
-    tags=('reduction',),
+    tags=('reduction', 'dtype_of_out'),
     variants=('function', 'method', 'out'),
+    derivatives="reduction",
+    saves_self=True,
 )
 
 sum_to_size = Operator(
@@ -183,10 +193,12 @@ var_correction = Operator(
     meta=_meta.var_correction,
     cast=(0,),
     kernels={
-        "cpu": _reduction.var,
+        "cpu": kernels_reduction.var,
     },
     tags=('reduction',),
     variants=('function', 'method', 'out'),
+    derivatives="reduction",
+    saves_self=True,
 )
 
 var = Operator(
@@ -225,10 +237,12 @@ std_correction = Operator(
     meta=_meta.std_correction,
     cast=(0,),
     kernels={
-        "cpu": _reduction.std,
+        "cpu": kernels_reduction.std,
     },
     tags=('reduction',),
     variants=('function', 'method', 'out'),
+    derivatives="reduction",
+    saves_self=True,
 )
 
 std = Operator(
@@ -268,11 +282,13 @@ var_mean_correction = Operator(
     meta=_meta.var_mean_correction,
     cast=(0,),
     kernels={
-        "cpu": _reduction.var_mean,
+        "cpu": kernels_reduction.var_mean,
     },
     tags=('reduction',),
     returns=('', ''),
     variants=('function',),
+    derivatives="reduction",
+    saves_self=True,
 )
 
 var_mean = Operator(
@@ -313,11 +329,13 @@ std_mean_correction = Operator(
     meta=_meta.std_mean_correction,
     cast=(0,),
     kernels={
-        "cpu": _reduction.std_mean,
+        "cpu": kernels_reduction.std_mean,
     },
     tags=('reduction',),
     returns=('', ''),
     variants=('function',),
+    derivatives="reduction",
+    saves_self=True,
 )
 
 std_mean = Operator(
@@ -341,10 +359,12 @@ max = Operator(
     meta=_meta.max,
     cast=(0,),
     kernels={
-        "cpu": _reduction.max,
+        "cpu": kernels_reduction.max,
     },
     tags=('reduction',),
     variants=('function', 'method', 'out'),
+    derivatives="reduction",
+    saves_self=True,
 )
 
 max_other = Operator(
@@ -369,11 +389,12 @@ max_dim = Operator(
     meta=_meta.max_dim,
     cast=(0,),
     kernels={
-        "cpu": _reduction.max_dim,
+        "cpu": kernels_reduction.max_dim,
     },
-    tags=('reduction',),
+    tags=('reduction', 'exact_out'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
+    derivatives="reduction",
 )
 
 min = Operator(
@@ -385,10 +406,12 @@ min = Operator(
     meta=_meta.min,
     cast=(0,),
     kernels={
-        "cpu": _reduction.min,
+        "cpu": kernels_reduction.min,
     },
     tags=('reduction',),
     variants=('function', 'method', 'out'),
+    derivatives="reduction",
+    saves_self=True,
 )
 
 min_other = Operator(
@@ -413,11 +436,12 @@ min_dim = Operator(
     meta=_meta.min_dim,
     cast=(0,),
     kernels={
-        "cpu": _reduction.min_dim,
+        "cpu": kernels_reduction.min_dim,
     },
-    tags=('reduction',),
+    tags=('reduction', 'exact_out'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
+    derivatives="reduction",
 )
 
 amax = Operator(
@@ -431,10 +455,12 @@ amax = Operator(
     meta=_meta.amax,
     cast=(0,),
     kernels={
-        "cpu": _reduction.amax,
+        "cpu": kernels_reduction.amax,
     },
-    tags=('reduction',),
+    tags=('reduction', 'exact_out'),
     variants=('function', 'method', 'out'),
+    derivatives="reduction",
+    saves_self=True,
 )
 
 amin = Operator(
@@ -448,10 +474,12 @@ amin = Operator(
     meta=_meta.amin,
     cast=(0,),
     kernels={
-        "cpu": _reduction.amin,
+        "cpu": kernels_reduction.amin,
     },
-    tags=('reduction',),
+    tags=('reduction', 'exact_out'),
     variants=('function', 'method', 'out'),
+    derivatives="reduction",
+    saves_self=True,
 )
 
 aminmax = Operator(
@@ -465,11 +493,13 @@ aminmax = Operator(
     meta=_meta.aminmax,
     cast=(0,),
     kernels={
-        "cpu": _reduction.aminmax,
+        "cpu": kernels_reduction.aminmax,
     },
-    tags=('reduction',),
+    tags=('reduction', 'exact_out'),
     returns=('min', 'max'),
     variants=('function', 'method', 'out'),
+    derivatives="reduction",
+    saves_self=True,
 )
 
 argmax = Operator(
@@ -483,9 +513,9 @@ argmax = Operator(
     meta=_meta.argmax,
     cast=(0,),
     kernels={
-        "cpu": _reduction.argmax,
+        "cpu": kernels_reduction.argmax,
     },
-    tags=('reduction',),
+    tags=('reduction', 'exact_out'),
     variants=('function', 'method', 'out'),
 )
 
@@ -500,9 +530,9 @@ argmin = Operator(
     meta=_meta.argmin,
     cast=(0,),
     kernels={
-        "cpu": _reduction.argmin,
+        "cpu": kernels_reduction.argmin,
     },
-    tags=('reduction',),
+    tags=('reduction', 'exact_out'),
     variants=('function', 'method', 'out'),
 )
 
@@ -515,7 +545,7 @@ all = Operator(
     meta=_meta.all,
     cast=(0,),
     kernels={
-        "cpu": _reduction.all,
+        "cpu": kernels_reduction.all,
     },
     tags=('reduction',),
     variants=('function', 'method', 'out'),
@@ -532,7 +562,7 @@ all_dim = Operator(
     meta=_meta.all_dim,
     cast=(0,),
     kernels={
-        "cpu": _reduction.all_dim,
+        "cpu": kernels_reduction.all_dim,
     },
     tags=('reduction',),
     variants=('function', 'method', 'out'),
@@ -549,7 +579,7 @@ all_dims = Operator(
     meta=_meta.all_dims,
     cast=(0,),
     kernels={
-        "cpu": _reduction.all_dim,
+        "cpu": kernels_reduction.all_dim,
     },
     tags=('reduction',),
     variants=('function', 'method', 'out'),
@@ -564,7 +594,7 @@ any = Operator(
     meta=_meta.any,
     cast=(0,),
     kernels={
-        "cpu": _reduction.any,
+        "cpu": kernels_reduction.any,
     },
     tags=('reduction',),
     variants=('function', 'method', 'out'),
@@ -581,7 +611,7 @@ any_dim = Operator(
     meta=_meta.any_dim,
     cast=(0,),
     kernels={
-        "cpu": _reduction.any_dim,
+        "cpu": kernels_reduction.any_dim,
     },
     tags=('reduction',),
     variants=('function', 'method', 'out'),
@@ -598,7 +628,7 @@ any_dims = Operator(
     meta=_meta.any_dims,
     cast=(0,),
     kernels={
-        "cpu": _reduction.any_dim,
+        "cpu": kernels_reduction.any_dim,
     },
     tags=('reduction',),
     variants=('function', 'method', 'out'),
@@ -614,7 +644,7 @@ count_nonzero_dim_IntList = Operator(
     meta=_meta.count_nonzero_dim_IntList,
     cast=(0,),
     kernels={
-        "cpu": _reduction.count_nonzero,
+        "cpu": kernels_reduction.count_nonzero,
     },
     tags=('reduction',),
     variants=('function', 'method'),
@@ -630,7 +660,7 @@ count_nonzero = Operator(
     meta=_meta.count_nonzero,
     cast=(0,),
     kernels={
-        "cpu": _reduction.count_nonzero,
+        "cpu": kernels_reduction.count_nonzero,
     },
     tags=('reduction',),
     variants=('function', 'method'),
@@ -647,10 +677,12 @@ logsumexp = Operator(
     meta=_meta.logsumexp,
     cast=(0,),
     kernels={
-        "cpu": _reduction.logsumexp,
+        "cpu": kernels_reduction.logsumexp,
     },
     tags=('reduction',),
     variants=('function', 'method', 'out'),
+    derivatives="reduction",
+    saves_self=True,
 )
 
 linalg_vector_norm = Operator(
@@ -666,10 +698,12 @@ linalg_vector_norm = Operator(
     meta=_meta.linalg_vector_norm,
     cast=(0,),
     kernels={
-        "cpu": _reduction.vector_norm,
+        "cpu": kernels_reduction.vector_norm,
     },
     tags=('reduction',),
     variants=('function', 'out'),
+    derivatives="reduction",
+    saves_self=True,
 )
 
 norm_Scalar = Operator(
@@ -680,6 +714,7 @@ norm_Scalar = Operator(
         Param('p', 'Scalar', default=2),
     ),
     composite="reduction.norm_scalar",
+    tags=('exact_out',),
     variants=('function', 'method'),
 )
 
@@ -693,6 +728,7 @@ norm_ScalarOpt_dim = Operator(
         Param('keepdim', 'bool', default=False),
     ),
     composite="reduction.norm_dim",
+    tags=('exact_out',),
     variants=('function', 'method', 'out'),
 )
 
@@ -705,6 +741,7 @@ norm_ScalarOpt_dtype = Operator(
         Param('dtype', 'ScalarType', required=True, keyword=True),
     ),
     composite="reduction.norm_dtype",
+    tags=('exact_out',),
     variants=('function', 'method'),
 )
 
@@ -719,6 +756,7 @@ norm_ScalarOpt_dim_dtype = Operator(
         Param('dtype', 'ScalarType', required=True, keyword=True),
     ),
     composite="reduction.norm_dim_dtype",
+    tags=('exact_out',),
     variants=('function', 'method', 'out'),
 )
 

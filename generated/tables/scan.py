@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from mindtorch_v2._backends.cpu.ops import scan as _scan
+from mindtorch_v2._backends.cpu.ops import scan as kernels_scan
 from mindtorch_v2._dispatch.operator import Operator, Param
 from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -25,10 +25,11 @@ cumsum = Operator(
     meta=_meta.cumsum,
     cast=(0,),
     kernels={
-        "cpu": _scan.cumsum,
+        "cpu": kernels_scan.cumsum,
     },
-    tags=('scan',),
+    tags=('scan', 'dtype_of_out'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="scan",
 )
 
 cumprod = Operator(
@@ -42,10 +43,12 @@ cumprod = Operator(
     meta=_meta.cumprod,
     cast=(0,),
     kernels={
-        "cpu": _scan.cumprod,
+        "cpu": kernels_scan.cumprod,
     },
-    tags=('scan',),
+    tags=('scan', 'dtype_of_out'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="scan",
+    saves_self=True,
 )
 
 logcumsumexp = Operator(
@@ -58,10 +61,12 @@ logcumsumexp = Operator(
     meta=_meta.logcumsumexp,
     cast=(0,),
     kernels={
-        "cpu": _scan.logcumsumexp,
+        "cpu": kernels_scan.logcumsumexp,
     },
     tags=('scan',),
     variants=('function', 'method', 'out'),
+    derivatives="scan",
+    saves_self=True,
 )
 
 cummax = Operator(
@@ -74,11 +79,12 @@ cummax = Operator(
     meta=_meta.cummax,
     cast=(0,),
     kernels={
-        "cpu": _scan.cummax,
+        "cpu": kernels_scan.cummax,
     },
-    tags=('scan',),
+    tags=('scan', 'exact_out'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
+    derivatives="scan",
 )
 
 cummin = Operator(
@@ -91,11 +97,12 @@ cummin = Operator(
     meta=_meta.cummin,
     cast=(0,),
     kernels={
-        "cpu": _scan.cummin,
+        "cpu": kernels_scan.cummin,
     },
-    tags=('scan',),
+    tags=('scan', 'exact_out'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
+    derivatives="scan",
 )
 
 diff = Operator(

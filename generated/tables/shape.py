@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from mindtorch_v2._backends.cpu.ops import shape as _shape
+from mindtorch_v2._backends.cpu.ops import shape as kernels_shape
 from mindtorch_v2._dispatch.operator import Operator, Param
 from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -24,9 +24,11 @@ cat = Operator(
     meta=_meta.cat,
     cast=(0,),
     kernels={
-        "cpu": _shape.cat,
+        "cpu": kernels_shape.cat,
     },
     variants=('function', 'out'),
+    derivatives="shape",
+    saves_self=True,
 )
 
 stack = Operator(
@@ -39,9 +41,11 @@ stack = Operator(
     meta=_meta.stack,
     cast=(0,),
     kernels={
-        "cpu": _shape.stack,
+        "cpu": kernels_shape.stack,
     },
     variants=('function', 'out'),
+    derivatives="shape",
+    saves_self=True,
 )
 
 hstack = Operator(
@@ -216,9 +220,10 @@ repeat = Operator(
     ),
     meta=_meta.repeat,
     kernels={
-        "cpu": _shape.repeat,
+        "cpu": kernels_shape.repeat,
     },
     variants=('method',),
+    derivatives="shape",
 )
 
 tile = Operator(
@@ -278,9 +283,10 @@ flip = Operator(
     ),
     meta=_meta.flip,
     kernels={
-        "cpu": _shape.flip,
+        "cpu": kernels_shape.flip,
     },
     variants=('function', 'method'),
+    derivatives="shape",
 )
 
 fliplr = Operator(
@@ -313,9 +319,10 @@ roll = Operator(
     ),
     meta=_meta.roll,
     kernels={
-        "cpu": _shape.roll,
+        "cpu": kernels_shape.roll,
     },
     variants=('function', 'method'),
+    derivatives="shape",
 )
 
 rot90 = Operator(
@@ -352,9 +359,10 @@ diag_embed = Operator(
     ),
     meta=_meta.diag_embed,
     kernels={
-        "cpu": _shape.diag_embed,
+        "cpu": kernels_shape.diag_embed,
     },
     variants=('function', 'method'),
+    derivatives="shape",
 )
 
 diagflat = Operator(
@@ -377,9 +385,10 @@ trace = Operator(
     meta=_meta.trace,
     cast=(0,),
     kernels={
-        "cpu": _shape.trace,
+        "cpu": kernels_shape.trace,
     },
     variants=('function', 'method'),
+    derivatives="shape",
 )
 
 pixel_shuffle = Operator(
@@ -391,9 +400,10 @@ pixel_shuffle = Operator(
     ),
     meta=_meta.pixel_shuffle,
     kernels={
-        "cpu": _shape.pixel_shuffle,
+        "cpu": kernels_shape.pixel_shuffle,
     },
     variants=('function',),
+    derivatives="shape",
 )
 
 pixel_unshuffle = Operator(
@@ -405,9 +415,10 @@ pixel_unshuffle = Operator(
     ),
     meta=_meta.pixel_unshuffle,
     kernels={
-        "cpu": _shape.pixel_unshuffle,
+        "cpu": kernels_shape.pixel_unshuffle,
     },
     variants=('function',),
+    derivatives="shape",
 )
 
 channel_shuffle = Operator(
@@ -431,9 +442,10 @@ constant_pad_nd = Operator(
     ),
     meta=_meta.constant_pad_nd,
     kernels={
-        "cpu": _shape.constant_pad_nd,
+        "cpu": kernels_shape.constant_pad_nd,
     },
     variants=('function',),
+    derivatives="shape",
 )
 
 pad = Operator(
@@ -469,9 +481,11 @@ reflection_pad1d = Operator(
     ),
     meta=_meta.reflection_pad1d,
     kernels={
-        "cpu": _shape.reflection_pad,
+        "cpu": kernels_shape.reflection_pad,
     },
     variants=('function',),
+    derivatives="shape",
+    saves_self=True,
 )
 
 reflection_pad1d_backward = Operator(
@@ -485,9 +499,10 @@ reflection_pad1d_backward = Operator(
     meta=_meta.reflection_pad1d_backward,
     cast=(1,),
     kernels={
-        "cpu": _shape.reflection_pad_backward,
+        "cpu": kernels_shape.reflection_pad_backward,
     },
     variants=('function',),
+    derivatives="shape",
 )
 
 reflection_pad2d = Operator(
@@ -499,9 +514,11 @@ reflection_pad2d = Operator(
     ),
     meta=_meta.reflection_pad2d,
     kernels={
-        "cpu": _shape.reflection_pad,
+        "cpu": kernels_shape.reflection_pad,
     },
     variants=('function',),
+    derivatives="shape",
+    saves_self=True,
 )
 
 reflection_pad2d_backward = Operator(
@@ -515,9 +532,10 @@ reflection_pad2d_backward = Operator(
     meta=_meta.reflection_pad2d_backward,
     cast=(1,),
     kernels={
-        "cpu": _shape.reflection_pad_backward,
+        "cpu": kernels_shape.reflection_pad_backward,
     },
     variants=('function',),
+    derivatives="shape",
 )
 
 reflection_pad3d = Operator(
@@ -529,9 +547,11 @@ reflection_pad3d = Operator(
     ),
     meta=_meta.reflection_pad3d,
     kernels={
-        "cpu": _shape.reflection_pad,
+        "cpu": kernels_shape.reflection_pad,
     },
     variants=('function',),
+    derivatives="shape",
+    saves_self=True,
 )
 
 reflection_pad3d_backward = Operator(
@@ -545,9 +565,10 @@ reflection_pad3d_backward = Operator(
     meta=_meta.reflection_pad3d_backward,
     cast=(1,),
     kernels={
-        "cpu": _shape.reflection_pad_backward,
+        "cpu": kernels_shape.reflection_pad_backward,
     },
     variants=('function',),
+    derivatives="shape",
 )
 
 replication_pad1d = Operator(
@@ -559,9 +580,11 @@ replication_pad1d = Operator(
     ),
     meta=_meta.replication_pad1d,
     kernels={
-        "cpu": _shape.replication_pad,
+        "cpu": kernels_shape.replication_pad,
     },
     variants=('function',),
+    derivatives="shape",
+    saves_self=True,
 )
 
 replication_pad1d_backward = Operator(
@@ -575,9 +598,10 @@ replication_pad1d_backward = Operator(
     meta=_meta.replication_pad1d_backward,
     cast=(1,),
     kernels={
-        "cpu": _shape.replication_pad_backward,
+        "cpu": kernels_shape.replication_pad_backward,
     },
     variants=('function',),
+    derivatives="shape",
 )
 
 replication_pad2d = Operator(
@@ -589,9 +613,11 @@ replication_pad2d = Operator(
     ),
     meta=_meta.replication_pad2d,
     kernels={
-        "cpu": _shape.replication_pad,
+        "cpu": kernels_shape.replication_pad,
     },
     variants=('function',),
+    derivatives="shape",
+    saves_self=True,
 )
 
 replication_pad2d_backward = Operator(
@@ -605,9 +631,10 @@ replication_pad2d_backward = Operator(
     meta=_meta.replication_pad2d_backward,
     cast=(1,),
     kernels={
-        "cpu": _shape.replication_pad_backward,
+        "cpu": kernels_shape.replication_pad_backward,
     },
     variants=('function',),
+    derivatives="shape",
 )
 
 replication_pad3d = Operator(
@@ -619,9 +646,11 @@ replication_pad3d = Operator(
     ),
     meta=_meta.replication_pad3d,
     kernels={
-        "cpu": _shape.replication_pad,
+        "cpu": kernels_shape.replication_pad,
     },
     variants=('function',),
+    derivatives="shape",
+    saves_self=True,
 )
 
 replication_pad3d_backward = Operator(
@@ -635,7 +664,8 @@ replication_pad3d_backward = Operator(
     meta=_meta.replication_pad3d_backward,
     cast=(1,),
     kernels={
-        "cpu": _shape.replication_pad_backward,
+        "cpu": kernels_shape.replication_pad_backward,
     },
     variants=('function',),
+    derivatives="shape",
 )

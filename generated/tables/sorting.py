@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy
 
-from mindtorch_v2._backends.cpu.ops import sorting as _sorting
+from mindtorch_v2._backends.cpu.ops import sorting as kernels_sorting
 from mindtorch_v2._dispatch.operator import Operator, Param
 from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..meta import sorting as _meta
 
-__all__ = ["sort", "sort_stable", "argsort", "argsort_stable", "msort", "topk", "kthvalue", "median", "median_dim", "nanmedian", "nanmedian_dim", "mode", "_unique2", "unique_dim", "unique_consecutive", "searchsorted_Tensor", "bucketize_Tensor", "isin_Tensor_Tensor", "bincount", "histc"]
+__all__ = ["sort", "sort_stable", "argsort", "argsort_stable", "msort", "topk", "kthvalue", "median", "median_dim", "nanmedian", "nanmedian_dim", "mode", "_unique2", "unique_dim", "unique_consecutive", "searchsorted_Tensor", "bucketize_Tensor", "isin_Tensor_Tensor", "searchsorted_Scalar", "bucketize_Scalar", "isin_Scalar_Tensor", "bincount", "histc"]
 _UNUSED = (numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 sort = Operator(
@@ -25,11 +25,12 @@ sort = Operator(
     meta=_meta.sort,
     cast=(0,),
     kernels={
-        "cpu": _sorting.sort,
+        "cpu": kernels_sorting.sort,
     },
-    tags=('sorting',),
+    tags=('sorting', 'exact_out'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
+    derivatives="sorting",
 )
 
 sort_stable = Operator(
@@ -44,11 +45,12 @@ sort_stable = Operator(
     meta=_meta.sort_stable,
     cast=(0,),
     kernels={
-        "cpu": _sorting.sort_stable,
+        "cpu": kernels_sorting.sort_stable,
     },
-    tags=('sorting',),
+    tags=('sorting', 'exact_out'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
+    derivatives="sorting",
 )
 
 argsort = Operator(
@@ -62,9 +64,9 @@ argsort = Operator(
     meta=_meta.argsort,
     cast=(0,),
     kernels={
-        "cpu": _sorting.argsort,
+        "cpu": kernels_sorting.argsort,
     },
-    tags=('sorting',),
+    tags=('sorting', 'exact_out'),
     variants=('function', 'method'),
 )
 
@@ -80,9 +82,9 @@ argsort_stable = Operator(
     meta=_meta.argsort_stable,
     cast=(0,),
     kernels={
-        "cpu": _sorting.argsort_stable,
+        "cpu": kernels_sorting.argsort_stable,
     },
-    tags=('sorting',),
+    tags=('sorting', 'exact_out'),
     variants=('function', 'method', 'out'),
 )
 
@@ -93,6 +95,7 @@ msort = Operator(
         Param('self', 'Tensor', required=True),
     ),
     composite="sorting.msort",
+    tags=('exact_out',),
     variants=('function', 'method', 'out'),
 )
 
@@ -109,11 +112,12 @@ topk = Operator(
     meta=_meta.topk,
     cast=(0,),
     kernels={
-        "cpu": _sorting.topk,
+        "cpu": kernels_sorting.topk,
     },
-    tags=('sorting',),
+    tags=('sorting', 'exact_out'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
+    derivatives="sorting",
 )
 
 kthvalue = Operator(
@@ -128,11 +132,12 @@ kthvalue = Operator(
     meta=_meta.kthvalue,
     cast=(0,),
     kernels={
-        "cpu": _sorting.kthvalue,
+        "cpu": kernels_sorting.kthvalue,
     },
-    tags=('sorting',),
+    tags=('sorting', 'exact_out'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
+    derivatives="sorting",
 )
 
 median = Operator(
@@ -144,10 +149,12 @@ median = Operator(
     meta=_meta.median,
     cast=(0,),
     kernels={
-        "cpu": _sorting.median,
+        "cpu": kernels_sorting.median,
     },
     tags=('sorting',),
     variants=('function', 'method'),
+    derivatives="sorting",
+    saves_self=True,
 )
 
 median_dim = Operator(
@@ -161,11 +168,12 @@ median_dim = Operator(
     meta=_meta.median_dim,
     cast=(0,),
     kernels={
-        "cpu": _sorting.median_dim,
+        "cpu": kernels_sorting.median_dim,
     },
-    tags=('sorting',),
+    tags=('sorting', 'exact_out'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
+    derivatives="sorting",
 )
 
 nanmedian = Operator(
@@ -177,10 +185,12 @@ nanmedian = Operator(
     meta=_meta.nanmedian,
     cast=(0,),
     kernels={
-        "cpu": _sorting.nanmedian,
+        "cpu": kernels_sorting.nanmedian,
     },
     tags=('sorting',),
     variants=('function', 'method'),
+    derivatives="sorting",
+    saves_self=True,
 )
 
 nanmedian_dim = Operator(
@@ -194,11 +204,12 @@ nanmedian_dim = Operator(
     meta=_meta.nanmedian_dim,
     cast=(0,),
     kernels={
-        "cpu": _sorting.nanmedian_dim,
+        "cpu": kernels_sorting.nanmedian_dim,
     },
-    tags=('sorting',),
+    tags=('sorting', 'exact_out'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
+    derivatives="sorting",
 )
 
 mode = Operator(
@@ -212,11 +223,12 @@ mode = Operator(
     meta=_meta.mode,
     cast=(0,),
     kernels={
-        "cpu": _sorting.mode,
+        "cpu": kernels_sorting.mode,
     },
-    tags=('sorting',),
+    tags=('sorting', 'exact_out'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
+    derivatives="sorting",
 )
 
 _unique2 = Operator(
@@ -231,7 +243,7 @@ _unique2 = Operator(
     meta=_meta._unique2,
     cast=(0,),
     kernels={
-        "cpu": _sorting.unique2,
+        "cpu": kernels_sorting.unique2,
     },
     tags=('data_dependent',),
     returns=('', '', ''),
@@ -251,7 +263,7 @@ unique_dim = Operator(
     meta=_meta.unique_dim,
     cast=(0,),
     kernels={
-        "cpu": _sorting.unique_dim,
+        "cpu": kernels_sorting.unique_dim,
     },
     tags=('data_dependent',),
     returns=('', '', ''),
@@ -270,7 +282,7 @@ unique_consecutive = Operator(
     meta=_meta.unique_consecutive,
     cast=(0,),
     kernels={
-        "cpu": _sorting.unique_consecutive,
+        "cpu": kernels_sorting.unique_consecutive,
     },
     tags=('data_dependent',),
     returns=('', '', ''),
@@ -291,9 +303,9 @@ searchsorted_Tensor = Operator(
     meta=_meta.searchsorted_Tensor,
     cast=(0, 1),
     kernels={
-        "cpu": _sorting.searchsorted,
+        "cpu": kernels_sorting.searchsorted,
     },
-    tags=('numbers',),
+    tags=('numbers', 'exact_out'),
     variants=('function', 'out'),
 )
 
@@ -309,9 +321,9 @@ bucketize_Tensor = Operator(
     meta=_meta.bucketize_Tensor,
     cast=(0, 1),
     kernels={
-        "cpu": _sorting.bucketize,
+        "cpu": kernels_sorting.bucketize,
     },
-    tags=('numbers',),
+    tags=('numbers', 'exact_out'),
     variants=('function', 'out'),
 )
 
@@ -327,9 +339,64 @@ isin_Tensor_Tensor = Operator(
     meta=_meta.isin_Tensor_Tensor,
     cast=(0, 1),
     kernels={
-        "cpu": _sorting.isin,
+        "cpu": kernels_sorting.isin,
     },
     tags=('numbers',),
+    variants=('function', 'out'),
+)
+
+searchsorted_Scalar = Operator(
+    "searchsorted",
+    "Scalar",
+    (
+        Param('sorted_sequence', 'Tensor', required=True),
+        Param('self', 'Scalar', required=True),
+        Param('out_int32', 'bool', default=False, keyword=True),
+        Param('right', 'bool', default=False, keyword=True),
+        Param('side', 'str', optional=True, default=None, keyword=True),
+        Param('sorter', 'Tensor', optional=True, default=None, keyword=True),
+    ),
+    meta=_meta.searchsorted_Scalar,
+    cast=(0, 1),
+    kernels={
+        "cpu": kernels_sorting.searchsorted,
+    },
+    tags=('exact_out',),
+    variants=('function', 'out'),
+)
+
+bucketize_Scalar = Operator(
+    "bucketize",
+    "Scalar",
+    (
+        Param('self', 'Scalar', required=True),
+        Param('boundaries', 'Tensor', required=True),
+        Param('out_int32', 'bool', default=False, keyword=True),
+        Param('right', 'bool', default=False, keyword=True),
+    ),
+    meta=_meta.bucketize_Scalar,
+    cast=(0, 1),
+    kernels={
+        "cpu": kernels_sorting.bucketize,
+    },
+    tags=('exact_out',),
+    variants=('function',),
+)
+
+isin_Scalar_Tensor = Operator(
+    "isin",
+    "Scalar_Tensor",
+    (
+        Param('element', 'Scalar', required=True),
+        Param('test_elements', 'Tensor', required=True),
+        Param('assume_unique', 'bool', default=False, keyword=True),
+        Param('invert', 'bool', default=False, keyword=True),
+    ),
+    meta=_meta.isin_Scalar_Tensor,
+    cast=(0, 1),
+    kernels={
+        "cpu": kernels_sorting.isin,
+    },
     variants=('function', 'out'),
 )
 
@@ -344,7 +411,7 @@ bincount = Operator(
     meta=_meta.bincount,
     cast=(0,),
     kernels={
-        "cpu": _sorting.bincount,
+        "cpu": kernels_sorting.bincount,
     },
     tags=('data_dependent',),
     variants=('function', 'method'),
@@ -362,7 +429,7 @@ histc = Operator(
     meta=_meta.histc,
     cast=(0,),
     kernels={
-        "cpu": _sorting.histc,
+        "cpu": kernels_sorting.histc,
     },
     tags=('reduction',),
     variants=('function', 'method', 'out'),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from mindtorch_v2._backends.cpu.ops import view as _view
+from mindtorch_v2._backends.cpu.ops import view as kernels_view
 from mindtorch_v2._dispatch.operator import Operator, Param
 from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -26,6 +26,7 @@ view = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 view_dtype = Operator(
@@ -51,9 +52,10 @@ _unsafe_view = Operator(
     ),
     meta=_meta._unsafe_view,
     kernels={
-        "cpu": _view.unsafe_view,
+        "cpu": kernels_view.unsafe_view,
     },
     variants=('function',),
+    derivatives="view",
 )
 
 reshape = Operator(
@@ -68,6 +70,7 @@ reshape = Operator(
     is_view=True,
     tags=('view', 'may_copy'),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 flatten_using_ints = Operator(
@@ -83,6 +86,7 @@ flatten_using_ints = Operator(
     is_view=True,
     tags=('view', 'may_copy'),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 ravel = Operator(
@@ -108,6 +112,7 @@ unflatten_int = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 view_as = Operator(
@@ -145,6 +150,7 @@ transpose_int = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method', 'inplace'),
+    derivatives="view",
 )
 
 swapaxes = Operator(
@@ -160,6 +166,7 @@ swapaxes = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method', 'inplace'),
+    derivatives="view",
 )
 
 swapdims = Operator(
@@ -175,6 +182,7 @@ swapdims = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method', 'inplace'),
+    derivatives="view",
 )
 
 t = Operator(
@@ -188,6 +196,7 @@ t = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method', 'inplace'),
+    derivatives="view",
 )
 
 numpy_T = Operator(
@@ -201,6 +210,7 @@ numpy_T = Operator(
     is_view=True,
     tags=('view',),
     variants=('function',),
+    derivatives="view",
 )
 
 mT = Operator(
@@ -214,6 +224,7 @@ mT = Operator(
     is_view=True,
     tags=('view',),
     variants=('function',),
+    derivatives="view",
 )
 
 mH = Operator(
@@ -258,6 +269,7 @@ permute = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 movedim_intlist = Operator(
@@ -273,6 +285,7 @@ movedim_intlist = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 movedim_int = Operator(
@@ -288,6 +301,7 @@ movedim_int = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 moveaxis_intlist = Operator(
@@ -303,6 +317,7 @@ moveaxis_intlist = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 moveaxis_int = Operator(
@@ -318,6 +333,7 @@ moveaxis_int = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 expand = Operator(
@@ -333,6 +349,7 @@ expand = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 broadcast_to = Operator(
@@ -347,6 +364,7 @@ broadcast_to = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 expand_as = Operator(
@@ -371,6 +389,7 @@ squeeze = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method', 'inplace'),
+    derivatives="view",
 )
 
 squeeze_dim = Operator(
@@ -385,6 +404,7 @@ squeeze_dim = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method', 'inplace'),
+    derivatives="view",
 )
 
 squeeze_dims = Operator(
@@ -399,6 +419,7 @@ squeeze_dims = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method', 'inplace'),
+    derivatives="view",
 )
 
 unsqueeze = Operator(
@@ -413,6 +434,7 @@ unsqueeze = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method', 'inplace'),
+    derivatives="view",
 )
 
 select_int = Operator(
@@ -428,6 +450,7 @@ select_int = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 slice_Tensor = Operator(
@@ -445,6 +468,7 @@ slice_Tensor = Operator(
     is_view=True,
     tags=('view',),
     variants=('function',),
+    derivatives="view",
 )
 
 narrow = Operator(
@@ -461,6 +485,7 @@ narrow = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 narrow_Tensor = Operator(
@@ -503,6 +528,8 @@ as_strided = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
+    saves_self=True,
 )
 
 diagonal = Operator(
@@ -519,6 +546,7 @@ diagonal = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 linalg_diagonal = Operator(
@@ -548,6 +576,7 @@ unfold = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 split_Tensor = Operator(
@@ -563,6 +592,7 @@ split_Tensor = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 split_sizes = Operator(
@@ -578,6 +608,7 @@ split_sizes = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 split_with_sizes = Operator(
@@ -593,6 +624,7 @@ split_with_sizes = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 unsafe_split_Tensor = Operator(
@@ -632,6 +664,7 @@ chunk = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 unsafe_chunk = Operator(
@@ -659,6 +692,7 @@ tensor_split_sections = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 tensor_split_indices = Operator(
@@ -674,6 +708,7 @@ tensor_split_indices = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 tensor_split_tensor_indices_or_sections = Operator(
@@ -766,6 +801,7 @@ unbind_int = Operator(
     is_view=True,
     tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 alias = Operator(
@@ -779,6 +815,7 @@ alias = Operator(
     is_view=True,
     tags=('view',),
     variants=('function',),
+    derivatives="view",
 )
 
 detach = Operator(
@@ -805,6 +842,7 @@ lift_fresh = Operator(
     is_view=True,
     tags=('view',),
     variants=('function',),
+    derivatives="view",
 )
 
 lift = Operator(
@@ -826,9 +864,10 @@ clone = Operator(
     ),
     meta=_meta.clone,
     kernels={
-        "cpu": _view.clone,
+        "cpu": kernels_view.clone,
     },
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 contiguous = Operator(
@@ -853,6 +892,7 @@ view_as_real = Operator(
     is_view=True,
     tags=('view',),
     variants=('function',),
+    derivatives="view",
 )
 
 view_as_complex = Operator(
@@ -866,6 +906,7 @@ view_as_complex = Operator(
     is_view=True,
     tags=('view',),
     variants=('function',),
+    derivatives="view",
 )
 
 real = Operator(
@@ -900,9 +941,10 @@ select_backward = Operator(
     meta=_meta.select_backward,
     cast=(0,),
     kernels={
-        "cpu": _view.select_backward,
+        "cpu": kernels_view.select_backward,
     },
     variants=('function',),
+    derivatives="view",
 )
 
 slice_backward = Operator(
@@ -919,9 +961,10 @@ slice_backward = Operator(
     meta=_meta.slice_backward,
     cast=(0,),
     kernels={
-        "cpu": _view.slice_backward,
+        "cpu": kernels_view.slice_backward,
     },
     variants=('function',),
+    derivatives="view",
 )
 
 diagonal_backward = Operator(
@@ -937,9 +980,10 @@ diagonal_backward = Operator(
     meta=_meta.diagonal_backward,
     cast=(0,),
     kernels={
-        "cpu": _view.diagonal_backward,
+        "cpu": kernels_view.diagonal_backward,
     },
     variants=('function',),
+    derivatives="view",
 )
 
 unfold_backward = Operator(
@@ -955,9 +999,10 @@ unfold_backward = Operator(
     meta=_meta.unfold_backward,
     cast=(0,),
     kernels={
-        "cpu": _view.unfold_backward,
+        "cpu": kernels_view.unfold_backward,
     },
     variants=('function',),
+    derivatives="view",
 )
 
 select_scatter = Operator(

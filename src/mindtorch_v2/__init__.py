@@ -63,10 +63,8 @@ from .torch_version import __version__  # noqa: E402
 
 
 def _publish() -> None:
-    """Put dtypes, layouts, operators and functions under their public names."""
+    """Put dtypes, layouts and functions under their public names."""
     space = globals()
-    for public, name in _functions.NAMESPACES["torch"].items():
-        space[public] = getattr(_functions, name)
     for module in (_queries, _sugar):
         for name, value in vars(module).items():
             if callable(value) and getattr(value, "__module__", None) == module.__name__ and not name.startswith("_"):
@@ -100,14 +98,21 @@ _LAZY = {
 }
 
 
+_OPERATORS = _functions.NAMESPACES["torch"]
+
+
 def __getattr__(name: str) -> _Any:
+    if name in _OPERATORS:
+        value = getattr(_functions, _OPERATORS[name])
+        globals()[name] = value
+        return value
     if name in _SUBMODULES:
         try:
             return _importlib.import_module(f"{__name__}.{name}")
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{name}":
                 raise
-    elif name in _LAZY:
+    if name in _LAZY:
         value = getattr(_importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
         globals()[name] = value
         return value

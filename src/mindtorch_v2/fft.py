@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ._generated import functions as _functions
 
-for _public, _name in _functions.NAMESPACES.get("fft", {}).items():
-    globals()[_public] = getattr(_functions, _name)
+_OPERATORS = _functions.NAMESPACES.get("fft", {})
 
 
+def __getattr__(name: str) -> Any:
+    if name not in _OPERATORS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(_functions, _OPERATORS[name])
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_OPERATORS})

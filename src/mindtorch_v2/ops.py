@@ -62,11 +62,9 @@ class OpOverloadPacket:
 
 
 def _operators() -> Iterator[Operator]:
-    from ._generated import tables
+    from ._generated.tables import operators
 
-    for module in vars(tables).values():
-        for identifier in getattr(module, "__all__", ()):
-            yield getattr(module, identifier)
+    return operators()
 
 
 class _Namespace(ModuleType):

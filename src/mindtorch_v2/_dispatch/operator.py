@@ -52,7 +52,7 @@ class Operator:
     """An operator in all its forms.
 
     meta: function of the arguments that calls the rule. cast: numbers of the arguments that take part in promotion. kernels: by device type.
-    record: makes the autograd node (set by the generated autograd module). mutates: number of the argument that the kernel writes to, or None.
+    record: makes the autograd node; the family's module of derivatives is imported at the first one. mutates: number of the argument that the kernel writes to, or None.
     """
 
     __slots__ = (
@@ -100,6 +100,8 @@ class Operator:
         returns: tuple[str, ...] = ("",),
         variants: tuple[str, ...] = (),
         missing: str | None = None,
+        derivatives: str | None = None,
+        saves_self: bool = False,
     ):
         self.name = name
         self.overload = overload
@@ -109,8 +111,8 @@ class Operator:
         self.kernels = kernels or {}
         self.takes_out = {device: takes_out(kernel) for device, kernel in self.kernels.items()}
         self.composite = composite
-        self.record: Callable | None = None
-        self.saves_self = False
+        self.record: Callable | None = None if derivatives is None else _recorder(self, derivatives)
+        self.saves_self = saves_self
         self.mutates = mutates
         self.is_inplace = is_inplace
         self.is_view = is_view
@@ -157,6 +159,16 @@ class Operator:
             function = getattr(importlib.import_module(f"mindtorch_v2._composite.{module}"), name)
             self._composite_function = function
         return function
+
+
+def _recorder(op: Operator, family: str) -> Callable:
+    """A record function that imports the family's derivatives, which put the real one in its place, and calls it."""
+
+    def record(*args: Any) -> Any:
+        importlib.import_module(f"mindtorch_v2._generated.autograd.{family}")
+        return op.record(*args)  # type: ignore[misc]
+
+    return record
 
 
 def takes_out(kernel: Callable) -> bool:

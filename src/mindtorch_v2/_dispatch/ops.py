@@ -1,19 +1,25 @@
 """Every operator's public function by native name (`ops.add`, `ops.copy_`), for floors below the generated one.
 
-The names are set when the package is put together; using one before that is an AttributeError.
+The generated floor is known only when the package is put together; using a name before that is an AttributeError.
 """
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any, Callable
 
-Function = Callable[..., Any]
+_functions: ModuleType | None = None
 
 
-def publish(functions: dict[str, Function]) -> None:
-    """Make functions available under their names."""
-    globals().update(functions)
+def publish(functions: ModuleType) -> None:
+    """Make the functions of a module available."""
+    global _functions
+    _functions = functions
 
 
-def __getattr__(name: str) -> Function:
-    raise AttributeError(f"there is no operator {name!r} (or the package is not put together yet)")
+def __getattr__(name: str) -> Callable[..., Any]:
+    if _functions is None or name.startswith("__"):
+        raise AttributeError(f"there is no operator {name!r} (or the package is not put together yet)")
+    value = getattr(_functions, name)
+    globals()[name] = value
+    return value

@@ -6,6 +6,7 @@ from typing import Any
 
 from .._state import TLS, is_plain_class
 from .._tensor import Tensor
+from . import ops
 from .operator import Operator
 
 _ORDINARY = {int, float, bool, str, type(None), tuple, list, complex}
@@ -71,7 +72,7 @@ def run(op: Operator, special: Any, args: tuple, out: Any) -> Any:
     positional, keywords = _as_called(op, args)
     if out is not None:
         keywords["out"] = out
-    return run_function(op.function, special, positional, keywords)
+    return run_function(op.function or getattr(ops, op.name), special, positional, keywords)
 
 
 def run_inplace(op: Operator, special: Any, args: tuple) -> Any:

@@ -22,16 +22,15 @@ def find(name: str) -> Operator | None:
     name = name.removeprefix("aten::")
     if name in _custom:
         return _custom[name]
-    from .._generated import tables
+    from .._generated.tables import operators
 
     base, _, overload = name.partition(".")
     found = None
-    for module in vars(tables).values():
-        for identifier in getattr(module, "__all__", ()):
-            op = getattr(module, identifier)
-            if op.name == base and (op.overload == overload or not overload):
-                if op.overload == overload or found is None:
-                    found = op
+    for op in operators():
+        if op.name == base and (op.overload == overload or not overload):
+            if op.overload == overload:
+                return op
+            found = found or op
     return found
 
 

@@ -150,15 +150,9 @@ def _index(source: Tensor, index: Any, at_level: Callable, level: int) -> Any:
 
 @functools.lru_cache(maxsize=None)
 def _pointwise_names() -> frozenset:
-    from .._generated import tables
+    from .._generated.tables import operators
 
-    names = set()
-    for module in vars(tables).values():
-        for identifier in getattr(module, "__all__", ()):
-            op = getattr(module, identifier)
-            if "pointwise" in op.tags:
-                names.add(op.name)
-    return frozenset(names)
+    return frozenset(op.name for op in operators() if "pointwise" in op.tags)
 
 
 @functools.lru_cache(maxsize=None)
