@@ -22,7 +22,7 @@ def diff(
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     if n == 0:
-        return F.zeros_like(self)
+        return F.clone(self)
     parts = [part for part in (prepend, self, append) if part is not None]
     x = F.cat(parts, dim) if len(parts) > 1 else self
     for _ in range(min(n, x.shape[dim])):
