@@ -1,4 +1,4 @@
-"""The gamma distribution and its special cases."""
+"""The gamma distribution."""
 
 from __future__ import annotations
 
@@ -54,6 +54,11 @@ class Gamma(ExponentialFamily):
             - self.rate * value
             - mt.lgamma(self.concentration)
         )
+
+    def cdf(self, value: Any) -> Any:
+        if self._validate_args:
+            self._validate_sample(value)
+        return mt.special.gammainc(self.concentration, self.rate * value)
 
     def entropy(self) -> Any:
         return (

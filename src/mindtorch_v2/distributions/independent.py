@@ -78,5 +78,15 @@ class Independent(Distribution):
     def entropy(self) -> Any:
         return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
+    @property
+    def has_enumerate_support(self) -> bool:  # type: ignore[override]
+        """Whether every value can be listed."""
+        return not self.reinterpreted_batch_ndims and self.base_dist.has_enumerate_support
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        if self.reinterpreted_batch_ndims > 0:
+            raise NotImplementedError("Enumeration over cartesian product is not implemented")
+        return self.base_dist.enumerate_support(expand=expand)
+
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self.base_dist}, {self.reinterpreted_batch_ndims})"

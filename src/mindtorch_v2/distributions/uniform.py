@@ -21,16 +21,15 @@ class Uniform(Distribution):
     """
 
     has_rsample = True
-    arg_constraints = {
-        "low": constraints.dependent(is_discrete=False, event_dim=0),
-        "high": constraints.dependent(is_discrete=False, event_dim=0),
-    }
+
+    @property
+    def arg_constraints(self) -> dict[str, constraints.Constraint]:  # type: ignore[override]
+        """Each bound lies on its side of the other."""
+        return {"low": constraints.less_than(self.high), "high": constraints.greater_than(self.low)}
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
         self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.size(), validate_args=validate_args)
-        if self._validate_args and not bool(mt.lt(self.low, self.high).all()):
-            raise ValueError("Uniform is not defined when low>= high")
 
     @property
     def support(self) -> Any:
