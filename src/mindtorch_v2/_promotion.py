@@ -104,10 +104,6 @@ def scalar_dtype(value: Any) -> dtype:
     raise TypeError(f"expected a tensor or a number, but got {type(value).__name__}")
 
 
-def _is_tensor(operand: Any) -> bool:
-    return isinstance(getattr(operand, "dtype", None), dtype)
-
-
 def _combine(higher: dtype | None, lower: dtype | None) -> dtype | None:
     """The dtype of two ranks, see Note [Promotion by category]."""
     if higher is None:
@@ -130,8 +126,8 @@ def result_type(*operands: Any) -> dtype:
     for operand in operands:
         if operand is None:
             continue
-        if _is_tensor(operand):
-            d = operand.dtype
+        d = getattr(operand, "dtype", None)
+        if d.__class__ is dtype:
             if operand.dim():
                 dimensioned = d if dimensioned is None or dimensioned is d else promote_types(dimensioned, d)
             else:

@@ -223,6 +223,17 @@ def elementwise_strides(shape: Shape, operands: Sequence[Geometry]) -> Shape | N
     shape: the broadcast shape. operands: shape and strides of every operand in order; numbers count as ((), ()).
     """
     ndim = len(shape)
+    plain = contiguous_strides(shape)
+    scalars = False
+    for sizes, steps in operands:
+        if shape and not sizes:
+            scalars = True
+        elif steps != plain or sizes != shape:
+            break
+    else:
+        # Beside scalars the dims are sorted, which keeps this order unless the result is empty.
+        if not scalars or 0 not in shape:
+            return None
     if ndim < 2 and all(len(sizes) == ndim for sizes, _ in operands):
         return None
     if all(tuple(sizes) == shape for sizes, _ in operands):

@@ -32,7 +32,7 @@ DTYPES_ACCEPTED = {
 
 def is_tensor(value: Any) -> bool:
     """Whether `value` is a tensor (by duck type), not a number."""
-    return isinstance(getattr(value, "dtype", None), dtype)
+    return getattr(value, "dtype", None).__class__ is dtype
 
 
 def not_implemented(op: str, d: dtype) -> NotImplementedError:

@@ -52,11 +52,15 @@ def _c_type(d: dtype) -> str:
 
 def _broadcast_all(operands: Iterable[Any]) -> Shape:
     """The shape to which the tensors among the operands broadcast."""
-    shape: Shape = ()
+    shape: Shape | None = None
     for operand in operands:
         if is_tensor(operand):
-            shape = broadcast(shape, operand.shape)
-    return shape
+            sizes = tuple(operand.shape)
+            if shape is None:
+                shape = sizes
+            elif shape != sizes:
+                shape = broadcast(shape, sizes)
+    return shape or ()
 
 
 def _strides(shape: Shape, operands: Iterable[Any], promoted: dtype | None, others: Iterable[Any] = ()) -> Shape | None:
