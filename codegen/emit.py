@@ -61,7 +61,7 @@ def _products(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
         ruled = [forms.Rule(op) for op in ops if op.meta is not None]
         yield "meta.py.j2", f"meta/{family}.py", {"rules": ruled, "source": source}
         yield "tables.py.j2", f"tables/{family}.py", {**_tables(family, ops), "source": source}
-        yield "functions.py.j2", f"functions/{family}.py", {**forms.module(own, family, schema), "source": source}
+        yield "functions.py.j2", f"functions/_{family}.py", {**forms.module(own, family, schema), "source": source}
         yield "methods.py.j2", f"methods/{family}.py", {**forms.method_module(own, family, schema), "source": source}
         yield (
             "autograd.py.j2",

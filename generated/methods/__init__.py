@@ -13,6 +13,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "conversion": ('to', 'type_as', 'copy_'),
     "creation": ('new_empty', 'new_empty_strided', 'new_zeros', 'new_ones', 'new_full', 'tril', 'tril_', 'triu', 'triu_', 'fill_', 'zero_'),
     "indexing": ('index', 'index_put', 'index_put_', 'index_select', 'index_add', 'index_add_', 'index_copy', 'index_copy_', 'index_fill', 'index_fill_', 'index_reduce', 'index_reduce_', 'gather', 'scatter', 'scatter_', 'scatter_add', 'scatter_add_', 'scatter_reduce', 'scatter_reduce_', 'take', 'put', 'put_', 'take_along_dim', 'masked_fill', 'masked_fill_', 'masked_select', 'masked_scatter', 'masked_scatter_', 'nonzero', 'nonzero_numpy', 'argwhere'),
+    "loss": (),
     "matmul": ('mm', 'bmm', 'matmul', 'addmm', 'addmm_', 'addbmm', 'addbmm_', 'baddbmm', 'baddbmm_', 'addmv', 'addmv_', 'addr', 'addr_', 'mv', 'dot', 'vdot', 'outer', 'ger', 'inner', 'kron', 'cross', '__matmul__', '__rmatmul__'),
     "nn": ('relu', 'relu_', 'relu6_', 'hardtanh_', 'threshold_', 'leaky_relu_', 'prelu', 'gelu_', 'silu_', 'mish_', 'hardswish_', 'hardsigmoid_', 'elu_', 'selu_', 'celu_', 'hardshrink', 'rrelu_', 'softmax', 'log_softmax'),
     "norm": (),

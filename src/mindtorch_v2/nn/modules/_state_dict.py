@@ -46,7 +46,7 @@ class StateDictMethods:
     _version: int = 1
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
-    _modules: dict[str, Module | None]
+    _modules: dict[str, Any]  # Any, since programs resolve the annotations of Module's subclasses
     _non_persistent_buffers_set: set[str]
     _state_dict_hooks: OrderedDict[int, Callable]
     _state_dict_pre_hooks: OrderedDict[int, Callable]

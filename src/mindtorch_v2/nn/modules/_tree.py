@@ -17,7 +17,7 @@ class TreeMethods:
 
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
-    _modules: dict[str, Module | None]
+    _modules: dict[str, Any]  # Any, since programs resolve the annotations of Module's subclasses
 
     def _child(self, name: str) -> Module:
         from .module import Module
