@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch_v2._generated import functions as F
-
 from mindtorch_v2._tensor import Tensor
 
 

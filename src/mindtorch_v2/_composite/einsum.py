@@ -55,7 +55,9 @@ def _parse(equation: str, operands: Sequence[Tensor]) -> tuple[list[list[str]], 
         raise RuntimeError("einsum(): more operands were provided than specified in the equation")
     if len(parts) > len(operands):
         raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
-    labels = [_labels(part, operand.dim(), place) for place, (part, operand) in enumerate(zip(parts, operands, strict=True))]
+    labels = [
+        _labels(part, operand.dim(), place) for place, (part, operand) in enumerate(zip(parts, operands, strict=True))
+    ]
     hidden = max((sum(n.startswith(_ELLIPSIS) for n in names) for names in labels), default=0)
     dots = [f"{_ELLIPSIS}{i}" for i in range(hidden - 1, -1, -1)]
     if not arrow:
@@ -130,7 +132,9 @@ def _order(count: int, path: Sequence[int] | None) -> list[tuple[int, int]]:
     """Pairs of places; a result is appended at the end."""
     if path is not None:
         if len(path) != 2 * (count - 1):
-            raise RuntimeError(f"einsum(): expected contraction path given in path parameter to have size {2 * (count - 1)}")
+            raise RuntimeError(
+                f"einsum(): expected contraction path given in path parameter to have size {2 * (count - 1)}"
+            )
         return [(path[2 * i], path[2 * i + 1]) for i in range(count - 1)]
     if count < 2:
         return []
@@ -146,9 +150,7 @@ def _reduced(names: list[str], operand: Tensor, kept: set[str]) -> tuple[list[st
     return names, operand
 
 
-def _contract(
-    a: tuple[list[str], Tensor], b: tuple[list[str], Tensor], kept: set[str]
-) -> tuple[list[str], Tensor]:
+def _contract(a: tuple[list[str], Tensor], b: tuple[list[str], Tensor], kept: set[str]) -> tuple[list[str], Tensor]:
     """The product of two terms, summed over the labels that nobody needs any more."""
     first, x = _reduced(*a, kept | set(b[0]))
     second, y = _reduced(*b, kept | set(first))

@@ -97,9 +97,7 @@ def _cheapest(sizes: Sequence[int]) -> list[list[int]]:
     for length in range(1, count):
         for i in range(count - length):
             j = i + length
-            options = [
-                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
-            ]
+            options = [(cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)]
             cost[i][j], split[i][j] = min(options)
     return split
 
@@ -188,8 +186,5 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
     """The cosine of the angle along `dim`; norms below `eps` count as `eps`."""
     if not (x1.dtype.is_floating_point or x1.dtype.is_complex):
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {x1.dtype.cpp}")
-    lengths = [
-        F.clamp_min(F.linalg_vector_norm(x, 2, [dim], True), eps)
-        for x in F.broadcast_tensors([x1, x2])
-    ]
+    lengths = [F.clamp_min(F.linalg_vector_norm(x, 2, [dim], True), eps) for x in F.broadcast_tensors([x1, x2])]
     return F.sum(F.mul(F.div(x1, lengths[0]), F.div(x2, lengths[1])), dim)

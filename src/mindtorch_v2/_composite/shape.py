@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from mindtorch_v2._generated import functions as F
-
 from mindtorch_v2 import _dtype
+from mindtorch_v2._generated import functions as F
 from mindtorch_v2._layout import contiguous_format
 from mindtorch_v2._tensor import Tensor
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from mindtorch_v2._generated import functions as F
-
 from mindtorch_v2._layout import contiguous_format
 from mindtorch_v2._tensor import Tensor
 

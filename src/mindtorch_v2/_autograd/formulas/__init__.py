@@ -7,6 +7,7 @@ operators; each names in `__all__` what schema entries may call.
 from __future__ import annotations
 
 from .indexing import *
+from .loss import *
 from .matmul import *
 from .nn import *
 from .pointwise import *

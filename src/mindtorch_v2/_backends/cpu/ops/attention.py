@@ -1,7 +1,7 @@
 """Scaled dot product attention, a block of heads and query rows at a time, so that the scores stay in the cache.
 
-Note [Layout of attention]: the output is written as (batch, length, heads, width) and returned transposed, which is the layout of PyTorch's CPU
-kernel and lets the following `transpose(1, 2).reshape(...)` be a view. All products are strided BLAS calls without copies.
+Note [Layout of attention]: the output has query's memory order, the gradients that of (batch, length, heads, width), as PyTorch's CPU kernels lay
+them out; the following `transpose(1, 2).reshape(...)` is then a view. All products are strided BLAS calls without copies.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ class _Scores:
         self.scale = query.dtype.type(1 / math.sqrt(width) if scale is None else scale)
         self.mask = None
         if attn_mask is not None:
+            if attn_mask.dtype.kind != "b" and attn_mask.dtype != query.dtype:
+                attn_mask = attn_mask.astype(query.dtype)
             self.mask = np.broadcast_to(attn_mask, (batch, heads, queries, keys))
         self.columns = np.arange(keys)
 
@@ -67,7 +69,7 @@ def flash_attention(
 ) -> tuple[ndarray, ndarray]:
     """(attention, logsumexp); a query that may see no key gets zeros."""
     batch, heads, queries, _ = query.shape
-    out = np.empty((batch, queries, heads, value.shape[3]), query.dtype).transpose(0, 2, 1, 3)
+    out = np.empty_like(query)  # in query's memory order
     logsumexp = np.empty((batch, heads, queries), query.dtype)
     scores_of = _Scores(query, key, is_causal, attn_mask, scale)
     for b, h, r in _blocks(batch, heads, queries, key.shape[2]):

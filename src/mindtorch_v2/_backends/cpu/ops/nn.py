@@ -389,28 +389,6 @@ def _store(value: ndarray, out: ndarray) -> ndarray:
     return out
 
 
-def sigmoid_backward(grad_output: ndarray, output: ndarray) -> ndarray:
-    def kernel(out: ndarray, grad: ndarray, y: ndarray) -> None:
-        slope = 1 - y
-        slope *= y
-        np.multiply(grad, slope, out=out)
-
-    if output.dtype.kind == "c":
-        return grad_output * np.conj((1 - output) * output)
-    return blockwise(kernel, None, grad_output, output)
-
-
-def tanh_backward(grad_output: ndarray, output: ndarray) -> ndarray:
-    def kernel(out: ndarray, grad: ndarray, y: ndarray) -> None:
-        slope = y * y
-        np.subtract(1, slope, out=slope)
-        np.multiply(grad, slope, out=out)
-
-    if output.dtype.kind == "c":
-        return grad_output * np.conj(1 - output * output)
-    return blockwise(kernel, None, grad_output, output)
-
-
 # ------------------------------------------------------------------------------------------------------------------------- glu
 
 

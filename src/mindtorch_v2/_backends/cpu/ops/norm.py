@@ -198,27 +198,6 @@ def rms_norm(
     return fused_rms_norm(input, normalized_shape, weight, eps)[0]
 
 
-def fused_rms_norm_backward(
-    grad_out: ndarray,
-    input: ndarray,
-    normalized_shape: Sequence[int],
-    rstd: ndarray,
-    weight: ndarray | None,
-    output_mask: Sequence[bool],
-) -> tuple[ndarray | None, ndarray | None]:
-    width = math.prod(normalized_shape)
-    x, grad = _rows(input, width), _rows(grad_out, width)
-    normal = x * rstd.reshape(-1, 1)
-    grad_input = grad_weight = None
-    if output_mask[0]:
-        scaled = grad if weight is None else grad * weight.reshape(-1)
-        along = np.einsum("ij,ij->i", scaled, normal)[:, None] / width
-        grad_input = ((scaled - normal * along) * rstd.reshape(-1, 1)).reshape(input.shape)
-    if output_mask[1] and weight is not None:
-        grad_weight = np.einsum("ij,ij->j", grad, normal).reshape(weight.shape)
-    return grad_input, grad_weight
-
-
 # ------------------------------------------------------------------------------------------------------------------ group norm
 
 
@@ -367,12 +346,3 @@ def _other_axes(ndim: int, dim: int) -> tuple[int, ...]:
 def weight_norm_interface(v: ndarray, g: ndarray, dim: int = 0) -> tuple[ndarray, ndarray]:
     norms = np.sqrt(np.square(v).sum(_other_axes(v.ndim, dim), keepdims=True))
     return v * (g / norms), norms
-
-
-def weight_norm_interface_backward(
-    grad_w: ndarray, saved_v: ndarray, saved_g: ndarray, saved_norms: ndarray, dim: int
-) -> tuple[ndarray, ndarray]:
-    norms = saved_norms.astype(saved_v.dtype, copy=False)
-    grad_g = (grad_w * saved_v).sum(_other_axes(saved_v.ndim, dim), keepdims=True) / norms
-    grad_v = saved_g / norms * (grad_w - saved_v * (grad_g / norms))
-    return grad_v, grad_g

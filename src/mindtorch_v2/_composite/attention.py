@@ -1,0 +1,100 @@
+"""Scaled dot product attention: the fused pair of operators where it fits, else products and a softmax."""
+
+from __future__ import annotations
+
+import math
+
+from mindtorch_v2 import _dtype
+from mindtorch_v2._backends.meta import rules
+from mindtorch_v2._generated import functions as F
+from mindtorch_v2._tensor import Tensor
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """softmax(query @ key.T * scale + mask) @ value, over the last two dimensions.
+
+    query (..., heads, L, E), key (..., heads, S, E), value (..., heads, S, Ev). A bool mask says what may be seen. With `enable_gqa` heads of key
+    and value are repeated. RuntimeError for shapes and dtypes that do not fit.
+    """
+    rules.attention(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa)
+    if attn_mask is not None and is_causal:
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    if _fits(query, key, value, attn_mask, dropout_p, enable_gqa):
+        if query.shape[1] != key.shape[1]:
+            key = F.repeat_interleave(key, query.shape[1] // key.shape[1], 1)
+            value = F.repeat_interleave(value, query.shape[1] // value.shape[1], 1)
+        mask = attn_mask
+        if mask is not None and mask.dim() == 3:
+            mask = F.unsqueeze(mask, 1)
+        return F._scaled_dot_product_flash_attention_for_cpu(
+            query, key, value, dropout_p, is_causal, attn_mask=mask, scale=scale
+        )[0]
+    return attention_math(query, key, value, attn_mask, dropout_p, is_causal, None, scale, enable_gqa)[0]
+
+
+def _fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, enable_gqa: bool) -> bool:
+    """Whether the fused operators can take the operands."""
+    if dropout_p or query.dim() != 4 or key.dim() != 4 or value.dim() != 4:
+        return False
+    batch, heads, length, width = query.shape
+    if key.shape[0] != batch or value.shape[0] != batch or not width == key.shape[3] == value.shape[3]:
+        return False
+    if key.shape[1] != value.shape[1] or (key.shape[1] != heads and not enable_gqa):
+        return False
+    if not (batch and heads and length and width and key.shape[2]):
+        return False
+    if mask is None:
+        return True
+    if mask.requires_grad or mask.dim() not in (2, 4):
+        return False
+    wanted = (batch, heads, length, key.shape[2])[4 - mask.dim() :]
+    return all(n in (1, w) for n, w in zip(mask.shape, wanted, strict=True))
+
+
+def attention_math(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    dropout_mask: Tensor | None = None,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """(attention, weights), in operators that can be differentiated twice. Halves are computed in float32."""
+    given = query.dtype
+    if given in (_dtype.float16, _dtype.bfloat16):
+        query, key, value = (F.to(x, _dtype.float32) for x in (query, key, value))
+    if enable_gqa:
+        key = F.repeat_interleave(key, query.shape[-3] // key.shape[-3], -3)
+        value = F.repeat_interleave(value, query.shape[-3] // value.shape[-3], -3)
+    if is_causal:
+        attn_mask = F.tril(F.ones([query.shape[-2], key.shape[-2]], dtype=_dtype.bool, device=query.device))
+    if attn_mask is not None and attn_mask.dtype is _dtype.bool:
+        blank = F.zeros(list(attn_mask.shape), dtype=query.dtype, device=query.device)
+        attn_mask = F.masked_fill(blank, F.logical_not(attn_mask), -math.inf)
+    # The root of the scale on both sides keeps the scores in range.
+    factor = math.sqrt(1.0 / math.sqrt(query.shape[-1]) if scale is None else abs(scale))
+    right = -factor if scale is not None and scale < 0 else factor
+    scores = F.matmul(F.mul(query, factor), F.transpose(F.mul(key, right), -2, -1))
+    if attn_mask is None:
+        weights = F.softmax(scores, -1)
+    else:
+        scores = F.add(scores, attn_mask if attn_mask.dtype is scores.dtype else F.to(attn_mask, scores.dtype))
+        weights = F._safe_softmax(scores, -1)
+    if dropout_mask is not None:
+        weights = F.masked_fill(weights, F.logical_not(dropout_mask), 0.0)
+        value = F.mul(value, 1.0 / (1.0 - dropout_p))
+    elif dropout_p > 0:
+        weights = F.dropout(weights, dropout_p, True)
+    return F.to(F.matmul(weights, value), given), F.to(weights, given)

@@ -1,0 +1,273 @@
+"""Convolutions with named padding, pooling of one dimension, resizing by factors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mindtorch_v2._generated import functions as F
+from mindtorch_v2._tensor import Tensor
+
+# Convolution
+
+
+def _named_padding(
+    conv: Callable[..., Tensor],
+    dims: int,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    padding: str,
+    dilation: Sequence[int],
+    groups: int,
+) -> Tensor:
+    """`same` keeps the size, `valid` does not pad. An odd total puts the larger half behind."""
+    if padding == "valid":
+        return conv(input, weight, bias, stride, [0] * dims, dilation, groups)
+    if padding != "same":
+        raise RuntimeError(f"Invalid padding string: '{padding}'")
+    steps, gaps = _list(stride, dims), _list(dilation, dims)
+    if any(step != 1 for step in steps):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    totals = [gap * (n - 1) for gap, n in zip(gaps, weight.shape[2:], strict=True)]
+    if all(total % 2 == 0 for total in totals):
+        return conv(input, weight, bias, stride, [total // 2 for total in totals], dilation, groups)
+    pad: list[int] = []
+    for total in reversed(totals):
+        pad += [0, total % 2]
+    return conv(F.constant_pad_nd(input, pad, 0), weight, bias, stride, [t // 2 for t in totals], dilation, groups)
+
+
+def _list(value: Any, dims: int) -> list[int]:
+    if isinstance(value, int):
+        return [value] * dims
+    values = list(value)
+    return values * dims if len(values) == 1 else values
+
+
+def conv1d_padding(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: str = "valid",
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """conv1d with padding 'same' or 'valid'."""
+    return _named_padding(F.conv1d, 1, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d_padding(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: str = "valid",
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """conv2d with padding 'same' or 'valid'."""
+    return _named_padding(F.conv2d, 2, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv3d_padding(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: str = "valid",
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """conv3d with padding 'same' or 'valid'."""
+    return _named_padding(F.conv3d, 3, input, weight, bias, stride, padding, dilation, groups)
+
+
+def convolution_flags(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+    benchmark: bool,
+    deterministic: bool,
+    cudnn_enabled: bool,
+    allow_tf32: bool,
+) -> Tensor:
+    """`convolution`; the last four arguments concern other devices."""
+    return F.convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+
+
+# Pooling
+
+
+def max_pool1d(
+    self: Tensor,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """The largest of each window."""
+    return F.max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
+
+
+def max_pool2d(
+    self: Tensor,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """The largest of each window."""
+    return F.max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
+
+
+def max_pool3d(
+    self: Tensor,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """The largest of each window."""
+    return F.max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
+
+
+def _check_1d(name: str, self: Tensor) -> None:
+    if self.dim() not in (2, 3) or 0 in self.shape[1:]:
+        raise RuntimeError(
+            f"{name}() Expected 2D or 3D tensor with non-zero size for non-batch dimensions, but got input of size: "
+            f"{list(self.shape)}"
+        )
+
+
+def _first(value: Any) -> int:
+    return value if isinstance(value, int) else value[0]
+
+
+def avg_pool1d(
+    self: Tensor,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """The mean of each window."""
+    _check_1d("avg_pool1d", self)
+    step = [1, _first(stride)] if isinstance(stride, int) or len(stride) else []
+    pooled = F.avg_pool2d(
+        F.unsqueeze(self, -2), [1, _first(kernel_size)], step, [0, _first(padding)], ceil_mode, count_include_pad
+    )
+    return F.squeeze(pooled, -2)
+
+
+def adaptive_avg_pool1d(self: Tensor, output_size: Any) -> Tensor:
+    """Means of `output_size` windows that cover the last dimension."""
+    _check_1d("adaptive_avg_pool1d", self)
+    return F.squeeze(F.adaptive_avg_pool2d(F.unsqueeze(self, -2), [1, _first(output_size)]), -2)
+
+
+def adaptive_max_pool1d(self: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+    """(maxima, indices) of `output_size` windows that cover the last dimension."""
+    _check_1d("adaptive_max_pool1d", self)
+    values, indices = F.adaptive_max_pool2d(F.unsqueeze(self, -2), [1, _first(output_size)])
+    return F.squeeze(values, -2), F.squeeze(indices, -2)
+
+
+def adaptive_avg_pool2d(self: Tensor, output_size: Any) -> Tensor:
+    """Means of windows that cover the last two dimensions."""
+    if list(output_size) == [1, 1] and self.dim() in (3, 4) and self.numel():
+        return F.mean(self, [-1, -2], True)
+    return F._adaptive_avg_pool2d(self, output_size)
+
+
+def adaptive_avg_pool3d(self: Tensor, output_size: Any) -> Tensor:
+    """Means of windows that cover the last three dimensions."""
+    if list(output_size) == [1, 1, 1] and self.dim() in (4, 5) and self.numel():
+        return F.mean(self, [-1, -2, -3], True)
+    return F._adaptive_avg_pool3d(self, output_size)
+
+
+# Resizing
+
+
+def _sizes(
+    input: Tensor, output_size: Sequence[int] | None, scale_factors: Sequence[float] | None
+) -> tuple[list[int], list[float | None]]:
+    """(sizes, factors) of the spatial dimensions; exactly one of the two must be given."""
+    dims = input.dim() - 2
+    if (output_size is None) == (scale_factors is None):
+        raise RuntimeError("Must specify exactly one of output_size and scale_factors")
+    if output_size is not None:
+        return list(output_size), [None] * dims
+    assert scale_factors is not None
+    factors = list(scale_factors)
+    if len(factors) != dims:
+        raise RuntimeError("Must specify exactly one scale factor for each spatial dimension")
+    return [math.floor(n * f) for n, f in zip(input.shape[2:], factors, strict=True)], list(factors)
+
+
+def upsample_nearest1d_vec(input: Tensor, output_size: Any, scale_factors: Any) -> Tensor:
+    """Nearest neighbours, by size or by factor."""
+    sizes, factors = _sizes(input, output_size, scale_factors)
+    return F.upsample_nearest1d(input, sizes, *factors)
+
+
+def upsample_nearest2d_vec(input: Tensor, output_size: Any, scale_factors: Any) -> Tensor:
+    """Nearest neighbours, by size or by factor."""
+    sizes, factors = _sizes(input, output_size, scale_factors)
+    return F.upsample_nearest2d(input, sizes, *factors)
+
+
+def upsample_nearest3d_vec(input: Tensor, output_size: Any, scale_factors: Any) -> Tensor:
+    """Nearest neighbours, by size or by factor."""
+    sizes, factors = _sizes(input, output_size, scale_factors)
+    return F.upsample_nearest3d(input, sizes, *factors)
+
+
+def upsample_nearest_exact1d_vec(input: Tensor, output_size: Any, scale_factors: Any) -> Tensor:
+    """Nearest neighbours of pixel centres, by size or by factor."""
+    sizes, factors = _sizes(input, output_size, scale_factors)
+    return F._upsample_nearest_exact1d(input, sizes, *factors)
+
+
+def upsample_nearest_exact2d_vec(input: Tensor, output_size: Any, scale_factors: Any) -> Tensor:
+    """Nearest neighbours of pixel centres, by size or by factor."""
+    sizes, factors = _sizes(input, output_size, scale_factors)
+    return F._upsample_nearest_exact2d(input, sizes, *factors)
+
+
+def upsample_linear1d_vec(input: Tensor, output_size: Any, align_corners: bool, scale_factors: Any) -> Tensor:
+    """Linear interpolation, by size or by factor."""
+    sizes, factors = _sizes(input, output_size, scale_factors)
+    return F.upsample_linear1d(input, sizes, align_corners, *factors)
+
+
+def upsample_bilinear2d_vec(input: Tensor, output_size: Any, align_corners: bool, scale_factors: Any) -> Tensor:
+    """Linear interpolation in two dimensions, by size or by factor."""
+    sizes, factors = _sizes(input, output_size, scale_factors)
+    return F.upsample_bilinear2d(input, sizes, align_corners, *factors)
+
+
+def upsample_bicubic2d_vec(input: Tensor, output_size: Any, align_corners: bool, scale_factors: Any) -> Tensor:
+    """Cubic interpolation in two dimensions, by size or by factor."""
+    sizes, factors = _sizes(input, output_size, scale_factors)
+    return F.upsample_bicubic2d(input, sizes, align_corners, *factors)
+
+
+def upsample_trilinear3d_vec(input: Tensor, output_size: Any, align_corners: bool, scale_factors: Any) -> Tensor:
+    """Linear interpolation in three dimensions, by size or by factor."""
+    sizes, factors = _sizes(input, output_size, scale_factors)
+    return F.upsample_trilinear3d(input, sizes, align_corners, *factors)

@@ -1,0 +1,171 @@
+"""Activations, normalisations and distances of networks made of other operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mindtorch_v2._generated import functions as F
+from mindtorch_v2._tensor import Tensor
+
+_SELU_ALPHA = 1.6732632423543772848170429916717
+_SELU_SCALE = 1.0507009873554804934193349852946
+
+
+def relu6(self: Tensor) -> Tensor:
+    """self between 0 and 6."""
+    return F.hardtanh(self, 0, 6)
+
+
+def selu(self: Tensor) -> Tensor:
+    """elu with the constants that keep mean and variance."""
+    return F.elu(self, _SELU_ALPHA, _SELU_SCALE)
+
+
+def celu(self: Tensor, alpha: float = 1.0) -> Tensor:
+    """elu with a continuous derivative. RuntimeError for alpha 0."""
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return F.elu(self, alpha, 1.0, 1.0 / alpha)
+
+
+def prelu(self: Tensor, weight: Tensor) -> Tensor:
+    """self where positive, else self times the weight of its channel (dimension 1), or the only weight."""
+    if self.dtype is not weight.dtype:
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {self.dtype.cpp} and {weight.dtype.cpp}")
+    if weight.numel() != 1:
+        if self.dim() == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = self.shape[1] if self.dim() > 1 else 1
+        if channels != weight.numel():
+            raise RuntimeError(
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} "
+                f"and channel size = {channels}."
+            )
+    if weight.dim() > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}")
+    if self.dim() > 1:
+        weight = F.reshape(weight, [1, weight.numel(), *[1] * (self.dim() - 2)])
+    elif weight.dim() and not self.dim():
+        weight = F.reshape(weight, [])
+    return F._prelu_kernel(self, weight)
+
+
+def rrelu(
+    self: Tensor, lower: float = 0.125, upper: float = 1 / 3, training: bool = False, generator: Any = None
+) -> Tensor:
+    """leaky_relu with a slope drawn from [lower, upper] in training, and their mean otherwise."""
+    if not lower <= upper:
+        raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, but got {lower} and {upper}")
+    if not training:
+        return F.leaky_relu(self, (lower + upper) / 2)
+    slopes = F.add(F.mul(F.rand(list(self.shape), dtype=self.dtype, device=self.device), upper - lower), lower)
+    return F.where(F.le(self, 0), F.mul(self, slopes), self)
+
+
+# Normalisation
+
+
+def instance_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """batch_norm with every (sample, channel) as a channel of its own; running statistics are averaged over the batch."""
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    shape = list(input.shape)
+    batch, channels = shape[0], shape[1]
+    means = None if running_mean is None else _repeated(running_mean, batch)
+    variances = None if running_var is None else _repeated(running_var, batch)
+    out = F.batch_norm(
+        F.reshape(F.clone(input) if not input.is_contiguous() else input, [1, batch * channels, *shape[2:]]),
+        None if weight is None else _repeated(weight, batch),
+        None if bias is None else _repeated(bias, batch),
+        means,
+        variances,
+        use_input_stats,
+        momentum,
+        eps,
+        cudnn_enabled,
+    )
+    for running, repeated in ((running_mean, means), (running_var, variances)):
+        if running is not None and repeated is not None:
+            F.copy_(F.detach(running), F.mean(F.reshape(repeated, [batch, channels]), [0]))
+    return F.reshape(out, shape)
+
+
+def _repeated(parameter: Tensor, batch: int) -> Tensor:
+    return parameter.repeat([batch])
+
+
+def batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """Values per channel with mean 0 and variance 1, of the batch in training and the running ones otherwise."""
+    return F.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+
+
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-05,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """Groups of channels of each sample with mean 0 and variance 1."""
+    if input.dim() < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
+    batch, channels = input.shape[0], input.shape[1]
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if channels % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{_text(input.shape)} and num_groups={num_groups}"
+        )
+    for name, parameter in (("weight", weight), ("bias", bias)):
+        if parameter is not None and (parameter.dim() != 1 or parameter.numel() != channels):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
+                f"{_text(parameter.shape)} and input of shape {_text(input.shape)}"
+            )
+    plane = 1
+    for n in input.shape[2:]:
+        plane *= n
+    if not input.is_contiguous():
+        input = input.contiguous()
+    return F.native_group_norm(input, weight, bias, batch, channels, plane, num_groups, eps)[0]
+
+
+def _text(shape: Sequence[int]) -> str:
+    return f"[{', '.join(map(str, shape))}]"
+
+
+def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
+    """v with the norms `g` along `dim`."""
+    return F._weight_norm_interface(v, g, dim)[0]
+
+
+def embedding_backward(
+    grad: Tensor, indices: Tensor, num_weights: int, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
+) -> Tensor:
+    """The gradient of embedding's weight. RuntimeError for sparse gradients, which do not exist here."""
+    if sparse:
+        raise RuntimeError("embedding: sparse gradients are not supported")
+    return F.embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
