@@ -1,0 +1,164 @@
+"""Every name of `schema/torch_proxy.yaml` is there and behaves as the file says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from _fresh import python
+
+ROOT = Path(__file__).resolve().parents[2]
+yaml = pytest.importorskip("yaml")
+
+
+def _schema() -> dict:
+    return yaml.safe_load((ROOT / "schema" / "torch_proxy.yaml").read_text(encoding="utf-8"))
+
+
+def test_every_stub_behaves_as_the_schema_says():
+    python(f"""
+        import enum, importlib, warnings
+        import yaml
+        warnings.simplefilter("ignore")
+        schema = yaml.safe_load(open({str(ROOT / "schema" / "torch_proxy.yaml")!r}, encoding="utf-8"))
+        problems = []
+        def check(condition, text):
+            if not condition:
+                problems.append(text)
+        for entry in schema["stubs"]:
+            name = "torch" + ("." + entry["module"] if entry["module"] else "")
+            try:
+                module = importlib.import_module(name)
+            except Exception as error:
+                problems.append(f"{{name}}: {{error!r}}")
+                continue
+            error = getattr(__builtins__, entry.get("error", "NotImplementedError"))
+            for n, value in entry.get("constants", {{}}).items():
+                check(getattr(module, n) == value, f"{{name}}.{{n}}")
+            for n, value in entry.get("returns", {{}}).items():
+                check(getattr(module, n)(1, x=2) == value, f"{{name}}.{{n}}")
+            for n in entry.get("identity", ()):
+                check(getattr(module, n)(check) is check and getattr(module, n)(option=1)(check) is check, f"{{name}}.{{n}}")
+            for n in entry.get("contexts", ()):
+                with getattr(module, n)():
+                    pass
+                check(getattr(module, n)(1)(lambda: 3)() == 3, f"{{name}}.{{n}}")
+            for n, members in entry.get("enums", {{}}).items():
+                check([m.name for m in getattr(module, n)] == members, f"{{name}}.{{n}}")
+            for n in entry.get("exceptions", ()):
+                check(issubclass(getattr(module, n), Exception), f"{{name}}.{{n}}")
+            for n in entry.get("classes", ()):
+                cls = getattr(module, n)
+                check(isinstance(cls, type) and not isinstance(1, cls), f"{{name}}.{{n}}")
+                type("Sub", (cls,), {{}})
+            for n in (*entry.get("classes", ()), *entry.get("functions", ())):
+                try:
+                    getattr(module, n)(1, x=2)
+                except error as raised:
+                    check(entry["because"] in str(raised), f"{{name}}.{{n}}: {{raised}}")
+                else:
+                    problems.append(f"{{name}}.{{n}}: nothing was raised")
+            for source, names in entry.get("from", {{}}).items():
+                for n in names:
+                    check(hasattr(module, n), f"{{name}}.{{n}}")
+        if problems:
+            raise SystemExit("\\n".join(problems))
+    """)
+
+
+def test_stubs_answer_as_attributes():
+    python("""
+        assert torch.cuda.is_available() is False and torch.cuda.device_count() == 0
+        assert torch.distributed.is_available() is False and torch.distributed.is_initialized() is False
+        assert torch.distributed.fsdp.FullyShardedDataParallel is torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel
+        assert torch.backends.cudnn.enabled is False and torch.backends.mps.is_available() is False
+        assert torch.nn.parallel.DistributedDataParallel.__name__ == "DistributedDataParallel"
+        assert not isinstance(torch.ones(1), torch.fx.Proxy)
+        assert torch.jit.is_scripting() is False and torch.jit.is_tracing() is False
+        assert torch.compiler.is_compiling() is False and torch._dynamo.is_compiling() is False
+        assert torch.xpu.is_available() is False and torch.accelerator.current_accelerator() is None
+    """)
+
+
+def test_functional_stubs():
+    python("""
+        f = lambda x: x + 1
+        assert torch.jit.script(f) is f and torch.compile(f) is f and torch.compile(mode="reduce-overhead")(f) is f
+        assert torch.compiler.disable(f) is f and torch.compiler.disable(recursive=False)(f) is f
+        assert torch.compile(f)(torch.ones(1)).item() == 2
+        with torch.backends.cudnn.flags(enabled=False, deterministic=True):
+            assert torch.backends.cudnn.deterministic is True
+        assert torch.backends.cudnn.deterministic is False
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
+            with torch.profiler.record_function("name"):
+                profiler.step()
+        assert profiler.events() == [] and profiler.step_num == 1
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        assert torch.are_deterministic_algorithms_enabled() and torch.is_deterministic_algorithms_warn_only_enabled()
+        from torch.fx.experimental.symbolic_shapes import guard_or_false, free_symbols
+        assert guard_or_false(3 > 2) is True and list(free_symbols(3)) == []
+        torch._check(True)
+        for call, kind in ((lambda: torch._check(False, lambda: "why"), RuntimeError), (lambda: torch._check_index(False), IndexError)):
+            try:
+                call()
+            except kind as error:
+                assert str(error)
+            else:
+                raise SystemExit(f"{kind} was not raised")
+    """)
+
+
+def test_import_only_classes_survive_pickling_and_subclassing():
+    python("""
+        import pickle
+        from torch.distributed import ReduceOp
+        assert pickle.loads(pickle.dumps(ReduceOp.SUM)) is ReduceOp.SUM
+        assert pickle.loads(pickle.dumps(torch.fx.Proxy)) is torch.fx.Proxy
+        class Mine(torch.fx.Tracer):
+            def __init__(self):
+                pass
+        try:
+            Mine()
+        except NotImplementedError as error:
+            assert "Mine can be imported but not called: there is no symbolic tracing" in str(error), error
+        else:
+            raise SystemExit("a subclass of an import-only class was made")
+    """)
+
+
+def test_generated_stubs_are_current():
+    import sys
+
+    pytest.importorskip("jinja2")
+    sys.path.insert(0, str(ROOT))
+    from codegen.proxy import render_proxy
+
+    rendered = render_proxy(ROOT / "schema")
+    on_disk = {f"proxy/{p.name}": p.read_text(encoding="utf-8") for p in (ROOT / "generated" / "proxy").glob("*.py")}
+    assert rendered.keys() == on_disk.keys()
+    assert [name for name, text in rendered.items() if on_disk[name] != text] == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("{module: jit, tier: 2, colour: red}", ":5: jit: unknown key colour"),
+        ("{module: jit, tier: 4}", ":5: jit: an entry needs `module` and a `tier` of 2 or 3"),
+        ("{module: jit, tier: 3, classes: [A]}", ":5: jit: import-only names need `because`"),
+        ("{module: jit, tier: 2, returns: {f: 1}, identity: [f]}", ":5: jit: f is listed twice"),
+        ("{module: jit.x, tier: 2}", ":5: jit.x: there is no module torch.jit"),
+        ("{module: jit, tier: 2, from: {'~fx': [Proxy]}}", ":5: jit: torch.fx has no Proxy"),
+        ("{module: jit, tier: 2, identity: ['a b']}", ":5: jit: 'a b' is not a name"),
+    ],
+)
+def test_mistakes_in_the_schema_are_reported(tmp_path, entry, message):
+    import sys
+
+    pytest.importorskip("jinja2")
+    sys.path.insert(0, str(ROOT))
+    from codegen.proxy import ProxySchemaError, load
+
+    (tmp_path / "torch_proxy.yaml").write_text(f"real:\n  trees: [nn]\n  aliases: {{}}\nstubs:\n- {entry}\n")
+    with pytest.raises(ProxySchemaError) as caught:
+        load(tmp_path)
+    assert f"schema/torch_proxy.yaml{message}" in str(caught.value)
