@@ -217,12 +217,7 @@ STUBS = {
     "nested._internal": "nested___internal",
     "nested._internal.nested_tensor": "nested___internal__nested_tensor",
     "nn.attention.bias": "nn__attention__bias",
-    "nn.attention.flex_attention": "nn__attention__flex_attention",
     "nn.attention.varlen": "nn__attention__varlen",
-    "nn.parallel": "nn__parallel",
-    "nn.parallel.data_parallel": "nn__parallel__data_parallel",
-    "nn.parallel.distributed": "nn__parallel__distributed",
-    "nn.parallel.scatter_gather": "nn__parallel__scatter_gather",
     "numa": "numa",
     "numa.binding": "numa__binding",
     "onnx": "onnx",
@@ -301,7 +296,6 @@ PACKAGES = frozenset(
         "multiprocessing",
         "nested",
         "nested._internal",
-        "nn.parallel",
         "numa",
         "onnx",
         "profiler",
@@ -315,7 +309,6 @@ PACKAGES = frozenset(
 # Real packages that have stubs directly below them.
 REAL_PARENTS = (
     "",
-    "nn",
     "nn.attention",
     "utils",
     "utils.data",
