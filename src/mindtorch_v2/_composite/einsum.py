@@ -103,11 +103,11 @@ def _labels(part: str, ndim: int, place: int) -> list[str]:
         _letter(name, f"operand {place}")
     hidden = ndim - len(written)
     if hidden < 0 or (hidden and not ellipsis):
+        which = "is more than" if ellipsis else "does not match"
+        tail = "" if ellipsis else " and no ellipsis was given"
         raise RuntimeError(
-            f"einsum(): the number of subscripts in the equation ({len(written)}) "
-            + ("is more than" if hidden < 0 else "does not match")
-            + f" the number of dimensions ({ndim}) for operand {place}"
-            + ("" if hidden < 0 else " and no ellipsis was given")
+            f"einsum(): the number of subscripts in the equation ({len(written)}) {which} the number of dimensions ({ndim}) for "
+            f"operand {place}{tail}"
         )
     return [*before, *[f"{_ELLIPSIS}{i}" for i in range(hidden - 1, -1, -1)], *after]
 

@@ -115,7 +115,6 @@ def meshgrid(tensors: Sequence[Tensor], indexing: str = "ij") -> Tensors:
         view[place] = shape[place]
         grids.append(F.expand(F.reshape(tensor, view), shape))
     if swap:
-        grids = [F.swapdims(grid, 0, 1) for grid in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 
@@ -343,7 +342,13 @@ def pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: float |
             if mode == "circular":
                 return F._pad_circular(self, pad)
             raise NotImplementedError(f"Unrecognised padding mode {mode}")
-    raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
+    raise NotImplementedError(
+        f"Padding size {len(pad)} is not supported for {self.dim()}D input tensor.\n"
+        "Supported combinations for non-constant padding:\n"
+        "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
+        "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
+        "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"
+    )
 
 
 def pad_circular(self: Tensor, pad: Sequence[int]) -> Tensor:
@@ -359,8 +364,9 @@ def pad_circular(self: Tensor, pad: Sequence[int]) -> Tensor:
         inner = F.slice(self, dim, max(-before, 0), size - max(-after, 0))
         parts = [inner]
         if before > 0:
-            parts.insert(0, F.slice(self, dim, size - before, size))
+            left = inner.shape[dim]
+            parts.insert(0, F.slice(inner, dim, left - before, left))
         if after > 0:
-            parts.append(F.slice(self, dim, 0, after))
+            parts.append(F.slice(inner, dim, 0, after))
         self = F.cat(parts, dim) if len(parts) > 1 else inner
     return self
