@@ -45,7 +45,10 @@ def mvlgamma(self: Tensor, p: int) -> Tensor:
 
 
 def polygamma_(self: Tensor, n: int) -> Tensor:
-    """`polygamma` in place."""
+    """`polygamma` in place. Raises RuntimeError for integers."""
+    if not self.dtype.is_floating_point:
+        kind = _dtype.get_default_dtype().cpp
+        raise RuntimeError(f"result type {kind} can't be cast to the desired output type {self.dtype.cpp}")
     return self.copy_(F.polygamma(n, self))
 
 

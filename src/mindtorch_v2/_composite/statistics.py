@@ -121,6 +121,24 @@ def _quantile(op: str, self: Tensor, q: Tensor, dim: int | None, keepdim: bool, 
     return F.squeeze(values, 0) if q.dim() == 0 else values
 
 
+def _check_weights(name: str, weights: Tensor, wanted: str, right: bool, observations: int) -> None:
+    if weights.dim() > 1:
+        raise RuntimeError(
+            f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.dim()} dimensions"
+        )
+    if not right:
+        raise RuntimeError(
+            f"cov(): expected {name} to have {wanted} dtype but got {name} with {weights.dtype.cpp} dtype"
+        )
+    if weights.numel() != observations:
+        raise RuntimeError(
+            f"cov(): expected {name} to have the same numel as there are observations in the input but got "
+            f"{weights.numel()} != {observations}"
+        )
+    if weights.device.type == "cpu" and observations and F.min(weights).item() < 0:
+        raise RuntimeError(f"cov(): {name} cannot be negative")
+
+
 def cov(
     self: Tensor,
     correction: int = 1,
@@ -143,14 +161,20 @@ def cov(
         x = F.to(x, _dtype.get_default_dtype())
     weights: Any = None
     if fweights is not None:
+        kind = fweights.dtype
+        integral = not (kind.is_floating_point or kind.is_complex or kind is _dtype.bool)
+        _check_weights("fweights", fweights, "integral", integral, count)
         weights = F.to(fweights, x.dtype)
     if aweights is not None:
+        _check_weights("aweights", aweights, "floating point", aweights.dtype.is_floating_point, count)
         weights = F.to(aweights, x.dtype) if weights is None else F.mul(weights, aweights)
     if weights is None:
         total: Any = count
         mean = F.mean(x, [1], True) if count else F.sum(x, [1], True)
     else:
         total = F.sum(weights)
+        if weights.device.type == "cpu" and total.item() == 0:
+            raise RuntimeError("cov(): weights sum to zero, can't be normalized")
         mean = F.div(F.sum(F.mul(x, weights), [1], True), total)
     if aweights is None:
         freedom = F.sub(total, correction) if isinstance(total, Tensor) else total - correction
