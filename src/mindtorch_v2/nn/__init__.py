@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter  # isort: skip
+from . import attention, functional, init, modules, parallel, utils
 from .modules import *  # noqa: F403
 from .modules import __all__ as _module_names
-from . import attention, functional, init, modules, parallel, utils
 from .parallel import DataParallel
 
 __all__ = [

@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...autograd import Function
 from ..._tensor import Tensor
+from ...autograd import Function
 
 if TYPE_CHECKING:
     from .module import Module

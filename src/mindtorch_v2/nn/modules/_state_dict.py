@@ -16,7 +16,7 @@ from ..parameter import Parameter, is_lazy
 from ._hooks import _register, _WrappedHook
 
 if TYPE_CHECKING:
-    from .module import Module
+    pass
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 

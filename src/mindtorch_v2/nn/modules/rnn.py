@@ -10,9 +10,9 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from ..._tensor import Tensor
-from .._functional.recurrent import STEPS, run_layers
 from .. import functional as F
 from .. import init
+from .._functional.recurrent import STEPS, run_layers
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
 from .module import Module

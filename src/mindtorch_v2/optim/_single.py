@@ -1,0 +1,133 @@
+"""What optimizers share that update one parameter after the other, and checks of hyperparameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import mindtorch_v2 as torch
+
+from .._tensor import Tensor
+from .optimizer import Optimizer, _get_scalar_dtype, _use_grad_for_differentiable
+
+
+def check_lr(lr: Any) -> None:
+    """Raise ValueError for a learning rate that is negative or a tensor of several elements."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    if not lr >= 0.0:
+        raise ValueError(f"Invalid learning rate: {lr}")
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Raise ValueError for a negative value."""
+    if not value >= 0.0:
+        raise ValueError(f"Invalid {name}: {value}")
+
+
+def check_betas(betas: tuple[Any, Any]) -> None:
+    """Raise ValueError for a beta outside of [0, 1)."""
+    for position, beta in enumerate(betas):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {position}: {beta}")
+
+
+def check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) -> None:
+    """Raise RuntimeError for combinations with ``fused`` that do not exist."""
+    if fused:
+        if differentiable:
+            raise RuntimeError("`fused` does not support `differentiable`")
+        if foreach:
+            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+def scalar(value: Any) -> Any:
+    """A tensor of one element without dimensions; other values as they are."""
+    return value.squeeze() if isinstance(value, Tensor) and value.dim() != 0 else value
+
+
+def number(value: Any) -> Any:
+    """The number in a tensor; other values as they are."""
+    return value.item() if isinstance(value, Tensor) else value
+
+
+class SingleTensorOptimizer(Optimizer):
+    """Runs ``_update`` for every parameter with a gradient. ``foreach`` and ``fused`` are accepted and change nothing."""
+
+    # Options that groups of old state dicts lack, with their defaults.
+    _later_options: ClassVar[dict[str, Any]] = {"foreach": None, "maximize": False, "differentiable": False}
+    # Entries of the state that were numbers in old state dicts.
+    _scalar_state: ClassVar[tuple[str, ...]] = ("step",)
+    _sparse_advice: ClassVar[str] = ""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, default in self._later_options.items():
+                group.setdefault(name, default)
+            for param in group["params"]:
+                entries = self.state.get(param, {})
+                for name in self._scalar_state:
+                    if name in entries and not isinstance(entries[name], Tensor):
+                        entries[name] = self._counter(group, param, float(entries[name]))
+
+    def _counter(self, group: dict[str, Any], param: Tensor, value: float = 0.0) -> Tensor:
+        """A scalar of the state: on the CPU, unless the device is to read it."""
+        on_device = group.get("capturable") or group.get("fused")
+        device = param.device if on_device else "cpu"
+        return torch.tensor(value, dtype=_get_scalar_dtype(group.get("fused")), device=device)
+
+    def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+        """Fill the state of a parameter before its first update."""
+        raise NotImplementedError
+
+    def _update(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
+        """Update one parameter, of real numbers, and the state, in place."""
+        raise NotImplementedError
+
+    def _state_of(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
+        return self.state[param]
+
+    def _check_sparse(self, grad: Tensor) -> None:
+        if grad.is_sparse:
+            raise RuntimeError(f"{type(self).__name__} does not support sparse gradients{self._sparse_advice}")
+
+    @_use_grad_for_differentiable
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update the parameters once; ``closure`` computes the loss again, which is returned."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            ready = []
+            for param in group["params"]:
+                grad = param.grad
+                if grad is None:
+                    continue
+                self._check_sparse(grad)
+                state = self._state_of(group, param)
+                if len(state) == 0:
+                    self._init_state(group, param, state)
+                ready.append((param, grad, state))
+            for param, grad, state in ready:
+                if group["maximize"]:
+                    grad = -grad
+                if param.is_complex():
+                    self._update_complex(group, param, grad, state)
+                else:
+                    self._update(group, param, grad, state)
+        return loss
+
+    def _update_complex(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
+        """Update a complex parameter as a real one of twice as many numbers."""
+        real = {
+            name: torch.view_as_real(value) if isinstance(value, Tensor) and value.is_complex() else value
+            for name, value in state.items()
+        }
+        self._update(group, torch.view_as_real(param), torch.view_as_real(grad), real)
+
+
+def zeros_like(param: Tensor) -> Tensor:
+    """Zeros in the layout of ``param``."""
+    return torch.zeros_like(param, memory_format=torch.preserve_format)

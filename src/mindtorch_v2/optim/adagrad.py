@@ -1,0 +1,76 @@
+"""Adagrad."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mindtorch_v2 as torch
+
+from .._tensor import Tensor
+from ._single import SingleTensorOptimizer, check_fused, check_lr, check_positive, number, scalar
+from .optimizer import ParamsT
+
+__all__ = ["Adagrad"]
+
+
+class Adagrad(SingleTensorOptimizer):
+    """Steps by the gradient over the root of the sum of all squared gradients. Raises ValueError."""
+
+    _later_options = {"foreach": None, "maximize": False, "differentiable": False, "fused": None}
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_lr(lr)
+        check_positive("lr_decay value", lr_decay)
+        check_positive("weight_decay value", weight_decay)
+        check_positive("initial_accumulator_value value", initial_accumulator_value)
+        check_positive("epsilon value", eps)
+        defaults = {
+            "lr": lr,
+            "lr_decay": lr_decay,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        super().__init__(params, defaults)
+        check_fused(fused, foreach, differentiable)
+        # The state is there from the start: programs share it between processes before the first step.
+        for group in self.param_groups:
+            for param in group["params"]:
+                self._init_state(group, param, self.state[param])
+
+    def share_memory(self) -> None:
+        """Move the sums into shared memory."""
+        for group in self.param_groups:
+            for param in group["params"]:
+                self.state[param]["sum"].share_memory_()
+
+    def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+        start = group["initial_accumulator_value"]
+        value = complex(start, start) if param.is_complex() else start
+        state["step"] = self._counter(group, param)
+        state["sum"] = torch.full_like(param, value, memory_format=torch.preserve_format)
+
+    def _update(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
+        state["step"] += 1
+        if group["weight_decay"] != 0:
+            grad = grad.add(param, alpha=group["weight_decay"])
+        rate = scalar(group["lr"]) / (1 + (state["step"].item() - 1) * group["lr_decay"])
+        state["sum"].addcmul_(grad, grad, value=1)
+        param.addcdiv_(grad, state["sum"].sqrt() + group["eps"], value=-number(rate))

@@ -1,0 +1,94 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._tensor import Tensor
+from ._single import SingleTensorOptimizer, check_fused, number, scalar
+from .optimizer import ParamsT
+
+__all__ = ["SGD"]
+
+
+class SGD(SingleTensorOptimizer):
+    """``p -= lr * (grad + weight_decay * p)``, with momentum if asked for. Raises ValueError for wrong hyperparameters."""
+
+    _later_options = {
+        "nesterov": False,
+        "maximize": False,
+        "foreach": None,
+        "differentiable": False,
+        "fused": None,
+    }
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float | Tensor = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        if lr < 0.0:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        if momentum < 0.0:
+            raise ValueError(f"Invalid momentum value: {momentum}")
+        if weight_decay < 0.0:
+            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        super().__init__(params, defaults)
+        check_fused(fused, foreach, differentiable)
+
+    def _check_sparse(self, grad: Tensor) -> None:
+        """Every operation takes sparse gradients."""
+
+    def _state_of(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
+        # Without momentum there is nothing to remember, and nothing to save.
+        return self.state[param] if group["momentum"] != 0 else {}
+
+    def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+        if group["momentum"] != 0:
+            state["momentum_buffer"] = None
+
+    def _update(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
+        lr, decay, momentum = scalar(group["lr"]), group["weight_decay"], group["momentum"]
+        if decay != 0:
+            if isinstance(decay, Tensor) and decay.requires_grad:
+                grad = grad.addcmul(param.clone(), decay)
+            else:
+                grad = grad.add(param, alpha=number(decay))
+        if momentum != 0:
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = state["momentum_buffer"] = grad.detach().clone()
+            else:
+                buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+            grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
+        if isinstance(lr, Tensor) and lr.requires_grad:
+            param.addcmul_(grad, lr, value=-1)
+        else:
+            param.add_(grad, alpha=-number(lr))
+
+    # Every operation is linear, so complex numbers need no care.
+    _update_complex = _update
