@@ -4,11 +4,131 @@ Those that do argument work in Python live in ``_functional/``; the others are o
 functions when they are asked for.
 """
 
+# ruff: noqa: F401 (all names are there for others)
 from __future__ import annotations
 
 from typing import Any
 
 from .._generated import functions as _f
+from . import _reduction as _Reduction
+from . import grad
+from ._functional.activation import (
+    _get_softmax_dim,
+    celu,
+    elu,
+    glu,
+    gumbel_softmax,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    leaky_relu,
+    log_softmax,
+    mish,
+    relu,
+    relu6,
+    rrelu,
+    selu,
+    sigmoid,
+    silu,
+    softmax,
+    softmin,
+    softsign,
+    tanh,
+    tanhshrink,
+    threshold,
+)
+from ._functional.attention import (
+    _canonical_mask,
+    _in_projection,
+    _in_projection_packed,
+    _mha_shape_check,
+    _none_or_dtype,
+    multi_head_attention_forward,
+)
+from ._functional.dropout import (
+    alpha_dropout,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    feature_alpha_dropout,
+)
+from ._functional.loss import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cosine_embedding_loss,
+    cross_entropy,
+    ctc_loss,
+    gaussian_nll_loss,
+    hinge_embedding_loss,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    margin_ranking_loss,
+    mse_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
+    nll_loss,
+    poisson_nll_loss,
+    smooth_l1_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
+from ._functional.normalization import (
+    _verify_batch_size,
+    _verify_spatial_size,
+    batch_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    local_response_norm,
+    normalize,
+    rms_norm,
+)
+from ._functional.pooling import (
+    _unpool_output_size,
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool1d_with_indices,
+    adaptive_max_pool2d,
+    adaptive_max_pool2d_with_indices,
+    adaptive_max_pool3d,
+    adaptive_max_pool3d_with_indices,
+    fractional_max_pool2d,
+    fractional_max_pool2d_with_indices,
+    fractional_max_pool3d,
+    fractional_max_pool3d_with_indices,
+    lp_pool1d,
+    lp_pool2d,
+    lp_pool3d,
+    max_pool1d,
+    max_pool1d_with_indices,
+    max_pool2d,
+    max_pool2d_with_indices,
+    max_pool3d,
+    max_pool3d_with_indices,
+    max_unpool1d,
+    max_unpool2d,
+    max_unpool3d,
+)
+from ._functional.sparse import embedding, embedding_bag, linear_cross_entropy
+from ._functional.vision import (
+    GRID_SAMPLE_INTERPOLATION_MODES,
+    GRID_SAMPLE_PADDING_MODES,
+    affine_grid,
+    fold,
+    grid_sample,
+    interpolate,
+    pad,
+    unfold,
+    upsample,
+    upsample_bilinear,
+    upsample_nearest,
+)
 
 # Functions that are operators themselves, by the operator's name where it is another one.
 _OPERATORS = {
