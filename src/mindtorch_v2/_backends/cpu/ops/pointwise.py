@@ -19,7 +19,8 @@ Out = Array | None
 
 def _scaled(x: Array, factor: Any) -> Array:
     """`factor * x` in the dtype of `x`."""
-    return np.multiply(x, np.asarray(factor, dtype=x.dtype) if x.dtype.kind != "b" else bool(factor))
+    # astype wraps a negative factor of an unsigned type around, as C does.
+    return np.multiply(x, np.asarray(factor).astype(x.dtype))
 
 
 def _store(value: Any, out: Out) -> Array:
@@ -325,7 +326,9 @@ def where(condition: Array, self: Array, other: Array) -> Array:
 def logaddexp(self: Array, other: Array, out: Out = None) -> Array:
     """log(exp(self) + exp(other))."""
     if self.dtype.kind == "c":
-        return _store(np.log(np.exp(self) + np.exp(other)), out)
+        larger = np.where(self.real < other.real, other, self)
+        smaller = np.where(self.real < other.real, self, other)
+        return _store(larger + np.log1p(np.exp(smaller - larger)), out)
     return np.logaddexp(self, other, out)
 
 

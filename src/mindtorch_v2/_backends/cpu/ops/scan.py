@@ -33,7 +33,10 @@ def logcumsumexp(self: Array, dim: int) -> Array:
     if self.ndim == 0:
         return self.copy()
     if self.dtype.kind == "c":
-        return np.log(np.add.accumulate(np.exp(self), dim))
+        # Relative to the largest real part, so that nothing overflows.
+        largest = np.max(self.real, axis=dim, keepdims=True, initial=-np.inf)
+        shift = np.where(np.isfinite(largest), largest, 0)
+        return np.log(np.add.accumulate(np.exp(self - shift), dim)) + shift
     return np.logaddexp.accumulate(self, dim, dtype=_WIDE.get(self.dtype.char, self.dtype))
 
 
