@@ -289,7 +289,9 @@ def requires_grad(tensor: Tensor) -> bool:
 
 
 def attach(out: Tensor, node: Node) -> Tensor:
-    """Make `out` the single result of `node`."""
+    """Make `out` the single result of `node`; integers and bools have no history."""
+    if out._dtype.category < 2:
+        return out
     data = out._data
     node.outputs = ((data.shape, out._dtype, _payload.device_of(data)),)
     out._node = node
