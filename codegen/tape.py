@@ -216,7 +216,7 @@ class Tape:
         for d in self.op.derivatives:
             condition = " or ".join(self._has_edge(n) for n in d.inputs)
             steps.append(
-                {"condition": condition, "targets": [f"grad_{safe(n)}" for n in d.inputs], "formula": self.formula(d)}
+                {"condition": condition, "targets": [f"of_{safe(n)}" for n in d.inputs], "formula": self.formula(d)}
             )
         return steps
 
@@ -224,7 +224,7 @@ class Tape:
     def result(self) -> str:
         parts = []
         for a in self.inputs:
-            name = f"grad_{safe(a.name)}"
+            name = f"of_{safe(a.name)}"
             parts.append(f"*({name} or [None] * {safe(a.name)}_count)" if a.type.list else name)
         return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
