@@ -349,7 +349,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'input': 'skip'},
-        "tags": (),
+        "tags": ('autocast_lower',),
         "differentiable": ("input", "weight", "bias", ),
     },
     {
@@ -370,7 +370,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_lower',),
         "differentiable": (),
     },
     {
@@ -391,7 +391,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'input': 'skip'},
-        "tags": (),
+        "tags": ('autocast_lower',),
         "differentiable": ("input", "weight", "bias", ),
     },
     {
@@ -412,7 +412,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_lower',),
         "differentiable": (),
     },
     {
@@ -433,7 +433,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'input': 'skip'},
-        "tags": (),
+        "tags": ('autocast_lower',),
         "differentiable": ("input", "weight", "bias", ),
     },
     {
@@ -454,7 +454,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_lower',),
         "differentiable": (),
     },
     {
@@ -476,7 +476,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'input': 'skip'},
-        "tags": (),
+        "tags": ('autocast_lower',),
         "differentiable": ("input", "weight", "bias", ),
     },
     {
@@ -498,7 +498,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'input': 'skip'},
-        "tags": (),
+        "tags": ('autocast_lower',),
         "differentiable": ("input", "weight", "bias", ),
     },
     {
@@ -520,7 +520,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'input': 'skip'},
-        "tags": (),
+        "tags": ('autocast_lower',),
         "differentiable": ("input", "weight", "bias", ),
     },
     {
@@ -694,7 +694,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": (),
     },
     {
@@ -931,7 +931,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'self': 'skip'},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": ("self", ),
     },
     {
@@ -1033,7 +1033,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": (),
     },
     {
@@ -2830,7 +2830,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'source': 'skip'},
-        "tags": (),
+        "tags": ('autocast_promote',),
         "differentiable": ("self", "source", ),
     },
     {
@@ -3229,7 +3229,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": ("self", "target", ),
     },
     {
@@ -3246,7 +3246,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": (),
     },
     {
@@ -3264,7 +3264,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": ("self", "target", ),
     },
     {
@@ -3282,7 +3282,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": ("self", "target", ),
     },
     {
@@ -3299,7 +3299,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": ("self", "target", ),
     },
     {
@@ -3317,7 +3317,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'self': 'probability', 'target': 'probability'},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": ("self", "target", ),
     },
     {
@@ -3355,7 +3355,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": ("self", "target", ),
     },
     {
@@ -3373,7 +3373,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": (),
     },
     {
@@ -3392,7 +3392,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": (),
     },
     {
@@ -3411,7 +3411,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": (),
     },
     {
@@ -3429,7 +3429,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": (),
     },
     {
@@ -3451,7 +3451,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": (),
     },
     {
@@ -3471,7 +3471,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": (),
     },
     {
@@ -3491,7 +3491,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": (),
     },
     {
@@ -3511,7 +3511,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": (),
     },
     {
@@ -3530,7 +3530,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": (),
     },
     {
@@ -3608,7 +3608,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": (),
     },
     {
@@ -3669,7 +3669,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": (),
     },
     {
@@ -3690,7 +3690,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": (),
     },
     {
@@ -3749,7 +3749,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'mat2': 'matrix', 'self': 'matrix'},
-        "tags": (),
+        "tags": ('autocast_lower',),
         "differentiable": ("self", "mat2", ),
     },
     {
@@ -3765,7 +3765,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'mat2': 'batch', 'self': 'batch'},
-        "tags": (),
+        "tags": ('autocast_lower',),
         "differentiable": ("self", "mat2", ),
     },
     {
@@ -3781,7 +3781,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'other': 'matrix', 'self': 'matrix'},
-        "tags": (),
+        "tags": ('autocast_lower',),
         "differentiable": ("self", "other", ),
     },
     {
@@ -3798,7 +3798,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'input': 'skip'},
-        "tags": (),
+        "tags": ('autocast_lower',),
         "differentiable": ("input", "weight", "bias", ),
     },
     {
@@ -3817,7 +3817,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'self': 'skip'},
-        "tags": (),
+        "tags": ('autocast_lower',),
         "differentiable": ("self", "mat1", "mat2", ),
     },
     {
@@ -3836,7 +3836,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'self': 'skip'},
-        "tags": (),
+        "tags": ('autocast_lower',),
         "differentiable": ("self", "batch1", "batch2", ),
     },
     {
@@ -3855,7 +3855,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'self': 'skip'},
-        "tags": (),
+        "tags": ('autocast_lower',),
         "differentiable": ("self", "batch1", "batch2", ),
     },
     {
@@ -4105,7 +4105,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_lower',),
         "differentiable": (),
     },
     {
@@ -4157,7 +4157,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": (),
     },
     {
@@ -4380,7 +4380,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_lower',),
         "differentiable": (),
     },
     {
@@ -4989,7 +4989,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_lower',),
         "differentiable": (),
     },
     {
@@ -7470,7 +7470,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('exact_out',),
+        "tags": ('exact_out', 'autocast_float32'),
         "differentiable": ("abs", "angle", ),
     },
     {
@@ -8404,7 +8404,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('reduction', 'dtype_of_out'),
+        "tags": ('reduction', 'exact_out', 'dtype_of_out'),
         "differentiable": ("self", ),
     },
     {
@@ -8490,7 +8490,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('reduction', 'dtype_of_out'),
+        "tags": ('reduction', 'dtype_of_out', 'autocast_float32'),
         "differentiable": ("self", ),
     },
     {
@@ -8508,7 +8508,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('reduction', 'dtype_of_out'),
+        "tags": ('reduction', 'exact_out', 'dtype_of_out', 'autocast_float32'),
         "differentiable": ("self", ),
     },
     {
@@ -8928,7 +8928,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('reduction',),
+        "tags": ('reduction', 'exact_out'),
         "differentiable": (),
     },
     {
@@ -8945,7 +8945,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('reduction',),
+        "tags": ('reduction', 'exact_out'),
         "differentiable": (),
     },
     {
@@ -8962,7 +8962,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('reduction',),
+        "tags": ('reduction', 'exact_out'),
         "differentiable": (),
     },
     {
@@ -8977,7 +8977,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('reduction',),
+        "tags": ('reduction', 'exact_out'),
         "differentiable": (),
     },
     {
@@ -8994,7 +8994,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('reduction',),
+        "tags": ('reduction', 'exact_out'),
         "differentiable": (),
     },
     {
@@ -9011,7 +9011,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('reduction',),
+        "tags": ('reduction', 'exact_out'),
         "differentiable": (),
     },
     {
@@ -9185,7 +9185,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'q': 'probability', 'self': 'floating'},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": (),
     },
     {
@@ -9204,7 +9204,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'q': 'probability', 'self': 'floating'},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": (),
     },
     {
@@ -9223,7 +9223,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'q': 'probability', 'self': 'floating'},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": (),
     },
     {
@@ -9242,7 +9242,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'q': 'probability', 'self': 'floating'},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": (),
     },
     {
@@ -9292,7 +9292,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('scan', 'dtype_of_out'),
+        "tags": ('scan', 'exact_out', 'dtype_of_out'),
         "differentiable": ("self", ),
     },
     {
@@ -9309,7 +9309,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('scan', 'dtype_of_out'),
+        "tags": ('scan', 'exact_out', 'dtype_of_out'),
         "differentiable": ("self", ),
     },
     {
@@ -9494,7 +9494,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'tensors': 'skip'},
-        "tags": (),
+        "tags": ('autocast_promote',),
         "differentiable": ("tensors", ),
     },
     {
@@ -9510,7 +9510,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'tensors': 'skip'},
-        "tags": (),
+        "tags": ('autocast_promote',),
         "differentiable": ("tensors", ),
     },
     {
@@ -9982,7 +9982,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'self': 'matrix'},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": ("self", ),
     },
     {
@@ -10097,7 +10097,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'self': 'skip'},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": ("self", ),
     },
     {
@@ -10130,7 +10130,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'self': 'skip'},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": ("self", ),
     },
     {
@@ -10196,7 +10196,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'self': 'skip'},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": ("self", ),
     },
     {
@@ -10229,7 +10229,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'self': 'skip'},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": ("self", ),
     },
     {
@@ -10262,7 +10262,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'self': 'skip'},
-        "tags": (),
+        "tags": ('autocast_float32',),
         "differentiable": ("self", ),
     },
     {
@@ -11732,7 +11732,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'self': 'skip'},
-        "tags": ('view',),
+        "tags": ('view', 'autocast_float32'),
         "differentiable": ("self", ),
     },
     {

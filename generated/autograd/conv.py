@@ -58,12 +58,12 @@ class Conv1dBackward0(Node):
         (input, weight, bias) = node.unpack()
         (stride, padding, dilation, groups) = node.consts
         edges = node.edges
-        grad_input = None
-        grad_weight = None
-        grad_bias = None
+        of_input = None
+        of_weight = None
+        of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
-            grad_input, grad_weight, grad_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, False, 0, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
-        return (grad_input, grad_weight, grad_bias)
+            of_input, of_weight, of_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, False, 0, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
+        return (of_input, of_weight, of_bias)
 
 
 def _record_conv1d(out, input, weight, bias, stride, padding, dilation, groups):
@@ -89,12 +89,12 @@ class Conv2dBackward0(Node):
         (input, weight, bias) = node.unpack()
         (stride, padding, dilation, groups) = node.consts
         edges = node.edges
-        grad_input = None
-        grad_weight = None
-        grad_bias = None
+        of_input = None
+        of_weight = None
+        of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
-            grad_input, grad_weight, grad_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, False, 0, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
-        return (grad_input, grad_weight, grad_bias)
+            of_input, of_weight, of_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, False, 0, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
+        return (of_input, of_weight, of_bias)
 
 
 def _record_conv2d(out, input, weight, bias, stride, padding, dilation, groups):
@@ -120,12 +120,12 @@ class Conv3dBackward0(Node):
         (input, weight, bias) = node.unpack()
         (stride, padding, dilation, groups) = node.consts
         edges = node.edges
-        grad_input = None
-        grad_weight = None
-        grad_bias = None
+        of_input = None
+        of_weight = None
+        of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
-            grad_input, grad_weight, grad_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, False, 0, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
-        return (grad_input, grad_weight, grad_bias)
+            of_input, of_weight, of_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, False, 0, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
+        return (of_input, of_weight, of_bias)
 
 
 def _record_conv3d(out, input, weight, bias, stride, padding, dilation, groups):
@@ -151,12 +151,12 @@ class ConvTranspose1dBackward0(Node):
         (input, weight, bias) = node.unpack()
         (stride, padding, output_padding, groups, dilation) = node.consts
         edges = node.edges
-        grad_input = None
-        grad_weight = None
-        grad_bias = None
+        of_input = None
+        of_weight = None
+        of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
-            grad_input, grad_weight, grad_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, True, output_padding, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
-        return (grad_input, grad_weight, grad_bias)
+            of_input, of_weight, of_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, True, output_padding, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
+        return (of_input, of_weight, of_bias)
 
 
 def _record_conv_transpose1d(out, input, weight, bias, stride, padding, output_padding, groups, dilation):
@@ -182,12 +182,12 @@ class ConvTranspose2dBackward0(Node):
         (input, weight, bias) = node.unpack()
         (stride, padding, output_padding, groups, dilation) = node.consts
         edges = node.edges
-        grad_input = None
-        grad_weight = None
-        grad_bias = None
+        of_input = None
+        of_weight = None
+        of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
-            grad_input, grad_weight, grad_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, True, output_padding, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
-        return (grad_input, grad_weight, grad_bias)
+            of_input, of_weight, of_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, True, output_padding, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
+        return (of_input, of_weight, of_bias)
 
 
 def _record_conv_transpose2d_input(out, input, weight, bias, stride, padding, output_padding, groups, dilation):
@@ -213,12 +213,12 @@ class ConvTranspose3dBackward0(Node):
         (input, weight, bias) = node.unpack()
         (stride, padding, output_padding, groups, dilation) = node.consts
         edges = node.edges
-        grad_input = None
-        grad_weight = None
-        grad_bias = None
+        of_input = None
+        of_weight = None
+        of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
-            grad_input, grad_weight, grad_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, True, output_padding, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
-        return (grad_input, grad_weight, grad_bias)
+            of_input, of_weight, of_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, True, output_padding, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
+        return (of_input, of_weight, of_bias)
 
 
 def _record_conv_transpose3d_input(out, input, weight, bias, stride, padding, output_padding, groups, dilation):
@@ -244,12 +244,12 @@ class ConvolutionBackward0(Node):
         (input, weight, bias) = node.unpack()
         (stride, padding, dilation, transposed, output_padding, groups) = node.consts
         edges = node.edges
-        grad_input = None
-        grad_weight = None
-        grad_bias = None
+        of_input = None
+        of_weight = None
+        of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
-            grad_input, grad_weight, grad_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
-        return (grad_input, grad_weight, grad_bias)
+            of_input, of_weight, of_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
+        return (of_input, of_weight, of_bias)
 
 
 def _record_convolution(out, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
@@ -276,12 +276,12 @@ class ConvolutionBackwardBackward0(Node):
         (grad_output, input, weight) = node.unpack()
         (stride, padding, dilation, transposed, output_padding, groups) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_input = None
-        grad_weight = None
+        of_grad_output = None
+        of_input = None
+        of_weight = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
-            grad_grad_output, grad_input, grad_weight = convolution_second(grads, grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups)
-        return (grad_grad_output, grad_input, grad_weight)
+            of_grad_output, of_input, of_weight = convolution_second(grads, grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups)
+        return (of_grad_output, of_input, of_weight)
 
 
 def _record_convolution_backward(out, grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask):
@@ -397,13 +397,13 @@ class MaxPool2dWithIndicesBackwardBackward0(Node):
         (grad,) = grads
         (indices,) = node.unpack()
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = pooled_at(grad, indices, 2)
+            of_grad_output = pooled_at(grad, indices, 2)
         if edges[1] is not None:
-            grad_self = zeros_like(grad)
-        return (grad_grad_output, grad_self)
+            of_self = zeros_like(grad)
+        return (of_grad_output, of_self)
 
 
 def _record_max_pool2d_with_indices_backward(out, grad_output, self_, kernel_size, stride, padding, dilation, ceil_mode, indices):
@@ -451,13 +451,13 @@ class MaxPool3dWithIndicesBackwardBackward0(Node):
         (grad,) = grads
         (indices,) = node.unpack()
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = pooled_at(grad, indices, 3)
+            of_grad_output = pooled_at(grad, indices, 3)
         if edges[1] is not None:
-            grad_self = zeros_like(grad)
-        return (grad_grad_output, grad_self)
+            of_self = zeros_like(grad)
+        return (of_grad_output, of_self)
 
 
 def _record_max_pool3d_with_indices_backward(out, grad_output, self_, kernel_size, stride, padding, dilation, ceil_mode, indices):
@@ -504,13 +504,13 @@ class AdaptiveMaxPool2dBackwardBackward0(Node):
         (grad,) = grads
         (indices,) = node.unpack()
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = pooled_at(grad, indices, 2)
+            of_grad_output = pooled_at(grad, indices, 2)
         if edges[1] is not None:
-            grad_self = zeros_like(grad)
-        return (grad_grad_output, grad_self)
+            of_self = zeros_like(grad)
+        return (of_grad_output, of_self)
 
 
 def _record_adaptive_max_pool2d_backward(out, grad_output, self_, indices):
@@ -557,13 +557,13 @@ class AvgPool2dBackwardBackward0(Node):
         (grad,) = grads
         (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = avg_pool2d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+            of_grad_output = avg_pool2d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
         if edges[1] is not None:
-            grad_self = zeros_like(grad)
-        return (grad_grad_output, grad_self)
+            of_self = zeros_like(grad)
+        return (of_grad_output, of_self)
 
 
 def _record_avg_pool2d_backward(out, grad_output, self_, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
@@ -610,13 +610,13 @@ class AvgPool3dBackwardBackward0(Node):
         (grad,) = grads
         (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = avg_pool3d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+            of_grad_output = avg_pool3d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
         if edges[1] is not None:
-            grad_self = zeros_like(grad)
-        return (grad_grad_output, grad_self)
+            of_self = zeros_like(grad)
+        return (of_grad_output, of_self)
 
 
 def _record_avg_pool3d_backward(out, grad_output, self_, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
@@ -662,13 +662,13 @@ class AdaptiveAvgPool2dBackwardBackward0(Node):
         (grad,) = grads
         (grad_output_shape,) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = _adaptive_avg_pool2d(grad, list(grad_output_shape)[-2:])
+            of_grad_output = _adaptive_avg_pool2d(grad, list(grad_output_shape)[-2:])
         if edges[1] is not None:
-            grad_self = zeros_like(grad)
-        return (grad_grad_output, grad_self)
+            of_self = zeros_like(grad)
+        return (of_grad_output, of_self)
 
 
 def _record__adaptive_avg_pool2d_backward(out, grad_output, self_):
@@ -714,13 +714,13 @@ class AdaptiveAvgPool3dBackwardBackward0(Node):
         (grad,) = grads
         (grad_output_shape,) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = _adaptive_avg_pool3d(grad, list(grad_output_shape)[-3:])
+            of_grad_output = _adaptive_avg_pool3d(grad, list(grad_output_shape)[-3:])
         if edges[1] is not None:
-            grad_self = zeros_like(grad)
-        return (grad_grad_output, grad_self)
+            of_self = zeros_like(grad)
+        return (of_grad_output, of_self)
 
 
 def _record__adaptive_avg_pool3d_backward(out, grad_output, self_):

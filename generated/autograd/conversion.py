@@ -44,13 +44,13 @@ class CopyBackward0(Node):
     def apply(node, grads):
         (grad,) = grads
         edges = node.edges
-        grad_self = None
-        grad_src = None
+        of_self = None
+        of_src = None
         if edges[0] is not None:
-            grad_self = zeros_like(grad)
+            of_self = zeros_like(grad)
         if edges[1] is not None:
-            grad_src = grad
-        return (grad_self, grad_src)
+            of_src = grad
+        return (of_self, of_src)
 
 
 def _record_copy_(out, self_, src, non_blocking):
@@ -73,13 +73,13 @@ class CopyBackward1(Node):
     def apply(node, grads):
         (grad,) = grads
         edges = node.edges
-        grad_self = None
-        grad_src = None
+        of_self = None
+        of_src = None
         if edges[0] is not None:
-            grad_self = zeros_like(grad)
+            of_self = zeros_like(grad)
         if edges[1] is not None:
-            grad_src = grad
-        return (grad_self, grad_src)
+            of_src = grad
+        return (of_self, of_src)
 
 
 def _record_copy(out, self_, src, non_blocking):

@@ -66,13 +66,13 @@ class FillBackward0(Node):
     def apply(node, grads):
         (grad,) = grads
         edges = node.edges
-        grad_self = None
-        grad_value = None
+        of_self = None
+        of_value = None
         if edges[0] is not None:
-            grad_self = zeros_like(grad)
+            of_self = zeros_like(grad)
         if edges[1] is not None:
-            grad_value = sum(grad)
-        return (grad_self, grad_value)
+            of_value = sum(grad)
+        return (of_self, of_value)
 
 
 def _record_fill_Tensor(out, self_, value):

@@ -66,13 +66,13 @@ class IndexPutBackward0(Node):
         (indices,) = node.unpack()
         (accumulate,) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_values = None
+        of_self = None
+        of_values = None
         if edges[0] is not None:
-            grad_self = grad if accumulate else index_put_self(grad, indices)
+            of_self = grad if accumulate else index_put_self(grad, indices)
         if edges[1] is not None:
-            grad_values = index(grad, indices)
-        return (grad_self, grad_values)
+            of_values = index(grad, indices)
+        return (of_self, of_values)
 
 
 def _record_index_put(out, self_, indices, values, accumulate):
@@ -143,13 +143,13 @@ class IndexAddBackward0(Node):
         (index,) = node.unpack()
         (dim, alpha, source_shape) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_source = None
+        of_self = None
+        of_source = None
         if edges[0] is not None:
-            grad_self = grad
+            of_self = grad
         if edges[1] is not None:
-            grad_source = index_add_source(grad, source_shape, dim, index, alpha)
-        return (grad_self, grad_source)
+            of_source = index_add_source(grad, source_shape, dim, index, alpha)
+        return (of_self, of_source)
 
 
 def _record_index_add(out, self_, dim, index, source, alpha):
@@ -174,13 +174,13 @@ class IndexCopyBackward0(Node):
         (index,) = node.unpack()
         (dim, source_shape) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_source = None
+        of_self = None
+        of_source = None
         if edges[0] is not None:
-            grad_self = index_fill(grad, dim, index, 0)
+            of_self = index_fill(grad, dim, index, 0)
         if edges[1] is not None:
-            grad_source = index_add_source(grad, source_shape, dim, index, 1)
-        return (grad_self, grad_source)
+            of_source = index_add_source(grad, source_shape, dim, index, 1)
+        return (of_self, of_source)
 
 
 def _record_index_copy(out, self_, dim, index, source):
@@ -228,13 +228,13 @@ class IndexFillBackward1(Node):
         (index,) = node.unpack()
         (dim,) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_value = None
+        of_self = None
+        of_value = None
         if edges[0] is not None:
-            grad_self = index_fill(grad, dim, index, 0)
+            of_self = index_fill(grad, dim, index, 0)
         if edges[1] is not None:
-            grad_value = sum(index_select(grad, dim, index))
-        return (grad_self, grad_value)
+            of_value = sum(index_select(grad, dim, index))
+        return (of_self, of_value)
 
 
 def _record_index_fill_int_Tensor(out, self_, dim, index, value):
@@ -282,13 +282,13 @@ class ScatterBackward0(Node):
         (index,) = node.unpack()
         (dim, src_shape) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_src = None
+        of_self = None
+        of_src = None
         if edges[0] is not None:
-            grad_self = scatter(grad, dim, index, 0)
+            of_self = scatter(grad, dim, index, 0)
         if edges[1] is not None:
-            grad_src = scatter_src_gradient(grad, src_shape, dim, index)
-        return (grad_self, grad_src)
+            of_src = scatter_src_gradient(grad, src_shape, dim, index)
+        return (of_self, of_src)
 
 
 def _record_scatter_src(out, self_, dim, index, src):
@@ -336,13 +336,13 @@ class ScatterAddBackward0(Node):
         (index,) = node.unpack()
         (dim, src_shape) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_src = None
+        of_self = None
+        of_src = None
         if edges[0] is not None:
-            grad_self = grad
+            of_self = grad
         if edges[1] is not None:
-            grad_src = scatter_src_gradient(grad, src_shape, dim, index)
-        return (grad_self, grad_src)
+            of_src = scatter_src_gradient(grad, src_shape, dim, index)
+        return (of_self, of_src)
 
 
 def _record_scatter_add(out, self_, dim, index, src):
@@ -367,11 +367,11 @@ class ScatterReduceBackward0(Node):
         (self_, index, src, result0) = node.unpack()
         (dim, reduce, include_self) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_src = None
+        of_self = None
+        of_src = None
         if edges[0] is not None or edges[1] is not None:
-            grad_self, grad_src = scatter_reduce_gradient(grad, self_, dim, index, src, reduce, include_self, result0)
-        return (grad_self, grad_src)
+            of_self, of_src = scatter_reduce_gradient(grad, self_, dim, index, src, reduce, include_self, result0)
+        return (of_self, of_src)
 
 
 def _record_scatter_reduce_two(out, self_, dim, index, src, reduce, include_self):
@@ -419,13 +419,13 @@ class PutBackward0(Node):
         (index,) = node.unpack()
         (accumulate, source_shape) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_source = None
+        of_self = None
+        of_source = None
         if edges[0] is not None:
-            grad_self = grad if accumulate else put(grad, index, zeros_of_shape(grad, source_shape), False)
+            of_self = grad if accumulate else put(grad, index, zeros_of_shape(grad, source_shape), False)
         if edges[1] is not None:
-            grad_source = reshape(take(grad, index), source_shape)
-        return (grad_self, grad_source)
+            of_source = reshape(take(grad, index), source_shape)
+        return (of_self, of_source)
 
 
 def _record_put(out, self_, index, source, accumulate):
@@ -471,13 +471,13 @@ class MaskedFillBackward1(Node):
         (grad,) = grads
         (mask,) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_value = None
+        of_self = None
+        of_value = None
         if edges[0] is not None:
-            grad_self = masked_fill(grad, mask, 0)
+            of_self = masked_fill(grad, mask, 0)
         if edges[1] is not None:
-            grad_value = sum(where(mask, grad, 0))
-        return (grad_self, grad_value)
+            of_value = sum(where(mask, grad, 0))
+        return (of_self, of_value)
 
 
 def _record_masked_fill_Tensor(out, self_, mask, value):
@@ -525,13 +525,13 @@ class MaskedScatterBackward0(Node):
         (mask,) = node.unpack()
         (source_shape,) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_source = None
+        of_self = None
+        of_source = None
         if edges[0] is not None:
-            grad_self = masked_fill(grad, mask, 0)
+            of_self = masked_fill(grad, mask, 0)
         if edges[1] is not None:
-            grad_source = masked_scatter_backward(grad, mask, source_shape)
-        return (grad_self, grad_source)
+            of_source = masked_scatter_backward(grad, mask, source_shape)
+        return (of_self, of_source)
 
 
 def _record_masked_scatter(out, self_, mask, source):

@@ -38,11 +38,11 @@ class MseLossBackward0(Node):
         (self_, target) = node.unpack()
         (reduction,) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_target = None
+        of_self = None
+        of_target = None
         if edges[0] is not None or edges[1] is not None:
-            grad_self, grad_target = mse_loss_gradient(grad, self_, target, reduction)
-        return (grad_self, grad_target)
+            of_self, of_target = mse_loss_gradient(grad, self_, target, reduction)
+        return (of_self, of_target)
 
 
 def _record_mse_loss(out, self_, target, reduction):
@@ -67,11 +67,11 @@ class SmoothL1LossBackward0(Node):
         (self_, target) = node.unpack()
         (reduction, beta) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_target = None
+        of_self = None
+        of_target = None
         if edges[0] is not None or edges[1] is not None:
-            grad_self, grad_target = smooth_l1_loss_gradient(grad, self_, target, reduction, beta)
-        return (grad_self, grad_target)
+            of_self, of_target = smooth_l1_loss_gradient(grad, self_, target, reduction, beta)
+        return (of_self, of_target)
 
 
 def _record_smooth_l1_loss(out, self_, target, reduction, beta):
@@ -96,11 +96,11 @@ class HuberLossBackward0(Node):
         (self_, target) = node.unpack()
         (reduction, delta) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_target = None
+        of_self = None
+        of_target = None
         if edges[0] is not None or edges[1] is not None:
-            grad_self, grad_target = huber_loss_gradient(grad, self_, target, reduction, delta)
-        return (grad_self, grad_target)
+            of_self, of_target = huber_loss_gradient(grad, self_, target, reduction, delta)
+        return (of_self, of_target)
 
 
 def _record_huber_loss(out, self_, target, reduction, delta):
@@ -125,11 +125,11 @@ class SoftMarginLossBackward0(Node):
         (self_, target) = node.unpack()
         (reduction,) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_target = None
+        of_self = None
+        of_target = None
         if edges[0] is not None or edges[1] is not None:
-            grad_self, grad_target = soft_margin_loss_gradient(grad, self_, target, reduction)
-        return (grad_self, grad_target)
+            of_self, of_target = soft_margin_loss_gradient(grad, self_, target, reduction)
+        return (of_self, of_target)
 
 
 def _record_soft_margin_loss(out, self_, target, reduction):
@@ -154,13 +154,13 @@ class BinaryCrossEntropyBackward0(Node):
         (self_, target, weight) = node.unpack()
         (reduction,) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_target = None
+        of_self = None
+        of_target = None
         if edges[0] is not None:
-            grad_self = binary_cross_entropy_backward(grad, self_, target, weight, reduction)
+            of_self = binary_cross_entropy_backward(grad, self_, target, weight, reduction)
         if edges[1] is not None:
-            grad_target = binary_cross_entropy_target(grad, self_, target, weight, reduction)
-        return (grad_self, grad_target)
+            of_target = binary_cross_entropy_target(grad, self_, target, weight, reduction)
+        return (of_self, of_target)
 
 
 def _record_binary_cross_entropy(out, self_, target, weight, reduction):
@@ -185,16 +185,16 @@ class BinaryCrossEntropyBackwardBackward0(Node):
         (grad_output, self_, target, weight) = node.unpack()
         (reduction,) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
-        grad_target = None
+        of_grad_output = None
+        of_self = None
+        of_target = None
         if edges[0] is not None:
-            grad_grad_output = binary_cross_entropy_to_grad(grad, self_, target, weight, reduction)
+            of_grad_output = binary_cross_entropy_to_grad(grad, self_, target, weight, reduction)
         if edges[1] is not None:
-            grad_self = binary_cross_entropy_second(grad, grad_output, self_, target, weight, reduction)
+            of_self = binary_cross_entropy_second(grad, grad_output, self_, target, weight, reduction)
         if edges[2] is not None:
-            grad_target = binary_cross_entropy_second_target(grad, grad_output, self_, weight, reduction)
-        return (grad_grad_output, grad_self, grad_target)
+            of_target = binary_cross_entropy_second_target(grad, grad_output, self_, weight, reduction)
+        return (of_grad_output, of_self, of_target)
 
 
 def _record_binary_cross_entropy_backward(out, grad_output, self_, target, weight, reduction):
@@ -220,11 +220,11 @@ class BinaryCrossEntropyWithLogitsBackward0(Node):
         (self_, target, weight, pos_weight) = node.unpack()
         (reduction,) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_target = None
+        of_self = None
+        of_target = None
         if edges[0] is not None or edges[1] is not None:
-            grad_self, grad_target = bce_with_logits_gradient(grad, self_, target, weight, pos_weight, reduction)
-        return (grad_self, grad_target)
+            of_self, of_target = bce_with_logits_gradient(grad, self_, target, weight, pos_weight, reduction)
+        return (of_self, of_target)
 
 
 def _record_binary_cross_entropy_with_logits(out, self_, target, weight, pos_weight, reduction):
@@ -273,13 +273,13 @@ class NllLossBackwardBackward0(Node):
         (target, weight) = node.unpack()
         (reduction, ignore_index) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = nll_loss(grad, target, weight, reduction, ignore_index)
+            of_grad_output = nll_loss(grad, target, weight, reduction, ignore_index)
         if edges[1] is not None:
-            grad_self = zeros_like(grad)
-        return (grad_grad_output, grad_self)
+            of_self = zeros_like(grad)
+        return (of_grad_output, of_self)
 
 
 def _record_nll_loss_backward(out, grad_output, self_, target, weight, reduction, ignore_index, total_weight):
@@ -328,13 +328,13 @@ class NllLoss2dBackwardBackward0(Node):
         (target, weight) = node.unpack()
         (reduction, ignore_index) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = nll_loss2d(grad, target, weight, reduction, ignore_index)
+            of_grad_output = nll_loss2d(grad, target, weight, reduction, ignore_index)
         if edges[1] is not None:
-            grad_self = zeros_like(grad)
-        return (grad_grad_output, grad_self)
+            of_self = zeros_like(grad)
+        return (of_grad_output, of_self)
 
 
 def _record_nll_loss2d_backward(out, grad_output, self_, target, weight, reduction, ignore_index, total_weight):

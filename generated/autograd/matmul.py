@@ -36,13 +36,13 @@ class MmBackward0(Node):
         (grad,) = grads
         (self_, mat2) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_mat2 = None
+        of_self = None
+        of_mat2 = None
         if edges[0] is not None:
-            grad_self = mm(grad, adjoint_of(mat2))
+            of_self = mm(grad, adjoint_of(mat2))
         if edges[1] is not None:
-            grad_mat2 = mm(adjoint_of(self_), grad)
-        return (grad_self, grad_mat2)
+            of_mat2 = mm(adjoint_of(self_), grad)
+        return (of_self, of_mat2)
 
 
 def _record_mm(out, self_, mat2):
@@ -66,13 +66,13 @@ class BmmBackward0(Node):
         (grad,) = grads
         (self_, mat2) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_mat2 = None
+        of_self = None
+        of_mat2 = None
         if edges[0] is not None:
-            grad_self = bmm(grad, adjoint_of(mat2))
+            of_self = bmm(grad, adjoint_of(mat2))
         if edges[1] is not None:
-            grad_mat2 = bmm(adjoint_of(self_), grad)
-        return (grad_self, grad_mat2)
+            of_mat2 = bmm(adjoint_of(self_), grad)
+        return (of_self, of_mat2)
 
 
 def _record_bmm(out, self_, mat2):
@@ -96,11 +96,11 @@ class MatmulBackward0(Node):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_other = None
+        of_self = None
+        of_other = None
         if edges[0] is not None or edges[1] is not None:
-            grad_self, grad_other = matmul_gradient(grad, self_, other, (edges[0] is not None, edges[1] is not None,))
-        return (grad_self, grad_other)
+            of_self, of_other = matmul_gradient(grad, self_, other, (edges[0] is not None, edges[1] is not None,))
+        return (of_self, of_other)
 
 
 def _record_matmul(out, self_, other):
@@ -124,12 +124,12 @@ class LinearBackward0(Node):
         (grad,) = grads
         (input, weight) = node.unpack()
         edges = node.edges
-        grad_input = None
-        grad_weight = None
-        grad_bias = None
+        of_input = None
+        of_weight = None
+        of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
-            grad_input, grad_weight, grad_bias = linear_gradient(grad, input, weight, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
-        return (grad_input, grad_weight, grad_bias)
+            of_input, of_weight, of_bias = linear_gradient(grad, input, weight, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
+        return (of_input, of_weight, of_bias)
 
 
 def _record_linear(out, input, weight, bias):
@@ -155,16 +155,16 @@ class AddmmBackward0(Node):
         (mat1, mat2) = node.unpack()
         (beta, alpha) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_mat1 = None
-        grad_mat2 = None
+        of_self = None
+        of_mat1 = None
+        of_mat2 = None
         if edges[0] is not None:
-            grad_self = scaled(grad, beta)
+            of_self = scaled(grad, beta)
         if edges[1] is not None:
-            grad_mat1 = scaled(mm(grad, adjoint_of(mat2)), alpha)
+            of_mat1 = scaled(mm(grad, adjoint_of(mat2)), alpha)
         if edges[2] is not None:
-            grad_mat2 = scaled(mm(adjoint_of(mat1), grad), alpha)
-        return (grad_self, grad_mat1, grad_mat2)
+            of_mat2 = scaled(mm(adjoint_of(mat1), grad), alpha)
+        return (of_self, of_mat1, of_mat2)
 
 
 def _record_addmm(out, self_, mat1, mat2, beta, alpha):
@@ -190,16 +190,16 @@ class AddbmmBackward0(Node):
         (batch1, batch2) = node.unpack()
         (beta, alpha) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_batch1 = None
-        grad_batch2 = None
+        of_self = None
+        of_batch1 = None
+        of_batch2 = None
         if edges[0] is not None:
-            grad_self = scaled(grad, beta)
+            of_self = scaled(grad, beta)
         if edges[1] is not None:
-            grad_batch1 = scaled(matmul(unsqueeze(grad, 0), adjoint_of(batch2)), alpha)
+            of_batch1 = scaled(matmul(unsqueeze(grad, 0), adjoint_of(batch2)), alpha)
         if edges[2] is not None:
-            grad_batch2 = scaled(matmul(adjoint_of(batch1), unsqueeze(grad, 0)), alpha)
-        return (grad_self, grad_batch1, grad_batch2)
+            of_batch2 = scaled(matmul(adjoint_of(batch1), unsqueeze(grad, 0)), alpha)
+        return (of_self, of_batch1, of_batch2)
 
 
 def _record_addbmm(out, self_, batch1, batch2, beta, alpha):
@@ -225,16 +225,16 @@ class BaddbmmBackward0(Node):
         (batch1, batch2) = node.unpack()
         (beta, alpha) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_batch1 = None
-        grad_batch2 = None
+        of_self = None
+        of_batch1 = None
+        of_batch2 = None
         if edges[0] is not None:
-            grad_self = scaled(grad, beta)
+            of_self = scaled(grad, beta)
         if edges[1] is not None:
-            grad_batch1 = scaled(bmm(grad, adjoint_of(batch2)), alpha)
+            of_batch1 = scaled(bmm(grad, adjoint_of(batch2)), alpha)
         if edges[2] is not None:
-            grad_batch2 = scaled(bmm(adjoint_of(batch1), grad), alpha)
-        return (grad_self, grad_batch1, grad_batch2)
+            of_batch2 = scaled(bmm(adjoint_of(batch1), grad), alpha)
+        return (of_self, of_batch1, of_batch2)
 
 
 def _record_baddbmm(out, self_, batch1, batch2, beta, alpha):
@@ -260,16 +260,16 @@ class AddmvBackward0(Node):
         (mat, vec) = node.unpack()
         (beta, alpha) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_mat = None
-        grad_vec = None
+        of_self = None
+        of_mat = None
+        of_vec = None
         if edges[0] is not None:
-            grad_self = scaled(grad, beta)
+            of_self = scaled(grad, beta)
         if edges[1] is not None:
-            grad_mat = scaled(outer(grad, conj_of(vec)), alpha)
+            of_mat = scaled(outer(grad, conj_of(vec)), alpha)
         if edges[2] is not None:
-            grad_vec = scaled(mv(adjoint_of(mat), grad), alpha)
-        return (grad_self, grad_mat, grad_vec)
+            of_vec = scaled(mv(adjoint_of(mat), grad), alpha)
+        return (of_self, of_mat, of_vec)
 
 
 def _record_addmv(out, self_, mat, vec, beta, alpha):
@@ -295,16 +295,16 @@ class AddrBackward0(Node):
         (vec1, vec2) = node.unpack()
         (beta, alpha) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_vec1 = None
-        grad_vec2 = None
+        of_self = None
+        of_vec1 = None
+        of_vec2 = None
         if edges[0] is not None:
-            grad_self = scaled(grad, beta)
+            of_self = scaled(grad, beta)
         if edges[1] is not None:
-            grad_vec1 = scaled(mv(grad, conj_of(vec2)), alpha)
+            of_vec1 = scaled(mv(grad, conj_of(vec2)), alpha)
         if edges[2] is not None:
-            grad_vec2 = scaled(mv(t(grad), conj_of(vec1)), alpha)
-        return (grad_self, grad_vec1, grad_vec2)
+            of_vec2 = scaled(mv(t(grad), conj_of(vec1)), alpha)
+        return (of_self, of_vec1, of_vec2)
 
 
 def _record_addr(out, self_, vec1, vec2, beta, alpha):
@@ -329,13 +329,13 @@ class MvBackward0(Node):
         (grad,) = grads
         (self_, vec) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_vec = None
+        of_self = None
+        of_vec = None
         if edges[0] is not None:
-            grad_self = outer(grad, conj_of(vec))
+            of_self = outer(grad, conj_of(vec))
         if edges[1] is not None:
-            grad_vec = mv(adjoint_of(self_), grad)
-        return (grad_self, grad_vec)
+            of_vec = mv(adjoint_of(self_), grad)
+        return (of_self, of_vec)
 
 
 def _record_mv(out, self_, vec):
@@ -359,13 +359,13 @@ class DotBackward0(Node):
         (grad,) = grads
         (self_, tensor) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_tensor = None
+        of_self = None
+        of_tensor = None
         if edges[0] is not None:
-            grad_self = grad * conj_of(tensor)
+            of_self = grad * conj_of(tensor)
         if edges[1] is not None:
-            grad_tensor = grad * conj_of(self_)
-        return (grad_self, grad_tensor)
+            of_tensor = grad * conj_of(self_)
+        return (of_self, of_tensor)
 
 
 def _record_dot(out, self_, tensor):
@@ -389,13 +389,13 @@ class VdotBackward0(Node):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_other = None
+        of_self = None
+        of_other = None
         if edges[0] is not None:
-            grad_self = conj_of(grad) * other
+            of_self = conj_of(grad) * other
         if edges[1] is not None:
-            grad_other = grad * self_
-        return (grad_self, grad_other)
+            of_other = grad * self_
+        return (of_self, of_other)
 
 
 def _record_vdot(out, self_, other):
@@ -419,13 +419,13 @@ class OuterBackward0(Node):
         (grad,) = grads
         (self_, vec2) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_vec2 = None
+        of_self = None
+        of_vec2 = None
         if edges[0] is not None:
-            grad_self = mv(grad, conj_of(vec2))
+            of_self = mv(grad, conj_of(vec2))
         if edges[1] is not None:
-            grad_vec2 = mv(t(grad), conj_of(self_))
-        return (grad_self, grad_vec2)
+            of_vec2 = mv(t(grad), conj_of(self_))
+        return (of_self, of_vec2)
 
 
 def _record_outer(out, self_, vec2):
@@ -450,13 +450,13 @@ class LinalgCrossBackward0(Node):
         (self_, other) = node.unpack()
         (dim,) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_other = None
+        of_self = None
+        of_other = None
         if edges[0] is not None:
-            grad_self = linalg_cross(conj_of(other), grad, dim=dim)
+            of_self = linalg_cross(conj_of(other), grad, dim=dim)
         if edges[1] is not None:
-            grad_other = linalg_cross(grad, conj_of(self_), dim=dim)
-        return (grad_self, grad_other)
+            of_other = linalg_cross(grad, conj_of(self_), dim=dim)
+        return (of_self, of_other)
 
 
 def _record_linalg_cross(out, self_, other, dim):
@@ -481,13 +481,13 @@ class CdistForwardBackward0(Node):
         (x1, x2, result0) = node.unpack()
         (p,) = node.consts
         edges = node.edges
-        grad_x1 = None
-        grad_x2 = None
+        of_x1 = None
+        of_x2 = None
         if edges[0] is not None:
-            grad_x1 = _cdist_backward(grad, x1, x2, p, result0)
+            of_x1 = _cdist_backward(grad, x1, x2, p, result0)
         if edges[1] is not None:
-            grad_x2 = _cdist_backward(mT(grad), x2, x1, p, mT(result0))
-        return (grad_x1, grad_x2)
+            of_x2 = _cdist_backward(mT(grad), x2, x1, p, mT(result0))
+        return (of_x1, of_x2)
 
 
 def _record__cdist_forward(out, x1, x2, p, compute_mode):

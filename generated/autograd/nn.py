@@ -98,13 +98,13 @@ class HardtanhBackwardBackward0(Node):
         (self_,) = node.unpack()
         (min_val, max_val) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = hardtanh_backward(grad, self_, min_val, max_val)
+            of_grad_output = hardtanh_backward(grad, self_, min_val, max_val)
         if edges[1] is not None:
-            grad_self = zeros_like(grad)
-        return (grad_grad_output, grad_self)
+            of_self = zeros_like(grad)
+        return (of_grad_output, of_self)
 
 
 def _record_hardtanh_backward(out, grad_output, self_, min_val, max_val):
@@ -152,13 +152,13 @@ class ThresholdBackwardBackward0(Node):
         (self_,) = node.unpack()
         (threshold,) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = threshold_backward(grad, self_, threshold)
+            of_grad_output = threshold_backward(grad, self_, threshold)
         if edges[1] is not None:
-            grad_self = zeros_like(grad)
-        return (grad_grad_output, grad_self)
+            of_self = zeros_like(grad)
+        return (of_grad_output, of_self)
 
 
 def _record_threshold_backward(out, grad_output, self_, threshold):
@@ -206,13 +206,13 @@ class LeakyReluBackwardBackward0(Node):
         (self_,) = node.unpack()
         (negative_slope,) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = leaky_relu_backward(grad, self_, negative_slope, False)
+            of_grad_output = leaky_relu_backward(grad, self_, negative_slope, False)
         if edges[1] is not None:
-            grad_self = zeros_like(grad)
-        return (grad_grad_output, grad_self)
+            of_self = zeros_like(grad)
+        return (of_grad_output, of_self)
 
 
 def _record_leaky_relu_backward(out, grad_output, self_, negative_slope, self_is_result):
@@ -236,11 +236,11 @@ class PreluKernelBackward0(Node):
         (grad,) = grads
         (self_, weight) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_weight = None
+        of_self = None
+        of_weight = None
         if edges[0] is not None or edges[1] is not None:
-            grad_self, grad_weight = prelu_gradient(grad, self_, weight)
-        return (grad_self, grad_weight)
+            of_self, of_weight = prelu_gradient(grad, self_, weight)
+        return (of_self, of_weight)
 
 
 def _record__prelu_kernel(out, self_, weight):
@@ -288,13 +288,13 @@ class GeluBackwardBackward0(Node):
         (grad_output, self_) = node.unpack()
         (approximate,) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = gelu_backward(grad, self_, approximate=approximate)
+            of_grad_output = gelu_backward(grad, self_, approximate=approximate)
         if edges[1] is not None:
-            grad_self = gelu_second(grad, grad_output, self_, approximate)
-        return (grad_grad_output, grad_self)
+            of_self = gelu_second(grad, grad_output, self_, approximate)
+        return (of_grad_output, of_self)
 
 
 def _record_gelu_backward(out, grad_output, self_, approximate):
@@ -340,13 +340,13 @@ class SiluBackwardBackward0(Node):
         (grad,) = grads
         (grad_output, self_) = node.unpack()
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = silu_backward(grad, self_)
+            of_grad_output = silu_backward(grad, self_)
         if edges[1] is not None:
-            grad_self = silu_second(grad, grad_output, self_)
-        return (grad_grad_output, grad_self)
+            of_self = silu_second(grad, grad_output, self_)
+        return (of_grad_output, of_self)
 
 
 def _record_silu_backward(out, grad_output, self_):
@@ -392,13 +392,13 @@ class MishBackwardBackward0(Node):
         (grad,) = grads
         (grad_output, self_) = node.unpack()
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = mish_backward(grad, self_)
+            of_grad_output = mish_backward(grad, self_)
         if edges[1] is not None:
-            grad_self = mish_second(grad, grad_output, self_)
-        return (grad_grad_output, grad_self)
+            of_self = mish_second(grad, grad_output, self_)
+        return (of_grad_output, of_self)
 
 
 def _record_mish_backward(out, grad_output, self_):
@@ -446,13 +446,13 @@ class SoftplusBackwardBackward0(Node):
         (grad_output, self_) = node.unpack()
         (beta, threshold) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = softplus_backward(grad, self_, beta, threshold)
+            of_grad_output = softplus_backward(grad, self_, beta, threshold)
         if edges[1] is not None:
-            grad_self = softplus_second(grad, grad_output, self_, beta, threshold)
-        return (grad_grad_output, grad_self)
+            of_self = softplus_second(grad, grad_output, self_, beta, threshold)
+        return (of_grad_output, of_self)
 
 
 def _record_softplus_backward(out, grad_output, self_, beta, threshold):
@@ -498,13 +498,13 @@ class HardswishBackwardBackward0(Node):
         (grad,) = grads
         (grad_output, self_) = node.unpack()
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = hardswish_backward(grad, self_)
+            of_grad_output = hardswish_backward(grad, self_)
         if edges[1] is not None:
-            grad_self = hardswish_second(grad, grad_output, self_)
-        return (grad_grad_output, grad_self)
+            of_self = hardswish_second(grad, grad_output, self_)
+        return (of_grad_output, of_self)
 
 
 def _record_hardswish_backward(out, grad_output, self_):
@@ -550,13 +550,13 @@ class HardsigmoidBackwardBackward0(Node):
         (grad,) = grads
         (self_,) = node.unpack()
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = hardsigmoid_backward(grad, self_)
+            of_grad_output = hardsigmoid_backward(grad, self_)
         if edges[1] is not None:
-            grad_self = zeros_like(grad)
-        return (grad_grad_output, grad_self)
+            of_self = zeros_like(grad)
+        return (of_grad_output, of_self)
 
 
 def _record_hardsigmoid_backward(out, grad_output, self_):
@@ -626,13 +626,13 @@ class EluBackwardBackward0(Node):
         (grad_output, self_or_result) = node.unpack()
         (alpha, scale, input_scale, is_result) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_self_or_result = None
+        of_grad_output = None
+        of_self_or_result = None
         if edges[0] is not None:
-            grad_grad_output = elu_backward(grad, alpha, scale, input_scale, is_result, self_or_result)
+            of_grad_output = elu_backward(grad, alpha, scale, input_scale, is_result, self_or_result)
         if edges[1] is not None:
-            grad_self_or_result = elu_second(grad, grad_output, alpha, scale, input_scale, is_result, self_or_result)
-        return (grad_grad_output, grad_self_or_result)
+            of_self_or_result = elu_second(grad, grad_output, alpha, scale, input_scale, is_result, self_or_result)
+        return (of_grad_output, of_self_or_result)
 
 
 def _record_elu_backward(out, grad_output, alpha, scale, input_scale, is_result, self_or_result):
@@ -680,13 +680,13 @@ class SoftshrinkBackwardBackward0(Node):
         (self_,) = node.unpack()
         (lambd,) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = softshrink_backward(grad, self_, lambd)
+            of_grad_output = softshrink_backward(grad, self_, lambd)
         if edges[1] is not None:
-            grad_self = zeros_like(grad)
-        return (grad_grad_output, grad_self)
+            of_self = zeros_like(grad)
+        return (of_grad_output, of_self)
 
 
 def _record_softshrink_backward(out, grad_output, self_, lambd):
@@ -734,13 +734,13 @@ class HardshrinkBackwardBackward0(Node):
         (self_,) = node.unpack()
         (lambd,) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = hardshrink_backward(grad, self_, lambd)
+            of_grad_output = hardshrink_backward(grad, self_, lambd)
         if edges[1] is not None:
-            grad_self = zeros_like(grad)
-        return (grad_grad_output, grad_self)
+            of_self = zeros_like(grad)
+        return (of_grad_output, of_self)
 
 
 def _record_hardshrink_backward(out, grad_output, self_, lambd):
@@ -788,11 +788,11 @@ class GluBackwardBackward0(Node):
         (grad_output, self_) = node.unpack()
         (dim,) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None or edges[1] is not None:
-            grad_grad_output, grad_self = glu_second(grad, grad_output, self_, dim)
-        return (grad_grad_output, grad_self)
+            of_grad_output, of_self = glu_second(grad, grad_output, self_, dim)
+        return (of_grad_output, of_self)
 
 
 def _record_glu_backward(out, grad_output, self_, dim):
@@ -909,13 +909,13 @@ class SoftmaxBackwardDataBackward0(Node):
         (grad_output, output) = node.unpack()
         (dim, input_dtype) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_output = None
+        of_grad_output = None
+        of_output = None
         if edges[0] is not None:
-            grad_grad_output = _softmax_backward_data(grad, output, dim, input_dtype)
+            of_grad_output = _softmax_backward_data(grad, output, dim, input_dtype)
         if edges[1] is not None:
-            grad_output = softmax_second(grad, grad_output, output, dim)
-        return (grad_grad_output, grad_output)
+            of_output = softmax_second(grad, grad_output, output, dim)
+        return (of_grad_output, of_output)
 
 
 def _record__softmax_backward_data(out, grad_output, output, dim, input_dtype):
@@ -940,13 +940,13 @@ class LogSoftmaxBackwardDataBackward0(Node):
         (grad_output, output) = node.unpack()
         (dim,) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_output = None
+        of_grad_output = None
+        of_output = None
         if edges[0] is not None:
-            grad_grad_output = grad - sum(grad * exp(output), [dim], True)
+            of_grad_output = grad - sum(grad * exp(output), [dim], True)
         if edges[1] is not None:
-            grad_output = -grad * exp(output) * sum(grad_output, [dim], True)
-        return (grad_grad_output, grad_output)
+            of_output = -grad * exp(output) * sum(grad_output, [dim], True)
+        return (of_grad_output, of_output)
 
 
 def _record__log_softmax_backward_data(out, grad_output, output, dim, input_dtype):
@@ -1041,12 +1041,12 @@ class ScaledDotProductFlashAttentionForCpuBackward0(Node):
         (query, key, value, attn_mask, result0, result1) = node.unpack()
         (dropout_p, is_causal, scale) = node.consts
         edges = node.edges
-        grad_query = None
-        grad_key = None
-        grad_value = None
+        of_query = None
+        of_key = None
+        of_value = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
-            grad_query, grad_key, grad_value = flash_attention_gradient(grad, query, key, value, result0, result1, dropout_p, is_causal, attn_mask, scale)
-        return (grad_query, grad_key, grad_value)
+            of_query, of_key, of_value = flash_attention_gradient(grad, query, key, value, result0, result1, dropout_p, is_causal, attn_mask, scale)
+        return (of_query, of_key, of_value)
 
 
 def _record__scaled_dot_product_flash_attention_for_cpu(out, query, key, value, dropout_p, is_causal, attn_mask, scale):

@@ -29,12 +29,12 @@ class LayerNormBackward0(Node):
         (input, weight, bias) = node.unpack()
         (normalized_shape, eps) = node.consts
         edges = node.edges
-        grad_input = None
-        grad_weight = None
-        grad_bias = None
+        of_input = None
+        of_weight = None
+        of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
-            grad_input, grad_weight, grad_bias = layer_norm_gradient(grad, input, normalized_shape, weight, bias, eps, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
-        return (grad_input, grad_weight, grad_bias)
+            of_input, of_weight, of_bias = layer_norm_gradient(grad, input, normalized_shape, weight, bias, eps, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
+        return (of_input, of_weight, of_bias)
 
 
 def _record_layer_norm(out, input, normalized_shape, weight, bias, eps, cudnn_enable):
@@ -61,12 +61,12 @@ class NativeLayerNormBackward0(Node):
         (input, weight, bias, result1, result2) = node.unpack()
         (normalized_shape,) = node.consts
         edges = node.edges
-        grad_input = None
-        grad_weight = None
-        grad_bias = None
+        of_input = None
+        of_weight = None
+        of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
-            grad_input, grad_weight, grad_bias = native_layer_norm_gradient(grad, input, normalized_shape, result1, result2, weight, bias, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
-        return (grad_input, grad_weight, grad_bias)
+            of_input, of_weight, of_bias = native_layer_norm_gradient(grad, input, normalized_shape, result1, result2, weight, bias, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
+        return (of_input, of_weight, of_bias)
 
 
 def _record_native_layer_norm(out, input, normalized_shape, weight, bias, eps):
@@ -93,12 +93,12 @@ class NativeLayerNormBackwardBackward0(Node):
         (grad_out, input, mean, rstd, weight) = node.unpack()
         (normalized_shape,) = node.consts
         edges = node.edges
-        grad_grad_out = None
-        grad_input = None
-        grad_weight = None
+        of_grad_out = None
+        of_input = None
+        of_weight = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
-            grad_grad_out, grad_input, grad_weight = layer_norm_second(grads, grad_out, input, normalized_shape, mean, rstd, weight)
-        return (grad_grad_out, grad_input, grad_weight)
+            of_grad_out, of_input, of_weight = layer_norm_second(grads, grad_out, input, normalized_shape, mean, rstd, weight)
+        return (of_grad_out, of_input, of_weight)
 
 
 def _record_native_layer_norm_backward(out, grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask):
@@ -124,11 +124,11 @@ class RmsNormBackward0(Node):
         (input, weight) = node.unpack()
         (normalized_shape, eps) = node.consts
         edges = node.edges
-        grad_input = None
-        grad_weight = None
+        of_input = None
+        of_weight = None
         if edges[0] is not None or edges[1] is not None:
-            grad_input, grad_weight = rms_norm_gradient(grad, input, normalized_shape, weight, eps, (edges[0] is not None, edges[1] is not None,))
-        return (grad_input, grad_weight)
+            of_input, of_weight = rms_norm_gradient(grad, input, normalized_shape, weight, eps, (edges[0] is not None, edges[1] is not None,))
+        return (of_input, of_weight)
 
 
 def _record_rms_norm(out, input, normalized_shape, weight, eps):
@@ -154,12 +154,12 @@ class NativeGroupNormBackward0(Node):
         (input, weight, bias, result1, result2) = node.unpack()
         (N, C, HxW, group) = node.consts
         edges = node.edges
-        grad_input = None
-        grad_weight = None
-        grad_bias = None
+        of_input = None
+        of_weight = None
+        of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
-            grad_input, grad_weight, grad_bias = native_group_norm_gradient(grad, input, weight, bias, result1, result2, [N, C, HxW, group], (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
-        return (grad_input, grad_weight, grad_bias)
+            of_input, of_weight, of_bias = native_group_norm_gradient(grad, input, weight, bias, result1, result2, [N, C, HxW, group], (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
+        return (of_input, of_weight, of_bias)
 
 
 def _record_native_group_norm(out, input, weight, bias, N, C, HxW, group, eps):
@@ -186,12 +186,12 @@ class NativeGroupNormBackwardBackward0(Node):
         (grad_out, input, mean, rstd, weight) = node.unpack()
         (N, C, HxW, group) = node.consts
         edges = node.edges
-        grad_grad_out = None
-        grad_input = None
-        grad_weight = None
+        of_grad_out = None
+        of_input = None
+        of_weight = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
-            grad_grad_out, grad_input, grad_weight = group_norm_second(grads, grad_out, input, mean, rstd, weight, [N, C, HxW, group])
-        return (grad_grad_out, grad_input, grad_weight)
+            of_grad_out, of_input, of_weight = group_norm_second(grads, grad_out, input, mean, rstd, weight, [N, C, HxW, group])
+        return (of_grad_out, of_input, of_weight)
 
 
 def _record_native_group_norm_backward(out, grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask):
@@ -218,12 +218,12 @@ class NativeBatchNormBackward0(Node):
         (input, weight, bias, running_mean, running_var, result1, result2) = node.unpack()
         (training, eps) = node.consts
         edges = node.edges
-        grad_input = None
-        grad_weight = None
-        grad_bias = None
+        of_input = None
+        of_weight = None
+        of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
-            grad_input, grad_weight, grad_bias = native_batch_norm_gradient(grad, input, weight, bias, running_mean, running_var, training, eps, result1, result2, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
-        return (grad_input, grad_weight, grad_bias)
+            of_input, of_weight, of_bias = native_batch_norm_gradient(grad, input, weight, bias, running_mean, running_var, training, eps, result1, result2, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
+        return (of_input, of_weight, of_bias)
 
 
 def _record_native_batch_norm(out, input, weight, bias, running_mean, running_var, training, momentum, eps):
@@ -250,12 +250,12 @@ class NativeBatchNormBackwardBackward0(Node):
         (grad_out, input, weight, running_mean, running_var, save_mean, save_invstd) = node.unpack()
         (train, eps) = node.consts
         edges = node.edges
-        grad_grad_out = None
-        grad_input = None
-        grad_weight = None
+        of_grad_out = None
+        of_input = None
+        of_weight = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
-            grad_grad_out, grad_input, grad_weight = batch_norm_second(grads, grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps)
-        return (grad_grad_out, grad_input, grad_weight)
+            of_grad_out, of_input, of_weight = batch_norm_second(grads, grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps)
+        return (of_grad_out, of_input, of_weight)
 
 
 def _record_native_batch_norm_backward(out, grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask):
@@ -282,11 +282,11 @@ class WeightNormInterfaceBackward0(Node):
         (v, g, result1) = node.unpack()
         (dim,) = node.consts
         edges = node.edges
-        grad_v = None
-        grad_g = None
+        of_v = None
+        of_g = None
         if edges[0] is not None or edges[1] is not None:
-            grad_v, grad_g = weight_norm_gradient(grad, v, g, result1, dim)
-        return (grad_v, grad_g)
+            of_v, of_g = weight_norm_gradient(grad, v, g, result1, dim)
+        return (of_v, of_g)
 
 
 def _record__weight_norm_interface(out, v, g, dim):

@@ -65,13 +65,13 @@ class AddBackward0(Node):
         (grad,) = grads
         (alpha,) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_other = None
+        of_self = None
+        of_other = None
         if edges[0] is not None:
-            grad_self = grad
+            of_self = grad
         if edges[1] is not None:
-            grad_other = grad if alpha == 1 else grad * alpha
-        return (grad_self, grad_other)
+            of_other = grad if alpha == 1 else grad * alpha
+        return (of_self, of_other)
 
 
 def _record_add_Tensor(out, self_, other, alpha):
@@ -95,13 +95,13 @@ class SubBackward0(Node):
         (grad,) = grads
         (alpha,) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_other = None
+        of_self = None
+        of_other = None
         if edges[0] is not None:
-            grad_self = grad
+            of_self = grad
         if edges[1] is not None:
-            grad_other = grad * -alpha
-        return (grad_self, grad_other)
+            of_other = grad * -alpha
+        return (of_self, of_other)
 
 
 def _record_sub_Tensor(out, self_, other, alpha):
@@ -125,13 +125,13 @@ class RsubBackward0(Node):
         (grad,) = grads
         (alpha,) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_other = None
+        of_self = None
+        of_other = None
         if edges[0] is not None:
-            grad_self = grad * -alpha
+            of_self = grad * -alpha
         if edges[1] is not None:
-            grad_other = grad
-        return (grad_self, grad_other)
+            of_other = grad
+        return (of_self, of_other)
 
 
 def _record_rsub_Tensor(out, self_, other, alpha):
@@ -155,13 +155,13 @@ class MulBackward0(Node):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_other = None
+        of_self = None
+        of_other = None
         if edges[0] is not None:
-            grad_self = grad * conj_of(other)
+            of_self = grad * conj_of(other)
         if edges[1] is not None:
-            grad_other = grad * conj_of(self_)
-        return (grad_self, grad_other)
+            of_other = grad * conj_of(self_)
+        return (of_self, of_other)
 
 
 def _record_mul_Tensor(out, self_, other):
@@ -185,13 +185,13 @@ class DivBackward0(Node):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_other = None
+        of_self = None
+        of_other = None
         if edges[0] is not None:
-            grad_self = grad / conj_of(other)
+            of_self = grad / conj_of(other)
         if edges[1] is not None:
-            grad_other = div_other(grad, self_, other)
-        return (grad_self, grad_other)
+            of_other = div_other(grad, self_, other)
+        return (of_self, of_other)
 
 
 def _record_div_Tensor(out, self_, other):
@@ -216,13 +216,13 @@ class DivBackward1(Node):
         (self_, other) = node.unpack()
         (rounding_mode,) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_other = None
+        of_self = None
+        of_other = None
         if edges[0] is not None:
-            grad_self = div_self_mode(grad, other, rounding_mode)
+            of_self = div_self_mode(grad, other, rounding_mode)
         if edges[1] is not None:
-            grad_other = div_other_mode(grad, self_, other, rounding_mode)
-        return (grad_self, grad_other)
+            of_other = div_other_mode(grad, self_, other, rounding_mode)
+        return (of_self, of_other)
 
 
 def _record_div_Tensor_mode(out, self_, other, rounding_mode):
@@ -246,13 +246,13 @@ class RemainderBackward0(Node):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_other = None
+        of_self = None
+        of_other = None
         if edges[0] is not None:
-            grad_self = grad
+            of_self = grad
         if edges[1] is not None:
-            grad_other = -grad * div(self_, other, rounding_mode='floor')
-        return (grad_self, grad_other)
+            of_other = -grad * div(self_, other, rounding_mode='floor')
+        return (of_self, of_other)
 
 
 def _record_remainder_Tensor(out, self_, other):
@@ -299,13 +299,13 @@ class FmodBackward0(Node):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_other = None
+        of_self = None
+        of_other = None
         if edges[0] is not None:
-            grad_self = grad
+            of_self = grad
         if edges[1] is not None:
-            grad_other = -grad * div(self_, other, rounding_mode='trunc')
-        return (grad_self, grad_other)
+            of_other = -grad * div(self_, other, rounding_mode='trunc')
+        return (of_self, of_other)
 
 
 def _record_fmod_Tensor(out, self_, other):
@@ -329,13 +329,13 @@ class PowBackward0(Node):
         (grad,) = grads
         (self_, exponent, result0) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_exponent = None
+        of_self = None
+        of_exponent = None
         if edges[0] is not None:
-            grad_self = pow_self(grad, self_, exponent)
+            of_self = pow_self(grad, self_, exponent)
         if edges[1] is not None:
-            grad_exponent = pow_exponent(grad, self_, exponent, result0)
-        return (grad_self, grad_exponent)
+            of_exponent = pow_exponent(grad, self_, exponent, result0)
+        return (of_self, of_exponent)
 
 
 def _record_pow_Tensor_Tensor(out, self_, exponent):
@@ -514,16 +514,16 @@ class AddcmulBackward0(Node):
         (tensor1, tensor2) = node.unpack()
         (value,) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_tensor1 = None
-        grad_tensor2 = None
+        of_self = None
+        of_tensor1 = None
+        of_tensor2 = None
         if edges[0] is not None:
-            grad_self = grad
+            of_self = grad
         if edges[1] is not None:
-            grad_tensor1 = grad * conj_of(tensor2 * value)
+            of_tensor1 = grad * conj_of(tensor2 * value)
         if edges[2] is not None:
-            grad_tensor2 = grad * conj_of(tensor1 * value)
-        return (grad_self, grad_tensor1, grad_tensor2)
+            of_tensor2 = grad * conj_of(tensor1 * value)
+        return (of_self, of_tensor1, of_tensor2)
 
 
 def _record_addcmul(out, self_, tensor1, tensor2, value):
@@ -549,16 +549,16 @@ class AddcdivBackward0(Node):
         (tensor1, tensor2) = node.unpack()
         (value,) = node.consts
         edges = node.edges
-        grad_self = None
-        grad_tensor1 = None
-        grad_tensor2 = None
+        of_self = None
+        of_tensor1 = None
+        of_tensor2 = None
         if edges[0] is not None:
-            grad_self = grad
+            of_self = grad
         if edges[1] is not None:
-            grad_tensor1 = grad * conj_of(value / tensor2)
+            of_tensor1 = grad * conj_of(value / tensor2)
         if edges[2] is not None:
-            grad_tensor2 = -grad * conj_of((value * tensor1) / (tensor2 * tensor2))
-        return (grad_self, grad_tensor1, grad_tensor2)
+            of_tensor2 = -grad * conj_of((value * tensor1) / (tensor2 * tensor2))
+        return (of_self, of_tensor1, of_tensor2)
 
 
 def _record_addcdiv(out, self_, tensor1, tensor2, value):
@@ -583,16 +583,16 @@ class LerpBackward0(Node):
         (grad,) = grads
         (self_, end, weight) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_end = None
-        grad_weight = None
+        of_self = None
+        of_end = None
+        of_weight = None
         if edges[0] is not None:
-            grad_self = grad * conj_of(1 - weight)
+            of_self = grad * conj_of(1 - weight)
         if edges[1] is not None:
-            grad_end = grad * conj_of(weight)
+            of_end = grad * conj_of(weight)
         if edges[2] is not None:
-            grad_weight = grad * conj_of(end - self_)
-        return (grad_self, grad_end, grad_weight)
+            of_weight = grad * conj_of(end - self_)
+        return (of_self, of_end, of_weight)
 
 
 def _record_lerp_Tensor(out, self_, end, weight):
@@ -771,13 +771,13 @@ class LogaddexpBackward0(Node):
         (grad,) = grads
         (self_, other, result0) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_other = None
+        of_self = None
+        of_other = None
         if edges[0] is not None:
-            grad_self = grad * exp(self_ - result0)
+            of_self = grad * conj_of(exp(self_ - result0))
         if edges[1] is not None:
-            grad_other = grad * exp(other - result0)
-        return (grad_self, grad_other)
+            of_other = grad * conj_of(exp(other - result0))
+        return (of_self, of_other)
 
 
 def _record_logaddexp(out, self_, other):
@@ -801,13 +801,13 @@ class Logaddexp2Backward0(Node):
         (grad,) = grads
         (self_, other, result0) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_other = None
+        of_self = None
+        of_other = None
         if edges[0] is not None:
-            grad_self = grad * exp2(self_ - result0)
+            of_self = grad * exp2(self_ - result0)
         if edges[1] is not None:
-            grad_other = grad * exp2(other - result0)
-        return (grad_self, grad_other)
+            of_other = grad * exp2(other - result0)
+        return (of_self, of_other)
 
 
 def _record_logaddexp2(out, self_, other):
@@ -830,7 +830,7 @@ class SigmoidBackward0(Node):
     def apply(node, grads):
         (grad,) = grads
         (result0,) = node.unpack()
-        return (sigmoid_backward(grad, result0),)
+        return (sigmoid_backward(grad, conj_of(result0)),)
 
 
 def _record_sigmoid(out, self_):
@@ -853,13 +853,13 @@ class SigmoidBackwardBackward0(Node):
         (grad,) = grads
         (grad_output, output) = node.unpack()
         edges = node.edges
-        grad_grad_output = None
-        grad_output = None
+        of_grad_output = None
+        of_output = None
         if edges[0] is not None:
-            grad_grad_output = sigmoid_backward(grad, conj_of(output))
+            of_grad_output = sigmoid_backward(grad, conj_of(output))
         if edges[1] is not None:
-            grad_output = grad * grad_output * (1 - 2 * output)
-        return (grad_grad_output, grad_output)
+            of_output = grad * grad_output * (1 - 2 * output)
+        return (of_grad_output, of_output)
 
 
 def _record_sigmoid_backward(out, grad_output, output):
@@ -883,13 +883,13 @@ class TanhBackwardBackward0(Node):
         (grad,) = grads
         (grad_output, output) = node.unpack()
         edges = node.edges
-        grad_grad_output = None
-        grad_output = None
+        of_grad_output = None
+        of_output = None
         if edges[0] is not None:
-            grad_grad_output = tanh_backward(grad, conj_of(output))
+            of_grad_output = tanh_backward(grad, conj_of(output))
         if edges[1] is not None:
-            grad_output = grad * (-2 * output * grad_output)
-        return (grad_grad_output, grad_output)
+            of_output = grad * (-2 * output * grad_output)
+        return (of_grad_output, of_output)
 
 
 def _record_tanh_backward(out, grad_output, output):
@@ -937,13 +937,13 @@ class LogitBackwardBackward0(Node):
         (grad_output, self_) = node.unpack()
         (eps,) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = logit_backward(grad, self_, eps)
+            of_grad_output = logit_backward(grad, self_, eps)
         if edges[1] is not None:
-            grad_self = grad * grad_output * (2 * self_ - 1) / (self_ * (1 - self_)) ** 2
-        return (grad_grad_output, grad_self)
+            of_self = grad * grad_output * (2 * self_ - 1) / (self_ * (1 - self_)) ** 2
+        return (of_grad_output, of_self)
 
 
 def _record_logit_backward(out, grad_output, self_, eps):
@@ -967,13 +967,13 @@ class XlogyBackward0(Node):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_other = None
+        of_self = None
+        of_other = None
         if edges[0] is not None:
-            grad_self = xlogy_self(grad, self_, other)
+            of_self = xlogy_self(grad, self_, other)
         if edges[1] is not None:
-            grad_other = grad * self_ / other
-        return (grad_self, grad_other)
+            of_other = grad * self_ / other
+        return (of_self, of_other)
 
 
 def _record_xlogy_Tensor(out, self_, other):
@@ -1020,13 +1020,13 @@ class SpecialXlog1pyBackward0(Node):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_other = None
+        of_self = None
+        of_other = None
         if edges[0] is not None:
-            grad_self = xlog1py_self(grad, self_, other)
+            of_self = xlog1py_self(grad, self_, other)
         if edges[1] is not None:
-            grad_other = grad * self_ / (other + 1)
-        return (grad_self, grad_other)
+            of_other = grad * self_ / (other + 1)
+        return (of_self, of_other)
 
 
 def _record_special_xlog1py(out, self_, other):
@@ -1270,7 +1270,7 @@ class TanhBackward0(Node):
     def apply(node, grads):
         (grad,) = grads
         (result0,) = node.unpack()
-        return (tanh_backward(grad, result0),)
+        return (tanh_backward(grad, conj_of(result0)),)
 
 
 def _record_tanh(out, self_):
@@ -1359,13 +1359,13 @@ class Atan2Backward0(Node):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_other = None
+        of_self = None
+        of_other = None
         if edges[0] is not None:
-            grad_self = atan2_gradient(grad, self_, other, other)
+            of_self = atan2_gradient(grad, self_, other, other)
         if edges[1] is not None:
-            grad_other = atan2_gradient(grad, self_, other, -self_)
-        return (grad_self, grad_other)
+            of_other = atan2_gradient(grad, self_, other, -self_)
+        return (of_self, of_other)
 
 
 def _record_atan2(out, self_, other):
@@ -1644,12 +1644,12 @@ class ClampBackward0(Node):
         (grad,) = grads
         (self_, min, max) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_min = None
-        grad_max = None
+        of_self = None
+        of_min = None
+        of_max = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
-            grad_self, grad_min, grad_max = clamp_gradient(grad, self_, min, max, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
-        return (grad_self, grad_min, grad_max)
+            of_self, of_min, of_max = clamp_gradient(grad, self_, min, max, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
+        return (of_self, of_min, of_max)
 
 
 def _record_clamp_Tensor(out, self_, min, max):
@@ -1674,13 +1674,13 @@ class ClampMinBackward0(Node):
         (grad,) = grads
         (self_, min) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_min = None
+        of_self = None
+        of_min = None
         if edges[0] is not None:
-            grad_self = where(self_ >= min, grad, 0)
+            of_self = where(self_ >= min, grad, 0)
         if edges[1] is not None:
-            grad_min = where(self_ < min, grad, 0)
-        return (grad_self, grad_min)
+            of_min = where(self_ < min, grad, 0)
+        return (of_self, of_min)
 
 
 def _record_clamp_min_Tensor(out, self_, min):
@@ -1704,13 +1704,13 @@ class ClampMaxBackward0(Node):
         (grad,) = grads
         (self_, max) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_max = None
+        of_self = None
+        of_max = None
         if edges[0] is not None:
-            grad_self = where(self_ <= max, grad, 0)
+            of_self = where(self_ <= max, grad, 0)
         if edges[1] is not None:
-            grad_max = where(self_ > max, grad, 0)
-        return (grad_self, grad_max)
+            of_max = where(self_ > max, grad, 0)
+        return (of_self, of_max)
 
 
 def _record_clamp_max_Tensor(out, self_, max):
@@ -1734,13 +1734,13 @@ class MaximumBackward0(Node):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_other = None
+        of_self = None
+        of_other = None
         if edges[0] is not None:
-            grad_self = extremum_gradient(grad, self_, other, self_ > other)
+            of_self = extremum_gradient(grad, self_, other, self_ > other)
         if edges[1] is not None:
-            grad_other = extremum_gradient(grad, self_, other, self_ < other)
-        return (grad_self, grad_other)
+            of_other = extremum_gradient(grad, self_, other, self_ < other)
+        return (of_self, of_other)
 
 
 def _record_maximum(out, self_, other):
@@ -1764,13 +1764,13 @@ class MinimumBackward0(Node):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_other = None
+        of_self = None
+        of_other = None
         if edges[0] is not None:
-            grad_self = extremum_gradient(grad, self_, other, self_ < other)
+            of_self = extremum_gradient(grad, self_, other, self_ < other)
         if edges[1] is not None:
-            grad_other = extremum_gradient(grad, self_, other, self_ > other)
-        return (grad_self, grad_other)
+            of_other = extremum_gradient(grad, self_, other, self_ > other)
+        return (of_self, of_other)
 
 
 def _record_minimum(out, self_, other):
@@ -1794,13 +1794,13 @@ class FmaxBackward0(Node):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_other = None
+        of_self = None
+        of_other = None
         if edges[0] is not None:
-            grad_self = where((self_ >= other).logical_or(isnan(other)), grad, 0)
+            of_self = where((self_ >= other).logical_or(isnan(other)), grad, 0)
         if edges[1] is not None:
-            grad_other = where((self_ >= other).logical_or(isnan(other)), 0, grad)
-        return (grad_self, grad_other)
+            of_other = where((self_ >= other).logical_or(isnan(other)), 0, grad)
+        return (of_self, of_other)
 
 
 def _record_fmax(out, self_, other):
@@ -1824,13 +1824,13 @@ class FminBackward0(Node):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_other = None
+        of_self = None
+        of_other = None
         if edges[0] is not None:
-            grad_self = where((self_ <= other).logical_or(isnan(other)), grad, 0)
+            of_self = where((self_ <= other).logical_or(isnan(other)), grad, 0)
         if edges[1] is not None:
-            grad_other = where((self_ <= other).logical_or(isnan(other)), 0, grad)
-        return (grad_self, grad_other)
+            of_other = where((self_ <= other).logical_or(isnan(other)), 0, grad)
+        return (of_self, of_other)
 
 
 def _record_fmin(out, self_, other):
@@ -1854,13 +1854,13 @@ class CopysignBackward0(Node):
         (grad,) = grads
         (self_, result0) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_other = None
+        of_self = None
+        of_other = None
         if edges[0] is not None:
-            grad_self = copysign_gradient(grad, self_, result0)
+            of_self = copysign_gradient(grad, self_, result0)
         if edges[1] is not None:
-            grad_other = zeros_like(grad)
-        return (grad_self, grad_other)
+            of_other = zeros_like(grad)
+        return (of_self, of_other)
 
 
 def _record_copysign_Tensor(out, self_, other):
@@ -1884,13 +1884,13 @@ class NextafterBackward0(Node):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_other = None
+        of_self = None
+        of_other = None
         if edges[0] is not None:
-            grad_self = where(self_ != other, grad, 0)
+            of_self = where(self_ != other, grad, 0)
         if edges[1] is not None:
-            grad_other = zeros_like(other)
-        return (grad_self, grad_other)
+            of_other = zeros_like(other)
+        return (of_self, of_other)
 
 
 def _record_nextafter(out, self_, other):
@@ -1914,13 +1914,13 @@ class WhereBackward0(Node):
         (grad,) = grads
         (condition,) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_other = None
+        of_self = None
+        of_other = None
         if edges[0] is not None:
-            grad_self = where(condition, grad, 0)
+            of_self = where(condition, grad, 0)
         if edges[1] is not None:
-            grad_other = where(condition, 0, grad)
-        return (grad_self, grad_other)
+            of_other = where(condition, 0, grad)
+        return (of_self, of_other)
 
 
 def _record_where_self(out, condition, self_, other):
@@ -2230,11 +2230,11 @@ class ComplexBackward0(Node):
     def apply(node, grads):
         (grad,) = grads
         edges = node.edges
-        grad_real = None
-        grad_imag = None
+        of_real = None
+        of_imag = None
         if edges[0] is not None or edges[1] is not None:
-            grad_real, grad_imag = complex_gradient(grad)
-        return (grad_real, grad_imag)
+            of_real, of_imag = complex_gradient(grad)
+        return (of_real, of_imag)
 
 
 def _record_complex(out, real, imag):
@@ -2258,11 +2258,11 @@ class PolarBackward0(Node):
         (grad,) = grads
         (result0,) = node.unpack()
         edges = node.edges
-        grad_abs = None
-        grad_angle = None
+        of_abs = None
+        of_angle = None
         if edges[0] is not None or edges[1] is not None:
-            grad_abs, grad_angle = polar_gradient(grad, result0)
-        return (grad_abs, grad_angle)
+            of_abs, of_angle = polar_gradient(grad, result0)
+        return (of_abs, of_angle)
 
 
 def _record_polar(out, abs, angle):

@@ -128,13 +128,13 @@ class BernoulliBackward0(Node):
         (grad,) = grads
         (p,) = node.unpack()
         edges = node.edges
-        grad_self = None
-        grad_p = None
+        of_self = None
+        of_p = None
         if edges[0] is not None:
-            grad_self = zeros_like(grad)
+            of_self = zeros_like(grad)
         if edges[1] is not None:
-            grad_p = zeros_like(p)
-        return (grad_self, grad_p)
+            of_p = zeros_like(p)
+        return (of_self, of_p)
 
 
 def _record_bernoulli__Tensor(out, self_, p, generator):
@@ -262,13 +262,13 @@ class NormalBackward1(Node):
     def apply(node, grads):
         (grad,) = grads
         edges = node.edges
-        grad_mean = None
-        grad_std = None
+        of_mean = None
+        of_std = None
         if edges[0] is not None:
-            grad_mean = zeros_like(grad)
+            of_mean = zeros_like(grad)
         if edges[1] is not None:
-            grad_std = zeros_like(grad)
-        return (grad_mean, grad_std)
+            of_std = zeros_like(grad)
+        return (of_mean, of_std)
 
 
 def _record_normal_Tensor_Tensor(out, mean, std, generator):

@@ -45,10 +45,10 @@ class CatBackward0(Node):
         (tensors,) = node.unpack()
         (dim, tensors_count) = node.consts
         edges = node.edges
-        grad_tensors = None
+        of_tensors = None
         if any(edges[0 : 0 + tensors_count]):
-            grad_tensors = cat_gradient(grad, tensors, dim)
-        return (*(grad_tensors or [None] * tensors_count),)
+            of_tensors = cat_gradient(grad, tensors, dim)
+        return (*(of_tensors or [None] * tensors_count),)
 
 
 def _record_cat(out, tensors, dim):
@@ -72,10 +72,10 @@ class StackBackward0(Node):
         (tensors,) = node.unpack()
         (dim, tensors_count) = node.consts
         edges = node.edges
-        grad_tensors = None
+        of_tensors = None
         if any(edges[0 : 0 + tensors_count]):
-            grad_tensors = stack_gradient(grad, tensors, dim)
-        return (*(grad_tensors or [None] * tensors_count),)
+            of_tensors = stack_gradient(grad, tensors, dim)
+        return (*(of_tensors or [None] * tensors_count),)
 
 
 def _record_stack(out, tensors, dim):
@@ -297,13 +297,13 @@ class ReflectionPad1dBackwardBackward0(Node):
         (grad,) = grads
         (padding,) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = reflection_pad1d(grad, padding)
+            of_grad_output = reflection_pad1d(grad, padding)
         if edges[1] is not None:
-            grad_self = zeros_like(grad)
-        return (grad_grad_output, grad_self)
+            of_self = zeros_like(grad)
+        return (of_grad_output, of_self)
 
 
 def _record_reflection_pad1d_backward(out, grad_output, self_, padding):
@@ -350,13 +350,13 @@ class ReflectionPad2dBackwardBackward0(Node):
         (grad,) = grads
         (padding,) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = reflection_pad2d(grad, padding)
+            of_grad_output = reflection_pad2d(grad, padding)
         if edges[1] is not None:
-            grad_self = zeros_like(grad)
-        return (grad_grad_output, grad_self)
+            of_self = zeros_like(grad)
+        return (of_grad_output, of_self)
 
 
 def _record_reflection_pad2d_backward(out, grad_output, self_, padding):
@@ -403,13 +403,13 @@ class ReflectionPad3dBackwardBackward0(Node):
         (grad,) = grads
         (padding,) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = reflection_pad3d(grad, padding)
+            of_grad_output = reflection_pad3d(grad, padding)
         if edges[1] is not None:
-            grad_self = zeros_like(grad)
-        return (grad_grad_output, grad_self)
+            of_self = zeros_like(grad)
+        return (of_grad_output, of_self)
 
 
 def _record_reflection_pad3d_backward(out, grad_output, self_, padding):
@@ -456,13 +456,13 @@ class ReplicationPad1dBackwardBackward0(Node):
         (grad,) = grads
         (padding,) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = replication_pad1d(grad, padding)
+            of_grad_output = replication_pad1d(grad, padding)
         if edges[1] is not None:
-            grad_self = zeros_like(grad)
-        return (grad_grad_output, grad_self)
+            of_self = zeros_like(grad)
+        return (of_grad_output, of_self)
 
 
 def _record_replication_pad1d_backward(out, grad_output, self_, padding):
@@ -509,13 +509,13 @@ class ReplicationPad2dBackwardBackward0(Node):
         (grad,) = grads
         (padding,) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = replication_pad2d(grad, padding)
+            of_grad_output = replication_pad2d(grad, padding)
         if edges[1] is not None:
-            grad_self = zeros_like(grad)
-        return (grad_grad_output, grad_self)
+            of_self = zeros_like(grad)
+        return (of_grad_output, of_self)
 
 
 def _record_replication_pad2d_backward(out, grad_output, self_, padding):
@@ -562,13 +562,13 @@ class ReplicationPad3dBackwardBackward0(Node):
         (grad,) = grads
         (padding,) = node.consts
         edges = node.edges
-        grad_grad_output = None
-        grad_self = None
+        of_grad_output = None
+        of_self = None
         if edges[0] is not None:
-            grad_grad_output = replication_pad3d(grad, padding)
+            of_grad_output = replication_pad3d(grad, padding)
         if edges[1] is not None:
-            grad_self = zeros_like(grad)
-        return (grad_grad_output, grad_self)
+            of_self = zeros_like(grad)
+        return (of_grad_output, of_self)
 
 
 def _record_replication_pad3d_backward(out, grad_output, self_, padding):

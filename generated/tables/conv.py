@@ -33,6 +33,7 @@ conv1d = Operator(
     kernels={
         "cpu": lambda input, weight, bias, stride, padding, dilation, groups: kernels_conv.convolution(input, weight, bias, stride, padding, dilation, False, 0, groups),
     },
+    tags=('autocast_lower',),
     variants=('function',),
     derivatives="conv",
     saves_self=True,
@@ -51,6 +52,7 @@ conv1d_padding = Operator(
         Param('groups', 'SymInt', default=1),
     ),
     composite="conv.conv1d_padding",
+    tags=('autocast_lower',),
     variants=('function',),
 )
 
@@ -71,6 +73,7 @@ conv2d = Operator(
     kernels={
         "cpu": lambda input, weight, bias, stride, padding, dilation, groups: kernels_conv.convolution(input, weight, bias, stride, padding, dilation, False, 0, groups),
     },
+    tags=('autocast_lower',),
     variants=('function',),
     derivatives="conv",
     saves_self=True,
@@ -89,6 +92,7 @@ conv2d_padding = Operator(
         Param('groups', 'SymInt', default=1),
     ),
     composite="conv.conv2d_padding",
+    tags=('autocast_lower',),
     variants=('function',),
 )
 
@@ -109,6 +113,7 @@ conv3d = Operator(
     kernels={
         "cpu": lambda input, weight, bias, stride, padding, dilation, groups: kernels_conv.convolution(input, weight, bias, stride, padding, dilation, False, 0, groups),
     },
+    tags=('autocast_lower',),
     variants=('function',),
     derivatives="conv",
     saves_self=True,
@@ -127,6 +132,7 @@ conv3d_padding = Operator(
         Param('groups', 'SymInt', default=1),
     ),
     composite="conv.conv3d_padding",
+    tags=('autocast_lower',),
     variants=('function',),
 )
 
@@ -148,6 +154,7 @@ conv_transpose1d = Operator(
     kernels={
         "cpu": lambda input, weight, bias, stride, padding, output_padding, groups, dilation: kernels_conv.convolution(input, weight, bias, stride, padding, dilation, True, output_padding, groups),
     },
+    tags=('autocast_lower',),
     variants=('function',),
     derivatives="conv",
     saves_self=True,
@@ -171,6 +178,7 @@ conv_transpose2d_input = Operator(
     kernels={
         "cpu": lambda input, weight, bias, stride, padding, output_padding, groups, dilation: kernels_conv.convolution(input, weight, bias, stride, padding, dilation, True, output_padding, groups),
     },
+    tags=('autocast_lower',),
     variants=('function',),
     derivatives="conv",
     saves_self=True,
@@ -194,6 +202,7 @@ conv_transpose3d_input = Operator(
     kernels={
         "cpu": lambda input, weight, bias, stride, padding, output_padding, groups, dilation: kernels_conv.convolution(input, weight, bias, stride, padding, dilation, True, output_padding, groups),
     },
+    tags=('autocast_lower',),
     variants=('function',),
     derivatives="conv",
     saves_self=True,
@@ -353,6 +362,7 @@ max_pool3d = Operator(
         Param('ceil_mode', 'bool', default=False),
     ),
     composite="conv.max_pool3d",
+    tags=('autocast_float32',),
     variants=('function',),
 )
 
@@ -589,6 +599,7 @@ avg_pool3d = Operator(
     kernels={
         "cpu": kernels_pool.avg_pool3d,
     },
+    tags=('autocast_float32',),
     variants=('function',),
     derivatives="conv",
     saves_self=True,
@@ -679,6 +690,7 @@ adaptive_avg_pool3d = Operator(
         Param('output_size', 'SymInt', is_list=True, size=3, required=True),
     ),
     composite="conv.adaptive_avg_pool3d",
+    tags=('autocast_float32',),
     variants=('function',),
 )
 

@@ -125,6 +125,7 @@ index_copy = Operator(
         "cpu": kernels_indexing.index_copy_,
     },
     mutates=0,
+    tags=('autocast_promote',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="indexing",
 )

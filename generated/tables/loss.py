@@ -28,6 +28,7 @@ mse_loss = Operator(
     kernels={
         "cpu": kernels_loss.mse_loss,
     },
+    tags=('autocast_float32',),
     variants=('function', 'out'),
     derivatives="loss",
     saves_self=True,
@@ -42,6 +43,7 @@ l1_loss = Operator(
         Param('reduction', 'int', default=1),
     ),
     composite="loss.l1_loss",
+    tags=('autocast_float32',),
     variants=('function',),
 )
 
@@ -59,6 +61,7 @@ smooth_l1_loss = Operator(
     kernels={
         "cpu": kernels_loss.smooth_l1_loss,
     },
+    tags=('autocast_float32',),
     variants=('function', 'out'),
     derivatives="loss",
     saves_self=True,
@@ -78,6 +81,7 @@ huber_loss = Operator(
     kernels={
         "cpu": kernels_loss.huber_loss,
     },
+    tags=('autocast_float32',),
     variants=('function', 'out'),
     derivatives="loss",
     saves_self=True,
@@ -96,6 +100,7 @@ soft_margin_loss = Operator(
     kernels={
         "cpu": kernels_loss.soft_margin_loss,
     },
+    tags=('autocast_float32',),
     variants=('function', 'out'),
     derivatives="loss",
     saves_self=True,
@@ -115,6 +120,7 @@ binary_cross_entropy = Operator(
     kernels={
         "cpu": kernels_loss.binary_cross_entropy,
     },
+    tags=('autocast_float32',),
     variants=('function', 'out'),
     derivatives="loss",
     saves_self=True,
@@ -155,6 +161,7 @@ binary_cross_entropy_with_logits = Operator(
     kernels={
         "cpu": kernels_loss.binary_cross_entropy_with_logits,
     },
+    tags=('autocast_float32',),
     variants=('function',),
     derivatives="loss",
     saves_self=True,
@@ -170,6 +177,7 @@ kl_div = Operator(
         Param('log_target', 'bool', default=False, keyword=True),
     ),
     composite="loss.kl_div",
+    tags=('autocast_float32',),
     variants=('function',),
 )
 
@@ -184,6 +192,7 @@ cosine_embedding_loss = Operator(
         Param('reduction', 'int', default=1),
     ),
     composite="loss.cosine_embedding_loss",
+    tags=('autocast_float32',),
     variants=('function',),
 )
 
@@ -198,6 +207,7 @@ margin_ranking_loss = Operator(
         Param('reduction', 'int', default=1),
     ),
     composite="loss.margin_ranking_loss",
+    tags=('autocast_float32',),
     variants=('function',),
 )
 
@@ -211,6 +221,7 @@ hinge_embedding_loss = Operator(
         Param('reduction', 'int', default=1),
     ),
     composite="loss.hinge_embedding_loss",
+    tags=('autocast_float32',),
     variants=('function',),
 )
 
@@ -228,6 +239,7 @@ triplet_margin_loss = Operator(
         Param('reduction', 'int', default=1),
     ),
     composite="loss.triplet_margin_loss",
+    tags=('autocast_float32',),
     variants=('function',),
 )
 
@@ -243,6 +255,7 @@ poisson_nll_loss = Operator(
         Param('reduction', 'int', required=True),
     ),
     composite="loss.poisson_nll_loss",
+    tags=('autocast_float32',),
     variants=('function',),
 )
 
@@ -258,6 +271,7 @@ multi_margin_loss = Operator(
         Param('reduction', 'int', default=1),
     ),
     composite="loss.multi_margin_loss",
+    tags=('autocast_float32',),
     variants=('function',),
 )
 
@@ -273,6 +287,7 @@ cross_entropy_loss = Operator(
         Param('label_smoothing', 'float', default=0.0),
     ),
     composite="loss.cross_entropy_loss",
+    tags=('autocast_float32',),
     variants=('function',),
 )
 
@@ -287,6 +302,7 @@ nll_loss = Operator(
         Param('ignore_index', 'SymInt', default=-100),
     ),
     composite="loss.nll_loss",
+    tags=('autocast_float32',),
     variants=('function',),
 )
 
@@ -357,6 +373,7 @@ nll_loss2d = Operator(
         Param('ignore_index', 'SymInt', default=-100),
     ),
     composite="loss.nll_loss2d",
+    tags=('autocast_float32',),
     variants=('function',),
 )
 
@@ -415,6 +432,7 @@ ctc_loss_IntList = Operator(
         Param('zero_infinity', 'bool', default=False),
     ),
     composite="loss.ctc_loss",
+    tags=('autocast_float32',),
     variants=('function',),
 )
 
@@ -431,6 +449,7 @@ ctc_loss_Tensor = Operator(
         Param('zero_infinity', 'bool', default=False),
     ),
     composite="loss.ctc_loss_tensor",
+    tags=('autocast_float32',),
     variants=('function',),
 )
 

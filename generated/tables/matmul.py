@@ -26,6 +26,7 @@ mm = Operator(
     kernels={
         "cpu": kernels_matmul.mm,
     },
+    tags=('autocast_lower',),
     variants=('function', 'method', 'out'),
     derivatives="matmul",
     saves_self=True,
@@ -43,6 +44,7 @@ bmm = Operator(
     kernels={
         "cpu": kernels_matmul.bmm,
     },
+    tags=('autocast_lower',),
     variants=('function', 'method', 'out'),
     derivatives="matmul",
     saves_self=True,
@@ -60,6 +62,7 @@ matmul = Operator(
     kernels={
         "cpu": kernels_matmul.matmul,
     },
+    tags=('autocast_lower',),
     variants=('function', 'method', 'out'),
     derivatives="matmul",
     saves_self=True,
@@ -78,6 +81,7 @@ linear = Operator(
     kernels={
         "cpu": kernels_matmul.linear,
     },
+    tags=('autocast_lower',),
     variants=('function', 'out'),
     derivatives="matmul",
     saves_self=True,
@@ -98,6 +102,7 @@ addmm = Operator(
     kernels={
         "cpu": kernels_matmul.addmm,
     },
+    tags=('autocast_lower',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="matmul",
 )
@@ -117,6 +122,7 @@ addbmm = Operator(
     kernels={
         "cpu": kernels_matmul.addbmm,
     },
+    tags=('autocast_lower',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="matmul",
 )
@@ -136,6 +142,7 @@ baddbmm = Operator(
     kernels={
         "cpu": kernels_matmul.baddbmm,
     },
+    tags=('autocast_lower',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="matmul",
 )
@@ -346,6 +353,7 @@ linalg_vecdot = Operator(
         Param('dim', 'int', default=-1, keyword=True),
     ),
     composite="matmul.vecdot",
+    tags=('autocast_lower',),
     variants=('function', 'out'),
 )
 
@@ -389,6 +397,7 @@ cdist = Operator(
         Param('compute_mode', 'int', optional=True, default=None),
     ),
     composite="matmul.cdist",
+    tags=('autocast_float32',),
     variants=('function',),
 )
 

@@ -157,6 +157,7 @@ prelu = Operator(
         Param('weight', 'Tensor', required=True),
     ),
     composite="nn.prelu",
+    tags=('autocast_lower',),
     variants=('function', 'method'),
 )
 
@@ -769,6 +770,7 @@ scaled_dot_product_attention = Operator(
         Param('enable_gqa', 'bool', default=False, keyword=True),
     ),
     composite="attention.scaled_dot_product_attention",
+    tags=('autocast_lower',),
     variants=('function',),
 )
 

@@ -2161,7 +2161,7 @@ polar = Operator(
     kernels={
         "cpu": kernels_pointwise.polar,
     },
-    tags=('exact_out',),
+    tags=('exact_out', 'autocast_float32'),
     variants=('function', 'out'),
     derivatives="pointwise",
 )

@@ -45,7 +45,7 @@ sum_dim_IntList = Operator(
     kernels={
         "cpu": kernels_reduction.sum_dim,
     },
-    tags=('reduction', 'dtype_of_out'),
+    tags=('reduction', 'exact_out', 'dtype_of_out'),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
 )
@@ -131,7 +131,7 @@ prod = Operator(
     kernels={
         "cpu": kernels_reduction.prod,
     },
-    tags=('reduction', 'dtype_of_out'),
+    tags=('reduction', 'dtype_of_out', 'autocast_float32'),
     variants=('function', 'method'),
     derivatives="reduction",
     saves_self=True,
@@ -151,7 +151,7 @@ prod_dim_int = Operator(
     kernels={
         "cpu": kernels_reduction.prod_dim,
     },
-    tags=('reduction', 'dtype_of_out'),
+    tags=('reduction', 'exact_out', 'dtype_of_out', 'autocast_float32'),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
     saves_self=True,
@@ -547,7 +547,7 @@ all = Operator(
     kernels={
         "cpu": kernels_reduction.all,
     },
-    tags=('reduction',),
+    tags=('reduction', 'exact_out'),
     variants=('function', 'method', 'out'),
 )
 
@@ -564,7 +564,7 @@ all_dim = Operator(
     kernels={
         "cpu": kernels_reduction.all_dim,
     },
-    tags=('reduction',),
+    tags=('reduction', 'exact_out'),
     variants=('function', 'method', 'out'),
 )
 
@@ -581,7 +581,7 @@ all_dims = Operator(
     kernels={
         "cpu": kernels_reduction.all_dim,
     },
-    tags=('reduction',),
+    tags=('reduction', 'exact_out'),
     variants=('function', 'method', 'out'),
 )
 
@@ -596,7 +596,7 @@ any = Operator(
     kernels={
         "cpu": kernels_reduction.any,
     },
-    tags=('reduction',),
+    tags=('reduction', 'exact_out'),
     variants=('function', 'method', 'out'),
 )
 
@@ -613,7 +613,7 @@ any_dim = Operator(
     kernels={
         "cpu": kernels_reduction.any_dim,
     },
-    tags=('reduction',),
+    tags=('reduction', 'exact_out'),
     variants=('function', 'method', 'out'),
 )
 
@@ -630,7 +630,7 @@ any_dims = Operator(
     kernels={
         "cpu": kernels_reduction.any_dim,
     },
-    tags=('reduction',),
+    tags=('reduction', 'exact_out'),
     variants=('function', 'method', 'out'),
 )
 
@@ -783,6 +783,7 @@ quantile = Operator(
         Param('interpolation', 'str', default='linear', keyword=True),
     ),
     composite="statistics.quantile",
+    tags=('autocast_float32',),
     variants=('function', 'method', 'out'),
 )
 
@@ -797,6 +798,7 @@ quantile_scalar = Operator(
         Param('interpolation', 'str', default='linear', keyword=True),
     ),
     composite="statistics.quantile_scalar",
+    tags=('autocast_float32',),
     variants=('function', 'method', 'out'),
 )
 
@@ -811,6 +813,7 @@ nanquantile = Operator(
         Param('interpolation', 'str', default='linear', keyword=True),
     ),
     composite="statistics.nanquantile",
+    tags=('autocast_float32',),
     variants=('function', 'method', 'out'),
 )
 
@@ -825,6 +828,7 @@ nanquantile_scalar = Operator(
         Param('interpolation', 'str', default='linear', keyword=True),
     ),
     composite="statistics.nanquantile_scalar",
+    tags=('autocast_float32',),
     variants=('function', 'method', 'out'),
 )
 

@@ -27,7 +27,7 @@ cumsum = Operator(
     kernels={
         "cpu": kernels_scan.cumsum,
     },
-    tags=('scan', 'dtype_of_out'),
+    tags=('scan', 'exact_out', 'dtype_of_out'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="scan",
 )
@@ -45,7 +45,7 @@ cumprod = Operator(
     kernels={
         "cpu": kernels_scan.cumprod,
     },
-    tags=('scan', 'dtype_of_out'),
+    tags=('scan', 'exact_out', 'dtype_of_out'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="scan",
     saves_self=True,

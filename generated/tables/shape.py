@@ -26,6 +26,7 @@ cat = Operator(
     kernels={
         "cpu": kernels_shape.cat,
     },
+    tags=('autocast_promote',),
     variants=('function', 'out'),
     derivatives="shape",
     saves_self=True,
@@ -43,6 +44,7 @@ stack = Operator(
     kernels={
         "cpu": kernels_shape.stack,
     },
+    tags=('autocast_promote',),
     variants=('function', 'out'),
     derivatives="shape",
     saves_self=True,
@@ -387,6 +389,7 @@ trace = Operator(
     kernels={
         "cpu": kernels_shape.trace,
     },
+    tags=('autocast_float32',),
     variants=('function', 'method'),
     derivatives="shape",
 )
@@ -483,6 +486,7 @@ reflection_pad1d = Operator(
     kernels={
         "cpu": kernels_shape.reflection_pad,
     },
+    tags=('autocast_float32',),
     variants=('function',),
     derivatives="shape",
     saves_self=True,
@@ -516,6 +520,7 @@ reflection_pad2d = Operator(
     kernels={
         "cpu": kernels_shape.reflection_pad,
     },
+    tags=('autocast_float32',),
     variants=('function',),
     derivatives="shape",
     saves_self=True,
@@ -582,6 +587,7 @@ replication_pad1d = Operator(
     kernels={
         "cpu": kernels_shape.replication_pad,
     },
+    tags=('autocast_float32',),
     variants=('function',),
     derivatives="shape",
     saves_self=True,
@@ -615,6 +621,7 @@ replication_pad2d = Operator(
     kernels={
         "cpu": kernels_shape.replication_pad,
     },
+    tags=('autocast_float32',),
     variants=('function',),
     derivatives="shape",
     saves_self=True,
@@ -648,6 +655,7 @@ replication_pad3d = Operator(
     kernels={
         "cpu": kernels_shape.replication_pad,
     },
+    tags=('autocast_float32',),
     variants=('function',),
     derivatives="shape",
     saves_self=True,

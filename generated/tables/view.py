@@ -904,7 +904,7 @@ view_as_complex = Operator(
     meta=_meta.view_as_complex,
     cast=(0,),
     is_view=True,
-    tags=('view',),
+    tags=('view', 'autocast_float32'),
     variants=('function',),
     derivatives="view",
 )

@@ -56,6 +56,8 @@ def _finish(op: Operator, result: Any, requires_grad: bool) -> Any:
 
 
 def _call(op: Operator, args: tuple, out: Any) -> Any:
+    if TLS.autocast is not None and out is None:  # as in PyTorch, neither out= nor in-place forms are cast
+        args = TLS.autocast.cast(op, args)
     if op.composite is not None:
         result = op.composite_function()(*args)
         return result if out is None else write_out(op, result, out)
@@ -63,8 +65,6 @@ def _call(op: Operator, args: tuple, out: Any) -> Any:
         raise NotImplementedError(f"{op.full_name} is not implemented: {op.missing}")
     if out is not None and op.dtype_of_out is not None:
         args = _with_dtype_of(op, args, out)
-    if TLS.autocast is not None:
-        args = TLS.autocast.cast(op, args)
     where = device_of(op, args, out)
     spec = op.meta(*args)
     if out is not None:
@@ -318,8 +318,6 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
         return autograd.copy_(target, result)
     if op.missing is not None:
         raise NotImplementedError(f"{op.full_name} is not implemented: {op.missing}")
-    if TLS.autocast is not None:
-        args = (target, *TLS.autocast.cast(op, args)[1:])
     where = device_of(op, args)
     if where.type != target.device.type:
         raise RuntimeError(
