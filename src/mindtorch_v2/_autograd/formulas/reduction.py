@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._dispatch import ops
+from ..._dtype import finfo
 from ..._tensor import Tensor
 from .pointwise import conj_of
 
@@ -242,12 +243,18 @@ def logcumsumexp_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int) 
     """In logarithms, so that nothing overflows: positive and negative parts of grad apart."""
     if not grad.dim() or not grad.numel():
         return grad
+    if grad.dtype.is_complex:
+        return cumsum_gradient(grad * conj_of(ops.exp(-result)), dim) * conj_of(ops.exp(self))
 
-    def part(magnitude: Tensor) -> Tensor:
-        logs = ops.log(magnitude) - result
+    magnitude = ops.log(ops.abs(grad))
+    # Finite, so that its own derivative is 0 rather than NaN.
+    nothing = finfo(grad.dtype).min
+
+    def part(there: Tensor) -> Tensor:
+        logs = ops.where(there, magnitude, nothing) - result
         return ops.exp(ops.flip(ops.logcumsumexp(ops.flip(logs, [dim]), dim), [dim]) + self)
 
-    return part(ops.clamp(grad, 0)) - part(ops.clamp(-grad, 0))
+    return part(grad > 0) - part(grad < 0)
 
 
 __all__ = [
