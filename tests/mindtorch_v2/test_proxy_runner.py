@@ -87,5 +87,7 @@ def test_pytest_under_the_proxy(tmp_path):
 
     test = tmp_path / "test_sample.py"
     test.write_text("import torch\n\ndef test_name():\n    assert torch.__name__ == 'mindtorch_v2'\n")
-    done = run([str(SOURCE.parent / "tests" / "run_test_v2.py"), "-q", "-p", "no:cacheprovider", str(test)], cwd=tmp_path)
+    done = run(
+        [str(SOURCE.parent / "tests" / "run_test_v2.py"), "-q", "-p", "no:cacheprovider", str(test)], cwd=tmp_path
+    )
     assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout + done.stderr

@@ -1,0 +1,110 @@
+"""Checkpointing computes the same gradients as keeping everything, and notices when it cannot."""
+
+from __future__ import annotations
+
+import pytest
+
+import mindtorch_v2 as torch
+from mindtorch_v2.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential, set_checkpoint_early_stop
+
+
+@pytest.fixture
+def parts():
+    torch.manual_seed(0)
+    weight = torch.randn(4, 4, requires_grad=True)
+    x = torch.randn(3, 4, requires_grad=True)
+
+    def part(x, factor=1):
+        y = torch.nn.functional.dropout(torch.tanh(x @ weight), 0.3)
+        return torch.exp(y) * factor
+
+    return part, x, weight
+
+
+def gradients(run, x, weight):
+    x.grad = weight.grad = None
+    torch.manual_seed(1)
+    run().sum().backward()
+    return x.grad.tolist(), weight.grad.tolist(), torch.rand(2).tolist()
+
+
+@pytest.mark.parametrize("use_reentrant", [True, False])
+def test_same_gradients_and_the_generator_moves_on_as_before(parts, use_reentrant):
+    part, x, weight = parts
+    plain = gradients(lambda: part(x), x, weight)
+    assert gradients(lambda: checkpoint(part, x, use_reentrant=use_reentrant), x, weight) == plain
+
+
+def test_without_early_stop(parts):
+    part, x, weight = parts
+    plain = gradients(lambda: part(x), x, weight)
+    with set_checkpoint_early_stop(False):
+        assert gradients(lambda: checkpoint(part, x, use_reentrant=False), x, weight) == plain
+
+
+def test_backward_twice(parts):
+    part, x, weight = parts
+    out = checkpoint(part, x, factor=2, use_reentrant=False).sum()
+    out.backward(retain_graph=True)
+    once = weight.grad.clone()
+    out.backward()
+    assert torch.equal(weight.grad, once * 2)
+
+
+def test_nested(parts):
+    part, x, weight = parts
+    plain = gradients(lambda: part(part(x)), x, weight)
+
+    def outer(x):
+        return checkpoint(part, checkpoint(part, x, use_reentrant=False), use_reentrant=False)
+
+    assert gradients(lambda: checkpoint(outer, x, use_reentrant=False), x, weight) == plain
+
+
+def test_sequential():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(*(torch.nn.Linear(4, 4) for _ in range(5)))
+    x = torch.randn(3, 4, requires_grad=True)
+    model(x).sum().backward()
+    expected = [p.grad.clone() for p in model.parameters()]
+    for use_reentrant in (True, False):
+        model.zero_grad()
+        checkpoint_sequential(model, 2, x, use_reentrant=use_reentrant).sum().backward()
+        assert all(torch.equal(p.grad, e) for p, e in zip(model.parameters(), expected))
+
+
+def test_a_part_that_changes_is_noticed():
+    x = torch.ones(3, requires_grad=True)
+    calls = []
+
+    def part(x):
+        calls.append(1)
+        y = x.exp()
+        return (y * y).sum() if len(calls) == 1 else y.sum()
+
+    with pytest.raises(CheckpointError, match="A different number of tensors was saved") as caught:
+        checkpoint(part, x, use_reentrant=False).backward()
+    assert "Number of tensors saved during forward: 3" in str(caught.value)
+
+    shapes = iter([3, 2])
+    y = torch.ones(3, requires_grad=True)
+    with pytest.raises(CheckpointError, match="have different metadata than during the forward pass"):
+        checkpoint(lambda y: y[: next(shapes)].exp().sum(), y, use_reentrant=False).backward()
+
+
+def test_without_gradients(parts):
+    part, x, _ = parts
+    with torch.no_grad():
+        assert not checkpoint(part, x, use_reentrant=False).requires_grad
+
+
+def test_arguments(parts):
+    part, x, _ = parts
+    with pytest.raises(ValueError, match="Unexpected keyword arguments: factor"):
+        checkpoint(part, x, factor=2, use_reentrant=True)
+    with pytest.raises(ValueError, match="determinism_check should be one of"):
+        checkpoint(part, x, use_reentrant=False, determinism_check="some")
+    with pytest.warns(UserWarning, match="the use_reentrant parameter should be passed explicitly"):
+        checkpoint(part, x)
+    with pytest.warns(UserWarning, match="None of the inputs have requires_grad=True"):
+        checkpoint(part, x.detach(), use_reentrant=True)
