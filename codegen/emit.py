@@ -98,5 +98,6 @@ def _namespaces(functions: list) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for function in functions:
         for name in function.exported:
-            found.setdefault(function.namespace, {})[name] = function.python_name
+            inplace = name == function.overloads[0].public_name + "_"
+            found.setdefault(function.namespace, {})[name] = function.name + "_" if inplace else function.python_name
     return {namespace: dict(sorted(names.items())) for namespace, names in sorted(found.items())}

@@ -23,7 +23,7 @@ SENTENCES = [
     "A woman is playing violin.",
     "Two men pushed carts through the woods.",
 ]
-TEMPERATURE = 0.05
+TEMPERATURE = 0.5
 
 
 def model_folder() -> Path:

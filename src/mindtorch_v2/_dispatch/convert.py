@@ -77,7 +77,7 @@ def _scalar(value: Any) -> Any:
         return value
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, Tensor) and value._data.ndim == 0 and not value.requires_grad:
+    if isinstance(value, Tensor) and value._data.ndim == 0 and value.device.type != "meta" and not value.requires_grad:
         return value.item()
     if isinstance(value, numbers.Number):
         return value

@@ -157,8 +157,9 @@ def device_of(op: Operator, args: tuple, out: Any = None) -> device:
     for index in op.tensors:
         value = args[index]
         if value.__class__ is list:
+            indices = op.params[index].elements_optional  # of `index` and its kin, which may stand on the CPU
             for item in value:
-                if item is not None:
+                if item is not None and not (indices and found is not None and item.device.type == "cpu"):
                     found = item if found is None else _same_device(op, found, item)
         elif isinstance(value, Tensor):
             found = value if found is None else _same_device(op, found, value)
