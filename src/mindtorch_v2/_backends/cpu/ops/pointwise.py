@@ -197,16 +197,16 @@ def positive(self: Array) -> Array:
 def clamp(self: Array, min: Any, max: Any, out: Out = None) -> Array:
     """Limited from below, then from above; NaN stays."""
     if max is None:
-        return np.maximum(self, min, out)
+        return np.maximum(self, min, out=out)
     if min is None:
-        return np.minimum(self, max, out)
-    lower = np.maximum(self, min, out if out is not None and out is not max else None)
-    return np.minimum(lower, max, out)
+        return np.minimum(self, max, out=out)
+    lower = np.maximum(self, min, out=None if out is max else out)
+    return np.minimum(lower, max, out=out)
 
 
 def clamp_max(self: Array, max: Array, out: Out = None) -> Array:
     """Limited from above; NaN stays."""
-    return np.minimum(self, max, out)
+    return np.minimum(self, max, out=out)
 
 
 def nan_to_num(
