@@ -63,10 +63,13 @@ def device_of(payload: Any) -> device:
 
 
 def stride_of(payload: Any) -> tuple:
-    """Strides in elements."""
+    """Strides in elements. numpy gives fresh arrays without elements strides of 0; PyTorch's are those of a contiguous tensor."""
     if payload.__class__ is ndarray:
+        strides = payload.strides
+        if not payload.size and not any(strides):
+            return contiguous_strides(payload.shape)
         item = payload.dtype.itemsize
-        return tuple([s // item for s in payload.strides])
+        return tuple([s // item for s in strides])
     return payload.stride
 
 

@@ -374,6 +374,8 @@ def _check_target_shape(target: Tensor, shape: tuple) -> None:
 def check_overlap(op: Operator, target: Tensor, args: tuple) -> None:
     """RuntimeError when elements of the written tensor share memory among each other, or partly with an input."""
     data = target._data
+    if not data.size:
+        return
     shape = data.shape
     strides = data.strides if data.__class__ is ndarray else data.stride
     for n, s in zip(shape, strides):
