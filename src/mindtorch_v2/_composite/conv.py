@@ -222,7 +222,7 @@ def _sizes(
 def upsample_nearest1d_vec(input: Tensor, output_size: Any, scale_factors: Any) -> Tensor:
     """Nearest neighbours, by size or by factor."""
     sizes, factors = _sizes(input, output_size, scale_factors)
-    return F.upsample_nearest1d(input, sizes, *factors)
+    return F.upsample_nearest1d(input, sizes, scales=factors[0])
 
 
 def upsample_nearest2d_vec(input: Tensor, output_size: Any, scale_factors: Any) -> Tensor:
@@ -240,7 +240,7 @@ def upsample_nearest3d_vec(input: Tensor, output_size: Any, scale_factors: Any) 
 def upsample_nearest_exact1d_vec(input: Tensor, output_size: Any, scale_factors: Any) -> Tensor:
     """Nearest neighbours of pixel centres, by size or by factor."""
     sizes, factors = _sizes(input, output_size, scale_factors)
-    return F._upsample_nearest_exact1d(input, sizes, *factors)
+    return F._upsample_nearest_exact1d(input, sizes, scales=factors[0])
 
 
 def upsample_nearest_exact2d_vec(input: Tensor, output_size: Any, scale_factors: Any) -> Tensor:
@@ -252,7 +252,7 @@ def upsample_nearest_exact2d_vec(input: Tensor, output_size: Any, scale_factors:
 def upsample_linear1d_vec(input: Tensor, output_size: Any, align_corners: bool, scale_factors: Any) -> Tensor:
     """Linear interpolation, by size or by factor."""
     sizes, factors = _sizes(input, output_size, scale_factors)
-    return F.upsample_linear1d(input, sizes, align_corners, *factors)
+    return F.upsample_linear1d(input, sizes, align_corners, scales=factors[0])
 
 
 def upsample_bilinear2d_vec(input: Tensor, output_size: Any, align_corners: bool, scale_factors: Any) -> Tensor:

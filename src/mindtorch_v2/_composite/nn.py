@@ -8,26 +8,6 @@ from typing import Any
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._tensor import Tensor
 
-_SELU_ALPHA = 1.6732632423543772848170429916717
-_SELU_SCALE = 1.0507009873554804934193349852946
-
-
-def relu6(self: Tensor) -> Tensor:
-    """self between 0 and 6."""
-    return F.hardtanh(self, 0, 6)
-
-
-def selu(self: Tensor) -> Tensor:
-    """elu with the constants that keep mean and variance."""
-    return F.elu(self, _SELU_ALPHA, _SELU_SCALE)
-
-
-def celu(self: Tensor, alpha: float = 1.0) -> Tensor:
-    """elu with a continuous derivative. RuntimeError for alpha 0."""
-    if alpha == 0:
-        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return F.elu(self, alpha, 1.0, 1.0 / alpha)
-
 
 def prelu(self: Tensor, weight: Tensor) -> Tensor:
     """self where positive, else self times the weight of its channel (dimension 1), or the only weight."""

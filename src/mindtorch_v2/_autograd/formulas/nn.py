@@ -74,6 +74,11 @@ def elu_second(
     return ops.where(self <= 0, grad * grad_output * curve, 0)
 
 
+def selu_gradient(grad: Tensor, self: Tensor) -> Tensor:
+    """The gradient of selu, which is elu with two constants."""
+    return ops.elu_backward(grad, 1.6732632423543772, 1.0507009873554805, 1.0, False, self)
+
+
 def glu_second(grad: Tensor, grad_output: Tensor, self: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """Gradients of glu_backward with respect to both of its tensors."""
     half = self.shape[dim] // 2
@@ -501,6 +506,7 @@ __all__ = [
     "pooled_at",
     "prelu_gradient",
     "rms_norm_gradient",
+    "selu_gradient",
     "silu_second",
     "softmax_second",
     "softplus_second",

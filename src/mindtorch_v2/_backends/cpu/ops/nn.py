@@ -105,6 +105,10 @@ def hardtanh(self: ndarray, min_val: float = -1, max_val: float = 1, out: ndarra
     return np.minimum(np.maximum(self, kind(min_val)), kind(max_val), out=out)
 
 
+def relu6(self: ndarray, out: ndarray | None = None) -> ndarray:
+    return hardtanh(self, 0, 6, out)
+
+
 def hardtanh_backward(grad_output: ndarray, self: ndarray, min_val: float, max_val: float) -> ndarray:
     return _select(~((self > min_val) & (self < max_val)), 0, grad_output, None)
 
@@ -364,6 +368,16 @@ def elu_backward(
     else:
         negative = np.exp(np.minimum(self_or_result, 0) * kind(input_scale)) * kind(alpha * scale * input_scale)
     return grad_output * np.where(self_or_result <= 0, negative, kind(scale))
+
+
+def selu(self: ndarray, out: ndarray | None = None) -> ndarray:
+    return elu(self, 1.6732632423543772, 1.0507009873554805, out=out)
+
+
+def celu(self: ndarray, alpha: float = 1.0, out: ndarray | None = None) -> ndarray:
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return elu(self, alpha, 1.0, 1.0 / alpha, out)
 
 
 def softshrink(self: ndarray, lambd: float = 0.5, out: ndarray | None = None) -> ndarray:
