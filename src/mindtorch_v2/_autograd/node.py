@@ -85,10 +85,10 @@ class Node:
             self.released = True
 
     def materialize(self, grads: tuple) -> list:
-        """The gradients with zeros in place of those that nobody supplied."""
+        """The gradients with zeros in place of those that nobody supplied; None stays where there was no result."""
         return [
-            ops.zeros(shape, dtype=kind, device=where) if grad is None else grad
-            for grad, (shape, kind, where) in zip(grads, self.outputs)
+            ops.zeros(output[0], dtype=output[1], device=output[2]) if grad is None and output is not None else grad
+            for grad, output in zip(grads, self.outputs)
         ]
 
     def register_hook(self, hook: Callable) -> Any:
@@ -306,6 +306,9 @@ def attach_many(outs: Any, node: Node, differentiable: tuple | None = None) -> A
     """Make `outs` the results of `node`; those whose number is not in `differentiable` stay without history."""
     described = []
     for number, out in enumerate(outs):
+        if out is None:  # a gradient that was not asked for
+            described.append(None)
+            continue
         data = out._data
         described.append((data.shape, out._dtype, _payload.device_of(data)))
         if differentiable is not None and number not in differentiable:
