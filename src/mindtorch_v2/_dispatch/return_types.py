@@ -1,9 +1,9 @@
-"""Named tuples for operators with several named results: `torch.return_types.max`."""
+"""Named results of operators with several: `torch.return_types.max`."""
 
 from __future__ import annotations
 
 import functools
-from collections import namedtuple
+from operator import itemgetter
 from typing import Any
 
 from .operator import Operator
@@ -11,20 +11,33 @@ from .operator import Operator
 
 @functools.lru_cache(maxsize=None)
 def named(name: str, fields: tuple[str, ...]) -> type:
-    """The class of one operator's results; prints as PyTorch's does."""
-    base = namedtuple(name, fields)
+    """The class of one operator's results: a tuple with named items. Like PyTorch's it is no namedtuple (it has no `_fields`)."""
+
+    def construct(cls: type, values: Any) -> Any:
+        values = tuple(values)
+        if len(values) != len(fields):
+            raise TypeError(f"torch.return_types.{name}() takes a {len(fields)}-sequence ({len(values)}-sequence given)")
+        return tuple.__new__(cls, values)
 
     def show(self: Any) -> str:
         parts = ",\n".join(f"{field}={value!r}" for field, value in zip(fields, self))
         return f"torch.return_types.{name}(\n{parts})"
 
-    def construct(cls: type, *values: Any) -> Any:
-        if len(values) == 1 and len(fields) != 1:
-            values = tuple(values[0])
-        return tuple.__new__(cls, values)
+    def reduce(self: Any) -> tuple:
+        return (type(self), (tuple(self),))
 
-    made = type(name, (base,), {"__slots__": (), "__repr__": show, "__new__": construct, "__module__": "torch.return_types"})
-    return made
+    space: dict[str, Any] = {
+        "__slots__": (),
+        "__new__": construct,
+        "__repr__": show,
+        "__reduce__": reduce,
+        "__module__": "torch.return_types",
+        "n_fields": len(fields),
+        "n_sequence_fields": len(fields),
+        "n_unnamed_fields": 0,
+    }
+    space.update({field: property(itemgetter(i)) for i, field in enumerate(fields)})
+    return type(name, (tuple,), space)
 
 
 def return_type(op: Operator, values: list) -> tuple:

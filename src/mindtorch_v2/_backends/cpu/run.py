@@ -110,7 +110,7 @@ def payloads(op: Operator, compute: Any, args: tuple) -> list:
         if isinstance(value, Tensor):
             array = value._data
             if array.__class__ is not ndarray:
-                array = _host(value)
+                array = _host(op, value)
             if compute is not None and index in cast and array.dtype != compute.np:
                 array = array.astype(compute.np)
             given.append(array)
@@ -133,7 +133,10 @@ def _cast(item: Any, compute: Any) -> Any:
     return item
 
 
-def _host(value: Tensor) -> ndarray:
+def _host(op: Operator, value: Tensor) -> ndarray:
+    """The array for a tensor of another device: factories that take it as an example only get its geometry, without memory."""
+    if op.factory and "conversion" not in op.tags:
+        return np.broadcast_to(np.zeros((), value._dtype.np), value._data.shape)
     if value.device.type == "meta":
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     raise RuntimeError(f"a tensor on {value.device} cannot be used by a CPU kernel")
