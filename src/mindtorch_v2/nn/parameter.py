@@ -46,6 +46,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             data = torch.empty(0)
         kind = type(data)
         if kind is Tensor or kind is Parameter:
+            if requires_grad and not (data.dtype.is_floating_point or data.dtype.is_complex):
+                raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
             return alias_as(cls, data, requires_grad)
         # A subclass keeps its own class, so only the flag can say that it is a parameter.
         leaf = data.detach().requires_grad_(requires_grad)

@@ -224,8 +224,7 @@ class Module(HookMethods, StateDictMethods, TreeMethods, MovementMethods):
         for kind in ("_parameters", "_buffers", "_modules"):
             if kind != keep and kind in state:
                 state[kind].pop(name, None)
-        if keep != "_buffers":
-            self._non_persistent_buffers_set.discard(name)
+        self._non_persistent_buffers_set.discard(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         state = self.__dict__
@@ -274,11 +273,7 @@ class Module(HookMethods, StateDictMethods, TreeMethods, MovementMethods):
                 f"cannot assign '{torch.typename(value)}' as buffer '{name}' "
                 "(torch.nn.Buffer, torch.Tensor or None expected)"
             )
-        if marked:
-            persistent = value.persistent
-            self._forget(name, keep="_buffers")
-        else:
-            persistent = name not in self._non_persistent_buffers_set
+        persistent = value.persistent if marked else name not in self._non_persistent_buffers_set
         if type(self).register_buffer is Module.register_buffer:
             self.register_buffer(name, value, persistent)
         elif "persistent" in inspect.signature(self.register_buffer).parameters:
