@@ -160,14 +160,15 @@ def cov(
     if not (x.dtype.is_floating_point or x.dtype.is_complex):
         x = F.to(x, _dtype.get_default_dtype())
     weights: Any = None
+    real = x.dtype.to_real()
     if fweights is not None:
         kind = fweights.dtype
         integral = not (kind.is_floating_point or kind.is_complex or kind is _dtype.bool)
         _check_weights("fweights", fweights, "integral", integral, count)
-        weights = F.to(fweights, x.dtype)
+        weights = F.to(fweights, real)
     if aweights is not None:
         _check_weights("aweights", aweights, "floating point", aweights.dtype.is_floating_point, count)
-        weights = F.to(aweights, x.dtype) if weights is None else F.mul(weights, aweights)
+        weights = F.to(aweights, real) if weights is None else F.mul(weights, aweights)
     if weights is None:
         total: Any = count
         mean = F.mean(x, [1], True) if count else F.sum(x, [1], True)

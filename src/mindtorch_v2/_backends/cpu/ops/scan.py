@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .pointwise import logaddexp
+
 Array = np.ndarray
 
 # Running sums of float32 are kept in double, as PyTorch's CPU kernels keep them.
@@ -33,10 +35,11 @@ def logcumsumexp(self: Array, dim: int) -> Array:
     if self.ndim == 0:
         return self.copy()
     if self.dtype.kind == "c":
-        # Relative to the largest real part, so that nothing overflows.
-        largest = np.max(self.real, axis=dim, keepdims=True, initial=-np.inf)
-        shift = np.where(np.isfinite(largest), largest, 0)
-        return np.log(np.add.accumulate(np.exp(self - shift), dim)) + shift
+        # numpy's logaddexp is real; the order of the steps decides the branch of the imaginary part.
+        values = np.moveaxis(self.astype(np.complex128), dim, 0).copy()
+        for i in range(1, len(values)):
+            values[i] = logaddexp(values[i], values[i - 1])
+        return np.moveaxis(values, 0, dim)
     return np.logaddexp.accumulate(self, dim, dtype=_WIDE.get(self.dtype.char, self.dtype))
 
 
