@@ -54,8 +54,13 @@ class CustomNode(Node):
 
     def apply(self, grads: tuple) -> tuple:
         """Call the user's `backward`, and line its results up with the tensor inputs."""
-        function, ctx, positions, total = self.consts
+        function, ctx, positions, total, places, count = self.consts
         given_grads = self.materialize(grads) if ctx._materialize else grads
+        if len(places) < count:  # an output that is no tensor has None for its gradient
+            spread: list = [None] * count
+            for place, grad in zip(places, given_grads):
+                spread[place] = grad
+            given_grads = tuple(spread)
         given = _backward_of(function)(ctx, *given_grads)
         if not isinstance(given, tuple):
             given = (given,) if not isinstance(given, list) else tuple(given)
@@ -162,7 +167,8 @@ def _record(cls: type, ctx: Any, args: tuple, output: Any, edges: tuple, positio
     node = CustomNode()
     node.label = cls.__name__ + "Backward"
     node.edges = edges
-    node.consts = (cls, ctx, positions, len(args))
+    places = tuple(i for i, value in enumerate(outputs) if isinstance(value, Tensor))
+    node.consts = (cls, ctx, positions, len(args), places, len(outputs))
     dirty = {id(t) for t in ctx._dirty}
     silent = {id(t) for t in ctx._non_differentiable}
     inputs = {id(a) for a in args if isinstance(a, Tensor)}
