@@ -51,6 +51,14 @@ def test_backward_twice(parts):
     assert torch.equal(weight.grad, once * 2)
 
 
+@pytest.mark.parametrize("use_reentrant", [True, False])
+def test_outputs_that_are_no_tensors(parts, use_reentrant):
+    part, x, weight = parts
+    first, nothing, second = checkpoint(lambda x: (part(x), None, x * 2), x, use_reentrant=use_reentrant)
+    (first.sum() + second.sum()).backward()
+    assert nothing is None and x.grad is not None and weight.grad is not None
+
+
 def test_nested(parts):
     part, x, weight = parts
     plain = gradients(lambda: part(part(x)), x, weight)
