@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import re
 from typing import Any
 
 import ml_dtypes  # noqa: F401 - numpy prints and compares bfloat16 with it
@@ -133,7 +134,8 @@ def _meta_differs(case: Case, cpu: Any) -> str | None:
         return f"meta knows what depends on data: {_text(meta)}"
     if any(is_tensor(m) and m.device.type != "meta" for m in leaves(meta)):
         return "the result of meta tensors is not on meta"
-    views = "view" in case.row.tags
+    # numpy does not move the pointer of a view without elements, so such views have no offset to compare
+    views = "view" in case.row.tags and all(leaf.numel() for leaf in leaves(cpu) if is_tensor(leaf))
     if geometry(cpu, views) != geometry(meta, views):
         return f"cpu: {geometry(cpu, views)}\nmeta: {geometry(meta, views)}"
     for c, m in zip(leaves(cpu), leaves(meta)):
@@ -143,14 +145,15 @@ def _meta_differs(case: Case, cpu: Any) -> str | None:
 
 
 def _depends_on_data(row: Row, cpu: Any, meta: Any) -> bool:
-    """Whether meta rightly says that it cannot know the result."""
-    if isinstance(cpu, Failure) or not isinstance(meta, Failure):
+    """Whether meta rightly says that it cannot know the result (or, of a composite, cannot read its arguments)."""
+    if not isinstance(meta, Failure):
         return False
     if "data_dependent" in row.tags:
-        return meta.kind == "NotImplementedError"
-    values = any(not is_tensor(leaf) and leaf is not None for leaf in leaves(cpu))
-    known = meta.kind in ("NotImplementedError", "RuntimeError")
-    return known and (values or row.rule not in rules.__all__) and ("data" in meta.message or "meta" in meta.message.lower())
+        return meta.kind == "NotImplementedError" and not isinstance(cpu, Failure)
+    numbers = not isinstance(cpu, Failure) and any(not is_tensor(leaf) and leaf is not None for leaf in leaves(cpu))
+    if not numbers and row.rule in rules.__all__:
+        return False
+    return meta.kind in ("NotImplementedError", "RuntimeError") and bool(re.search(r"data|meta", meta.message))
 
 
 def _comparable(row: Row) -> bool:
