@@ -5,6 +5,7 @@ NaN counts as larger than every number. Sorts are stable, and among equal elemen
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -222,7 +223,9 @@ def searchsorted(
         sorted_sequence = np.take_along_axis(sorted_sequence, sorter, -1)
     if sorted_sequence.ndim == 1:
         return np.asarray(np.searchsorted(sorted_sequence, self, where))
-    rows = sorted_sequence.reshape(-1, sorted_sequence.shape[-1])
+    if not self.size:
+        return np.zeros(self.shape, np.int64)
+    rows = sorted_sequence.reshape(math.prod(sorted_sequence.shape[:-1]), sorted_sequence.shape[-1])
     values = self.reshape(len(rows), -1)
     found = [np.searchsorted(row, value, where) for row, value in zip(rows, values)]
     return np.asarray(found, np.int64).reshape(self.shape)
