@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import mindtorch_v2 as torch
 
@@ -33,14 +33,18 @@ def _reduce(loss: Tensor, reduction: str) -> Tensor:
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
-    input_lengths: Tensor,
-    target_lengths: Tensor,
+    input_lengths: Tensor | Sequence[int],
+    target_lengths: Tensor | Sequence[int],
     blank: int = 0,
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
     """The connectionist temporal classification loss of ``log_probs`` (T, N, C) and ``targets`` (N, S)."""
     number = _Reduction.get_enum(reduction)
+    if isinstance(input_lengths, Tensor):
+        input_lengths = input_lengths.tolist()
+    if isinstance(target_lengths, Tensor):
+        target_lengths = target_lengths.tolist()
     return _f.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity)
 
 

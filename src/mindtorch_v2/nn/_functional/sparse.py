@@ -104,18 +104,44 @@ def embedding_bag(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
             f"(got mode='{mode}'). Please open a feature request on GitHub."
         )
-    number = ("sum", "mean", "max").index(mode)
-    return _f.embedding_bag(
-        weight,
-        input,
-        offsets,
-        scale_grad_by_freq,
-        number,
-        sparse,
-        per_sample_weights,
-        include_last_offset,
-        padding_idx,
-    )[0]
+    if include_last_offset:
+        offsets = offsets[:-1]
+    if padding_idx is not None and padding_idx < 0:
+        padding_idx += weight.size(0)
+    rows = _f.embedding(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq, sparse)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.unsqueeze(-1)
+    return _reduce_bags(rows, offsets.tolist(), None if padding_idx is None else input != padding_idx, mode)
+
+
+def _reduce_bags(rows: Tensor, starts: list[int], counted: Tensor | None, mode: str) -> Tensor:
+    """The sums, means or maxima of ``rows`` from each of ``starts`` to the next; rows that are not ``counted`` are left out."""
+    total = rows.size(0)
+    if starts and starts[0] != 0:
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+            f"However, got {starts[0]}"
+        )
+    if starts and starts[-1] > total:
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length({total}) but got offsets[-1] of {starts[-1]}"
+        )
+    ends = [*starts[1:], total]
+    if mode == "max":
+        bags = []
+        for start, end in zip(starts, ends, strict=True):
+            bag = rows[start:end] if counted is None else rows[start:end][counted[start:end]]
+            bags.append(bag.max(0).values if bag.size(0) else rows.new_zeros(rows.size(1)))
+        return torch.stack(bags) if bags else rows.new_zeros((0, rows.size(1)))
+    sizes = [end - start for start, end in zip(starts, ends, strict=True)]
+    owner = torch.arange(len(sizes), device=rows.device).repeat_interleave(torch.tensor(sizes, device=rows.device))
+    if counted is not None:
+        rows, owner = rows[counted], owner[counted]
+    sums = rows.new_zeros((len(sizes), rows.size(1))).index_add(0, owner, rows)
+    if mode == "sum":
+        return sums
+    counts = rows.new_zeros(len(sizes)).index_add(0, owner, rows.new_ones(rows.size(0)))
+    return sums / counts.clamp_min(1).unsqueeze(1)
 
 
 def linear_cross_entropy(

@@ -274,7 +274,8 @@ class Module(HookMethods, StateDictMethods, TreeMethods, MovementMethods):
                 "(torch.nn.Buffer, torch.Tensor or None expected)"
             )
         persistent = value.persistent if marked else name not in self._non_persistent_buffers_set
-        if type(self).register_buffer is Module.register_buffer:
+        # Subclasses may have a register_buffer from the time when all buffers were persistent.
+        if getattr(self.register_buffer, "__func__", None) is Module.register_buffer:
             self.register_buffer(name, value, persistent)
         elif "persistent" in inspect.signature(self.register_buffer).parameters:
             self.register_buffer(name, value, persistent)

@@ -132,7 +132,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """The permutation that undoes ``permutation``."""
     if permutation is None:
         return None
-    inverse = torch.empty_like(permutation, memory_format=torch.legacy_contiguous_format)
+    inverse = torch.empty_like(permutation, memory_format=torch.contiguous_format)
     return inverse.scatter_(0, permutation, torch.arange(0, permutation.numel(), device=permutation.device))
 
 
