@@ -273,7 +273,7 @@ def values_of(kind: str, dtype: str, count: int, rng: random.Random, smooth: boo
         imaginary = values_of("any", "float64", count, rng, smooth)
         return tuple(complex(a, b) for a, b in zip(real, imaginary))
     if dtype == "bool":
-        return tuple(rng.random() < 0.6 for _ in range(count))
+        return tuple(kind in ("nonzero", "positive", "above_one") or rng.random() < 0.6 for _ in range(count))
     if dtype in INTEGRAL:
         return _integers(kind, dtype, count, rng)
     return _smooth(kind, count, rng) if smooth else _floats(kind, count, rng)

@@ -65,9 +65,13 @@ def leaves(result: Any) -> list[Any]:
 
 
 def geometry(result: Any, offset: bool = False) -> Any:
-    """Dtype, shape and strides (and the storage offset) of tensors; other results as they are."""
+    """Dtype, shape and strides (and the storage offset) of tensors; other results by their type.
+
+    Strides count as far as they reach an element: those of dimensions of size 1, and of tensors without elements, are numpy's own.
+    """
     if is_tensor(result):
-        found = (str(result.dtype), tuple(result.shape), tuple(result.stride()))
+        strides = tuple(step if size > 1 else "*" for size, step in zip(result.shape, result.stride()))
+        found = (str(result.dtype), tuple(result.shape), strides if result.numel() else "*")
         return (*found, result.storage_offset()) if offset else found
     if isinstance(result, (tuple, list)):
         return [geometry(item, offset) for item in result]

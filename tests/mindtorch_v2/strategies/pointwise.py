@@ -89,7 +89,8 @@ def masked_fill(pick: Picker, row: Row) -> dict[str, Any]:
         "mask": draw_operand(pick, broadcast(pick, shape), draw_dtype(pick, "boolean")),
     }
     if row.parameter("value").is_tensor:
-        given["value"] = draw_operand(pick, (2,) if pick.wrong() else (), draw_dtype(pick))
+        kind = given["self"].dtype if pick.boolean() else "int64"
+        given["value"] = draw_operand(pick, (2,) if pick.wrong() else (), kind)
     return complete(pick, row, given)
 
 
