@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mindtorch_v2._dtype import float64
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._tensor import Tensor
 
@@ -39,8 +40,14 @@ def rrelu(
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, but got {lower} and {upper}")
     if not training:
         return F.leaky_relu(self, (lower + upper) / 2)
-    slopes = F.add(F.mul(F.rand(list(self.shape), dtype=self.dtype, device=self.device), upper - lower), lower)
-    return F.where(F.le(self, 0), F.mul(self, slopes), self)
+    negative = F.le(self, 0)
+    if self.device.type == "meta":
+        return F.where(negative, F.mul(self, lower), self)
+    # PyTorch draws a double for each element that needs a slope, and for no other.
+    drawn = F.rand([int(negative.sum())], dtype=float64, device=self.device, generator=generator)
+    drawn = F.add(F.mul(drawn, upper - lower), lower).to(self.dtype)
+    slopes = F.masked_scatter(F.ones_like(self), negative, drawn)
+    return F.where(negative, F.mul(self, slopes), self)
 
 
 # Normalisation

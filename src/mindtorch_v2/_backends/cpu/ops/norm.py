@@ -5,6 +5,7 @@ Layer norm runs over blocks of rows so that the centred values stay in the cache
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -13,8 +14,14 @@ from numpy import ndarray
 
 F32 = np.dtype(np.float32)
 F64 = np.dtype(np.float64)
-_BLOCK = 16384
+_BLOCK = 1 << 16
 Gradients = tuple["ndarray | None", "ndarray | None", "ndarray | None"]
+
+
+@functools.lru_cache(64)
+def averaging(width: int, dtype: np.dtype) -> ndarray:
+    """The vector whose product with a row is the row's mean: BLAS sums faster than a reduction."""
+    return np.full(width, 1 / max(width, 1), dtype)
 
 
 def _rows(array: ndarray, width: int) -> ndarray:
@@ -33,22 +40,20 @@ def _normalize_rows(
 ) -> tuple[ndarray, ndarray, ndarray]:
     """Rows of the 2-D `x` with mean 0 and variance 1, scaled and shifted; (out, mean, rstd), the last two 1-D."""
     count, width = x.shape
-    out = np.empty_like(x, order="C")
-    mean = np.empty(count, x.dtype)
+    out = np.empty((count, width), x.dtype)
+    share = averaging(width, x.dtype)
+    mean = x.dot(share)
     rstd = np.empty(count, x.dtype)
     step = max(_BLOCK // max(width, 1), 1)
     for start in range(0, count, step):
         stop = start + step
-        rows, target = x[start:stop], out[start:stop]
-        centre = np.add.reduce(rows, axis=1, out=mean[start:stop])
-        centre /= width
-        np.subtract(rows, centre[:, None], out=target)
-        scale = np.einsum("ij,ij->i", target, target, out=rstd[start:stop])
-        scale /= width
+        target = out[start:stop]
+        np.subtract(x[start:stop], mean[start:stop, None], out=target)
+        scale = np.multiply(target, target).dot(share)
         scale += eps
         np.sqrt(scale, out=scale)
-        np.divide(1, scale, out=scale)
-        target *= scale[:, None]
+        np.divide(1, scale, out=rstd[start:stop])
+        target *= rstd[start:stop, None]
         if weight is not None:
             target *= weight
         if bias is not None:
@@ -126,28 +131,29 @@ def native_layer_norm_backward(
     grad_input = np.empty(x.shape, x.dtype) if want_input else None
     grad_weight = np.zeros(width, x.dtype) if want_weight else None
     grad_bias = np.zeros(width, x.dtype) if want_bias else None
+    share = averaging(width, x.dtype)
     step = max(_BLOCK // max(width, 1), 1)
+    product = np.empty((min(step, len(x)), width), x.dtype)
+    ones = np.ones(len(product), x.dtype)
     for start in range(0, len(x), step):
-        stop = start + step
-        rows = grad[start:stop]
+        stop = min(start + step, len(x))
+        rows, buffer, each = grad[start:stop], product[: stop - start], ones[: stop - start]
         normal = x[start:stop] - centre[start:stop]
         normal *= scale[start:stop]
         if grad_weight is not None:
-            grad_weight += np.einsum("ij,ij->j", rows, normal)
+            np.multiply(rows, normal, out=buffer)
+            grad_weight += each.dot(buffer)
         if grad_bias is not None:
-            grad_bias += np.add.reduce(rows, axis=0)
+            grad_bias += each.dot(rows)
         if grad_input is not None:
             target = grad_input[start:stop]
             if factor is None:
                 target[...] = rows
             else:
                 np.multiply(rows, factor, out=target)
-            along = np.einsum("ij,ij->i", target, normal)[:, None]
-            along /= width
-            level = np.add.reduce(target, axis=1, keepdims=True)
-            level /= width
-            target -= level
-            normal *= along
+            np.multiply(target, normal, out=buffer)
+            normal *= buffer.dot(share)[:, None]
+            normal += target.dot(share)[:, None]
             target -= normal
             target *= scale[start:stop]
     return (
@@ -162,18 +168,18 @@ def native_layer_norm_backward(
 
 def _rms_rows(x: ndarray, weight: ndarray | None, eps: float) -> tuple[ndarray, ndarray]:
     count, width = x.shape
-    out = np.empty_like(x, order="C")
+    out = np.empty((count, width), x.dtype)
     rstd = np.empty(count, x.dtype)
+    share = averaging(width, x.dtype)
     step = max(_BLOCK // max(width, 1), 1)
     for start in range(0, count, step):
         stop = start + step
         rows, target = x[start:stop], out[start:stop]
-        scale = np.einsum("ij,ij->i", rows, rows, out=rstd[start:stop])
-        scale /= width
+        scale = np.multiply(rows, rows, out=target).dot(share)
         scale += eps
         np.sqrt(scale, out=scale)
-        np.divide(1, scale, out=scale)
-        np.multiply(rows, scale[:, None], out=target)
+        np.divide(1, scale, out=rstd[start:stop])
+        np.multiply(rows, rstd[start:stop, None], out=target)
         if weight is not None:
             target *= weight
     return out, rstd
