@@ -26,6 +26,7 @@ INLINE_RULES = {
     "clamp": None,
     "pow": None,
 }
+SPELLED = ("dim", "keepdim")
 COMMUTATIVE = {"add", "mul", "bitwise_and", "bitwise_or", "bitwise_xor", "eq", "ne", "logical_and", "logical_or"}
 
 
@@ -242,9 +243,14 @@ class Function:
     def parameters(self, op: Op, first: str = "input", out: bool = True, factory: bool = True) -> str:
         """The parameter list of the Python function of a single overload."""
         positional = []
+        respelled = self.respelled(op)
         for index, a in enumerate(a for a in op.arguments if not a.kwarg_only):
             name = first if index == 0 and a.name == "self" else safe(a.name)
-            positional.append(name if not a.has_default else f"{name}={default(a)}")
+            if a.has_default:
+                positional.append(f"{name}={default(a)}")
+            else:
+                optional = a.name in respelled or any("=" in p for p in positional)
+                positional.append(f"{name}=REQUIRED" if optional else name)
         if first == "self" and "self" in positional:
             # The method of an operator whose `self` comes later (where, polygamma).
             positional.sort(key=lambda name: name != "self")
@@ -255,7 +261,12 @@ class Function:
             keywords.append("out=None")
         if factory and {"dtype", "device"} <= {a.name for a in op.arguments} and "requires_grad" not in keywords:
             keywords.append("requires_grad=False")
-        return ", ".join(positional + (["*", *keywords] if keywords else []))
+        return ", ".join(positional + (["*", *keywords] if keywords else []) + (["**spellings"] if respelled else []))
+
+    @staticmethod
+    def respelled(op: Op) -> list[str]:
+        """Parameters that numpy's users spell otherwise (axis, keepdims)."""
+        return [a.name for a in op.arguments if a.name in SPELLED]
 
     def arguments(self, op: Op, first: str = "input") -> str:
         """The same arguments as a tuple in schema order."""

@@ -4254,7 +4254,7 @@ ROWS = [
         "family": "nn",
         "namespace": "nn",
         "public": "relu6",
-        "rule": "nn.relu6",
+        "rule": "activation",
         "forms": ('function', 'inplace'),
         "parameters": (
             ("self", "Tensor", False, False),
@@ -4262,7 +4262,7 @@ ROWS = [
         "returns": ("Tensor", ),
         "hints": {},
         "tags": (),
-        "differentiable": (),
+        "differentiable": ("self", ),
     },
     {
         "name": "hardtanh",
@@ -4380,7 +4380,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('autocast_lower',),
+        "tags": (),
         "differentiable": (),
     },
     {
@@ -4649,7 +4649,7 @@ ROWS = [
         "family": "nn",
         "namespace": "torch",
         "public": "selu",
-        "rule": "nn.selu",
+        "rule": "activation",
         "forms": ('function', 'inplace'),
         "parameters": (
             ("self", "Tensor", False, False),
@@ -4657,14 +4657,14 @@ ROWS = [
         "returns": ("Tensor", ),
         "hints": {},
         "tags": ('inplace_function',),
-        "differentiable": (),
+        "differentiable": ("self", ),
     },
     {
         "name": "celu",
         "family": "nn",
         "namespace": "torch",
         "public": "celu",
-        "rule": "nn.celu",
+        "rule": "activation",
         "forms": ('function', 'inplace'),
         "parameters": (
             ("self", "Tensor", False, False),
@@ -4673,7 +4673,7 @@ ROWS = [
         "returns": ("Tensor", ),
         "hints": {},
         "tags": ('inplace_function',),
-        "differentiable": (),
+        "differentiable": ("self", ),
     },
     {
         "name": "softshrink",
@@ -4989,7 +4989,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('autocast_lower',),
+        "tags": (),
         "differentiable": (),
     },
     {

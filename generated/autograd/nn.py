@@ -12,6 +12,7 @@ from mindtorch_v2._autograd.formulas import (
     hardswish_second,
     mish_second,
     prelu_gradient,
+    selu_gradient,
     silu_second,
     softmax_second,
     softplus_second,
@@ -63,6 +64,28 @@ def _record_relu(out, self_):
     node = ReluBackward0()
     node.edges = (edge_self,)
     node.saved = [keep_output(out)]
+    node.consts = None
+    return attach(out, node)
+
+
+class Relu6Backward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (self_,) = node.unpack()
+        return (hardtanh_backward(grad, self_, 0, 6),)
+
+
+def _record_relu6(out, self_):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = Relu6Backward0()
+    node.edges = (edge_self,)
+    node.saved = [keep(self_)]
     node.consts = None
     return attach(out, node)
 
@@ -649,6 +672,51 @@ def _record_elu_backward(out, grad_output, alpha, scale, input_scale, is_result,
     return attach(out, node)
 
 
+class SeluBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (self_,) = node.unpack()
+        return (selu_gradient(grad, self_),)
+
+
+def _record_selu(out, self_):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = SeluBackward0()
+    node.edges = (edge_self,)
+    node.saved = [keep(self_)]
+    node.consts = None
+    return attach(out, node)
+
+
+class CeluBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (self_,) = node.unpack()
+        (alpha,) = node.consts
+        return (elu_backward(grad, alpha, 1.0, 1.0 / alpha, False, self_),)
+
+
+def _record_celu(out, self_, alpha):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = CeluBackward0()
+    node.edges = (edge_self,)
+    node.saved = [keep(self_)]
+    node.consts = (alpha, )
+    return attach(out, node)
+
+
 class SoftshrinkBackward0(Node):
     __slots__ = ()
 
@@ -1065,6 +1133,7 @@ def _record__scaled_dot_product_flash_attention_for_cpu(out, query, key, value, 
 
 
 tables.relu.record = _record_relu
+tables.relu6.record = _record_relu6
 tables.hardtanh.record = _record_hardtanh
 tables.hardtanh_backward.record = _record_hardtanh_backward
 tables.threshold.record = _record_threshold
@@ -1087,6 +1156,8 @@ tables.hardsigmoid_backward.record = _record_hardsigmoid_backward
 tables.log_sigmoid.record = _record_log_sigmoid
 tables.elu.record = _record_elu
 tables.elu_backward.record = _record_elu_backward
+tables.selu.record = _record_selu
+tables.celu.record = _record_celu
 tables.softshrink.record = _record_softshrink
 tables.softshrink_backward.record = _record_softshrink_backward
 tables.hardshrink.record = _record_hardshrink

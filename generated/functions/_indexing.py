@@ -9,7 +9,7 @@ from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._backends.cpu.ops import indexing as kernels_indexing
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
-from mindtorch_v2._dispatch.resolver import resolve
+from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 from mindtorch_v2._state import PLAIN
@@ -19,7 +19,7 @@ from ..tables import indexing as tables
 
 new = object.__new__
 bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64)
+_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
 _UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, _UNUSED)
 
 
@@ -48,28 +48,38 @@ def _unsafe_index_put(input, indices, values, accumulate=False):
     return call(tables._unsafe_index_put, (input, indices, values, accumulate))
 
 
-def index_select(input, dim, index, *, out=None):
+def index_select(input, dim=REQUIRED, index=REQUIRED, *, out=None, **spellings):
     """index_select(Tensor self, int dim, Tensor index) -> Tensor"""
+    if spellings:
+        (input, dim, index) = respelled(tables.index_select, (input, dim, index), spellings)
     return call(tables.index_select, (input, dim, index), out)
 
 
-def index_add(input, dim, index, source, *, alpha=1, out=None):
+def index_add(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, *, alpha=1, out=None, **spellings):
     """index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor"""
+    if spellings:
+        (input, dim, index, source, alpha) = respelled(tables.index_add, (input, dim, index, source, alpha), spellings)
     return call(tables.index_add, (input, dim, index, source, alpha), out)
 
 
-def index_add_(input, dim, index, source, *, alpha=1):
+def index_add_(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, *, alpha=1, **spellings):
     """The in-place form of index_add: writes into its first argument and returns it."""
+    if spellings:
+        (input, dim, index, source, alpha) = respelled(tables.index_add, (input, dim, index, source, alpha), spellings)
     return call_inplace(tables.index_add, (input, dim, index, source, alpha))
 
 
-def index_copy(input, dim, index, source, *, out=None):
+def index_copy(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, *, out=None, **spellings):
     """index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor"""
+    if spellings:
+        (input, dim, index, source) = respelled(tables.index_copy, (input, dim, index, source), spellings)
     return call(tables.index_copy, (input, dim, index, source), out)
 
 
-def index_copy_(input, dim, index, source):
+def index_copy_(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, **spellings):
     """The in-place form of index_copy: writes into its first argument and returns it."""
+    if spellings:
+        (input, dim, index, source) = respelled(tables.index_copy, (input, dim, index, source), spellings)
     return call_inplace(tables.index_copy, (input, dim, index, source))
 
 _index_fill_overloads = (tables.index_fill_int_Scalar, tables.index_fill_int_Tensor, )
@@ -90,18 +100,24 @@ def index_fill_(*args, **kwargs):
     return call_inplace(op, bound)
 
 
-def index_reduce(input, dim, index, source, reduce, *, include_self=True):
+def index_reduce(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, reduce=REQUIRED, *, include_self=True, **spellings):
     """index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor"""
+    if spellings:
+        (input, dim, index, source, reduce, include_self) = respelled(tables.index_reduce, (input, dim, index, source, reduce, include_self), spellings)
     return call(tables.index_reduce, (input, dim, index, source, reduce, include_self))
 
 
-def index_reduce_(input, dim, index, source, reduce, *, include_self=True):
+def index_reduce_(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, reduce=REQUIRED, *, include_self=True, **spellings):
     """The in-place form of index_reduce: writes into its first argument and returns it."""
+    if spellings:
+        (input, dim, index, source, reduce, include_self) = respelled(tables.index_reduce, (input, dim, index, source, reduce, include_self), spellings)
     return call_inplace(tables.index_reduce, (input, dim, index, source, reduce, include_self))
 
 
-def gather(input, dim, index, *, sparse_grad=False, out=None):
+def gather(input, dim=REQUIRED, index=REQUIRED, *, sparse_grad=False, out=None, **spellings):
     """gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"""
+    if spellings:
+        (input, dim, index, sparse_grad) = respelled(tables.gather, (input, dim, index, sparse_grad), spellings)
     return call(tables.gather, (input, dim, index, sparse_grad), out)
 
 _scatter_overloads = (tables.scatter_src, tables.scatter_value, tables.scatter_reduce, tables.scatter_value_reduce, )
@@ -123,23 +139,31 @@ def scatter_(*args, **kwargs):
     return call_inplace(op, bound)
 
 
-def scatter_add(input, dim, index, src, *, out=None):
+def scatter_add(input, dim=REQUIRED, index=REQUIRED, src=REQUIRED, *, out=None, **spellings):
     """scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"""
+    if spellings:
+        (input, dim, index, src) = respelled(tables.scatter_add, (input, dim, index, src), spellings)
     return call(tables.scatter_add, (input, dim, index, src), out)
 
 
-def scatter_add_(input, dim, index, src):
+def scatter_add_(input, dim=REQUIRED, index=REQUIRED, src=REQUIRED, **spellings):
     """The in-place form of scatter_add: writes into its first argument and returns it."""
+    if spellings:
+        (input, dim, index, src) = respelled(tables.scatter_add, (input, dim, index, src), spellings)
     return call_inplace(tables.scatter_add, (input, dim, index, src))
 
 
-def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
+def scatter_reduce(input, dim=REQUIRED, index=REQUIRED, src=REQUIRED, reduce=REQUIRED, *, include_self=True, out=None, **spellings):
     """scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor"""
+    if spellings:
+        (input, dim, index, src, reduce, include_self) = respelled(tables.scatter_reduce_two, (input, dim, index, src, reduce, include_self), spellings)
     return call(tables.scatter_reduce_two, (input, dim, index, src, reduce, include_self), out)
 
 
-def scatter_reduce_(input, dim, index, src, reduce, *, include_self=True):
+def scatter_reduce_(input, dim=REQUIRED, index=REQUIRED, src=REQUIRED, reduce=REQUIRED, *, include_self=True, **spellings):
     """The in-place form of scatter_reduce: writes into its first argument and returns it."""
+    if spellings:
+        (input, dim, index, src, reduce, include_self) = respelled(tables.scatter_reduce_two, (input, dim, index, src, reduce, include_self), spellings)
     return call_inplace(tables.scatter_reduce_two, (input, dim, index, src, reduce, include_self))
 
 
@@ -158,8 +182,10 @@ def put_(input, index, source, accumulate=False):
     return call_inplace(tables.put, (input, index, source, accumulate))
 
 
-def take_along_dim(input, indices, dim=None, *, out=None):
+def take_along_dim(input, indices, dim=None, *, out=None, **spellings):
     """take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor"""
+    if spellings:
+        (input, indices, dim) = respelled(tables.take_along_dim, (input, indices, dim), spellings)
     return call(tables.take_along_dim, (input, indices, dim), out)
 
 _masked_fill_overloads = (tables.masked_fill_Scalar, tables.masked_fill_Tensor, )

@@ -9,7 +9,7 @@ from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._backends.cpu.ops import matmul as kernels_matmul
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
-from mindtorch_v2._dispatch.resolver import resolve
+from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 from mindtorch_v2._state import PLAIN
@@ -19,7 +19,7 @@ from ..tables import matmul as tables
 
 new = object.__new__
 bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64)
+_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
 _UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, _UNUSED)
 
 
@@ -252,18 +252,24 @@ def linalg_multi_dot(tensors, *, out=None):
     return call(tables.linalg_multi_dot, (tensors,), out)
 
 
-def linalg_vecdot(x, y, *, dim=-1, out=None):
+def linalg_vecdot(x, y, *, dim=-1, out=None, **spellings):
     """linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor"""
+    if spellings:
+        (x, y, dim) = respelled(tables.linalg_vecdot, (x, y, dim), spellings)
     return call(tables.linalg_vecdot, (x, y, dim), out)
 
 
-def linalg_cross(input, other, *, dim=-1, out=None):
+def linalg_cross(input, other, *, dim=-1, out=None, **spellings):
     """linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor"""
+    if spellings:
+        (input, other, dim) = respelled(tables.linalg_cross, (input, other, dim), spellings)
     return call(tables.linalg_cross, (input, other, dim), out)
 
 
-def cross(input, other, dim=None, *, out=None):
+def cross(input, other, dim=None, *, out=None, **spellings):
     """cross(Tensor self, Tensor other, int? dim=None) -> Tensor"""
+    if spellings:
+        (input, other, dim) = respelled(tables.cross, (input, other, dim), spellings)
     return call(tables.cross, (input, other, dim), out)
 
 
@@ -282,13 +288,17 @@ def _cdist_backward(grad, x1, x2, p, cdist):
     return call(tables._cdist_backward, (grad, x1, x2, p, cdist))
 
 
-def pairwise_distance(x1, x2, p=2, eps=1e-06, keepdim=False):
+def pairwise_distance(x1, x2, p=2, eps=1e-06, keepdim=False, **spellings):
     """pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False) -> Tensor"""
+    if spellings:
+        (x1, x2, p, eps, keepdim) = respelled(tables.pairwise_distance, (x1, x2, p, eps, keepdim), spellings)
     return call(tables.pairwise_distance, (x1, x2, p, eps, keepdim))
 
 
-def cosine_similarity(x1, x2, dim=1, eps=1e-08):
+def cosine_similarity(x1, x2, dim=1, eps=1e-08, **spellings):
     """cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor"""
+    if spellings:
+        (x1, x2, dim, eps) = respelled(tables.cosine_similarity, (x1, x2, dim, eps), spellings)
     return call(tables.cosine_similarity, (x1, x2, dim, eps))
 
 

@@ -10,7 +10,7 @@ from mindtorch_v2._backends.cpu.ops import nn as kernels_nn
 from mindtorch_v2._backends.cpu.ops import softmax as kernels_softmax
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
-from mindtorch_v2._dispatch.resolver import resolve
+from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 from mindtorch_v2._state import PLAIN
@@ -20,7 +20,7 @@ from ..tables import nn as tables
 
 new = object.__new__
 bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64)
+_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
 _UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, _UNUSED)
 
 
@@ -303,18 +303,24 @@ def rrelu_(input, lower=0.125, upper=0.3333333333333333, training=False, generat
     return call_inplace(tables.rrelu, (input, lower, upper, training, generator))
 
 
-def glu(input, dim=-1, *, out=None):
+def glu(input, dim=-1, *, out=None, **spellings):
     """glu(Tensor self, int dim=-1) -> Tensor"""
+    if spellings:
+        (input, dim) = respelled(tables.glu, (input, dim), spellings)
     return call(tables.glu, (input, dim), out)
 
 
-def glu_backward(grad_output, self, dim):
+def glu_backward(grad_output, self, dim=REQUIRED, **spellings):
     """glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor"""
+    if spellings:
+        (grad_output, self, dim) = respelled(tables.glu_backward, (grad_output, self, dim), spellings)
     return call(tables.glu_backward, (grad_output, self, dim))
 
 
-def softmax(input, dim, dtype=None, *, out=None):
+def softmax(input, dim=REQUIRED, dtype=None, *, out=None, **spellings):
     """softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
+    if spellings:
+        (input, dim, dtype) = respelled(tables.softmax_int, (input, dim, dtype), spellings)
     if out is not None:
         return call(tables.softmax_int, (input, dim, dtype), out)
     if (
@@ -335,8 +341,10 @@ def softmax(input, dim, dtype=None, *, out=None):
     return call(tables.softmax_int, (input, dim, dtype))
 
 
-def log_softmax(input, dim, dtype=None, *, out=None):
+def log_softmax(input, dim=REQUIRED, dtype=None, *, out=None, **spellings):
     """log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
+    if spellings:
+        (input, dim, dtype) = respelled(tables.log_softmax_int, (input, dim, dtype), spellings)
     if out is not None:
         return call(tables.log_softmax_int, (input, dim, dtype), out)
     if (
@@ -357,28 +365,38 @@ def log_softmax(input, dim, dtype=None, *, out=None):
     return call(tables.log_softmax_int, (input, dim, dtype))
 
 
-def _softmax(input, dim, half_to_float, *, out=None):
+def _softmax(input, dim=REQUIRED, half_to_float=REQUIRED, *, out=None, **spellings):
     """_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"""
+    if spellings:
+        (input, dim, half_to_float) = respelled(tables._softmax, (input, dim, half_to_float), spellings)
     return call(tables._softmax, (input, dim, half_to_float), out)
 
 
-def _log_softmax(input, dim, half_to_float, *, out=None):
+def _log_softmax(input, dim=REQUIRED, half_to_float=REQUIRED, *, out=None, **spellings):
     """_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"""
+    if spellings:
+        (input, dim, half_to_float) = respelled(tables._log_softmax, (input, dim, half_to_float), spellings)
     return call(tables._log_softmax, (input, dim, half_to_float), out)
 
 
-def _softmax_backward_data(grad_output, output, dim, input_dtype):
+def _softmax_backward_data(grad_output, output, dim=REQUIRED, input_dtype=REQUIRED, **spellings):
     """_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor"""
+    if spellings:
+        (grad_output, output, dim, input_dtype) = respelled(tables._softmax_backward_data, (grad_output, output, dim, input_dtype), spellings)
     return call(tables._softmax_backward_data, (grad_output, output, dim, input_dtype))
 
 
-def _log_softmax_backward_data(grad_output, output, dim, input_dtype):
+def _log_softmax_backward_data(grad_output, output, dim=REQUIRED, input_dtype=REQUIRED, **spellings):
     """_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor"""
+    if spellings:
+        (grad_output, output, dim, input_dtype) = respelled(tables._log_softmax_backward_data, (grad_output, output, dim, input_dtype), spellings)
     return call(tables._log_softmax_backward_data, (grad_output, output, dim, input_dtype))
 
 
-def _safe_softmax(input, dim, dtype=None):
+def _safe_softmax(input, dim=REQUIRED, dtype=None, **spellings):
     """_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
+    if spellings:
+        (input, dim, dtype) = respelled(tables._safe_softmax, (input, dim, dtype), spellings)
     return call(tables._safe_softmax, (input, dim, dtype))
 
 

@@ -9,7 +9,7 @@ from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._backends.cpu.ops import norm as kernels_norm
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
-from mindtorch_v2._dispatch.resolver import resolve
+from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 from mindtorch_v2._state import PLAIN
@@ -19,7 +19,7 @@ from ..tables import norm as tables
 
 new = object.__new__
 bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64)
+_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
 _UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, _UNUSED)
 
 
@@ -97,13 +97,17 @@ def instance_norm(input, weight, bias, running_mean, running_var, use_input_stat
     return call(tables.instance_norm, (input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled))
 
 
-def _weight_norm(v, g, dim=0):
+def _weight_norm(v, g, dim=0, **spellings):
     """_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor"""
+    if spellings:
+        (v, g, dim) = respelled(tables._weight_norm, (v, g, dim), spellings)
     return call(tables._weight_norm, (v, g, dim))
 
 
-def _weight_norm_interface(v, g, dim=0):
+def _weight_norm_interface(v, g, dim=0, **spellings):
     """_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)"""
+    if spellings:
+        (v, g, dim) = respelled(tables._weight_norm_interface, (v, g, dim), spellings)
     return call(tables._weight_norm_interface, (v, g, dim))
 
 

@@ -8,7 +8,7 @@ from numpy import asarray, ndarray
 from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
-from mindtorch_v2._dispatch.resolver import resolve
+from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 from mindtorch_v2._state import PLAIN
@@ -18,7 +18,7 @@ from ..tables import pointwise as tables
 
 new = object.__new__
 bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64)
+_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
 _UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, _UNUSED)
 
 
@@ -26,7 +26,7 @@ def add(input, other, *, alpha=1, out=None):
     """add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
     if out is not None:
         return call(tables.add_Tensor, (input, other, alpha), out)
-    if input.__class__ in PLAIN and alpha == 1:
+    if input.__class__ in PLAIN and ('alpha', '1'):
         kind = input._dtype
         if kind is float32 or kind is float64:
             left = input._data
@@ -64,7 +64,7 @@ def sub(input, other, *, alpha=1, out=None):
     """sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
     if out is not None:
         return call(tables.sub_Tensor, (input, other, alpha), out)
-    if input.__class__ in PLAIN and alpha == 1:
+    if input.__class__ in PLAIN and ('alpha', '1'):
         kind = input._dtype
         if kind is float32 or kind is float64:
             left = input._data
@@ -1759,8 +1759,10 @@ def special_logit(input, eps=None, *, out=None):
     return call(tables.special_logit, (input, eps), out)
 
 
-def special_logsumexp(input, dim, keepdim=False, *, out=None):
+def special_logsumexp(input, dim=REQUIRED, keepdim=False, *, out=None, **spellings):
     """special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"""
+    if spellings:
+        (input, dim, keepdim) = respelled(tables.special_logsumexp, (input, dim, keepdim), spellings)
     return call(tables.special_logsumexp, (input, dim, keepdim), out)
 
 

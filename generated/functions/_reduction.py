@@ -9,7 +9,7 @@ from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._backends.cpu.ops import reduction as kernels_reduction
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
-from mindtorch_v2._dispatch.resolver import resolve
+from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 from mindtorch_v2._state import PLAIN
@@ -19,7 +19,7 @@ from ..tables import reduction as tables
 
 new = object.__new__
 bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64)
+_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
 _UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, _UNUSED)
 
 _sum_overloads = (tables.sum, tables.sum_dim_IntList, )
@@ -90,8 +90,10 @@ def sum(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
-def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
+def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None, **spellings):
     """nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
+    if spellings:
+        (input, dim, keepdim, dtype) = respelled(tables.nansum, (input, dim, keepdim, dtype), spellings)
     return call(tables.nansum, (input, dim, keepdim, dtype), out)
 
 _mean_overloads = (tables.mean, tables.mean_dim, )
@@ -162,8 +164,10 @@ def mean(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
-def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
+def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None, **spellings):
     """nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
+    if spellings:
+        (input, dim, keepdim, dtype) = respelled(tables.nanmean, (input, dim, keepdim, dtype), spellings)
     return call(tables.nanmean, (input, dim, keepdim, dtype), out)
 
 _prod_overloads = (tables.prod, tables.prod_dim_int, )
@@ -267,28 +271,38 @@ def min(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
-def amax(input, dim=(), keepdim=False, *, out=None):
+def amax(input, dim=(), keepdim=False, *, out=None, **spellings):
     """amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"""
+    if spellings:
+        (input, dim, keepdim) = respelled(tables.amax, (input, dim, keepdim), spellings)
     return call(tables.amax, (input, dim, keepdim), out)
 
 
-def amin(input, dim=(), keepdim=False, *, out=None):
+def amin(input, dim=(), keepdim=False, *, out=None, **spellings):
     """amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"""
+    if spellings:
+        (input, dim, keepdim) = respelled(tables.amin, (input, dim, keepdim), spellings)
     return call(tables.amin, (input, dim, keepdim), out)
 
 
-def aminmax(input, *, dim=None, keepdim=False, out=None):
+def aminmax(input, *, dim=None, keepdim=False, out=None, **spellings):
     """aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)"""
+    if spellings:
+        (input, dim, keepdim) = respelled(tables.aminmax, (input, dim, keepdim), spellings)
     return call(tables.aminmax, (input, dim, keepdim), out)
 
 
-def argmax(input, dim=None, keepdim=False, *, out=None):
+def argmax(input, dim=None, keepdim=False, *, out=None, **spellings):
     """argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"""
+    if spellings:
+        (input, dim, keepdim) = respelled(tables.argmax, (input, dim, keepdim), spellings)
     return call(tables.argmax, (input, dim, keepdim), out)
 
 
-def argmin(input, dim=None, keepdim=False, *, out=None):
+def argmin(input, dim=None, keepdim=False, *, out=None, **spellings):
     """argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"""
+    if spellings:
+        (input, dim, keepdim) = respelled(tables.argmin, (input, dim, keepdim), spellings)
     return call(tables.argmin, (input, dim, keepdim), out)
 
 _all_overloads = (tables.all, tables.all_dim, tables.all_dims, )
@@ -348,13 +362,17 @@ def count_nonzero(*args, **kwargs):
     return call_converted(op, bound)
 
 
-def logsumexp(input, dim, keepdim=False, *, out=None):
+def logsumexp(input, dim=REQUIRED, keepdim=False, *, out=None, **spellings):
     """logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"""
+    if spellings:
+        (input, dim, keepdim) = respelled(tables.logsumexp, (input, dim, keepdim), spellings)
     return call(tables.logsumexp, (input, dim, keepdim), out)
 
 
-def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
+def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, out=None, **spellings):
     """linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
+    if spellings:
+        (input, ord, dim, keepdim, dtype) = respelled(tables.linalg_vector_norm, (input, ord, dim, keepdim, dtype), spellings)
     return call(tables.linalg_vector_norm, (input, ord, dim, keepdim, dtype), out)
 
 _norm_overloads = (tables.norm_Scalar, tables.norm_ScalarOpt_dim, tables.norm_ScalarOpt_dtype, tables.norm_ScalarOpt_dim_dtype, )

@@ -8,7 +8,7 @@ from numpy import asarray, ndarray
 from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
-from mindtorch_v2._dispatch.resolver import resolve
+from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 from mindtorch_v2._state import PLAIN
@@ -18,47 +18,63 @@ from ..tables import scan as tables
 
 new = object.__new__
 bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64)
+_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
 _UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, _UNUSED)
 
 
-def cumsum(input, dim, *, dtype=None, out=None):
+def cumsum(input, dim=REQUIRED, *, dtype=None, out=None, **spellings):
     """cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
+    if spellings:
+        (input, dim, dtype) = respelled(tables.cumsum, (input, dim, dtype), spellings)
     return call(tables.cumsum, (input, dim, dtype), out)
 
 
-def cumsum_(input, dim, *, dtype=None):
+def cumsum_(input, dim=REQUIRED, *, dtype=None, **spellings):
     """The in-place form of cumsum: writes into its first argument and returns it."""
+    if spellings:
+        (input, dim, dtype) = respelled(tables.cumsum, (input, dim, dtype), spellings)
     return call_inplace(tables.cumsum, (input, dim, dtype))
 
 
-def cumprod(input, dim, *, dtype=None, out=None):
+def cumprod(input, dim=REQUIRED, *, dtype=None, out=None, **spellings):
     """cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
+    if spellings:
+        (input, dim, dtype) = respelled(tables.cumprod, (input, dim, dtype), spellings)
     return call(tables.cumprod, (input, dim, dtype), out)
 
 
-def cumprod_(input, dim, *, dtype=None):
+def cumprod_(input, dim=REQUIRED, *, dtype=None, **spellings):
     """The in-place form of cumprod: writes into its first argument and returns it."""
+    if spellings:
+        (input, dim, dtype) = respelled(tables.cumprod, (input, dim, dtype), spellings)
     return call_inplace(tables.cumprod, (input, dim, dtype))
 
 
-def logcumsumexp(input, dim, *, out=None):
+def logcumsumexp(input, dim=REQUIRED, *, out=None, **spellings):
     """logcumsumexp(Tensor self, int dim) -> Tensor"""
+    if spellings:
+        (input, dim) = respelled(tables.logcumsumexp, (input, dim), spellings)
     return call(tables.logcumsumexp, (input, dim), out)
 
 
-def cummax(input, dim, *, out=None):
+def cummax(input, dim=REQUIRED, *, out=None, **spellings):
     """cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)"""
+    if spellings:
+        (input, dim) = respelled(tables.cummax, (input, dim), spellings)
     return call(tables.cummax, (input, dim), out)
 
 
-def cummin(input, dim, *, out=None):
+def cummin(input, dim=REQUIRED, *, out=None, **spellings):
     """cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)"""
+    if spellings:
+        (input, dim) = respelled(tables.cummin, (input, dim), spellings)
     return call(tables.cummin, (input, dim), out)
 
 
-def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
+def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None, **spellings):
     """diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor"""
+    if spellings:
+        (input, n, dim, prepend, append) = respelled(tables.diff, (input, n, dim, prepend, append), spellings)
     return call(tables.diff, (input, n, dim, prepend, append), out)
 
 _trapezoid_overloads = (tables.trapezoid_x, tables.trapezoid_dx, )

@@ -8,7 +8,7 @@ from numpy import asarray, ndarray
 from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
-from mindtorch_v2._dispatch.resolver import resolve
+from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 from mindtorch_v2._state import PLAIN
@@ -18,7 +18,7 @@ from ..tables import sorting as tables
 
 new = object.__new__
 bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64)
+_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
 _UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, _UNUSED)
 
 _sort_overloads = (tables.sort, tables.sort_stable, )
@@ -45,13 +45,17 @@ def msort(input, *, out=None):
     return call(tables.msort, (input,), out)
 
 
-def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
+def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None, **spellings):
     """topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)"""
+    if spellings:
+        (input, k, dim, largest, sorted) = respelled(tables.topk, (input, k, dim, largest, sorted), spellings)
     return call(tables.topk, (input, k, dim, largest, sorted), out)
 
 
-def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
+def kthvalue(input, k, dim=-1, keepdim=False, *, out=None, **spellings):
     """kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+    if spellings:
+        (input, k, dim, keepdim) = respelled(tables.kthvalue, (input, k, dim, keepdim), spellings)
     return call(tables.kthvalue, (input, k, dim, keepdim), out)
 
 _median_overloads = (tables.median, tables.median_dim, )
@@ -73,8 +77,10 @@ def nanmedian(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
-def mode(input, dim=-1, keepdim=False, *, out=None):
+def mode(input, dim=-1, keepdim=False, *, out=None, **spellings):
     """mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+    if spellings:
+        (input, dim, keepdim) = respelled(tables.mode, (input, dim, keepdim), spellings)
     return call(tables.mode, (input, dim, keepdim), out)
 
 
@@ -83,13 +89,17 @@ def _unique2(input, sorted=True, return_inverse=False, return_counts=False):
     return call(tables._unique2, (input, sorted, return_inverse, return_counts))
 
 
-def unique_dim(input, dim, sorted=True, return_inverse=False, return_counts=False):
+def unique_dim(input, dim=REQUIRED, sorted=True, return_inverse=False, return_counts=False, **spellings):
     """unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"""
+    if spellings:
+        (input, dim, sorted, return_inverse, return_counts) = respelled(tables.unique_dim, (input, dim, sorted, return_inverse, return_counts), spellings)
     return call(tables.unique_dim, (input, dim, sorted, return_inverse, return_counts))
 
 
-def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None, **spellings):
     """unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)"""
+    if spellings:
+        (input, return_inverse, return_counts, dim) = respelled(tables.unique_consecutive, (input, return_inverse, return_counts, dim), spellings)
     return call(tables.unique_consecutive, (input, return_inverse, return_counts, dim))
 
 _searchsorted_overloads = (tables.searchsorted_Tensor, tables.searchsorted_Scalar, )

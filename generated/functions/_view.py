@@ -9,7 +9,7 @@ from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._backends.cpu.ops import view as kernels_view
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
-from mindtorch_v2._dispatch.resolver import resolve
+from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 from mindtorch_v2._state import PLAIN
@@ -19,7 +19,7 @@ from ..tables import view as tables
 
 new = object.__new__
 bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64)
+_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
 _UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, _UNUSED)
 
 _view_overloads = (tables.view, tables.view_dtype, )
@@ -88,8 +88,10 @@ def ravel(input):
     return call(tables.ravel, (input,))
 
 
-def unflatten(input, dim, sizes):
+def unflatten(input, dim=REQUIRED, sizes=REQUIRED, **spellings):
     """unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)"""
+    if spellings:
+        (input, dim, sizes) = respelled(tables.unflatten_int, (input, dim, sizes), spellings)
     return call(tables.unflatten_int, (input, dim, sizes))
 
 
@@ -360,8 +362,10 @@ def squeeze_(*args, **kwargs):
     return call_inplace(op, bound)
 
 
-def unsqueeze(input, dim):
+def unsqueeze(input, dim=REQUIRED, **spellings):
     """unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"""
+    if spellings:
+        (input, dim) = respelled(tables.unsqueeze, (input, dim), spellings)
     if (
         input.__class__ in PLAIN
     ):
@@ -382,13 +386,17 @@ def unsqueeze(input, dim):
     return call(tables.unsqueeze, (input, dim))
 
 
-def unsqueeze_(input, dim):
+def unsqueeze_(input, dim=REQUIRED, **spellings):
     """The in-place form of unsqueeze: writes into its first argument and returns it."""
+    if spellings:
+        (input, dim) = respelled(tables.unsqueeze, (input, dim), spellings)
     return call_inplace(tables.unsqueeze, (input, dim))
 
 
-def select(input, dim, index):
+def select(input, dim=REQUIRED, index=REQUIRED, **spellings):
     """select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)"""
+    if spellings:
+        (input, dim, index) = respelled(tables.select_int, (input, dim, index), spellings)
     if (
         input.__class__ in PLAIN
     ):
@@ -409,8 +417,10 @@ def select(input, dim, index):
     return call(tables.select_int, (input, dim, index))
 
 
-def slice(input, dim=0, start=None, end=None, step=1):
+def slice(input, dim=0, start=None, end=None, step=1, **spellings):
     """slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)"""
+    if spellings:
+        (input, dim, start, end, step) = respelled(tables.slice_Tensor, (input, dim, start, end, step), spellings)
     if (
         input.__class__ in PLAIN
     ):
@@ -439,8 +449,10 @@ def narrow(*args, **kwargs):
     return call_converted(op, bound)
 
 
-def narrow_copy(input, dim, start, length):
+def narrow_copy(input, dim=REQUIRED, start=REQUIRED, length=REQUIRED, **spellings):
     """narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor"""
+    if spellings:
+        (input, dim, start, length) = respelled(tables.narrow_copy, (input, dim, start, length), spellings)
     return call(tables.narrow_copy, (input, dim, start, length))
 
 
@@ -472,28 +484,38 @@ def split(*args, **kwargs):
     return call_converted(op, bound)
 
 
-def split_with_sizes(input, split_sizes, dim=0):
+def split_with_sizes(input, split_sizes, dim=0, **spellings):
     """split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]"""
+    if spellings:
+        (input, split_sizes, dim) = respelled(tables.split_with_sizes, (input, split_sizes, dim), spellings)
     return call(tables.split_with_sizes, (input, split_sizes, dim))
 
 
-def unsafe_split(input, split_size, dim=0):
+def unsafe_split(input, split_size, dim=0, **spellings):
     """unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]"""
+    if spellings:
+        (input, split_size, dim) = respelled(tables.unsafe_split_Tensor, (input, split_size, dim), spellings)
     return call(tables.unsafe_split_Tensor, (input, split_size, dim))
 
 
-def unsafe_split_with_sizes(input, split_sizes, dim=0):
+def unsafe_split_with_sizes(input, split_sizes, dim=0, **spellings):
     """unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]"""
+    if spellings:
+        (input, split_sizes, dim) = respelled(tables.unsafe_split_with_sizes, (input, split_sizes, dim), spellings)
     return call(tables.unsafe_split_with_sizes, (input, split_sizes, dim))
 
 
-def chunk(input, chunks, dim=0):
+def chunk(input, chunks, dim=0, **spellings):
     """chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]"""
+    if spellings:
+        (input, chunks, dim) = respelled(tables.chunk, (input, chunks, dim), spellings)
     return call(tables.chunk, (input, chunks, dim))
 
 
-def unsafe_chunk(input, chunks, dim=0):
+def unsafe_chunk(input, chunks, dim=0, **spellings):
     """unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]"""
+    if spellings:
+        (input, chunks, dim) = respelled(tables.unsafe_chunk, (input, chunks, dim), spellings)
     return call(tables.unsafe_chunk, (input, chunks, dim))
 
 _tensor_split_overloads = (tables.tensor_split_sections, tables.tensor_split_indices, tables.tensor_split_tensor_indices_or_sections, )
@@ -529,8 +551,10 @@ def dsplit(*args, **kwargs):
     return call_converted(op, bound)
 
 
-def unbind(input, dim=0):
+def unbind(input, dim=0, **spellings):
     """unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]"""
+    if spellings:
+        (input, dim) = respelled(tables.unbind_int, (input, dim), spellings)
     return call(tables.unbind_int, (input, dim))
 
 
@@ -584,13 +608,17 @@ def imag(input):
     return call(tables.imag, (input,))
 
 
-def select_backward(grad_output, input_sizes, dim, index):
+def select_backward(grad_output, input_sizes, dim=REQUIRED, index=REQUIRED, **spellings):
     """select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor"""
+    if spellings:
+        (grad_output, input_sizes, dim, index) = respelled(tables.select_backward, (grad_output, input_sizes, dim, index), spellings)
     return call(tables.select_backward, (grad_output, input_sizes, dim, index))
 
 
-def slice_backward(grad_output, input_sizes, dim, start, end, step):
+def slice_backward(grad_output, input_sizes, dim=REQUIRED, start=REQUIRED, end=REQUIRED, step=REQUIRED, **spellings):
     """slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> Tensor"""
+    if spellings:
+        (grad_output, input_sizes, dim, start, end, step) = respelled(tables.slice_backward, (grad_output, input_sizes, dim, start, end, step), spellings)
     return call(tables.slice_backward, (grad_output, input_sizes, dim, start, end, step))
 
 
@@ -599,18 +627,24 @@ def diagonal_backward(grad_output, input_sizes, offset, dim1, dim2):
     return call(tables.diagonal_backward, (grad_output, input_sizes, offset, dim1, dim2))
 
 
-def unfold_backward(grad_in, input_sizes, dim, size, step):
+def unfold_backward(grad_in, input_sizes, dim=REQUIRED, size=REQUIRED, step=REQUIRED, **spellings):
     """unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor"""
+    if spellings:
+        (grad_in, input_sizes, dim, size, step) = respelled(tables.unfold_backward, (grad_in, input_sizes, dim, size, step), spellings)
     return call(tables.unfold_backward, (grad_in, input_sizes, dim, size, step))
 
 
-def select_scatter(input, src, dim, index):
+def select_scatter(input, src, dim=REQUIRED, index=REQUIRED, **spellings):
     """select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor"""
+    if spellings:
+        (input, src, dim, index) = respelled(tables.select_scatter, (input, src, dim, index), spellings)
     return call(tables.select_scatter, (input, src, dim, index))
 
 
-def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
+def slice_scatter(input, src, dim=0, start=None, end=None, step=1, **spellings):
     """slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor"""
+    if spellings:
+        (input, src, dim, start, end, step) = respelled(tables.slice_scatter, (input, src, dim, start, end, step), spellings)
     return call(tables.slice_scatter, (input, src, dim, start, end, step))
 
 

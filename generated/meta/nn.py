@@ -9,6 +9,10 @@ def relu(self):
     return rules.relu(self)
 
 
+def relu6(self):
+    return rules.activation(self, op='hardtanh', dtypes='real_numeric')
+
+
 def hardtanh(self, min_val, max_val):
     return rules.activation(self, op='hardtanh', dtypes='real_numeric')
 
@@ -95,6 +99,14 @@ def elu(self, alpha, scale, input_scale):
 
 def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_result):
     return rules.activation_backward(grad_output, self_or_result, op='elu_backward')
+
+
+def selu(self):
+    return rules.activation(self, op='elu_cpu')
+
+
+def celu(self, alpha):
+    return rules.activation(self, op='elu_cpu')
 
 
 def softshrink(self, lambd):

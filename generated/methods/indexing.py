@@ -9,7 +9,7 @@ from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._backends.cpu.ops import indexing as kernels_indexing
 from mindtorch_v2._dispatch.calls import is_operand, record_view, reflected
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
-from mindtorch_v2._dispatch.resolver import resolve
+from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 from mindtorch_v2._state import PLAIN
@@ -20,7 +20,7 @@ from ..tables import indexing as tables
 new = object.__new__
 bool_ = DTYPES["bool"]
 METHODS: dict = {}
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64)
+_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
 _UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, is_operand, reflected, _UNUSED)
 
 
@@ -48,40 +48,50 @@ def index_put_(self, indices, values, accumulate=False):
 METHODS["index_put_"] = index_put_
 
 
-def index_select(self, dim, index):
+def index_select(self, dim=REQUIRED, index=REQUIRED, **spellings):
     """index_select(Tensor self, int dim, Tensor index) -> Tensor"""
+    if spellings:
+        (self, dim, index) = respelled(tables.index_select, (self, dim, index), spellings)
     return call(tables.index_select, (self, dim, index))
 
 
 METHODS["index_select"] = index_select
 
 
-def index_add(self, dim, index, source, *, alpha=1):
+def index_add(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, *, alpha=1, **spellings):
     """index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor"""
+    if spellings:
+        (self, dim, index, source, alpha) = respelled(tables.index_add, (self, dim, index, source, alpha), spellings)
     return call(tables.index_add, (self, dim, index, source, alpha))
 
 
 METHODS["index_add"] = index_add
 
 
-def index_add_(self, dim, index, source, *, alpha=1):
+def index_add_(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, *, alpha=1, **spellings):
     """The in-place form of index_add."""
+    if spellings:
+        (self, dim, index, source, alpha) = respelled(tables.index_add, (self, dim, index, source, alpha), spellings)
     return call_inplace(tables.index_add, (self, dim, index, source, alpha))
 
 
 METHODS["index_add_"] = index_add_
 
 
-def index_copy(self, dim, index, source):
+def index_copy(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, **spellings):
     """index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor"""
+    if spellings:
+        (self, dim, index, source) = respelled(tables.index_copy, (self, dim, index, source), spellings)
     return call(tables.index_copy, (self, dim, index, source))
 
 
 METHODS["index_copy"] = index_copy
 
 
-def index_copy_(self, dim, index, source):
+def index_copy_(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, **spellings):
     """The in-place form of index_copy."""
+    if spellings:
+        (self, dim, index, source) = respelled(tables.index_copy, (self, dim, index, source), spellings)
     return call_inplace(tables.index_copy, (self, dim, index, source))
 
 
@@ -112,24 +122,30 @@ def index_fill_(self, *args, **kwargs):
 METHODS["index_fill_"] = index_fill_
 
 
-def index_reduce(self, dim, index, source, reduce, *, include_self=True):
+def index_reduce(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, reduce=REQUIRED, *, include_self=True, **spellings):
     """index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor"""
+    if spellings:
+        (self, dim, index, source, reduce, include_self) = respelled(tables.index_reduce, (self, dim, index, source, reduce, include_self), spellings)
     return call(tables.index_reduce, (self, dim, index, source, reduce, include_self))
 
 
 METHODS["index_reduce"] = index_reduce
 
 
-def index_reduce_(self, dim, index, source, reduce, *, include_self=True):
+def index_reduce_(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, reduce=REQUIRED, *, include_self=True, **spellings):
     """The in-place form of index_reduce."""
+    if spellings:
+        (self, dim, index, source, reduce, include_self) = respelled(tables.index_reduce, (self, dim, index, source, reduce, include_self), spellings)
     return call_inplace(tables.index_reduce, (self, dim, index, source, reduce, include_self))
 
 
 METHODS["index_reduce_"] = index_reduce_
 
 
-def gather(self, dim, index, *, sparse_grad=False):
+def gather(self, dim=REQUIRED, index=REQUIRED, *, sparse_grad=False, **spellings):
     """gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"""
+    if spellings:
+        (self, dim, index, sparse_grad) = respelled(tables.gather, (self, dim, index, sparse_grad), spellings)
     return call(tables.gather, (self, dim, index, sparse_grad))
 
 
@@ -160,32 +176,40 @@ def scatter_(self, *args, **kwargs):
 METHODS["scatter_"] = scatter_
 
 
-def scatter_add(self, dim, index, src):
+def scatter_add(self, dim=REQUIRED, index=REQUIRED, src=REQUIRED, **spellings):
     """scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"""
+    if spellings:
+        (self, dim, index, src) = respelled(tables.scatter_add, (self, dim, index, src), spellings)
     return call(tables.scatter_add, (self, dim, index, src))
 
 
 METHODS["scatter_add"] = scatter_add
 
 
-def scatter_add_(self, dim, index, src):
+def scatter_add_(self, dim=REQUIRED, index=REQUIRED, src=REQUIRED, **spellings):
     """The in-place form of scatter_add."""
+    if spellings:
+        (self, dim, index, src) = respelled(tables.scatter_add, (self, dim, index, src), spellings)
     return call_inplace(tables.scatter_add, (self, dim, index, src))
 
 
 METHODS["scatter_add_"] = scatter_add_
 
 
-def scatter_reduce(self, dim, index, src, reduce, *, include_self=True):
+def scatter_reduce(self, dim=REQUIRED, index=REQUIRED, src=REQUIRED, reduce=REQUIRED, *, include_self=True, **spellings):
     """scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor"""
+    if spellings:
+        (self, dim, index, src, reduce, include_self) = respelled(tables.scatter_reduce_two, (self, dim, index, src, reduce, include_self), spellings)
     return call(tables.scatter_reduce_two, (self, dim, index, src, reduce, include_self))
 
 
 METHODS["scatter_reduce"] = scatter_reduce
 
 
-def scatter_reduce_(self, dim, index, src, reduce, *, include_self=True):
+def scatter_reduce_(self, dim=REQUIRED, index=REQUIRED, src=REQUIRED, reduce=REQUIRED, *, include_self=True, **spellings):
     """The in-place form of scatter_reduce."""
+    if spellings:
+        (self, dim, index, src, reduce, include_self) = respelled(tables.scatter_reduce_two, (self, dim, index, src, reduce, include_self), spellings)
     return call_inplace(tables.scatter_reduce_two, (self, dim, index, src, reduce, include_self))
 
 
@@ -216,8 +240,10 @@ def put_(self, index, source, accumulate=False):
 METHODS["put_"] = put_
 
 
-def take_along_dim(self, indices, dim=None):
+def take_along_dim(self, indices, dim=None, **spellings):
     """take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor"""
+    if spellings:
+        (self, indices, dim) = respelled(tables.take_along_dim, (self, indices, dim), spellings)
     return call(tables.take_along_dim, (self, indices, dim))
 
 

@@ -9,7 +9,7 @@ from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._backends.cpu.ops import matmul as kernels_matmul
 from mindtorch_v2._dispatch.calls import is_operand, record_view, reflected
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
-from mindtorch_v2._dispatch.resolver import resolve
+from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 from mindtorch_v2._state import PLAIN
@@ -20,7 +20,7 @@ from ..tables import matmul as tables
 new = object.__new__
 bool_ = DTYPES["bool"]
 METHODS: dict = {}
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64)
+_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
 _UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, is_operand, reflected, _UNUSED)
 
 
@@ -247,8 +247,10 @@ def kron(self, other):
 METHODS["kron"] = kron
 
 
-def cross(self, other, dim=None):
+def cross(self, other, dim=None, **spellings):
     """cross(Tensor self, Tensor other, int? dim=None) -> Tensor"""
+    if spellings:
+        (self, other, dim) = respelled(tables.cross, (self, other, dim), spellings)
     return call(tables.cross, (self, other, dim))
 
 

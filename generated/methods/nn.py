@@ -10,7 +10,7 @@ from mindtorch_v2._backends.cpu.ops import nn as kernels_nn
 from mindtorch_v2._backends.cpu.ops import softmax as kernels_softmax
 from mindtorch_v2._dispatch.calls import is_operand, record_view, reflected
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
-from mindtorch_v2._dispatch.resolver import resolve
+from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 from mindtorch_v2._state import PLAIN
@@ -21,7 +21,7 @@ from ..tables import nn as tables
 new = object.__new__
 bool_ = DTYPES["bool"]
 METHODS: dict = {}
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64)
+_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
 _UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, is_operand, reflected, _UNUSED)
 
 
@@ -176,8 +176,10 @@ def rrelu_(self, lower=0.125, upper=0.3333333333333333, training=False, generato
 METHODS["rrelu_"] = rrelu_
 
 
-def softmax(self, dim, dtype=None):
+def softmax(self, dim=REQUIRED, dtype=None, **spellings):
     """softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
+    if spellings:
+        (self, dim, dtype) = respelled(tables.softmax_int, (self, dim, dtype), spellings)
     if (
         self.__class__ in PLAIN
     ):
@@ -199,8 +201,10 @@ def softmax(self, dim, dtype=None):
 METHODS["softmax"] = softmax
 
 
-def log_softmax(self, dim, dtype=None):
+def log_softmax(self, dim=REQUIRED, dtype=None, **spellings):
     """log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
+    if spellings:
+        (self, dim, dtype) = respelled(tables.log_softmax_int, (self, dim, dtype), spellings)
     if (
         self.__class__ in PLAIN
     ):

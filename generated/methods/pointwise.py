@@ -8,7 +8,7 @@ from numpy import asarray, ndarray
 from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._dispatch.calls import is_operand, record_view, reflected
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
-from mindtorch_v2._dispatch.resolver import resolve
+from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 from mindtorch_v2._state import PLAIN
@@ -19,13 +19,13 @@ from ..tables import pointwise as tables
 new = object.__new__
 bool_ = DTYPES["bool"]
 METHODS: dict = {}
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64)
+_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
 _UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, is_operand, reflected, _UNUSED)
 
 
 def add(self, other, *, alpha=1):
     """add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
-    if self.__class__ in PLAIN and alpha == 1:
+    if self.__class__ in PLAIN and ('alpha', '1'):
         kind = self._dtype
         if kind is float32 or kind is float64:
             left = self._data
@@ -67,7 +67,7 @@ METHODS["add_"] = add_
 
 def sub(self, other, *, alpha=1):
     """sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
-    if self.__class__ in PLAIN and alpha == 1:
+    if self.__class__ in PLAIN and ('alpha', '1'):
         kind = self._dtype
         if kind is float32 or kind is float64:
             left = self._data
@@ -2185,7 +2185,7 @@ METHODS["resolve_neg"] = resolve_neg
 def __add__(self, other):
     """add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
     alpha = 1
-    if self.__class__ in PLAIN and alpha == 1:
+    if self.__class__ in PLAIN and ('alpha', '1'):
         kind = self._dtype
         if kind is float32 or kind is float64:
             left = self._data
@@ -2222,7 +2222,7 @@ METHODS["__add__"] = __add__
 def __radd__(self, other):
     """add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
     alpha = 1
-    if self.__class__ in PLAIN and alpha == 1:
+    if self.__class__ in PLAIN and ('alpha', '1'):
         kind = self._dtype
         if kind is float32 or kind is float64:
             left = self._data
@@ -2269,7 +2269,7 @@ METHODS["__iadd__"] = __iadd__
 def __sub__(self, other):
     """sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
     alpha = 1
-    if self.__class__ in PLAIN and alpha == 1:
+    if self.__class__ in PLAIN and ('alpha', '1'):
         kind = self._dtype
         if kind is float32 or kind is float64:
             left = self._data

@@ -9,7 +9,7 @@ from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._backends.cpu.ops import reduction as kernels_reduction
 from mindtorch_v2._dispatch.calls import is_operand, record_view, reflected
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
-from mindtorch_v2._dispatch.resolver import resolve
+from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 from mindtorch_v2._state import PLAIN
@@ -20,7 +20,7 @@ from ..tables import reduction as tables
 new = object.__new__
 bool_ = DTYPES["bool"]
 METHODS: dict = {}
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64)
+_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
 _UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, is_operand, reflected, _UNUSED)
 
 
@@ -91,8 +91,10 @@ def sum(self, *args, **kwargs):
 METHODS["sum"] = sum
 
 
-def nansum(self, dim=None, keepdim=False, *, dtype=None):
+def nansum(self, dim=None, keepdim=False, *, dtype=None, **spellings):
     """nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
+    if spellings:
+        (self, dim, keepdim, dtype) = respelled(tables.nansum, (self, dim, keepdim, dtype), spellings)
     return call(tables.nansum, (self, dim, keepdim, dtype))
 
 
@@ -166,8 +168,10 @@ def mean(self, *args, **kwargs):
 METHODS["mean"] = mean
 
 
-def nanmean(self, dim=None, keepdim=False, *, dtype=None):
+def nanmean(self, dim=None, keepdim=False, *, dtype=None, **spellings):
     """nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
+    if spellings:
+        (self, dim, keepdim, dtype) = respelled(tables.nanmean, (self, dim, keepdim, dtype), spellings)
     return call(tables.nanmean, (self, dim, keepdim, dtype))
 
 
@@ -278,40 +282,50 @@ def min(self, *args, **kwargs):
 METHODS["min"] = min
 
 
-def amax(self, dim=(), keepdim=False):
+def amax(self, dim=(), keepdim=False, **spellings):
     """amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"""
+    if spellings:
+        (self, dim, keepdim) = respelled(tables.amax, (self, dim, keepdim), spellings)
     return call(tables.amax, (self, dim, keepdim))
 
 
 METHODS["amax"] = amax
 
 
-def amin(self, dim=(), keepdim=False):
+def amin(self, dim=(), keepdim=False, **spellings):
     """amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"""
+    if spellings:
+        (self, dim, keepdim) = respelled(tables.amin, (self, dim, keepdim), spellings)
     return call(tables.amin, (self, dim, keepdim))
 
 
 METHODS["amin"] = amin
 
 
-def aminmax(self, *, dim=None, keepdim=False):
+def aminmax(self, *, dim=None, keepdim=False, **spellings):
     """aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)"""
+    if spellings:
+        (self, dim, keepdim) = respelled(tables.aminmax, (self, dim, keepdim), spellings)
     return call(tables.aminmax, (self, dim, keepdim))
 
 
 METHODS["aminmax"] = aminmax
 
 
-def argmax(self, dim=None, keepdim=False):
+def argmax(self, dim=None, keepdim=False, **spellings):
     """argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"""
+    if spellings:
+        (self, dim, keepdim) = respelled(tables.argmax, (self, dim, keepdim), spellings)
     return call(tables.argmax, (self, dim, keepdim))
 
 
 METHODS["argmax"] = argmax
 
 
-def argmin(self, dim=None, keepdim=False):
+def argmin(self, dim=None, keepdim=False, **spellings):
     """argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"""
+    if spellings:
+        (self, dim, keepdim) = respelled(tables.argmin, (self, dim, keepdim), spellings)
     return call(tables.argmin, (self, dim, keepdim))
 
 
@@ -382,8 +396,10 @@ def count_nonzero(self, *args, **kwargs):
 METHODS["count_nonzero"] = count_nonzero
 
 
-def logsumexp(self, dim, keepdim=False):
+def logsumexp(self, dim=REQUIRED, keepdim=False, **spellings):
     """logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"""
+    if spellings:
+        (self, dim, keepdim) = respelled(tables.logsumexp, (self, dim, keepdim), spellings)
     return call(tables.logsumexp, (self, dim, keepdim))
 
 

@@ -8,7 +8,7 @@ from numpy import asarray, ndarray
 from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._dispatch.calls import is_operand, record_view, reflected
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
-from mindtorch_v2._dispatch.resolver import resolve
+from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 from mindtorch_v2._state import PLAIN
@@ -19,68 +19,84 @@ from ..tables import scan as tables
 new = object.__new__
 bool_ = DTYPES["bool"]
 METHODS: dict = {}
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64)
+_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
 _UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, is_operand, reflected, _UNUSED)
 
 
-def cumsum(self, dim, *, dtype=None):
+def cumsum(self, dim=REQUIRED, *, dtype=None, **spellings):
     """cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
+    if spellings:
+        (self, dim, dtype) = respelled(tables.cumsum, (self, dim, dtype), spellings)
     return call(tables.cumsum, (self, dim, dtype))
 
 
 METHODS["cumsum"] = cumsum
 
 
-def cumsum_(self, dim, *, dtype=None):
+def cumsum_(self, dim=REQUIRED, *, dtype=None, **spellings):
     """The in-place form of cumsum."""
+    if spellings:
+        (self, dim, dtype) = respelled(tables.cumsum, (self, dim, dtype), spellings)
     return call_inplace(tables.cumsum, (self, dim, dtype))
 
 
 METHODS["cumsum_"] = cumsum_
 
 
-def cumprod(self, dim, *, dtype=None):
+def cumprod(self, dim=REQUIRED, *, dtype=None, **spellings):
     """cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
+    if spellings:
+        (self, dim, dtype) = respelled(tables.cumprod, (self, dim, dtype), spellings)
     return call(tables.cumprod, (self, dim, dtype))
 
 
 METHODS["cumprod"] = cumprod
 
 
-def cumprod_(self, dim, *, dtype=None):
+def cumprod_(self, dim=REQUIRED, *, dtype=None, **spellings):
     """The in-place form of cumprod."""
+    if spellings:
+        (self, dim, dtype) = respelled(tables.cumprod, (self, dim, dtype), spellings)
     return call_inplace(tables.cumprod, (self, dim, dtype))
 
 
 METHODS["cumprod_"] = cumprod_
 
 
-def logcumsumexp(self, dim):
+def logcumsumexp(self, dim=REQUIRED, **spellings):
     """logcumsumexp(Tensor self, int dim) -> Tensor"""
+    if spellings:
+        (self, dim) = respelled(tables.logcumsumexp, (self, dim), spellings)
     return call(tables.logcumsumexp, (self, dim))
 
 
 METHODS["logcumsumexp"] = logcumsumexp
 
 
-def cummax(self, dim):
+def cummax(self, dim=REQUIRED, **spellings):
     """cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)"""
+    if spellings:
+        (self, dim) = respelled(tables.cummax, (self, dim), spellings)
     return call(tables.cummax, (self, dim))
 
 
 METHODS["cummax"] = cummax
 
 
-def cummin(self, dim):
+def cummin(self, dim=REQUIRED, **spellings):
     """cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)"""
+    if spellings:
+        (self, dim) = respelled(tables.cummin, (self, dim), spellings)
     return call(tables.cummin, (self, dim))
 
 
 METHODS["cummin"] = cummin
 
 
-def diff(self, n=1, dim=-1, prepend=None, append=None):
+def diff(self, n=1, dim=-1, prepend=None, append=None, **spellings):
     """diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor"""
+    if spellings:
+        (self, n, dim, prepend, append) = respelled(tables.diff, (self, n, dim, prepend, append), spellings)
     return call(tables.diff, (self, n, dim, prepend, append))
 
 

@@ -8,7 +8,7 @@ from numpy import asarray, ndarray
 from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._dispatch.calls import is_operand, record_view, reflected
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
-from mindtorch_v2._dispatch.resolver import resolve
+from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 from mindtorch_v2._state import PLAIN
@@ -19,7 +19,7 @@ from ..tables import sorting as tables
 new = object.__new__
 bool_ = DTYPES["bool"]
 METHODS: dict = {}
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64)
+_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
 _UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, is_operand, reflected, _UNUSED)
 
 
@@ -55,16 +55,20 @@ def msort(self):
 METHODS["msort"] = msort
 
 
-def topk(self, k, dim=-1, largest=True, sorted=True):
+def topk(self, k, dim=-1, largest=True, sorted=True, **spellings):
     """topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)"""
+    if spellings:
+        (self, k, dim, largest, sorted) = respelled(tables.topk, (self, k, dim, largest, sorted), spellings)
     return call(tables.topk, (self, k, dim, largest, sorted))
 
 
 METHODS["topk"] = topk
 
 
-def kthvalue(self, k, dim=-1, keepdim=False):
+def kthvalue(self, k, dim=-1, keepdim=False, **spellings):
     """kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+    if spellings:
+        (self, k, dim, keepdim) = respelled(tables.kthvalue, (self, k, dim, keepdim), spellings)
     return call(tables.kthvalue, (self, k, dim, keepdim))
 
 
@@ -95,8 +99,10 @@ def nanmedian(self, *args, **kwargs):
 METHODS["nanmedian"] = nanmedian
 
 
-def mode(self, dim=-1, keepdim=False):
+def mode(self, dim=-1, keepdim=False, **spellings):
     """mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+    if spellings:
+        (self, dim, keepdim) = respelled(tables.mode, (self, dim, keepdim), spellings)
     return call(tables.mode, (self, dim, keepdim))
 
 

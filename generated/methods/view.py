@@ -9,7 +9,7 @@ from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._backends.cpu.ops import view as kernels_view
 from mindtorch_v2._dispatch.calls import is_operand, record_view, reflected
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
-from mindtorch_v2._dispatch.resolver import resolve
+from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 from mindtorch_v2._state import PLAIN
@@ -20,7 +20,7 @@ from ..tables import view as tables
 new = object.__new__
 bool_ = DTYPES["bool"]
 METHODS: dict = {}
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64)
+_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
 _UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, is_operand, reflected, _UNUSED)
 
 
@@ -102,8 +102,10 @@ def ravel(self):
 METHODS["ravel"] = ravel
 
 
-def unflatten(self, dim, sizes):
+def unflatten(self, dim=REQUIRED, sizes=REQUIRED, **spellings):
     """unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)"""
+    if spellings:
+        (self, dim, sizes) = respelled(tables.unflatten_int, (self, dim, sizes), spellings)
     return call(tables.unflatten_int, (self, dim, sizes))
 
 
@@ -435,8 +437,10 @@ def squeeze_(self, *args, **kwargs):
 METHODS["squeeze_"] = squeeze_
 
 
-def unsqueeze(self, dim):
+def unsqueeze(self, dim=REQUIRED, **spellings):
     """unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"""
+    if spellings:
+        (self, dim) = respelled(tables.unsqueeze, (self, dim), spellings)
     if (
         self.__class__ in PLAIN
     ):
@@ -460,16 +464,20 @@ def unsqueeze(self, dim):
 METHODS["unsqueeze"] = unsqueeze
 
 
-def unsqueeze_(self, dim):
+def unsqueeze_(self, dim=REQUIRED, **spellings):
     """The in-place form of unsqueeze."""
+    if spellings:
+        (self, dim) = respelled(tables.unsqueeze, (self, dim), spellings)
     return call_inplace(tables.unsqueeze, (self, dim))
 
 
 METHODS["unsqueeze_"] = unsqueeze_
 
 
-def select(self, dim, index):
+def select(self, dim=REQUIRED, index=REQUIRED, **spellings):
     """select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)"""
+    if spellings:
+        (self, dim, index) = respelled(tables.select_int, (self, dim, index), spellings)
     if (
         self.__class__ in PLAIN
     ):
@@ -505,8 +513,10 @@ def narrow(self, *args, **kwargs):
 METHODS["narrow"] = narrow
 
 
-def narrow_copy(self, dim, start, length):
+def narrow_copy(self, dim=REQUIRED, start=REQUIRED, length=REQUIRED, **spellings):
     """narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor"""
+    if spellings:
+        (self, dim, start, length) = respelled(tables.narrow_copy, (self, dim, start, length), spellings)
     return call(tables.narrow_copy, (self, dim, start, length))
 
 
@@ -549,40 +559,50 @@ def split(self, *args, **kwargs):
 METHODS["split"] = split
 
 
-def split_with_sizes(self, split_sizes, dim=0):
+def split_with_sizes(self, split_sizes, dim=0, **spellings):
     """split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]"""
+    if spellings:
+        (self, split_sizes, dim) = respelled(tables.split_with_sizes, (self, split_sizes, dim), spellings)
     return call(tables.split_with_sizes, (self, split_sizes, dim))
 
 
 METHODS["split_with_sizes"] = split_with_sizes
 
 
-def unsafe_split(self, split_size, dim=0):
+def unsafe_split(self, split_size, dim=0, **spellings):
     """unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]"""
+    if spellings:
+        (self, split_size, dim) = respelled(tables.unsafe_split_Tensor, (self, split_size, dim), spellings)
     return call(tables.unsafe_split_Tensor, (self, split_size, dim))
 
 
 METHODS["unsafe_split"] = unsafe_split
 
 
-def unsafe_split_with_sizes(self, split_sizes, dim=0):
+def unsafe_split_with_sizes(self, split_sizes, dim=0, **spellings):
     """unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]"""
+    if spellings:
+        (self, split_sizes, dim) = respelled(tables.unsafe_split_with_sizes, (self, split_sizes, dim), spellings)
     return call(tables.unsafe_split_with_sizes, (self, split_sizes, dim))
 
 
 METHODS["unsafe_split_with_sizes"] = unsafe_split_with_sizes
 
 
-def chunk(self, chunks, dim=0):
+def chunk(self, chunks, dim=0, **spellings):
     """chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]"""
+    if spellings:
+        (self, chunks, dim) = respelled(tables.chunk, (self, chunks, dim), spellings)
     return call(tables.chunk, (self, chunks, dim))
 
 
 METHODS["chunk"] = chunk
 
 
-def unsafe_chunk(self, chunks, dim=0):
+def unsafe_chunk(self, chunks, dim=0, **spellings):
     """unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]"""
+    if spellings:
+        (self, chunks, dim) = respelled(tables.unsafe_chunk, (self, chunks, dim), spellings)
     return call(tables.unsafe_chunk, (self, chunks, dim))
 
 
@@ -637,8 +657,10 @@ def dsplit(self, *args, **kwargs):
 METHODS["dsplit"] = dsplit
 
 
-def unbind(self, dim=0):
+def unbind(self, dim=0, **spellings):
     """unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]"""
+    if spellings:
+        (self, dim) = respelled(tables.unbind_int, (self, dim), spellings)
     return call(tables.unbind_int, (self, dim))
 
 
@@ -669,16 +691,20 @@ def contiguous(self, *, memory_format=contiguous_format):
 METHODS["contiguous"] = contiguous
 
 
-def select_scatter(self, src, dim, index):
+def select_scatter(self, src, dim=REQUIRED, index=REQUIRED, **spellings):
     """select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor"""
+    if spellings:
+        (self, src, dim, index) = respelled(tables.select_scatter, (self, src, dim, index), spellings)
     return call(tables.select_scatter, (self, src, dim, index))
 
 
 METHODS["select_scatter"] = select_scatter
 
 
-def slice_scatter(self, src, dim=0, start=None, end=None, step=1):
+def slice_scatter(self, src, dim=0, start=None, end=None, step=1, **spellings):
     """slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor"""
+    if spellings:
+        (self, src, dim, start, end, step) = respelled(tables.slice_scatter, (self, src, dim, start, end, step), spellings)
     return call(tables.slice_scatter, (self, src, dim, start, end, step))
 
 

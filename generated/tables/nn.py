@@ -38,8 +38,14 @@ relu6 = Operator(
     (
         Param('self', 'Tensor', required=True),
     ),
-    composite="nn.relu6",
+    meta=_meta.relu6,
+    cast=(0,),
+    kernels={
+        "cpu": kernels_nn.relu6,
+    },
     variants=('function', 'inplace'),
+    derivatives="nn",
+    saves_self=True,
 )
 
 hardtanh = Operator(
@@ -157,7 +163,6 @@ prelu = Operator(
         Param('weight', 'Tensor', required=True),
     ),
     composite="nn.prelu",
-    tags=('autocast_lower',),
     variants=('function', 'method'),
 )
 
@@ -443,9 +448,15 @@ selu = Operator(
     (
         Param('self', 'Tensor', required=True),
     ),
-    composite="nn.selu",
+    meta=_meta.selu,
+    cast=(0,),
+    kernels={
+        "cpu": kernels_nn.selu,
+    },
     tags=('inplace_function',),
     variants=('function', 'inplace'),
+    derivatives="nn",
+    saves_self=True,
 )
 
 celu = Operator(
@@ -455,9 +466,15 @@ celu = Operator(
         Param('self', 'Tensor', required=True),
         Param('alpha', 'Scalar', default=1.0),
     ),
-    composite="nn.celu",
+    meta=_meta.celu,
+    cast=(0,),
+    kernels={
+        "cpu": kernels_nn.celu,
+    },
     tags=('inplace_function',),
     variants=('function', 'inplace'),
+    derivatives="nn",
+    saves_self=True,
 )
 
 softshrink = Operator(
@@ -770,7 +787,6 @@ scaled_dot_product_attention = Operator(
         Param('enable_gqa', 'bool', default=False, keyword=True),
     ),
     composite="attention.scaled_dot_product_attention",
-    tags=('autocast_lower',),
     variants=('function',),
 )
 

@@ -45,7 +45,7 @@ def _int(value: Any) -> Any:
 
 
 def _tensor_int(value: Tensor) -> Any:
-    if value._data.size == 1 and value._dtype.category == 1:
+    if value._data.ndim == 0 and value._dtype.category == 1 and not value.requires_grad:
         return int(value.item())
     return _NO
 
@@ -195,6 +195,8 @@ def convert(op: Operator, args: tuple) -> tuple:
 def describe(op: Operator, mismatch: Mismatch) -> str:
     """The message for one wrong argument."""
     param = mismatch.param
+    if type(mismatch.value).__name__ == "_Required":
+        return f'{op.name}() missing 1 required positional arguments: "{param.name}"'
     name = "input" if param.name == "self" else param.name
     where = "" if param.keyword else f" (position {mismatch.position + 1})"
     what = mismatch.detail or f"not {type(mismatch.value).__name__}"

@@ -34,6 +34,30 @@ def resolve(
     raise TypeError(combination(overloads, args, kwargs, method)) from None
 
 
+class _Required:
+    """Class of REQUIRED: the default of a parameter that has none, where it may be given under another spelling."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "REQUIRED"
+
+
+REQUIRED = _Required()
+
+
+def respelled(op: Operator, values: tuple, spellings: dict) -> tuple:
+    """The arguments of a call with numpy's spellings (`axis=1`) put in their place. TypeError for an unknown name."""
+    found = list(values)
+    names = [p.name for p in op.params]
+    for spelling, value in spellings.items():
+        meant = _SPELLINGS.get(spelling)
+        if meant not in names:
+            raise TypeError(f"{op.name}() got an unexpected keyword argument '{spelling}'")
+        found[names.index(meant)] = value
+    return tuple(found)
+
+
 class _Unfit(Exception):
     """The number or names of the arguments do not fit."""
 
