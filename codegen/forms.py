@@ -348,9 +348,18 @@ class Fast:
     def record_arguments(self, first: str) -> str:
         return ", ".join(self._name(i, a, first) for i, a in enumerate(self.op.arguments))
 
-    def others(self, first: str) -> list[tuple[str, str]]:
-        """(name, default) of the arguments that are no operands of the ufunc."""
-        return [(self._name(i, a, first), default(a)) for i, a in enumerate(self.op.arguments) if i >= self.arity]
+    def others(self, first: str) -> list[str]:
+        """Conditions that the arguments which are no operands of the ufunc have their defaults."""
+        found = []
+        for i, a in enumerate(self.op.arguments):
+            if i < self.arity:
+                continue
+            name, value = self._name(i, a, first), default(a)
+            if value in ("None", "True", "False"):
+                found.append(f"{name} is {value}")
+            else:
+                found.append(f"{name}.__class__ is int and {name} == {value}")
+        return found
 
     @property
     def positional(self) -> list[Argument]:

@@ -26,7 +26,7 @@ def add(input, other, *, alpha=1, out=None):
     """add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
     if out is not None:
         return call(tables.add_Tensor, (input, other, alpha), out)
-    if input.__class__ in PLAIN and ('alpha', '1'):
+    if input.__class__ in PLAIN and alpha.__class__ is int and alpha == 1:
         kind = input._dtype
         if kind is float32 or kind is float64:
             left = input._data
@@ -64,7 +64,7 @@ def sub(input, other, *, alpha=1, out=None):
     """sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
     if out is not None:
         return call(tables.sub_Tensor, (input, other, alpha), out)
-    if input.__class__ in PLAIN and ('alpha', '1'):
+    if input.__class__ in PLAIN and alpha.__class__ is int and alpha == 1:
         kind = input._dtype
         if kind is float32 or kind is float64:
             left = input._data

@@ -25,7 +25,7 @@ _UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, is_operan
 
 def add(self, other, *, alpha=1):
     """add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
-    if self.__class__ in PLAIN and ('alpha', '1'):
+    if self.__class__ in PLAIN and alpha.__class__ is int and alpha == 1:
         kind = self._dtype
         if kind is float32 or kind is float64:
             left = self._data
@@ -67,7 +67,7 @@ METHODS["add_"] = add_
 
 def sub(self, other, *, alpha=1):
     """sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
-    if self.__class__ in PLAIN and ('alpha', '1'):
+    if self.__class__ in PLAIN and alpha.__class__ is int and alpha == 1:
         kind = self._dtype
         if kind is float32 or kind is float64:
             left = self._data
@@ -2185,7 +2185,7 @@ METHODS["resolve_neg"] = resolve_neg
 def __add__(self, other):
     """add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
     alpha = 1
-    if self.__class__ in PLAIN and ('alpha', '1'):
+    if self.__class__ in PLAIN and alpha.__class__ is int and alpha == 1:
         kind = self._dtype
         if kind is float32 or kind is float64:
             left = self._data
@@ -2222,7 +2222,7 @@ METHODS["__add__"] = __add__
 def __radd__(self, other):
     """add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
     alpha = 1
-    if self.__class__ in PLAIN and ('alpha', '1'):
+    if self.__class__ in PLAIN and alpha.__class__ is int and alpha == 1:
         kind = self._dtype
         if kind is float32 or kind is float64:
             left = self._data
@@ -2269,7 +2269,7 @@ METHODS["__iadd__"] = __iadd__
 def __sub__(self, other):
     """sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
     alpha = 1
-    if self.__class__ in PLAIN and ('alpha', '1'):
+    if self.__class__ in PLAIN and alpha.__class__ is int and alpha == 1:
         kind = self._dtype
         if kind is float32 or kind is float64:
             left = self._data
