@@ -11,7 +11,7 @@ from typing import Any, Callable
 import numpy as np
 
 from .._autograd.api import grad
-from .._autograd.modes import no_grad
+from .._autograd.modes import enable_grad, no_grad
 from .._dispatch import ops
 from .._tensor import Tensor
 
@@ -157,8 +157,9 @@ def gradgradcheck(
 
     def gradient(*args: Any) -> tuple:
         values, cotangents = args[:count], args[count:]
-        outs = [o for o in _differentiable(func(*values)) if o.requires_grad]
-        wanted = tuple(v for v in values if isinstance(v, Tensor) and v.requires_grad)
-        return grad(outs, wanted, list(cotangents), create_graph=True, allow_unused=True, materialize_grads=True)
+        with enable_grad():  # finite differences are taken without
+            outs = [o for o in _differentiable(func(*values)) if o.requires_grad]
+            wanted = tuple(v for v in values if isinstance(v, Tensor) and v.requires_grad)
+            return grad(outs, wanted, list(cotangents), create_graph=True, allow_unused=True, materialize_grads=True)
 
     return gradcheck(gradient, (*points, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)

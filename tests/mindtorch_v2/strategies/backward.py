@@ -27,8 +27,9 @@ def _pad(pick: Picker, row: Row) -> dict[str, Any]:
     """The gradient of a padding of the last dimensions."""
     ndim, dtype = _ndim(row), _dtype(pick)
     lead = [1, 2] if pick.boolean() else [2]
-    sizes = [pick.integer(3, 4) for _ in range(ndim)]
-    amounts = [pick.integer(0, 2) for _ in range(2 * ndim)]
+    large = 0 if pick.gradient else 1  # finite differences look at every element
+    sizes = [pick.integer(2 + large, 3 + large) for _ in range(ndim)]
+    amounts = [pick.integer(0, 1 + large) for _ in range(2 * ndim)]
     padded = [n + amounts[2 * (ndim - 1 - d)] + amounts[2 * (ndim - 1 - d) + 1] for d, n in enumerate(sizes)]
     if pick.wrong(8):
         padded[-1] += 1

@@ -182,6 +182,8 @@ class _State:
     def _float(self, p: Parameter, hint: Any) -> tuple[bool, Any]:
         if p.optional and self.pick.chance(2):
             return not p.has_default, None
+        if p.name == "eps":
+            return True, self.pick.choice((1e-6, 0.125))
         if hint == "probability":
             return True, self.pick.choice((0.5, 0.25, 0.0, 1.0) if self.pick.valid else (0.5, 0.25, 0.0, 1.0, 1.5))
         return True, self.pick.choice((1.0, 0.5, 2.0) if hint == "positive" else (1.0, 0.5, 2.0, 0.0))
@@ -215,7 +217,8 @@ class _State:
         return True, Symbol(self.pick.choice(options))
 
     def _memoryformat(self, p: Parameter, hint: Any) -> tuple[bool, Any]:
-        return True, Symbol(self.pick.choice(("preserve_format", "contiguous_format", "channels_last")))
+        channels_last = ("channels_last",) if self.ndim == 4 or not self.pick.valid else ()
+        return True, Symbol(self.pick.choice(("preserve_format", "contiguous_format", *channels_last)))
 
     def _device(self, p: Parameter, hint: Any) -> tuple[bool, Any]:
         if any(q.is_tensor for q in self.row.parameters) and p.has_default:

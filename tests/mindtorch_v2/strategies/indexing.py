@@ -24,6 +24,8 @@ def _shape(pick: Picker, low: int = 1, high: int = 3) -> tuple[int, ...]:
 
 def index_dtype(pick: Picker, options: tuple[str, ...] = ("int64",)) -> str:
     """The dtype of an index; rarely one that cannot index."""
+    if pick.valid:
+        return options[0]
     return pick.choice(("float32", "uint8", "int16")) if pick.wrong(8) else pick.choice(options)
 
 
@@ -111,7 +113,7 @@ def gather(pick: Picker, row: Row) -> dict[str, Any]:
         return arguments
     source = row.parameter("src")
     if source is not None:
-        larger = [n + pick.integer(0, 1) for n in own]
+        larger = [n + (0 if pick.gradient else pick.integer(0, 1)) for n in own]
         if larger and pick.wrong(12):
             larger[0] = max(larger[0] - 2, 0)
         arguments["src"] = draw_operand(pick, larger, draw_dtype(pick) if pick.wrong(8) else dtype)

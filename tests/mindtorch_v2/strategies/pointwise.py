@@ -26,7 +26,6 @@ from .table import Row
     "pow",
     "division",
     "remainder",
-    "clamp",
     "extremum",
     "relu",
     "hardtanh",
@@ -73,11 +72,26 @@ def same_dtype(pick: Picker, row: Row) -> dict[str, Any]:
     return complete(pick, row, arguments)
 
 
+@strategy("clamp")
+def clamp(pick: Picker, row: Row) -> dict[str, Any]:
+    """A tensor and bounds: tensors, numbers or None; rarely none at all."""
+    arguments = pointwise(pick, row)
+    if pick.valid and row.parameter("max") is not None and arguments.get("min") is None and arguments.get("max") is None:
+        arguments["max"] = 0.77
+    return arguments
+
+
 @strategy("where")
 def where(pick: Picker, row: Row) -> dict[str, Any]:
     """A condition, mostly bool, and two operands or numbers."""
     shape = draw_shape(pick)
-    return complete(pick, row, {"condition": draw_operand(pick, shape, draw_dtype(pick, "boolean"))})
+    given: dict[str, Any] = {"condition": draw_operand(pick, shape, draw_dtype(pick, "boolean"))}
+    if row.parameter("self") is not None and row.parameter("self").is_tensor:
+        given["self"] = draw_operand(pick, broadcast(pick, shape))
+        given["other"] = draw_operand(pick, broadcast(pick, shape), given["self"].dtype if pick.boolean() else None)
+        if not pick.gradient and pick.chance(4):
+            given[pick.choice(("self", "other"))] = pick.choice((2, 1.5, True))
+    return complete(pick, row, given)
 
 
 @strategy("masked_fill")

@@ -33,6 +33,8 @@ def reduction(pick: Picker, row: Row) -> dict[str, Any]:
     first = row.parameters[0].name
     hint = row.hints.get(first, "any")
     shape = draw_shape(pick, 0, 4 if pick.chance(4) else 3)
+    if pick.gradient and row.base_name.startswith(("var", "std")):
+        shape = (2, 3)  # of one element they are nan
     if row.rule == "tril" and not pick.wrong(6):
         shape = (*shape, 2, 3)[-3:]
     made = draw_operand(pick, shape, draw_dtype(pick, hint), hint if hint in VALUE_HINTS else "any")
