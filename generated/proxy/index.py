@@ -369,6 +369,7 @@ ROOT_NAMES = frozenset(
         "SymFloat",
         "SymInt",
         "to_dlpack",
+        "torch",
         "typename",
         "use_deterministic_algorithms",
     }

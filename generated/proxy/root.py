@@ -17,7 +17,7 @@ from mindtorch_v2._torch_proxy.stubs.toplevel import (
     _running_with_deploy, are_deterministic_algorithms_enabled, compiled_with_cxx11_abi,
     get_deterministic_debug_mode, get_device_module, get_float32_matmul_precision,
     is_deterministic_algorithms_warn_only_enabled, is_warn_always_enabled, set_deterministic_debug_mode,
-    set_float32_matmul_precision, set_warn_always, typename, use_deterministic_algorithms,
+    set_float32_matmul_precision, set_warn_always, torch, typename, use_deterministic_algorithms,
 )
 from mindtorch_v2.amp._state import (
     autocast_decrement_nesting, autocast_increment_nesting, clear_autocast_cache, get_autocast_cpu_dtype,

@@ -8,6 +8,7 @@ from typing import Any
 
 import mindtorch_v2
 
+torch = mindtorch_v2  # torch.torch is torch
 _PRECISIONS = ("highest", "high", "medium")
 _MODES = ("default", "warn", "error")
 _settings: dict[str, Any] = {"precision": "highest", "deterministic": "default", "warn_always": False}
@@ -106,8 +107,6 @@ def get_device_module(device: Any = None) -> ModuleType:
     Raises:
         RuntimeError: if there is no such module.
     """
-    import torch
-
     kind = "cpu" if device is None else torch.device(device).type
     module = getattr(torch, kind, None)
     if not isinstance(module, ModuleType):
