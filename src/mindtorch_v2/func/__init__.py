@@ -13,7 +13,7 @@ __all__ = ["functional_call", "grad", "grad_and_value", "vmap"]
 
 def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Any = None, *, tie_weights: bool = True, strict: bool = False) -> Any:
     """Call a module with other parameters and buffers."""
-    from ..nn.utils.stateless import functional_call as call
+    from ..nn.utils.stateless import _functional_call as call
 
     if isinstance(parameter_and_buffer_dicts, (list, tuple)):
         merged: dict = {}
