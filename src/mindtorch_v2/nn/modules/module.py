@@ -93,7 +93,6 @@ class Module(HookMethods, StateDictMethods, TreeMethods, MovementMethods):
     dump_patches: bool = False
     training: bool
     call_super_init: bool = False
-    _compiled_call_impl: Callable[..., Any] | None = None
     __dict__: dict[str, Any]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -304,12 +303,7 @@ class Module(HookMethods, StateDictMethods, TreeMethods, MovementMethods):
     # Calling
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._compiled_call_impl is not None:
-            return self._compiled_call_impl(*args, **kwargs)
-        return self._call_impl(*args, **kwargs)
-
-    def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
-        """Call ``forward``, with the hooks around it when there are any."""
+        # The same as _call_impl, without another frame: calls of modules without hooks are the common case.
         if (
             self._backward_hooks
             or self._backward_pre_hooks
@@ -324,6 +318,13 @@ class Module(HookMethods, StateDictMethods, TreeMethods, MovementMethods):
         return self.forward(*args, **kwargs)
 
     _wrapped_call_impl = __call__
+    _call_impl = __call__
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # A class that replaces the implementation of calls is called by it.
+        if "_call_impl" in cls.__dict__ and "__call__" not in cls.__dict__:
+            cls.__call__ = cls._call_impl
 
     def _slow_forward(self, *input: Any, **kwargs: Any) -> Any:
         return self.forward(*input, **kwargs)
@@ -350,9 +351,7 @@ class Module(HookMethods, StateDictMethods, TreeMethods, MovementMethods):
     # Copying and printing
 
     def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__.copy()
-        state.pop("_compiled_call_impl", None)
-        return state
+        return self.__dict__.copy()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
