@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 ERRORS = (
@@ -30,6 +30,7 @@ class Failure:
 
     kind: str
     message: str
+    whole: str = field(default="", compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.message}"
@@ -50,7 +51,7 @@ def attempt(call: Callable[[], Any]) -> Any:
             return call()
         except ERRORS as error:
             kind = next(c for c in type(error).__mro__ if c.__module__ == "builtins")
-            return Failure(kind.__name__, first_sentence(str(error)))
+            return Failure(kind.__name__, first_sentence(str(error)), str(error))
 
 
 def is_tensor(value: Any) -> bool:
