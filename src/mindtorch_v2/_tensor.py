@@ -11,13 +11,21 @@ sets) lives in the instance dict, which exists only once it is written to; class
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from numpy import ndarray
 
 from . import _payload, _state
 from ._device import CPU, device
 from ._dtype import dtype
+
+if TYPE_CHECKING:  # what is attached when the package is put together
+    from ._generated.tensor import TensorOperators
+    from ._methods.members import TensorMembers
+
+    class _Attached(TensorMembers, TensorOperators): ...
+else:
+    _Attached = object
 
 _new = object.__new__
 
@@ -75,7 +83,7 @@ def legacy_constructor(cls: type, *args: Any, **kwargs: Any) -> Tensor:
     raise RuntimeError("the package is not put together yet")
 
 
-class Tensor(metaclass=_TensorType):
+class Tensor(_Attached, metaclass=_TensorType):
     """A multi-dimensional array of one dtype on one device, with an optional gradient history."""
 
     __slots__ = ("_data", "_dtype", "_node", "_base", "__dict__", "__weakref__")
@@ -90,7 +98,17 @@ class Tensor(metaclass=_TensorType):
     _inference = False
     _pending = False
 
-    dtype: dtype = property(attrgetter("_dtype"))  # type: ignore[assignment]
+    _data: Any
+    _dtype: dtype
+    _node: Any
+    _base: Tensor | None
+
+    if TYPE_CHECKING:
+
+        @property
+        def dtype(self) -> dtype: ...
+    else:
+        dtype = property(attrgetter("_dtype"))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         pass
@@ -114,12 +132,24 @@ class Tensor(metaclass=_TensorType):
 
     ndimension = dim
 
+    @overload
+    def size(self, dim: None = None) -> Size: ...
+
+    @overload
+    def size(self, dim: int) -> int: ...
+
     def size(self, dim: int | None = None) -> Size | int:
         """The shape, or the size of one dimension. IndexError when `dim` is out of range."""
         if dim is None:
             return Size(self._data.shape)
         shape = self._data.shape
         return shape[_wrap_dim(dim, len(shape))]
+
+    @overload
+    def stride(self, dim: None = None) -> tuple: ...
+
+    @overload
+    def stride(self, dim: int) -> int: ...
 
     def stride(self, dim: int | None = None) -> tuple | int:
         """Steps between elements along each dimension, in elements; or along one dimension."""
