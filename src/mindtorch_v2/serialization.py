@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from mmap import MAP_PRIVATE, MAP_SHARED
 from pickle import UnpicklingError
+from types import FunctionType
 from typing import IO, Any, Union
 
 import numpy as np
@@ -336,10 +337,23 @@ class _NamingPickler(pickle._Pickler):  # type: ignore[name-defined]
         self.save_reduce(_get_layout, (str(obj),), obj=obj)
 
 
-# Python's table holds its own functions, so the overridden one must take their place.
+# The table by type is written out, since other packages (dill) put functions of theirs into Python's own.
 _NamingPickler.dispatch = {
-    kind: _NamingPickler.save_global if function is pickle._Pickler.save_global else function  # type: ignore[attr-defined]
-    for kind, function in pickle._Pickler.dispatch.items()  # type: ignore[attr-defined]
+    type(None): _NamingPickler.save_none,
+    bool: _NamingPickler.save_bool,
+    int: _NamingPickler.save_long,
+    float: _NamingPickler.save_float,
+    bytes: _NamingPickler.save_bytes,
+    bytearray: _NamingPickler.save_bytearray,
+    str: _NamingPickler.save_str,
+    tuple: _NamingPickler.save_tuple,
+    list: _NamingPickler.save_list,
+    dict: _NamingPickler.save_dict,
+    set: _NamingPickler.save_set,
+    frozenset: _NamingPickler.save_frozenset,
+    type: _NamingPickler.save_type,
+    FunctionType: _NamingPickler.save_global,
+    pickle.PickleBuffer: _NamingPickler.save_picklebuffer,
 }
 _NamingPickler.dispatch[_dtype.dtype] = _NamingPickler.save_dtype
 _NamingPickler.dispatch[_layout.layout] = _NamingPickler.save_layout

@@ -11,6 +11,7 @@ import pickletools
 import re
 import struct
 import subprocess
+import sys
 import zipfile
 from collections import Counter, OrderedDict
 
@@ -722,3 +723,21 @@ def test_pytorch_reads_our_files(tmp_path):
     linear = reference.load(tmp_path / "module.pt", weights_only=False)
     assert type(linear) is reference.nn.Linear and linear.weight.tolist() == module.weight.tolist()
     assert reference.load(tmp_path / "old.pt")["base"].tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_other_packages_in_pythons_pickler():
+    """dill replaces functions of Python's own pickler; files still call things by PyTorch's names."""
+    code = """
+import io, pickle
+def save_function(pickler, obj):
+    raise AssertionError("a foreign function was asked")
+for kind in (type(save_function), dict, type):
+    pickle._Pickler.dispatch[kind] = save_function
+import mindtorch_v2 as torch
+buffer = io.BytesIO()
+torch.save({"a": torch.ones(2), "b": torch.float32}, buffer)
+buffer.seek(0)
+assert torch.load(buffer)["b"] is torch.float32
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
