@@ -194,6 +194,8 @@ OPTIMIZERS = [
     "RAdam(p, 0.1, weight_decay=0.1)",
     "Rprop(p, 0.1)",
     "ASGD(p, 0.1, t0=2.0, weight_decay=0.1)",
+    "Adafactor(p, 0.1, weight_decay=0.1)",
+    "Muon(p[:1], 0.1)",
     "LBFGS(p, 0.1, max_iter=4)",
     "LBFGS(p, line_search_fn='strong_wolfe')",
 ]

@@ -149,6 +149,9 @@ class UninitializedTensorMixin:
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
+        if name == "_to_copy":
+            # Its rule looks at the shape, which the tensor inside has.
+            return func(args[0].data, *args[1:], **(kwargs or {}))
         if name in cls._allowed or name in ("__get__", "__set__"):
             return super().__torch_function__(func, types, args, kwargs or {})
         raise ValueError(

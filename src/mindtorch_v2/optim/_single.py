@@ -111,7 +111,7 @@ class SingleTensorOptimizer(Optimizer):
                     self._init_state(group, param, state)
                 ready.append((param, grad, state))
             for param, grad, state in ready:
-                if group["maximize"]:
+                if group.get("maximize"):
                     grad = -grad
                 if param.is_complex():
                     self._update_complex(group, param, grad, state)

@@ -44,7 +44,7 @@ def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]
     @functools.wraps(func)
     def _use_grad(*args: Any, **kwargs: Any) -> Any:
         before = torch.is_grad_enabled()
-        torch.set_grad_enabled(bool(args[0].defaults["differentiable"]))
+        torch.set_grad_enabled(bool(args[0].defaults.get("differentiable", False)))
         try:
             return func(*args, **kwargs)
         finally:

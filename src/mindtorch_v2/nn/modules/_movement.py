@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import mindtorch_v2 as torch
 
 from ..._tensor import Tensor
-from ..parameter import Parameter, is_lazy
+from ..parameter import Parameter
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -179,7 +179,7 @@ class MovementMethods:
 
     def share_memory(self) -> Self:
         """Move the tensors into shared memory."""
-        return self._apply(lambda tensor: tensor if is_lazy(tensor) else tensor.share_memory_())
+        return self._apply(lambda tensor: tensor.share_memory_())
 
 
 _TO_NAMES = ("device", "dtype", "non_blocking", "copy", "memory_format", "tensor", "other")
