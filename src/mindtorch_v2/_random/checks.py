@@ -144,12 +144,15 @@ def random(dtype: DType | str) -> None:
     _supported(dtype, "random_kernel_cpu", REAL | SIGNED_OR_BYTE | {"bool"})
 
 
-def random_from_to(dtype: DType | str, low: int, high: int | None) -> tuple[int, int] | None:
+def random_from_to(
+    dtype: DType | str, low: int, high: int | None, warn: bool = True
+) -> tuple[int, int] | None:
     """`random_(low, high)`, and randint: (base, range) of what is drawn, None for all 2**64 values.
 
     The latter is meant by `low` the least int64 and `high` None.
 
-    A floating dtype's bounds move inwards to numbers that it can hold. Warns beyond its exact integers.
+    A floating dtype's bounds move inwards to numbers that it can hold. Warns (unless `warn` is False) beyond its exact
+    integers.
     """
     d = resolve(dtype)
     if high is not None:
@@ -186,11 +189,11 @@ def random_from_to(dtype: DType | str, low: int, high: int | None) -> tuple[int,
     else:
         # The largest uint64 does not fit PyTorch's int64 bound, and is refused as -1.
         last = {"bool": 1, "uint64": -1}.get(d.name) or int(_dtype.iinfo(d).max)
-    _in_range(d, low, last)
+    _in_range(d, low, last, warn)
     return low, last - low + 1
 
 
-def _in_range(d: DType, low: int, last: int) -> None:
+def _in_range(d: DType, low: int, last: int, warn: bool) -> None:
     if d.is_complex:
         raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
     if d.name == "bool":
@@ -202,7 +205,7 @@ def _in_range(d: DType, low: int, last: int) -> None:
     for name, value in (("from", low), ("to - 1", last)):
         if not least <= value <= most:
             raise RuntimeError(f"{name} is out of bounds for {d.ctype}")
-    if not d.is_floating_point:
+    if not warn or not d.is_floating_point:
         return
     digits = DIGITS[d.name]
     for name, value in (("from", low), ("to - 1", last)):

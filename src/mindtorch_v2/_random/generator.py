@@ -69,14 +69,23 @@ class Generator:
     RuntimeError for a device without a generator.
     """
 
-    __slots__ = ("_device", "_engine", "next_double", "next_float", "lock", "__weakref__")
+    __slots__ = ("_device", "_made_engine", "next_double", "next_float", "lock", "__weakref__")
 
     def __init__(self, device: Any = "cpu") -> None:
         self._device = _generator_device(device)
         self.lock = threading.RLock()
-        self._engine = Mt19937(DEFAULT_SEED)
+        self._made_engine: Mt19937 | None = None
         self.next_double: float | None = None
         self.next_float: float | None = None
+
+    @property
+    def _engine(self) -> Mt19937:
+        """The stream; made when it is first used, so that importing the package does not import numpy.random."""
+        engine = self._made_engine
+        if engine is None:
+            with self.lock:
+                engine = self._made_engine = self._made_engine or Mt19937(DEFAULT_SEED)
+        return engine
 
     @property
     def device(self) -> Device:
