@@ -42,9 +42,9 @@ def ctc_loss(
     """The connectionist temporal classification loss of ``log_probs`` (T, N, C) and ``targets`` (N, S)."""
     number = _Reduction.get_enum(reduction)
     if isinstance(input_lengths, Tensor):
-        input_lengths = input_lengths.tolist()
+        input_lengths = input_lengths.long().tolist()
     if isinstance(target_lengths, Tensor):
-        target_lengths = target_lengths.tolist()
+        target_lengths = target_lengths.long().tolist()
     return _f.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity)
 
 

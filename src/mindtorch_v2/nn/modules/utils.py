@@ -39,7 +39,7 @@ def _list_with_default(out_size: Any, defaults: Sequence[int]) -> Any:
     if len(defaults) <= len(out_size):
         raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
     own = defaults[-len(out_size) :]
-    return [default if size is None else size for size, default in zip(out_size, own, strict=True)]
+    return [default if size is None else size for size, default in zip(out_size, own, strict=False)]
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
