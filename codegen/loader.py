@@ -125,13 +125,24 @@ class _Loader(yaml.SafeLoader):
         return Mapping(location, tuple(entries))
 
 
+def _compose(text: str, loader: _Loader) -> yaml.Node | None:
+    """The node tree, by libyaml where PyYAML has it; what that refuses is read again for the message of the plain parser."""
+    fast = getattr(yaml, "CSafeLoader", None)
+    if fast is not None:
+        try:
+            return yaml.compose(text, Loader=fast)
+        except yaml.YAMLError:
+            pass
+    return loader.get_single_node()
+
+
 def load(path: Path, file: str) -> tuple[Node | None, list[Problem]]:
     """Read one YAML file. `file` is the name that locations carry. The tree is None when the file is empty or no YAML."""
     text = path.read_text(encoding="utf-8")
     try:
         loader = _Loader(text, file)
         try:
-            node = loader.get_single_node()
+            node = _compose(text, loader)
             tree = None if node is None else loader.located(node)
         finally:
             loader.dispose()

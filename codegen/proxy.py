@@ -10,6 +10,7 @@ import json
 import keyword
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ SCHEMA = "torch_proxy.yaml"
 STUBS = "mindtorch_v2._torch_proxy.stubs"
 NAME_KEYS = ("constants", "returns", "identity", "contexts", "enums", "exceptions", "classes", "functions")
 KEYS = frozenset(("module", "tier", "because", "error", "doc", "from", *NAME_KEYS))
+# libyaml's parser, where PyYAML was built with it; both refuse everything but plain data.
+FastLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 ERRORS = ("NotImplementedError", "RuntimeError", "AssertionError")
 
 
@@ -81,13 +84,12 @@ class ProxySchema:
     aliases: dict[str, str]
     stubs: tuple[Stub, ...]
 
-    @property
+    @cached_property
     def packages(self) -> list[str]:
         """Stubs that have modules below them."""
         served = [stub.module for stub in self.stubs] + list(self.aliases)
-        return sorted(
-            {stub.module for stub in self.stubs if any(name.startswith(f"{stub.module}.") for name in served)} - {""}
-        )
+        above = {name[:end] for name in served for end, letter in enumerate(name) if letter == "."}
+        return sorted({stub.module for stub in self.stubs} & above)
 
     @property
     def real_parents(self) -> list[str]:
@@ -107,7 +109,7 @@ def _source_module(key: str) -> str:
 
 def _lines(text: str) -> list[int]:
     """The line of every entry of `stubs`."""
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    root = yaml.compose(text, Loader=FastLoader)
     for key, value in root.value:
         if key.value == "stubs":
             return [node.start_mark.line + 1 for node in value.value]
@@ -161,7 +163,7 @@ def load(schema_dir: Path) -> ProxySchema:
         ProxySchemaError: with every problem, one line each.
     """
     text = (schema_dir / SCHEMA).read_text(encoding="utf-8")
-    data = yaml.safe_load(text)
+    data = yaml.load(text, Loader=FastLoader)
     problems: list[str] = []
     stubs = [
         stub
