@@ -179,7 +179,7 @@ def _python(data: ndarray) -> Any:
 def tolist(self: Tensor) -> Any:
     """The values as nested lists of Python numbers; a number for a 0-dim tensor."""
     data = _host_array(self, "tolist()")
-    if not data.dtype.isbuiltin:
+    if data.dtype.num >= 256:  # a type of another package
         data = data.astype(np.float64)
     return data.tolist()
 
