@@ -173,14 +173,21 @@ def avg_pool1d(
     return F.squeeze(pooled, -2)
 
 
+def _check_size(name: str, output_size: Any, dims: int) -> None:
+    if not isinstance(output_size, int) and len(output_size) != dims:
+        raise RuntimeError(f"{name}: output_size must be {dims}")
+
+
 def adaptive_avg_pool1d(self: Tensor, output_size: Any) -> Tensor:
     """Means of `output_size` windows that cover the last dimension."""
+    _check_size("adaptive_avg_pool1d", output_size, 1)
     _check_1d("adaptive_avg_pool1d", self)
     return F.squeeze(F.adaptive_avg_pool2d(F.unsqueeze(self, -2), [1, _first(output_size)]), -2)
 
 
 def adaptive_max_pool1d(self: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     """(maxima, indices) of `output_size` windows that cover the last dimension."""
+    _check_size("adaptive_max_pool1d", output_size, 1)
     _check_1d("adaptive_max_pool1d", self)
     values, indices = F.adaptive_max_pool2d(F.unsqueeze(self, -2), [1, _first(output_size)])
     return F.squeeze(values, -2), F.squeeze(indices, -2)
@@ -188,6 +195,7 @@ def adaptive_max_pool1d(self: Tensor, output_size: Any) -> tuple[Tensor, Tensor]
 
 def adaptive_avg_pool2d(self: Tensor, output_size: Any) -> Tensor:
     """Means of windows that cover the last two dimensions."""
+    _check_size("adaptive_avg_pool2d", output_size, 2)
     if list(output_size) == [1, 1] and self.dim() in (3, 4) and self.numel():
         return F.mean(self, [-1, -2], True)
     return F._adaptive_avg_pool2d(self, output_size)
@@ -195,6 +203,7 @@ def adaptive_avg_pool2d(self: Tensor, output_size: Any) -> Tensor:
 
 def adaptive_avg_pool3d(self: Tensor, output_size: Any) -> Tensor:
     """Means of windows that cover the last three dimensions."""
+    _check_size("adaptive_avg_pool3d", output_size, 3)
     if list(output_size) == [1, 1, 1] and self.dim() in (4, 5) and self.numel():
         return F.mean(self, [-1, -2, -3], True)
     return F._adaptive_avg_pool3d(self, output_size)
@@ -247,6 +256,12 @@ def upsample_nearest_exact2d_vec(input: Tensor, output_size: Any, scale_factors:
     """Nearest neighbours of pixel centres, by size or by factor."""
     sizes, factors = _sizes(input, output_size, scale_factors)
     return F._upsample_nearest_exact2d(input, sizes, *factors)
+
+
+def upsample_nearest_exact3d_vec(input: Tensor, output_size: Any, scale_factors: Any) -> Tensor:
+    """Nearest neighbours of pixel centres, by size or by factor."""
+    sizes, factors = _sizes(input, output_size, scale_factors)
+    return F._upsample_nearest_exact3d(input, sizes, *factors)
 
 
 def upsample_linear1d_vec(input: Tensor, output_size: Any, align_corners: bool, scale_factors: Any) -> Tensor:

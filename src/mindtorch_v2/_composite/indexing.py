@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from mindtorch_v2 import _dtype
 from mindtorch_v2._generated import functions as F
@@ -16,12 +17,35 @@ def unsafe_index_put(
     return F.index_put(self, indices, values, accumulate)
 
 
+def _inside(self: Tensor, mask: Tensor, indices: Sequence[Tensor | None]) -> list[Tensor | None]:
+    """The indices, kept in range where the mask is not set."""
+    places = []
+    for dim, index in enumerate(indices):
+        if index is not None:
+            index = F.where(mask, F.clamp(index, -self.shape[dim], self.shape[dim] - 1), 0)
+        places.append(index)
+    return places
+
+
+def unsafe_masked_index(self: Tensor, mask: Tensor, indices: Sequence[Tensor | None], fill: Any) -> Tensor:
+    """self at the indices where the mask is set, `fill` elsewhere."""
+    return F.masked_fill(F.index(self, _inside(self, mask, indices)), F.logical_not(mask), fill)
+
+
+def unsafe_masked_index_put_accumulate(
+    self: Tensor, mask: Tensor, indices: Sequence[Tensor | None], values: Tensor
+) -> Tensor:
+    """self with the values added at the indices where the mask is set."""
+    kept = F.masked_fill(values, F.logical_not(mask), 0)
+    return F.index_put(self, _inside(self, mask, indices), kept, True)
+
+
 def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """Elements of `self` along `dim`, the other dimensions broadcast; without `dim`, of the flat tensor."""
     if indices.dtype is _dtype.int32:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.cpp}")
     if dim is None:
-        return F.gather(F.reshape(self, [-1]), 0, F.reshape(indices, [-1]))
+        return F.gather(F.reshape(self, [-1]), 0, _from_front(F.reshape(indices, [-1]), self.numel()))
     if self.dim() != indices.dim():
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, "
@@ -37,7 +61,12 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Ten
                     f"dimension {d}"
                 )
             source[d] = places[d] = places[d] if source[d] == 1 else source[d]
-    return F.gather(F.expand(self, source), dim, F.expand(indices, places))
+    return F.gather(F.expand(self, source), dim, F.expand(_from_front(indices, source[at] if source else 1), places))
+
+
+def _from_front(indices: Tensor, size: int) -> Tensor:
+    """Indices that count from the end, counted from the front."""
+    return F.where(F.lt(indices, 0), F.add(indices, size), indices)
 
 
 def nonzero_numpy(self: Tensor) -> tuple[Tensor, ...]:

@@ -127,7 +127,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     first = F.reshape(input1, [-1, input1.shape[-1]])
     second = F.reshape(input2, [-1, input2.shape[-1]])
     mixed = F.matmul(F.unsqueeze(first, 0), weight)  # (outputs, batch, second's width)
-    result = F.t(F.sum(F.mul(mixed, F.unsqueeze(second, 0)), -1))
+    result = F.contiguous(F.t(F.sum(F.mul(mixed, F.unsqueeze(second, 0)), -1)))
     if bias is not None:
         result = F.add(result, bias)
     return F.reshape(result, [*lead, weight.shape[0]])

@@ -50,6 +50,16 @@ def rrelu(
     return F.where(negative, F.mul(self, slopes), self)
 
 
+def special_softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """`softmax`."""
+    return F.softmax(self, dim, dtype)
+
+
+def special_log_softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """`log_softmax`."""
+    return F.log_softmax(self, dim, dtype)
+
+
 # Normalisation
 
 

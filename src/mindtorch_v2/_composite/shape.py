@@ -87,10 +87,8 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
         return F.empty([0], dtype=self.dtype, device=self.device)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     places = [place for row in choose(range(self.shape[0]), r) for place in row]
-    if not places:
-        return F.empty([0, r], dtype=self.dtype, device=self.device)
     chosen = F.index_select(self, 0, self.new_tensor(places, dtype=_dtype.int64))
-    return F.reshape(chosen, [-1, r])
+    return F.reshape(chosen, [len(places) // r, r])
 
 
 def meshgrid(tensors: Sequence[Tensor], indexing: str = "ij") -> Tensors:
@@ -197,6 +195,12 @@ def repeat_interleave_counts(repeats: Tensor, output_size: int | None = None) ->
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.dtype not in (_dtype.int64, _dtype.int32):
         raise RuntimeError("repeats has to be Long or Int tensor")
+    if repeats.device.type == "meta":
+        if output_size is None:
+            raise NotImplementedError(
+                "repeat_interleave: the data of repeats decide the size, and a meta tensor has none"
+            )
+        return F.empty([output_size], dtype=repeats.dtype, device=repeats.device)
     ends = F.cumsum(repeats, 0)
     if repeats.shape[0] == 0:
         return F.to(repeats, repeats.dtype, False, True)

@@ -14,7 +14,7 @@ Tensors = tuple[Tensor, ...]
 
 def ravel(self: Tensor) -> Tensor:
     """All elements in one dimension; a copy only where a view is impossible."""
-    return F.reshape(self, [-1])
+    return F.reshape(contiguous(self), [-1])
 
 
 def view_as(self: Tensor, other: Tensor) -> Tensor:
@@ -80,7 +80,7 @@ def matrix_H(self: Tensor) -> Tensor:
 
 def narrow_tensor(self: Tensor, dim: int, start: Tensor, length: int) -> Tensor:
     """`narrow` from a 0-dim integer tensor on."""
-    if start.dim() != 0 or start.dtype.is_floating_point or start.dtype.is_complex:
+    if start.dim() != 0 or start.dtype.category != 1:
         raise RuntimeError("start must be an 0-dim integral Tensor.")
     first = int(start.item())
     if first < 0:
@@ -224,4 +224,16 @@ def as_strided_scatter(
     self: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:
     """A copy of self with `src` in a strided view of it."""
+    if self.is_contiguous():
+        start = self.storage_offset()
+        places = F.as_strided(
+            F.arange(self.numel(), device=self.device), size, stride, max((storage_offset or start) - start, 0)
+        )
+        if places.shape != src.shape:
+            raise RuntimeError(
+                f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
+                f"{list(places.shape)}"
+            )
+        flat = F.index_put(F.reshape(self, [-1]), [F.reshape(places, [-1])], F.reshape(src, [-1]))
+        return F.reshape(flat, list(self.shape))
     return _written(self, src, lambda copy: F.as_strided(copy, size, stride, storage_offset))

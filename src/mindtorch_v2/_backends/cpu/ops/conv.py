@@ -183,6 +183,9 @@ def convolution_backward(
     if output_mask[0]:
         if transposed:
             grad_input = _forward(grad, weight, stride, padding, dilation, groups)
+            grad_input = grad_input[
+                (..., *[slice(n) for n in x.shape[2:]])
+            ]  # output_padding may leave room for one more
         else:
             grad_input = _input_gradient(grad, weight, x.shape[2:], stride, padding, dilation, groups)
         if single:

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from ...common.convert import wrapped
+
 from .nn import add_rows
 from .view import PREFIX
 
@@ -94,7 +96,7 @@ def _accumulate(self: ndarray, key: tuple, values: ndarray) -> None:
             parts.extend(np.nonzero(k) if isinstance(k, ndarray) and k.dtype.kind == "b" and k.ndim else [k])
         key = tuple(parts)
     if self.dtype.kind == "b":
-        self[key] |= values  # a sum of truth values; repeats do not matter
+        np.logical_or.at(self, key, values)  # a sum of truth values
         return
     if len(key) == 1 and isinstance(key[0], ndarray) and self.flags.c_contiguous and self.ndim and self.size:
         rows = np.where(key[0] < 0, key[0] + self.shape[0], key[0]).reshape(-1).astype(np.intp, copy=False)
@@ -128,7 +130,8 @@ def index_add_(self: ndarray, dim: int, index: ndarray, source: ndarray, alpha: 
     if _is_half(self.dtype):
         return _through_float32(index_add_, self, dim, index, source.astype(np.float32), alpha)
     if not self.ndim:
-        self += (source * self.dtype.type(alpha)).sum()
+        added = (source * self.dtype.type(alpha)).sum()
+        self[...] = self | bool(added) if self.dtype.kind == "b" else self + added
         return self
     dim %= self.ndim
     _check_index(index, self.shape[dim], IndexError, "index out of range in self")
@@ -151,7 +154,8 @@ def index_add_(self: ndarray, dim: int, index: ndarray, source: ndarray, alpha: 
 def index_copy_(self: ndarray, dim: int, index: ndarray, source: ndarray) -> ndarray:
     if not self.ndim:
         _check_index(index, 1, IndexError, "index_copy_(): index {0} is out of bounds for dimension 0 with size {1}")
-        self[...] = source.reshape(())
+        if source.size:
+            self[...] = source.reshape(-1)[-1]
         return self
     dim %= self.ndim
     message = "index_copy_(): index {0} is out of bounds for dimension " + str(dim) + " with size {1}"
@@ -167,9 +171,9 @@ def index_fill_(self: ndarray, dim: int, index: ndarray, value: Any) -> ndarray:
     _check_index(np.where(places < 0, places + size, places), size, IndexError, message)
     if not self.ndim:
         if places.size:
-            self[...] = value
+            self[...] = wrapped(value, self.dtype)
         return self
-    self[(*PREFIX[dim % self.ndim], places)] = value
+    self[(*PREFIX[dim % self.ndim], places)] = wrapped(value, self.dtype)
     return self
 
 
@@ -235,7 +239,7 @@ def scatter_src(self: ndarray, dim: int, index: ndarray, src: ndarray) -> ndarra
 
 def scatter_value(self: ndarray, dim: int, index: ndarray, value: Any) -> ndarray:
     def write(flat: ndarray, places: ndarray) -> None:
-        flat[places] = value
+        flat[places] = wrapped(value, self.dtype)
 
     return _scatter(self, dim, index, write)
 
@@ -250,7 +254,7 @@ def scatter_reduce(self: ndarray, dim: int, index: ndarray, src: ndarray, reduce
 
 
 def scatter_value_reduce(self: ndarray, dim: int, index: ndarray, value: Any, reduce: str) -> ndarray:
-    return scatter_reduce(self, dim, index, np.full(index.shape, value, self.dtype), reduce)
+    return scatter_reduce(self, dim, index, np.full(index.shape, wrapped(value, self.dtype), self.dtype), reduce)
 
 
 _REDUCE: dict[str, np.ufunc] = {

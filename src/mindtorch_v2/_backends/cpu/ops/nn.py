@@ -43,6 +43,9 @@ _TANH_CUBE = 0.044715
 def blockwise(kernel: Callable[..., None], out: ndarray | None, *arrays: ndarray) -> ndarray:
     """Apply `kernel(out, *arrays)`, in blocks where all are contiguous arrays of one shape. `out` may be one of them."""
     first = arrays[0]
+    if any(a.shape != first.shape for a in arrays):
+        arrays = np.broadcast_arrays(*arrays)  # type: ignore[assignment]
+        first = arrays[0]
     if out is None:
         out = np.empty_like(first, subok=False)
     if not first.ndim:
@@ -374,6 +377,10 @@ def celu(self: ndarray, alpha: float = 1.0, out: ndarray | None = None) -> ndarr
 
 
 def softshrink(self: ndarray, lambd: float = 0.5, out: ndarray | None = None) -> ndarray:
+    if lambd < 0:
+        name = "double" if self.dtype == F64 else "float"
+        limit = np.finfo(self.dtype).max
+        raise RuntimeError(f"lambda must be in range [0, {limit:g}] for input dtype {name}, but found {lambd:g}")
     bound = self.dtype.type(lambd)
     result = np.where(self > bound, self - bound, np.where(self < -bound, self + bound, self * 0))
     return result if out is None else _store(result, out)

@@ -311,20 +311,28 @@ def adaptive_avg_pool3d_backward(grad_output: ndarray, self: ndarray) -> ndarray
     return _adaptive_avg_backward(grad_output, self.shape, 3)
 
 
-def adaptive_max_pool2d(self: ndarray, output_size: Any) -> tuple[ndarray, ndarray]:
-    out = per_dim(output_size, 2)
-    height, width = self.shape[-2:]
-    values = np.empty((*self.shape[:-2], *out), self.dtype)
+def _adaptive_max(x: ndarray, output_size: Any, dims: int) -> tuple[ndarray, ndarray]:
+    out = per_dim(output_size, dims)
+    spatial = x.shape[-dims:]
+    values = np.empty((*x.shape[:-dims], *out), x.dtype)
     indices = np.empty(values.shape, np.int64)
-    for i, rows in enumerate(_cells(height, out[0])):
-        for j, columns in enumerate(_cells(width, out[1])):
-            cell = self[..., rows, columns]
-            span = cell.shape[-1]
-            flat = cell.reshape(*cell.shape[:-2], -1)
-            place = flat.argmax(-1)
-            values[..., i, j] = np.take_along_axis(flat, place[..., None], -1)[..., 0]
-            indices[..., i, j] = (place // span + rows.start) * width + place % span + columns.start
+    numbers = np.arange(math.prod(spatial)).reshape(spatial)
+    cells = [_cells(n, o) for n, o in zip(spatial, out, strict=True)]
+    for place in itertools.product(*[range(o) for o in out]):
+        window = (..., *[cells[axis][at] for axis, at in enumerate(place)])
+        flat = x[window].reshape(*x.shape[:-dims], -1)
+        best = flat.argmax(-1)
+        values[(..., *place)] = np.take_along_axis(flat, best[..., None], -1)[..., 0]
+        indices[(..., *place)] = numbers[window].reshape(-1)[best]
     return values, indices
+
+
+def adaptive_max_pool2d(self: ndarray, output_size: Any) -> tuple[ndarray, ndarray]:
+    return _adaptive_max(self, output_size, 2)
+
+
+def adaptive_max_pool3d(self: ndarray, output_size: Any) -> tuple[ndarray, ndarray]:
+    return _adaptive_max(self, output_size, 3)
 
 
 def adaptive_max_pool2d_backward(grad_output: ndarray, self: ndarray, indices: ndarray) -> ndarray:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from ...common.convert import wrapped
+
 from .view import PREFIX, diagonal_of
 
 F32 = np.dtype(np.float32)
@@ -93,7 +95,7 @@ def _cropped(array: ndarray, pairs: list[tuple[int, int]]) -> ndarray:
 def constant_pad_nd(self: ndarray, pad: Sequence[int], value: Any = 0) -> ndarray:
     pairs = _pairs(pad, self.ndim)
     shape = [n + a + b for (a, b), n in zip(pairs, self.shape, strict=True)]
-    result = np.full(shape, value, self.dtype) if value else np.zeros(shape, self.dtype)
+    result = np.full(shape, wrapped(value, self.dtype), self.dtype) if value else np.zeros(shape, self.dtype)
     inner = _cropped(self, pairs)
     places = [slice(max(a, 0), max(a, 0) + n) for (a, _), n in zip(pairs, inner.shape, strict=True)]
     result[tuple(places)] = inner
@@ -164,13 +166,18 @@ def trace(self: ndarray) -> ndarray:
     return np.asarray(self.diagonal().sum(dtype=wide))
 
 
+def _fresh(result: ndarray, self: ndarray) -> ndarray:
+    """A copy where nothing had to move."""
+    return result.copy() if np.may_share_memory(result, self) else result
+
+
 def pixel_shuffle(self: ndarray, upscale_factor: int) -> ndarray:
     r = upscale_factor
     *lead, channels, height, width = self.shape
     split = self.reshape(*lead, channels // (r * r), r, r, height, width)
     n = len(lead)
     order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return split.transpose(order).reshape(*lead, channels // (r * r), height * r, width * r)
+    return _fresh(split.transpose(order).reshape(*lead, channels // (r * r), height * r, width * r), self)
 
 
 def pixel_unshuffle(self: ndarray, downscale_factor: int) -> ndarray:
@@ -179,4 +186,4 @@ def pixel_unshuffle(self: ndarray, downscale_factor: int) -> ndarray:
     split = self.reshape(*lead, channels, height // r, r, width // r, r)
     n = len(lead)
     order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return split.transpose(order).reshape(*lead, channels * r * r, height // r, width // r)
+    return _fresh(split.transpose(order).reshape(*lead, channels * r * r, height // r, width // r), self)

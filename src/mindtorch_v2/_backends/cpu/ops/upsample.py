@@ -137,6 +137,27 @@ def upsample_nearest_exact2d(
     return _nearest_nd(self, output_size, (scales_h, scales_w), _nearest_exact)
 
 
+def upsample_nearest_exact3d(
+    self: ndarray,
+    output_size: Any,
+    scales_d: float | None = None,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> ndarray:
+    return _nearest_nd(self, output_size, (scales_d, scales_h, scales_w), _nearest_exact)
+
+
+def upsample_nearest_exact3d_backward(
+    grad_output: ndarray,
+    output_size: Any,
+    input_size: Any,
+    scales_d: float | None = None,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> ndarray:
+    return _nearest_nd_backward(grad_output, output_size, input_size, (scales_d, scales_h, scales_w), _nearest_exact)
+
+
 def upsample_nearest1d_backward(
     grad_output: ndarray, output_size: Any, input_size: Any, scales: float | None = None
 ) -> ndarray:

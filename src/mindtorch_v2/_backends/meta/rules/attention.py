@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..spec import Spec, format_strides
-from ._common import not_implemented
 
 
 def _by_position(like: Any) -> Spec:
@@ -16,14 +15,25 @@ def _by_position(like: Any) -> Spec:
     return Spec((batch, heads, length, width), like.dtype, stride, like.dtype.opmath)
 
 
-def flash_attention(query: Any, key: Any, value: Any) -> tuple[Spec, Spec]:
+def flash_attention(query: Any, key: Any, value: Any, dropout_p: float = 0.0) -> tuple[Spec, Spec]:
     """(output of query's shape and memory order, logsumexp [batch, heads, length] of at least float32)."""
     if query.dim() != 4:
         raise RuntimeError(
             "scaled_dot_product_attention_flash_attention: Accept only 4 dims inputs shape of {B, H, T, K}"
         )
+    name = "scaled_dot_product_attention_flash_attention"
     if not query.dtype.is_floating_point:
-        raise not_implemented("flash_attention", query.dtype)
+        raise RuntimeError(f"{name}: Expected data type in FP32, FP64, BF16, FP16, but got {query.dtype.cpp} instead.")
+    if dropout_p > 0:
+        raise RuntimeError(f"{name}: Currently do not support dropout > 0")
+    if not query.shape[3] == key.shape[3] == value.shape[3]:
+        raise RuntimeError(f"{name}: Q/K/V should have the same head size")
+    if not tuple(key.shape[:3]) == tuple(value.shape[:3]) == (query.shape[0], query.shape[1], key.shape[2]):
+        # PyTorch reads on in the memory of its neighbour here.
+        raise RuntimeError(f"{name}: Q/K/V should have the same batch size and heads, and K/V the same length")
+    for tensor in (key, value):
+        if tensor.dtype is not query.dtype:
+            raise RuntimeError(f"expected scalar type {query.dtype.cpp} but found {tensor.dtype.cpp}")
     batch, heads, length, _ = query.shape
     wide = query.dtype.opmath
     out = Spec(tuple(query.shape), query.dtype, format_strides(query), wide)
