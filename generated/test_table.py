@@ -604,7 +604,7 @@ ROWS = [
         "namespace": "nn",
         "public": "im2col",
         "rule": "im2col",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("kernel_size", "int[2]", False, False),
@@ -623,7 +623,7 @@ ROWS = [
         "namespace": "nn",
         "public": "col2im",
         "rule": "col2im",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("output_size", "SymInt[2]", False, False),
@@ -851,6 +851,22 @@ ROWS = [
         "differentiable": ("grad_output", "self", ),
     },
     {
+        "name": "adaptive_max_pool3d",
+        "family": "conv",
+        "namespace": "nn",
+        "public": "adaptive_max_pool3d",
+        "rule": "adaptive_pool",
+        "forms": ('function',),
+        "parameters": (
+            ("self", "Tensor", False, False),
+            ("output_size", "int[3]", False, False),
+        ),
+        "returns": ("Tensor", "Tensor", ),
+        "hints": {'self': 'skip'},
+        "tags": (),
+        "differentiable": ("self", ),
+    },
+    {
         "name": "avg_pool1d",
         "family": "conv",
         "namespace": "torch",
@@ -876,7 +892,7 @@ ROWS = [
         "namespace": "nn",
         "public": "avg_pool2d",
         "rule": "pool",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("kernel_size", "int[2]", False, False),
@@ -888,7 +904,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'self': 'skip'},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": ("self", ),
     },
     {
@@ -919,7 +935,7 @@ ROWS = [
         "namespace": "nn",
         "public": "avg_pool3d",
         "rule": "pool",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("kernel_size", "int[3]", False, False),
@@ -931,7 +947,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'self': 'skip'},
-        "tags": ('autocast_float32',),
+        "tags": ('autocast_float32', 'exact_out'),
         "differentiable": ("self", ),
     },
     {
@@ -978,7 +994,7 @@ ROWS = [
         "namespace": "nn",
         "public": "adaptive_avg_pool2d",
         "rule": "conv.adaptive_avg_pool2d",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("output_size", "SymInt[2]", False, False),
@@ -1026,7 +1042,7 @@ ROWS = [
         "namespace": "nn",
         "public": "adaptive_avg_pool3d",
         "rule": "conv.adaptive_avg_pool3d",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("output_size", "SymInt[3]", False, False),
@@ -1091,7 +1107,7 @@ ROWS = [
         "namespace": "nn",
         "public": "upsample_nearest1d",
         "rule": "upsample",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("output_size", "SymInt[1]", False, False),
@@ -1143,7 +1159,7 @@ ROWS = [
         "namespace": "nn",
         "public": "upsample_nearest2d",
         "rule": "upsample",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("output_size", "SymInt[2]", False, False),
@@ -1197,7 +1213,7 @@ ROWS = [
         "namespace": "nn",
         "public": "upsample_nearest3d",
         "rule": "upsample",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("output_size", "SymInt[3]", False, False),
@@ -1253,7 +1269,7 @@ ROWS = [
         "namespace": "nn",
         "public": "_upsample_nearest_exact1d",
         "rule": "upsample",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("output_size", "SymInt[1]", False, False),
@@ -1305,7 +1321,7 @@ ROWS = [
         "namespace": "nn",
         "public": "_upsample_nearest_exact2d",
         "rule": "upsample",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("output_size", "SymInt[2]", False, False),
@@ -1328,6 +1344,62 @@ ROWS = [
             ("grad_output", "Tensor", False, False),
             ("output_size", "SymInt[2]", False, False),
             ("input_size", "SymInt[4]", False, False),
+            ("scales_h", "float?", True, False),
+            ("scales_w", "float?", True, False),
+        ),
+        "returns": ("Tensor", ),
+        "hints": {'grad_output': 'skip'},
+        "tags": (),
+        "differentiable": ("grad_output", ),
+    },
+    {
+        "name": "_upsample_nearest_exact3d.vec",
+        "family": "conv",
+        "namespace": "nn",
+        "public": "_upsample_nearest_exact3d",
+        "rule": "conv.upsample_nearest_exact3d_vec",
+        "forms": ('function',),
+        "parameters": (
+            ("input", "Tensor", False, False),
+            ("output_size", "SymInt[]?", False, False),
+            ("scale_factors", "float[]?", False, False),
+        ),
+        "returns": ("Tensor", ),
+        "hints": {},
+        "tags": (),
+        "differentiable": (),
+    },
+    {
+        "name": "_upsample_nearest_exact3d",
+        "family": "conv",
+        "namespace": "nn",
+        "public": "_upsample_nearest_exact3d",
+        "rule": "upsample",
+        "forms": ('function', 'out'),
+        "parameters": (
+            ("self", "Tensor", False, False),
+            ("output_size", "SymInt[3]", False, False),
+            ("scales_d", "float?", True, False),
+            ("scales_h", "float?", True, False),
+            ("scales_w", "float?", True, False),
+        ),
+        "returns": ("Tensor", ),
+        "hints": {'self': 'skip'},
+        "tags": (),
+        "differentiable": ("self", ),
+    },
+    {
+        "name": "_upsample_nearest_exact3d_backward",
+        "family": "conv",
+        "namespace": "nn",
+        "public": "_upsample_nearest_exact3d_backward",
+        "rule": "zeros_of",
+        "forms": ('function',),
+        "parameters": (
+            ("grad_output", "Tensor", False, False),
+            ("output_size", "SymInt[3]", False, False),
+            ("input_size", "SymInt[5]", False, False),
+            ("scales_d", "float?", True, False),
             ("scales_h", "float?", True, False),
             ("scales_w", "float?", True, False),
         ),
@@ -1360,7 +1432,7 @@ ROWS = [
         "namespace": "nn",
         "public": "upsample_linear1d",
         "rule": "upsample",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("output_size", "SymInt[1]", False, False),
@@ -1415,7 +1487,7 @@ ROWS = [
         "namespace": "nn",
         "public": "upsample_bilinear2d",
         "rule": "upsample",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("output_size", "SymInt[2]", False, False),
@@ -1472,7 +1544,7 @@ ROWS = [
         "namespace": "nn",
         "public": "upsample_bicubic2d",
         "rule": "upsample",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("output_size", "SymInt[2]", False, False),
@@ -1529,7 +1601,7 @@ ROWS = [
         "namespace": "nn",
         "public": "upsample_trilinear3d",
         "rule": "upsample",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("output_size", "SymInt[3]", False, False),
@@ -2717,7 +2789,7 @@ ROWS = [
         "namespace": "torch",
         "public": "index",
         "rule": "index",
-        "forms": ('function', 'method'),
+        "forms": ('function', 'method', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("indices", "Tensor?[]", False, False),
@@ -2762,6 +2834,42 @@ ROWS = [
         "differentiable": ("self", ),
     },
     {
+        "name": "_unsafe_masked_index",
+        "family": "indexing",
+        "namespace": "torch",
+        "public": "_unsafe_masked_index",
+        "rule": "indexing.unsafe_masked_index",
+        "forms": ('function',),
+        "parameters": (
+            ("self", "Tensor", False, False),
+            ("mask", "Tensor", False, False),
+            ("indices", "Tensor?[]", False, False),
+            ("fill", "Scalar", False, False),
+        ),
+        "returns": ("Tensor", ),
+        "hints": {},
+        "tags": (),
+        "differentiable": (),
+    },
+    {
+        "name": "_unsafe_masked_index_put_accumulate",
+        "family": "indexing",
+        "namespace": "torch",
+        "public": "_unsafe_masked_index_put_accumulate",
+        "rule": "indexing.unsafe_masked_index_put_accumulate",
+        "forms": ('function',),
+        "parameters": (
+            ("self", "Tensor", False, False),
+            ("mask", "Tensor", False, False),
+            ("indices", "Tensor?[]", False, False),
+            ("values", "Tensor", False, False),
+        ),
+        "returns": ("Tensor", ),
+        "hints": {},
+        "tags": (),
+        "differentiable": (),
+    },
+    {
         "name": "_unsafe_index_put",
         "family": "indexing",
         "namespace": "torch",
@@ -2793,7 +2901,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'dim': 'dim', 'index': 'index'},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": ("self", ),
     },
     {
@@ -2812,7 +2920,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'source': 'skip'},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": ("self", "source", ),
     },
     {
@@ -2830,7 +2938,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'source': 'skip'},
-        "tags": ('autocast_promote',),
+        "tags": ('exact_out', 'autocast_promote'),
         "differentiable": ("self", "source", ),
     },
     {
@@ -2875,7 +2983,7 @@ ROWS = [
         "namespace": "torch",
         "public": "index_reduce",
         "rule": "index_add",
-        "forms": ('function', 'method', 'inplace'),
+        "forms": ('function', 'method', 'inplace', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("dim", "int", False, False),
@@ -2904,7 +3012,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'index': 'skip'},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": ("self", ),
     },
     {
@@ -2922,7 +3030,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'index': 'skip'},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": ("self", "src", ),
     },
     {
@@ -2940,7 +3048,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'index': 'skip'},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": ("self", ),
     },
     {
@@ -2959,7 +3067,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'index': 'skip'},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": (),
     },
     {
@@ -2978,7 +3086,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'index': 'skip'},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": (),
     },
     {
@@ -2996,7 +3104,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'index': 'skip'},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": ("self", "src", ),
     },
     {
@@ -3016,7 +3124,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'index': 'skip'},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": ("self", "src", ),
     },
     {
@@ -3032,7 +3140,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'index': 'skip'},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": ("self", ),
     },
     {
@@ -3067,7 +3175,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": (),
     },
     {
@@ -3117,7 +3225,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'mask': 'mask'},
-        "tags": ('data_dependent',),
+        "tags": ('exact_out', 'data_dependent'),
         "differentiable": ("self", ),
     },
     {
@@ -3166,7 +3274,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('data_dependent',),
+        "tags": ('data_dependent', 'exact_out'),
         "differentiable": (),
     },
     {
@@ -3480,7 +3588,7 @@ ROWS = [
         "namespace": "nn",
         "public": "multi_margin_loss",
         "rule": "loss.multi_margin_loss",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("target", "Tensor", False, False),
@@ -3520,7 +3628,7 @@ ROWS = [
         "namespace": "nn",
         "public": "nll_loss",
         "rule": "loss.nll_loss",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("target", "Tensor", False, False),
@@ -3598,7 +3706,7 @@ ROWS = [
         "namespace": "nn",
         "public": "nll_loss2d",
         "rule": "loss.nll_loss2d",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("target", "Tensor", False, False),
@@ -3749,7 +3857,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'mat2': 'matrix', 'self': 'matrix'},
-        "tags": ('autocast_lower',),
+        "tags": ('exact_out', 'autocast_lower'),
         "differentiable": ("self", "mat2", ),
     },
     {
@@ -3765,7 +3873,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'mat2': 'batch', 'self': 'batch'},
-        "tags": ('autocast_lower',),
+        "tags": ('exact_out', 'autocast_lower'),
         "differentiable": ("self", "mat2", ),
     },
     {
@@ -3781,7 +3889,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'other': 'matrix', 'self': 'matrix'},
-        "tags": ('autocast_lower',),
+        "tags": ('exact_out', 'autocast_lower'),
         "differentiable": ("self", "other", ),
     },
     {
@@ -3798,7 +3906,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'input': 'skip'},
-        "tags": ('autocast_lower',),
+        "tags": ('exact_out', 'autocast_lower'),
         "differentiable": ("input", "weight", "bias", ),
     },
     {
@@ -3817,7 +3925,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'self': 'skip'},
-        "tags": ('autocast_lower',),
+        "tags": ('exact_out', 'autocast_lower'),
         "differentiable": ("self", "mat1", "mat2", ),
     },
     {
@@ -3836,7 +3944,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'self': 'skip'},
-        "tags": ('autocast_lower',),
+        "tags": ('exact_out', 'autocast_lower'),
         "differentiable": ("self", "batch1", "batch2", ),
     },
     {
@@ -3855,7 +3963,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'self': 'skip'},
-        "tags": ('autocast_lower',),
+        "tags": ('exact_out', 'autocast_lower'),
         "differentiable": ("self", "batch1", "batch2", ),
     },
     {
@@ -3874,7 +3982,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'self': 'skip'},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": ("self", "mat", "vec", ),
     },
     {
@@ -3909,7 +4017,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'self': 'matrix', 'vec': 'vector'},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": ("self", "vec", ),
     },
     {
@@ -3925,7 +4033,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'self': 'vector', 'tensor': 'vector'},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": ("self", "tensor", ),
     },
     {
@@ -3941,7 +4049,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'other': 'vector', 'self': 'vector'},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": ("self", "other", ),
     },
     {
@@ -3973,7 +4081,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": (),
     },
     {
@@ -4016,7 +4124,7 @@ ROWS = [
         "namespace": "torch",
         "public": "chain_matmul",
         "rule": "matmul.multi_dot",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("matrices", "Tensor[]", False, False),
         ),
@@ -4073,7 +4181,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": (),
     },
     {
@@ -4088,7 +4196,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": (),
     },
     {
@@ -4122,7 +4230,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'self': 'skip'},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": ("self", "other", ),
     },
     {
@@ -4139,7 +4247,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": (),
     },
     {
@@ -4286,7 +4394,7 @@ ROWS = [
         "family": "nn",
         "namespace": "nn",
         "public": "hardtanh_backward",
-        "rule": "elementwise",
+        "rule": "activation_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -4321,7 +4429,7 @@ ROWS = [
         "family": "nn",
         "namespace": "torch",
         "public": "threshold_backward",
-        "rule": "elementwise",
+        "rule": "activation_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -4354,7 +4462,7 @@ ROWS = [
         "family": "nn",
         "namespace": "nn",
         "public": "leaky_relu_backward",
-        "rule": "elementwise",
+        "rule": "activation_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -4380,7 +4488,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_lower',),
         "differentiable": (),
     },
     {
@@ -4597,7 +4705,7 @@ ROWS = [
         "namespace": "nn",
         "public": "log_sigmoid",
         "rule": "activation",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
         ),
@@ -4807,7 +4915,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'dim': 'dim', 'dtype': 'skip', 'self': 'floating'},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": ("self", ),
     },
     {
@@ -4824,8 +4932,42 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'dim': 'dim', 'dtype': 'skip', 'self': 'floating'},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": ("self", ),
+    },
+    {
+        "name": "special_softmax",
+        "family": "nn",
+        "namespace": "special",
+        "public": "softmax",
+        "rule": "nn.special_softmax",
+        "forms": ('function',),
+        "parameters": (
+            ("self", "Tensor", False, False),
+            ("dim", "int", False, False),
+            ("dtype", "ScalarType?", True, False),
+        ),
+        "returns": ("Tensor", ),
+        "hints": {},
+        "tags": (),
+        "differentiable": (),
+    },
+    {
+        "name": "special_log_softmax",
+        "family": "nn",
+        "namespace": "special",
+        "public": "log_softmax",
+        "rule": "nn.special_log_softmax",
+        "forms": ('function',),
+        "parameters": (
+            ("self", "Tensor", False, False),
+            ("dim", "int", False, False),
+            ("dtype", "ScalarType?", True, True),
+        ),
+        "returns": ("Tensor", ),
+        "hints": {},
+        "tags": (),
+        "differentiable": (),
     },
     {
         "name": "_softmax",
@@ -4866,7 +5008,7 @@ ROWS = [
         "family": "nn",
         "namespace": "torch",
         "public": "_softmax_backward_data",
-        "rule": "elementwise",
+        "rule": "activation_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -4884,8 +5026,8 @@ ROWS = [
         "family": "nn",
         "namespace": "torch",
         "public": "_log_softmax_backward_data",
-        "rule": "elementwise",
-        "forms": ('function',),
+        "rule": "activation_backward",
+        "forms": ('function', 'out'),
         "parameters": (
             ("grad_output", "Tensor", False, False),
             ("output", "Tensor", False, False),
@@ -4989,7 +5131,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('autocast_lower',),
         "differentiable": (),
     },
     {
@@ -5874,7 +6016,7 @@ ROWS = [
         "family": "pointwise",
         "namespace": "nn",
         "public": "sigmoid_backward",
-        "rule": "elementwise",
+        "rule": "activation_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -5890,7 +6032,7 @@ ROWS = [
         "family": "pointwise",
         "namespace": "nn",
         "public": "tanh_backward",
-        "rule": "elementwise",
+        "rule": "activation_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -6666,7 +6808,7 @@ ROWS = [
         "family": "pointwise",
         "namespace": "torch",
         "public": "polygamma",
-        "rule": "elementwise",
+        "rule": "polygamma",
         "forms": ('function', 'method', 'out'),
         "parameters": (
             ("n", "int", False, False),
@@ -7960,7 +8102,7 @@ ROWS = [
         "family": "random",
         "namespace": "torch",
         "public": "rand_like",
-        "rule": "like",
+        "rule": "floating_like",
         "forms": ('function',),
         "parameters": (
             ("self", "Tensor", False, False),
@@ -7980,7 +8122,7 @@ ROWS = [
         "family": "random",
         "namespace": "torch",
         "public": "rand_like",
-        "rule": "like",
+        "rule": "floating_like",
         "forms": ('function',),
         "parameters": (
             ("self", "Tensor", False, False),
@@ -8001,7 +8143,7 @@ ROWS = [
         "family": "random",
         "namespace": "torch",
         "public": "randn_like",
-        "rule": "like",
+        "rule": "floating_like",
         "forms": ('function',),
         "parameters": (
             ("self", "Tensor", False, False),
@@ -8021,7 +8163,7 @@ ROWS = [
         "family": "random",
         "namespace": "torch",
         "public": "randn_like",
-        "rule": "like",
+        "rule": "floating_like",
         "forms": ('function',),
         "parameters": (
             ("self", "Tensor", False, False),
@@ -8042,7 +8184,7 @@ ROWS = [
         "family": "random",
         "namespace": "torch",
         "public": "randint_like",
-        "rule": "like",
+        "rule": "randint_like",
         "forms": ('function',),
         "parameters": (
             ("self", "Tensor", False, False),
@@ -8063,7 +8205,7 @@ ROWS = [
         "family": "random",
         "namespace": "torch",
         "public": "randint_like",
-        "rule": "like",
+        "rule": "randint_like",
         "forms": ('function',),
         "parameters": (
             ("self", "Tensor", False, False),
@@ -8209,7 +8351,7 @@ ROWS = [
         "family": "random",
         "namespace": "torch",
         "public": "poisson",
-        "rule": "bernoulli",
+        "rule": "poisson",
         "forms": ('function',),
         "parameters": (
             ("self", "Tensor", False, False),
@@ -9926,14 +10068,14 @@ ROWS = [
         "namespace": "torch",
         "public": "diag",
         "rule": "shape.diag",
-        "forms": ('function', 'method'),
+        "forms": ('function', 'method', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("diagonal", "int", True, False),
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('exact_out',),
         "differentiable": (),
     },
     {
@@ -10090,7 +10232,7 @@ ROWS = [
         "namespace": "nn",
         "public": "reflection_pad1d",
         "rule": "pad_nd",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("padding", "SymInt[2]", False, False),
@@ -10105,7 +10247,7 @@ ROWS = [
         "family": "shape",
         "namespace": "nn",
         "public": "reflection_pad1d_backward",
-        "rule": "same",
+        "rule": "pad_nd_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -10123,7 +10265,7 @@ ROWS = [
         "namespace": "nn",
         "public": "reflection_pad2d",
         "rule": "pad_nd",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("padding", "SymInt[4]", False, False),
@@ -10138,7 +10280,7 @@ ROWS = [
         "family": "shape",
         "namespace": "nn",
         "public": "reflection_pad2d_backward",
-        "rule": "same",
+        "rule": "pad_nd_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -10156,7 +10298,7 @@ ROWS = [
         "namespace": "nn",
         "public": "reflection_pad3d",
         "rule": "pad_nd",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("padding", "SymInt[6]", False, False),
@@ -10171,7 +10313,7 @@ ROWS = [
         "family": "shape",
         "namespace": "nn",
         "public": "reflection_pad3d_backward",
-        "rule": "same",
+        "rule": "pad_nd_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -10189,7 +10331,7 @@ ROWS = [
         "namespace": "nn",
         "public": "replication_pad1d",
         "rule": "pad_nd",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("padding", "SymInt[2]", False, False),
@@ -10204,7 +10346,7 @@ ROWS = [
         "family": "shape",
         "namespace": "nn",
         "public": "replication_pad1d_backward",
-        "rule": "same",
+        "rule": "pad_nd_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -10222,7 +10364,7 @@ ROWS = [
         "namespace": "nn",
         "public": "replication_pad2d",
         "rule": "pad_nd",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("padding", "SymInt[4]", False, False),
@@ -10237,7 +10379,7 @@ ROWS = [
         "family": "shape",
         "namespace": "nn",
         "public": "replication_pad2d_backward",
-        "rule": "same",
+        "rule": "pad_nd_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -10255,7 +10397,7 @@ ROWS = [
         "namespace": "nn",
         "public": "replication_pad3d",
         "rule": "pad_nd",
-        "forms": ('function',),
+        "forms": ('function', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("padding", "SymInt[6]", False, False),
@@ -10270,7 +10412,7 @@ ROWS = [
         "family": "shape",
         "namespace": "nn",
         "public": "replication_pad3d_backward",
-        "rule": "same",
+        "rule": "pad_nd_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -11247,7 +11389,7 @@ ROWS = [
         "namespace": "torch",
         "public": "narrow_copy",
         "rule": "view.narrow_copy",
-        "forms": ('function', 'method'),
+        "forms": ('function', 'method', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("dim", "int", False, False),
@@ -11265,7 +11407,7 @@ ROWS = [
         "namespace": "torch",
         "public": "as_strided",
         "rule": "as_strided",
-        "forms": ('function', 'method'),
+        "forms": ('function', 'method', 'inplace'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("size", "SymInt[]", False, False),
@@ -11865,7 +12007,7 @@ ROWS = [
         "namespace": "torch",
         "public": "slice_scatter",
         "rule": "view.slice_scatter",
-        "forms": ('function', 'method'),
+        "forms": ('function', 'method', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
             ("src", "Tensor", False, False),

@@ -18,6 +18,8 @@ from mindtorch_v2._generated.functions import (
     _upsample_nearest_exact1d_backward,
     _upsample_nearest_exact2d,
     _upsample_nearest_exact2d_backward,
+    _upsample_nearest_exact3d,
+    _upsample_nearest_exact3d_backward,
     adaptive_max_pool2d_backward,
     avg_pool2d,
     avg_pool2d_backward,
@@ -527,6 +529,29 @@ def _record_adaptive_max_pool2d_backward(out, grad_output, self_, indices):
     return attach(out, node)
 
 
+class AdaptiveMaxPool3dBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        grads = node.materialize(grads)
+        grad = grads[0]
+        (self_, result1) = node.unpack()
+        return (max_pool_gradient(grad, self_, result1, 3),)
+
+
+def _record_adaptive_max_pool3d(out, self_, output_size):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = AdaptiveMaxPool3dBackward0()
+    node.edges = (edge_self,)
+    node.saved = [keep(self_), keep_output(out[1], 1)]
+    node.consts = None
+    return attach_many(out, node, (0,))
+
+
 class AvgPool2dBackward0(Node):
     __slots__ = ()
 
@@ -957,6 +982,50 @@ def _record__upsample_nearest_exact2d_backward(out, grad_output, output_size, in
     return attach(out, node)
 
 
+class UpsampleNearestExact3dBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (output_size, scales_d, scales_h, scales_w, self_shape) = node.consts
+        return (_upsample_nearest_exact3d_backward(grad, output_size, self_shape, scales_d, scales_h, scales_w),)
+
+
+def _record__upsample_nearest_exact3d(out, self_, output_size, scales_d, scales_h, scales_w):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = UpsampleNearestExact3dBackward0()
+    node.edges = (edge_self,)
+    node.saved = None
+    node.consts = (output_size, scales_d, scales_h, scales_w, getattr(self_, "shape", None), )
+    return attach(out, node)
+
+
+class UpsampleNearestExact3dBackwardBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (output_size, scales_d, scales_h, scales_w) = node.consts
+        return (_upsample_nearest_exact3d(grad, output_size, scales_d, scales_h, scales_w),)
+
+
+def _record__upsample_nearest_exact3d_backward(out, grad_output, output_size, input_size, scales_d, scales_h, scales_w):
+    if not TLS.grad_enabled:
+        return out
+    edge_grad_output = edge(grad_output)
+    if edge_grad_output is None:
+        return out
+    node = UpsampleNearestExact3dBackwardBackward0()
+    node.edges = (edge_grad_output,)
+    node.saved = None
+    node.consts = (output_size, scales_d, scales_h, scales_w, )
+    return attach(out, node)
+
+
 class UpsampleLinear1dBackward0(Node):
     __slots__ = ()
 
@@ -1150,6 +1219,7 @@ tables.max_pool3d_with_indices.record = _record_max_pool3d_with_indices
 tables.max_pool3d_with_indices_backward.record = _record_max_pool3d_with_indices_backward
 tables.adaptive_max_pool2d.record = _record_adaptive_max_pool2d
 tables.adaptive_max_pool2d_backward.record = _record_adaptive_max_pool2d_backward
+tables.adaptive_max_pool3d.record = _record_adaptive_max_pool3d
 tables.avg_pool2d.record = _record_avg_pool2d
 tables.avg_pool2d_backward.record = _record_avg_pool2d_backward
 tables.avg_pool3d.record = _record_avg_pool3d
@@ -1168,6 +1238,8 @@ tables._upsample_nearest_exact1d.record = _record__upsample_nearest_exact1d
 tables._upsample_nearest_exact1d_backward.record = _record__upsample_nearest_exact1d_backward
 tables._upsample_nearest_exact2d.record = _record__upsample_nearest_exact2d
 tables._upsample_nearest_exact2d_backward.record = _record__upsample_nearest_exact2d_backward
+tables._upsample_nearest_exact3d.record = _record__upsample_nearest_exact3d
+tables._upsample_nearest_exact3d_backward.record = _record__upsample_nearest_exact3d_backward
 tables.upsample_linear1d.record = _record_upsample_linear1d
 tables.upsample_linear1d_backward.record = _record_upsample_linear1d_backward
 tables.upsample_bilinear2d.record = _record_upsample_bilinear2d

@@ -17,7 +17,6 @@ from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, k
 from mindtorch_v2._generated.functions import (
     index,
     index_fill,
-    index_select,
     masked_fill,
     masked_scatter,
     masked_scatter_backward,
@@ -27,6 +26,7 @@ from mindtorch_v2._generated.functions import (
     sum,
     take,
     where,
+    zeros_like,
 )
 from mindtorch_v2._state import TLS
 
@@ -233,7 +233,7 @@ class IndexFillBackward1(Node):
         if edges[0] is not None:
             of_self = index_fill(grad, dim, index, 0)
         if edges[1] is not None:
-            of_value = sum(index_select(grad, dim, index))
+            of_value = sum(grad * index_fill(zeros_like(grad), dim, index, 1))
         return (of_self, of_value)
 
 

@@ -76,14 +76,14 @@ def convolution_backward(grad_output, input, weight, bias_sizes, stride, padding
     return call(tables.convolution_backward, (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask))
 
 
-def im2col(input, kernel_size, dilation, padding, stride):
+def im2col(input, kernel_size, dilation, padding, stride, *, out=None):
     """im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor"""
-    return call(tables.im2col, (input, kernel_size, dilation, padding, stride))
+    return call(tables.im2col, (input, kernel_size, dilation, padding, stride), out)
 
 
-def col2im(input, output_size, kernel_size, dilation, padding, stride):
+def col2im(input, output_size, kernel_size, dilation, padding, stride, *, out=None):
     """col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor"""
-    return call(tables.col2im, (input, output_size, kernel_size, dilation, padding, stride))
+    return call(tables.col2im, (input, output_size, kernel_size, dilation, padding, stride), out)
 
 
 def max_pool1d(input, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
@@ -141,14 +141,19 @@ def adaptive_max_pool2d_backward(grad_output, self, indices):
     return call(tables.adaptive_max_pool2d_backward, (grad_output, self, indices))
 
 
+def adaptive_max_pool3d(input, output_size):
+    """adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)"""
+    return call(tables.adaptive_max_pool3d, (input, output_size))
+
+
 def avg_pool1d(input, kernel_size, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True):
     """avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor"""
     return call(tables.avg_pool1d, (input, kernel_size, stride, padding, ceil_mode, count_include_pad))
 
 
-def avg_pool2d(input, kernel_size, stride=(), padding=(0, 0), ceil_mode=False, count_include_pad=True, divisor_override=None):
+def avg_pool2d(input, kernel_size, stride=(), padding=(0, 0), ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
     """avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"""
-    return call(tables.avg_pool2d, (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
+    return call(tables.avg_pool2d, (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override), out)
 
 
 def avg_pool2d_backward(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
@@ -156,9 +161,9 @@ def avg_pool2d_backward(grad_output, self, kernel_size, stride, padding, ceil_mo
     return call(tables.avg_pool2d_backward, (grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
 
 
-def avg_pool3d(input, kernel_size, stride=(), padding=(0, 0, 0), ceil_mode=False, count_include_pad=True, divisor_override=None):
+def avg_pool3d(input, kernel_size, stride=(), padding=(0, 0, 0), ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
     """avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"""
-    return call(tables.avg_pool3d, (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
+    return call(tables.avg_pool3d, (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override), out)
 
 
 def avg_pool3d_backward(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
@@ -171,9 +176,9 @@ def adaptive_avg_pool1d(input, output_size):
     return call(tables.adaptive_avg_pool1d, (input, output_size))
 
 
-def adaptive_avg_pool2d(input, output_size):
+def adaptive_avg_pool2d(input, output_size, *, out=None):
     """adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor"""
-    return call(tables.adaptive_avg_pool2d, (input, output_size))
+    return call(tables.adaptive_avg_pool2d, (input, output_size), out)
 
 
 def _adaptive_avg_pool2d(input, output_size):
@@ -186,9 +191,9 @@ def _adaptive_avg_pool2d_backward(grad_output, self):
     return call(tables._adaptive_avg_pool2d_backward, (grad_output, self))
 
 
-def adaptive_avg_pool3d(input, output_size):
+def adaptive_avg_pool3d(input, output_size, *, out=None):
     """adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor"""
-    return call(tables.adaptive_avg_pool3d, (input, output_size))
+    return call(tables.adaptive_avg_pool3d, (input, output_size), out)
 
 
 def _adaptive_avg_pool3d(input, output_size):
@@ -205,8 +210,9 @@ _upsample_nearest1d_overloads = (tables.upsample_nearest1d_vec, tables.upsample_
 
 def upsample_nearest1d(*args, **kwargs):
     """upsample_nearest1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor; upsample_nearest1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor"""
+    out = kwargs.pop("out", None)
     op, bound = resolve(_upsample_nearest1d_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_converted(op, bound, out)
 
 
 def upsample_nearest1d_backward(grad_output, output_size, input_size, scales=None):
@@ -218,8 +224,9 @@ _upsample_nearest2d_overloads = (tables.upsample_nearest2d_vec, tables.upsample_
 
 def upsample_nearest2d(*args, **kwargs):
     """upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor; upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    out = kwargs.pop("out", None)
     op, bound = resolve(_upsample_nearest2d_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_converted(op, bound, out)
 
 
 def upsample_nearest2d_backward(grad_output, output_size, input_size, scales_h=None, scales_w=None):
@@ -231,8 +238,9 @@ _upsample_nearest3d_overloads = (tables.upsample_nearest3d_vec, tables.upsample_
 
 def upsample_nearest3d(*args, **kwargs):
     """upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor; upsample_nearest3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    out = kwargs.pop("out", None)
     op, bound = resolve(_upsample_nearest3d_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_converted(op, bound, out)
 
 
 def upsample_nearest3d_backward(grad_output, output_size, input_size, scales_d=None, scales_h=None, scales_w=None):
@@ -244,8 +252,9 @@ _upsample_nearest_exact1d_overloads = (tables._upsample_nearest_exact1d_vec, tab
 
 def _upsample_nearest_exact1d(*args, **kwargs):
     """_upsample_nearest_exact1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor; _upsample_nearest_exact1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor"""
+    out = kwargs.pop("out", None)
     op, bound = resolve(_upsample_nearest_exact1d_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_converted(op, bound, out)
 
 
 def _upsample_nearest_exact1d_backward(grad_output, output_size, input_size, scales=None):
@@ -257,21 +266,37 @@ _upsample_nearest_exact2d_overloads = (tables._upsample_nearest_exact2d_vec, tab
 
 def _upsample_nearest_exact2d(*args, **kwargs):
     """_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor; _upsample_nearest_exact2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    out = kwargs.pop("out", None)
     op, bound = resolve(_upsample_nearest_exact2d_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_converted(op, bound, out)
 
 
 def _upsample_nearest_exact2d_backward(grad_output, output_size, input_size, scales_h=None, scales_w=None):
     """_upsample_nearest_exact2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor"""
     return call(tables._upsample_nearest_exact2d_backward, (grad_output, output_size, input_size, scales_h, scales_w))
 
+_upsample_nearest_exact3d_overloads = (tables._upsample_nearest_exact3d_vec, tables._upsample_nearest_exact3d, )
+
+
+def _upsample_nearest_exact3d(*args, **kwargs):
+    """_upsample_nearest_exact3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor; _upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    out = kwargs.pop("out", None)
+    op, bound = resolve(_upsample_nearest_exact3d_overloads, args, kwargs)
+    return call_converted(op, bound, out)
+
+
+def _upsample_nearest_exact3d_backward(grad_output, output_size, input_size, scales_d=None, scales_h=None, scales_w=None):
+    """_upsample_nearest_exact3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    return call(tables._upsample_nearest_exact3d_backward, (grad_output, output_size, input_size, scales_d, scales_h, scales_w))
+
 _upsample_linear1d_overloads = (tables.upsample_linear1d_vec, tables.upsample_linear1d, )
 
 
 def upsample_linear1d(*args, **kwargs):
     """upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor; upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None) -> Tensor"""
+    out = kwargs.pop("out", None)
     op, bound = resolve(_upsample_linear1d_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_converted(op, bound, out)
 
 
 def upsample_linear1d_backward(grad_output, output_size, input_size, align_corners, scales=None):
@@ -283,8 +308,9 @@ _upsample_bilinear2d_overloads = (tables.upsample_bilinear2d_vec, tables.upsampl
 
 def upsample_bilinear2d(*args, **kwargs):
     """upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor; upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    out = kwargs.pop("out", None)
     op, bound = resolve(_upsample_bilinear2d_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_converted(op, bound, out)
 
 
 def upsample_bilinear2d_backward(grad_output, output_size, input_size, align_corners, scales_h=None, scales_w=None):
@@ -296,8 +322,9 @@ _upsample_bicubic2d_overloads = (tables.upsample_bicubic2d_vec, tables.upsample_
 
 def upsample_bicubic2d(*args, **kwargs):
     """upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor; upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    out = kwargs.pop("out", None)
     op, bound = resolve(_upsample_bicubic2d_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_converted(op, bound, out)
 
 
 def upsample_bicubic2d_backward(grad_output, output_size, input_size, align_corners, scales_h=None, scales_w=None):
@@ -309,8 +336,9 @@ _upsample_trilinear3d_overloads = (tables.upsample_trilinear3d_vec, tables.upsam
 
 def upsample_trilinear3d(*args, **kwargs):
     """upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor; upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    out = kwargs.pop("out", None)
     op, bound = resolve(_upsample_trilinear3d_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_converted(op, bound, out)
 
 
 def upsample_trilinear3d_backward(grad_output, output_size, input_size, align_corners, scales_d=None, scales_h=None, scales_w=None):
@@ -387,6 +415,9 @@ tables.adaptive_max_pool2d.function = adaptive_max_pool2d
 tables.adaptive_max_pool2d_backward.function = adaptive_max_pool2d_backward
 
 
+tables.adaptive_max_pool3d.function = adaptive_max_pool3d
+
+
 tables.avg_pool1d.function = avg_pool1d
 
 
@@ -456,6 +487,13 @@ tables._upsample_nearest_exact2d.function = _upsample_nearest_exact2d
 
 
 tables._upsample_nearest_exact2d_backward.function = _upsample_nearest_exact2d_backward
+
+
+tables._upsample_nearest_exact3d_vec.function = _upsample_nearest_exact3d
+tables._upsample_nearest_exact3d.function = _upsample_nearest_exact3d
+
+
+tables._upsample_nearest_exact3d_backward.function = _upsample_nearest_exact3d_backward
 
 
 tables.upsample_linear1d_vec.function = upsample_linear1d

@@ -23,9 +23,9 @@ _UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, cal
 _UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, _UNUSED)
 
 
-def index(input, indices):
+def index(input, indices, *, out=None):
     """index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"""
-    return call(tables.index_Tensor, (input, indices))
+    return call(tables.index_Tensor, (input, indices), out)
 
 
 def index_put(input, indices, values, accumulate=False):
@@ -41,6 +41,16 @@ def index_put_(input, indices, values, accumulate=False):
 def _unsafe_index(input, indices):
     """_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"""
     return call(tables._unsafe_index_Tensor, (input, indices))
+
+
+def _unsafe_masked_index(input, mask, indices, fill):
+    """_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor"""
+    return call(tables._unsafe_masked_index, (input, mask, indices, fill))
+
+
+def _unsafe_masked_index_put_accumulate(input, mask, indices, values):
+    """_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> Tensor"""
+    return call(tables._unsafe_masked_index_put_accumulate, (input, mask, indices, values))
 
 
 def _unsafe_index_put(input, indices, values, accumulate=False):
@@ -100,11 +110,11 @@ def index_fill_(*args, **kwargs):
     return call_inplace(op, bound)
 
 
-def index_reduce(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, reduce=REQUIRED, *, include_self=True, **spellings):
+def index_reduce(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, reduce=REQUIRED, *, include_self=True, out=None, **spellings):
     """index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor"""
     if spellings:
         (input, dim, index, source, reduce, include_self) = respelled(tables.index_reduce, (input, dim, index, source, reduce, include_self), spellings)
-    return call(tables.index_reduce, (input, dim, index, source, reduce, include_self))
+    return call(tables.index_reduce, (input, dim, index, source, reduce, include_self), out)
 
 
 def index_reduce_(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, reduce=REQUIRED, *, include_self=True, **spellings):
@@ -274,6 +284,12 @@ tables.index_put.function = index_put
 
 
 tables._unsafe_index_Tensor.function = _unsafe_index
+
+
+tables._unsafe_masked_index.function = _unsafe_masked_index
+
+
+tables._unsafe_masked_index_put_accumulate.function = _unsafe_masked_index_put_accumulate
 
 
 tables._unsafe_index_put.function = _unsafe_index_put

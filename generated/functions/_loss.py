@@ -92,9 +92,9 @@ def poisson_nll_loss(input, target, log_input, full, eps, reduction):
     return call(tables.poisson_nll_loss, (input, target, log_input, full, eps, reduction))
 
 
-def multi_margin_loss(input, target, p=1, margin=1, weight=None, reduction=1):
+def multi_margin_loss(input, target, p=1, margin=1, weight=None, reduction=1, *, out=None):
     """multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=Mean) -> Tensor"""
-    return call(tables.multi_margin_loss, (input, target, p, margin, weight, reduction))
+    return call(tables.multi_margin_loss, (input, target, p, margin, weight, reduction), out)
 
 
 def cross_entropy_loss(input, target, weight=None, reduction=1, ignore_index=-100, label_smoothing=0.0):
@@ -102,9 +102,9 @@ def cross_entropy_loss(input, target, weight=None, reduction=1, ignore_index=-10
     return call(tables.cross_entropy_loss, (input, target, weight, reduction, ignore_index, label_smoothing))
 
 
-def nll_loss(input, target, weight=None, reduction=1, ignore_index=-100):
+def nll_loss(input, target, weight=None, reduction=1, ignore_index=-100, *, out=None):
     """nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> Tensor"""
-    return call(tables.nll_loss, (input, target, weight, reduction, ignore_index))
+    return call(tables.nll_loss, (input, target, weight, reduction, ignore_index), out)
 
 
 def nll_loss_nd(input, target, weight=None, reduction=1, ignore_index=-100):
@@ -122,9 +122,9 @@ def nll_loss_backward(grad_output, self, target, weight, reduction, ignore_index
     return call(tables.nll_loss_backward, (grad_output, self, target, weight, reduction, ignore_index, total_weight))
 
 
-def nll_loss2d(input, target, weight=None, reduction=1, ignore_index=-100):
+def nll_loss2d(input, target, weight=None, reduction=1, ignore_index=-100, *, out=None):
     """nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> Tensor"""
-    return call(tables.nll_loss2d, (input, target, weight, reduction, ignore_index))
+    return call(tables.nll_loss2d, (input, target, weight, reduction, ignore_index), out)
 
 
 def nll_loss2d_forward(input, target, weight, reduction, ignore_index):

@@ -227,9 +227,9 @@ def kron(input, other, *, out=None):
     return call(tables.kron, (input, other), out)
 
 
-def chain_matmul(matrices):
+def chain_matmul(matrices, *, out=None):
     """chain_matmul(Tensor[] matrices) -> Tensor"""
-    return call(tables.chain_matmul, (matrices,))
+    return call(tables.chain_matmul, (matrices,), out)
 
 
 def einsum(equation, tensors, *, path=None):

@@ -233,9 +233,9 @@ def hardsigmoid_backward(grad_output, self):
     return call(tables.hardsigmoid_backward, (grad_output, self))
 
 
-def log_sigmoid(input):
+def log_sigmoid(input, *, out=None):
     """log_sigmoid(Tensor self) -> Tensor"""
-    return call(tables.log_sigmoid, (input,))
+    return call(tables.log_sigmoid, (input,), out)
 
 
 def elu(input, alpha=1, scale=1, input_scale=1, *, out=None):
@@ -365,6 +365,20 @@ def log_softmax(input, dim=REQUIRED, dtype=None, *, out=None, **spellings):
     return call(tables.log_softmax_int, (input, dim, dtype))
 
 
+def special_softmax(input, dim=REQUIRED, dtype=None, **spellings):
+    """special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
+    if spellings:
+        (input, dim, dtype) = respelled(tables.special_softmax, (input, dim, dtype), spellings)
+    return call(tables.special_softmax, (input, dim, dtype))
+
+
+def special_log_softmax(input, dim=REQUIRED, *, dtype=None, **spellings):
+    """special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
+    if spellings:
+        (input, dim, dtype) = respelled(tables.special_log_softmax, (input, dim, dtype), spellings)
+    return call(tables.special_log_softmax, (input, dim, dtype))
+
+
 def _softmax(input, dim=REQUIRED, half_to_float=REQUIRED, *, out=None, **spellings):
     """_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"""
     if spellings:
@@ -386,11 +400,11 @@ def _softmax_backward_data(grad_output, output, dim=REQUIRED, input_dtype=REQUIR
     return call(tables._softmax_backward_data, (grad_output, output, dim, input_dtype))
 
 
-def _log_softmax_backward_data(grad_output, output, dim=REQUIRED, input_dtype=REQUIRED, **spellings):
+def _log_softmax_backward_data(grad_output, output, dim=REQUIRED, input_dtype=REQUIRED, *, out=None, **spellings):
     """_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor"""
     if spellings:
         (grad_output, output, dim, input_dtype) = respelled(tables._log_softmax_backward_data, (grad_output, output, dim, input_dtype), spellings)
-    return call(tables._log_softmax_backward_data, (grad_output, output, dim, input_dtype))
+    return call(tables._log_softmax_backward_data, (grad_output, output, dim, input_dtype), out)
 
 
 def _safe_softmax(input, dim=REQUIRED, dtype=None, **spellings):
@@ -558,6 +572,12 @@ tables.softmax_int.function = softmax
 
 
 tables.log_softmax_int.function = log_softmax
+
+
+tables.special_softmax.function = special_softmax
+
+
+tables.special_log_softmax.function = special_log_softmax
 
 
 tables._softmax.function = _softmax

@@ -151,9 +151,9 @@ def rot90(input, k=1, dims=(0, 1)):
     return call(tables.rot90, (input, k, dims))
 
 
-def diag(input, diagonal=0):
+def diag(input, diagonal=0, *, out=None):
     """diag(Tensor self, int diagonal=0) -> Tensor"""
-    return call(tables.diag, (input, diagonal))
+    return call(tables.diag, (input, diagonal), out)
 
 
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
@@ -201,9 +201,9 @@ def _pad_circular(input, pad):
     return call(tables._pad_circular, (input, pad))
 
 
-def reflection_pad1d(input, padding):
+def reflection_pad1d(input, padding, *, out=None):
     """reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor"""
-    return call(tables.reflection_pad1d, (input, padding))
+    return call(tables.reflection_pad1d, (input, padding), out)
 
 
 def reflection_pad1d_backward(grad_output, self, padding):
@@ -211,9 +211,9 @@ def reflection_pad1d_backward(grad_output, self, padding):
     return call(tables.reflection_pad1d_backward, (grad_output, self, padding))
 
 
-def reflection_pad2d(input, padding):
+def reflection_pad2d(input, padding, *, out=None):
     """reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor"""
-    return call(tables.reflection_pad2d, (input, padding))
+    return call(tables.reflection_pad2d, (input, padding), out)
 
 
 def reflection_pad2d_backward(grad_output, self, padding):
@@ -221,9 +221,9 @@ def reflection_pad2d_backward(grad_output, self, padding):
     return call(tables.reflection_pad2d_backward, (grad_output, self, padding))
 
 
-def reflection_pad3d(input, padding):
+def reflection_pad3d(input, padding, *, out=None):
     """reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor"""
-    return call(tables.reflection_pad3d, (input, padding))
+    return call(tables.reflection_pad3d, (input, padding), out)
 
 
 def reflection_pad3d_backward(grad_output, self, padding):
@@ -231,9 +231,9 @@ def reflection_pad3d_backward(grad_output, self, padding):
     return call(tables.reflection_pad3d_backward, (grad_output, self, padding))
 
 
-def replication_pad1d(input, padding):
+def replication_pad1d(input, padding, *, out=None):
     """replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor"""
-    return call(tables.replication_pad1d, (input, padding))
+    return call(tables.replication_pad1d, (input, padding), out)
 
 
 def replication_pad1d_backward(grad_output, self, padding):
@@ -241,9 +241,9 @@ def replication_pad1d_backward(grad_output, self, padding):
     return call(tables.replication_pad1d_backward, (grad_output, self, padding))
 
 
-def replication_pad2d(input, padding):
+def replication_pad2d(input, padding, *, out=None):
     """replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor"""
-    return call(tables.replication_pad2d, (input, padding))
+    return call(tables.replication_pad2d, (input, padding), out)
 
 
 def replication_pad2d_backward(grad_output, self, padding):
@@ -251,9 +251,9 @@ def replication_pad2d_backward(grad_output, self, padding):
     return call(tables.replication_pad2d_backward, (grad_output, self, padding))
 
 
-def replication_pad3d(input, padding):
+def replication_pad3d(input, padding, *, out=None):
     """replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor"""
-    return call(tables.replication_pad3d, (input, padding))
+    return call(tables.replication_pad3d, (input, padding), out)
 
 
 def replication_pad3d_backward(grad_output, self, padding):

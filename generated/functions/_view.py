@@ -449,16 +449,21 @@ def narrow(*args, **kwargs):
     return call_converted(op, bound)
 
 
-def narrow_copy(input, dim=REQUIRED, start=REQUIRED, length=REQUIRED, **spellings):
+def narrow_copy(input, dim=REQUIRED, start=REQUIRED, length=REQUIRED, *, out=None, **spellings):
     """narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor"""
     if spellings:
         (input, dim, start, length) = respelled(tables.narrow_copy, (input, dim, start, length), spellings)
-    return call(tables.narrow_copy, (input, dim, start, length))
+    return call(tables.narrow_copy, (input, dim, start, length), out)
 
 
 def as_strided(input, size, stride, storage_offset=None):
     """as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)"""
     return call(tables.as_strided, (input, size, stride, storage_offset))
+
+
+def as_strided_(input, size, stride, storage_offset=None):
+    """The in-place form of as_strided: writes into its first argument and returns it."""
+    return call_inplace(tables.as_strided, (input, size, stride, storage_offset))
 
 
 def diagonal(input, offset=0, dim1=0, dim2=1):
@@ -641,11 +646,11 @@ def select_scatter(input, src, dim=REQUIRED, index=REQUIRED, **spellings):
     return call(tables.select_scatter, (input, src, dim, index))
 
 
-def slice_scatter(input, src, dim=0, start=None, end=None, step=1, **spellings):
+def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None, **spellings):
     """slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor"""
     if spellings:
         (input, src, dim, start, end, step) = respelled(tables.slice_scatter, (input, src, dim, start, end, step), spellings)
-    return call(tables.slice_scatter, (input, src, dim, start, end, step))
+    return call(tables.slice_scatter, (input, src, dim, start, end, step), out)
 
 
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):

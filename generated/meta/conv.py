@@ -73,6 +73,10 @@ def adaptive_max_pool2d_backward(grad_output, self, indices):
     return rules.same(self)
 
 
+def adaptive_max_pool3d(self, output_size):
+    return rules.adaptive_pool(self, output_size, 3, indices=True)
+
+
 def avg_pool2d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
     return rules.pool(self, kernel_size, stride, padding, 1, ceil_mode, 2, divisor_override, op='avg_pool2d')
 
@@ -142,6 +146,14 @@ def _upsample_nearest_exact2d(self, output_size, scales_h, scales_w):
 
 
 def _upsample_nearest_exact2d_backward(grad_output, output_size, input_size, scales_h, scales_w):
+    return rules.zeros_of(grad_output, input_size)
+
+
+def _upsample_nearest_exact3d(self, output_size, scales_d, scales_h, scales_w):
+    return rules.upsample(self, output_size, None, 3, op='_upsample_nearest_exact3d')
+
+
+def _upsample_nearest_exact3d_backward(grad_output, output_size, input_size, scales_d, scales_h, scales_w):
     return rules.zeros_of(grad_output, input_size)
 
 

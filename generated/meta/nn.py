@@ -18,7 +18,7 @@ def hardtanh(self, min_val, max_val):
 
 
 def hardtanh_backward(grad_output, self, min_val, max_val):
-    return rules.elementwise(grad_output, self)
+    return rules.activation_backward(grad_output, self, op='hardshrink_backward_cpu')
 
 
 def threshold(self, threshold, value):
@@ -26,7 +26,7 @@ def threshold(self, threshold, value):
 
 
 def threshold_backward(grad_output, self, threshold):
-    return rules.elementwise(grad_output, self)
+    return rules.activation_backward(grad_output, self, op='threshold_cpu', dtypes='real_numeric')
 
 
 def leaky_relu(self, negative_slope):
@@ -34,7 +34,7 @@ def leaky_relu(self, negative_slope):
 
 
 def leaky_relu_backward(grad_output, self, negative_slope, self_is_result):
-    return rules.elementwise(grad_output, self)
+    return rules.activation_backward(grad_output, self, op='leaky_relu_backward_cpu')
 
 
 def _prelu_kernel(self, weight):
@@ -46,15 +46,15 @@ def gelu(self, approximate):
 
 
 def gelu_backward(grad_output, self, approximate):
-    return rules.activation_backward(grad_output, self, op='gelu_backward')
+    return rules.activation_backward(grad_output, self, op='GeluBackwardKernelImpl')
 
 
 def silu(self):
-    return rules.activation(self, op='silu_cpu')
+    return rules.activation(self, op='silu_cpu', dtypes='floating')
 
 
 def silu_backward(grad_output, self):
-    return rules.activation_backward(grad_output, self, op='silu_backward')
+    return rules.activation_backward(grad_output, self, op='silu_backward_cpu', dtypes='floating')
 
 
 def mish(self):
@@ -62,7 +62,7 @@ def mish(self):
 
 
 def mish_backward(grad_output, self):
-    return rules.activation_backward(grad_output, self, op='mish_backward')
+    return rules.activation_backward(grad_output, self, op='mish_backward_cpu')
 
 
 def softplus(self, beta, threshold):
@@ -70,7 +70,7 @@ def softplus(self, beta, threshold):
 
 
 def softplus_backward(grad_output, self, beta, threshold):
-    return rules.activation_backward(grad_output, self, op='softplus_backward')
+    return rules.activation_backward(grad_output, self, op='softplus_backward_cpu')
 
 
 def hardswish(self):
@@ -78,7 +78,7 @@ def hardswish(self):
 
 
 def hardswish_backward(grad_output, self):
-    return rules.activation_backward(grad_output, self, op='hardswish_backward')
+    return rules.activation_backward(grad_output, self, op='hardswish_backward_cpu')
 
 
 def hardsigmoid(self):
@@ -98,7 +98,7 @@ def elu(self, alpha, scale, input_scale):
 
 
 def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_result):
-    return rules.activation_backward(grad_output, self_or_result, op='elu_backward')
+    return rules.activation_backward(grad_output, self_or_result, op='elu_backward_cpu')
 
 
 def selu(self):
@@ -114,7 +114,7 @@ def softshrink(self, lambd):
 
 
 def softshrink_backward(grad_output, self, lambd):
-    return rules.activation_backward(grad_output, self, op='softshrink_backward')
+    return rules.activation_backward(grad_output, self, op='shrink_backward_cpu')
 
 
 def hardshrink(self, lambd):
@@ -122,7 +122,7 @@ def hardshrink(self, lambd):
 
 
 def hardshrink_backward(grad_output, self, lambd):
-    return rules.activation_backward(grad_output, self, op='hardshrink_backward')
+    return rules.activation_backward(grad_output, self, op='shrink_backward_cpu')
 
 
 def glu(self, dim):
@@ -150,11 +150,11 @@ def _log_softmax(self, dim, half_to_float):
 
 
 def _softmax_backward_data(grad_output, output, dim, input_dtype):
-    return rules.elementwise(grad_output, output)
+    return rules.activation_backward(grad_output, output, op='softmax_backward_lastdim_kernel_impl')
 
 
 def _log_softmax_backward_data(grad_output, output, dim, input_dtype):
-    return rules.elementwise(grad_output, output)
+    return rules.activation_backward(grad_output, output, op='log_softmax_backward_lastdim_kernel_impl')
 
 
 def _safe_softmax(self, dim, dtype):
@@ -174,7 +174,7 @@ def embedding_renorm_(self, indices, max_norm, norm_type):
 
 
 def _scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout_p, is_causal, attn_mask, scale):
-    return rules.flash_attention(query, key, value)
+    return rules.flash_attention(query, key, value, dropout_p=dropout_p)
 
 
 def _scaled_dot_product_flash_attention_for_cpu_backward(grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale):

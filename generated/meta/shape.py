@@ -50,7 +50,7 @@ def reflection_pad1d(self, padding):
 
 
 def reflection_pad1d_backward(grad_output, self, padding):
-    return rules.same(self, contiguous=True)
+    return rules.pad_nd_backward(grad=grad_output, self=self, padding=padding, ndim=1, op='reflection_pad1d_backward')
 
 
 def reflection_pad2d(self, padding):
@@ -58,7 +58,7 @@ def reflection_pad2d(self, padding):
 
 
 def reflection_pad2d_backward(grad_output, self, padding):
-    return rules.same(self, contiguous=True)
+    return rules.pad_nd_backward(grad=grad_output, self=self, padding=padding, ndim=2, op='reflection_pad2d_backward')
 
 
 def reflection_pad3d(self, padding):
@@ -66,7 +66,7 @@ def reflection_pad3d(self, padding):
 
 
 def reflection_pad3d_backward(grad_output, self, padding):
-    return rules.same(self, contiguous=True)
+    return rules.pad_nd_backward(grad=grad_output, self=self, padding=padding, ndim=3, op='reflection_pad3d_backward')
 
 
 def replication_pad1d(self, padding):
@@ -74,7 +74,7 @@ def replication_pad1d(self, padding):
 
 
 def replication_pad1d_backward(grad_output, self, padding):
-    return rules.same(self, contiguous=True)
+    return rules.pad_nd_backward(grad=grad_output, self=self, padding=padding, ndim=1, op='replication_pad1d_backward')
 
 
 def replication_pad2d(self, padding):
@@ -82,7 +82,7 @@ def replication_pad2d(self, padding):
 
 
 def replication_pad2d_backward(grad_output, self, padding):
-    return rules.same(self, contiguous=True)
+    return rules.pad_nd_backward(grad=grad_output, self=self, padding=padding, ndim=2, op='replication_pad2d_backward')
 
 
 def replication_pad3d(self, padding):
@@ -90,4 +90,4 @@ def replication_pad3d(self, padding):
 
 
 def replication_pad3d_backward(grad_output, self, padding):
-    return rules.same(self, contiguous=True)
+    return rules.pad_nd_backward(grad=grad_output, self=self, padding=padding, ndim=3, op='replication_pad3d_backward')

@@ -531,6 +531,14 @@ def as_strided(self, size, stride, storage_offset=None):
 METHODS["as_strided"] = as_strided
 
 
+def as_strided_(self, size, stride, storage_offset=None):
+    """The in-place form of as_strided."""
+    return call_inplace(tables.as_strided, (self, size, stride, storage_offset))
+
+
+METHODS["as_strided_"] = as_strided_
+
+
 def diagonal(self, offset=0, dim1=0, dim2=1):
     """diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)"""
     return call(tables.diagonal, (self, offset, dim1, dim2))

@@ -13,7 +13,7 @@ from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..meta import conv as _meta
 
-__all__ = ["conv1d", "conv1d_padding", "conv2d", "conv2d_padding", "conv3d", "conv3d_padding", "conv_transpose1d", "conv_transpose2d_input", "conv_transpose3d_input", "convolution", "_convolution", "convolution_backward", "im2col", "col2im", "max_pool1d", "max_pool2d", "max_pool3d", "max_pool1d_with_indices", "max_pool2d_with_indices", "max_pool2d_with_indices_backward", "max_pool3d_with_indices", "max_pool3d_with_indices_backward", "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool2d_backward", "avg_pool1d", "avg_pool2d", "avg_pool2d_backward", "avg_pool3d", "avg_pool3d_backward", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "_adaptive_avg_pool2d", "_adaptive_avg_pool2d_backward", "adaptive_avg_pool3d", "_adaptive_avg_pool3d", "_adaptive_avg_pool3d_backward", "upsample_nearest1d_vec", "upsample_nearest1d", "upsample_nearest1d_backward", "upsample_nearest2d_vec", "upsample_nearest2d", "upsample_nearest2d_backward", "upsample_nearest3d_vec", "upsample_nearest3d", "upsample_nearest3d_backward", "_upsample_nearest_exact1d_vec", "_upsample_nearest_exact1d", "_upsample_nearest_exact1d_backward", "_upsample_nearest_exact2d_vec", "_upsample_nearest_exact2d", "_upsample_nearest_exact2d_backward", "upsample_linear1d_vec", "upsample_linear1d", "upsample_linear1d_backward", "upsample_bilinear2d_vec", "upsample_bilinear2d", "upsample_bilinear2d_backward", "upsample_bicubic2d_vec", "upsample_bicubic2d", "upsample_bicubic2d_backward", "upsample_trilinear3d_vec", "upsample_trilinear3d", "upsample_trilinear3d_backward"]
+__all__ = ["conv1d", "conv1d_padding", "conv2d", "conv2d_padding", "conv3d", "conv3d_padding", "conv_transpose1d", "conv_transpose2d_input", "conv_transpose3d_input", "convolution", "_convolution", "convolution_backward", "im2col", "col2im", "max_pool1d", "max_pool2d", "max_pool3d", "max_pool1d_with_indices", "max_pool2d_with_indices", "max_pool2d_with_indices_backward", "max_pool3d_with_indices", "max_pool3d_with_indices_backward", "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool2d_backward", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool2d_backward", "avg_pool3d", "avg_pool3d_backward", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "_adaptive_avg_pool2d", "_adaptive_avg_pool2d_backward", "adaptive_avg_pool3d", "_adaptive_avg_pool3d", "_adaptive_avg_pool3d_backward", "upsample_nearest1d_vec", "upsample_nearest1d", "upsample_nearest1d_backward", "upsample_nearest2d_vec", "upsample_nearest2d", "upsample_nearest2d_backward", "upsample_nearest3d_vec", "upsample_nearest3d", "upsample_nearest3d_backward", "_upsample_nearest_exact1d_vec", "_upsample_nearest_exact1d", "_upsample_nearest_exact1d_backward", "_upsample_nearest_exact2d_vec", "_upsample_nearest_exact2d", "_upsample_nearest_exact2d_backward", "_upsample_nearest_exact3d_vec", "_upsample_nearest_exact3d", "_upsample_nearest_exact3d_backward", "upsample_linear1d_vec", "upsample_linear1d", "upsample_linear1d_backward", "upsample_bilinear2d_vec", "upsample_bilinear2d", "upsample_bilinear2d_backward", "upsample_bicubic2d_vec", "upsample_bicubic2d", "upsample_bicubic2d_backward", "upsample_trilinear3d_vec", "upsample_trilinear3d", "upsample_trilinear3d_backward"]
 _UNUSED = (numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 conv1d = Operator(
@@ -296,7 +296,7 @@ im2col = Operator(
     kernels={
         "cpu": kernels_conv.im2col,
     },
-    variants=('function',),
+    variants=('function', 'out'),
     derivatives="conv",
 )
 
@@ -316,7 +316,7 @@ col2im = Operator(
     kernels={
         "cpu": kernels_conv.col2im,
     },
-    variants=('function',),
+    variants=('function', 'out'),
     derivatives="conv",
 )
 
@@ -523,6 +523,24 @@ adaptive_max_pool2d_backward = Operator(
     derivatives="conv",
 )
 
+adaptive_max_pool3d = Operator(
+    "adaptive_max_pool3d",
+    "",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('output_size', 'int', is_list=True, size=3, required=True),
+    ),
+    meta=_meta.adaptive_max_pool3d,
+    cast=(0,),
+    kernels={
+        "cpu": kernels_pool.adaptive_max_pool3d,
+    },
+    returns=('', ''),
+    variants=('function',),
+    derivatives="conv",
+    saves_self=True,
+)
+
 avg_pool1d = Operator(
     "avg_pool1d",
     "",
@@ -555,7 +573,8 @@ avg_pool2d = Operator(
     kernels={
         "cpu": kernels_pool.avg_pool2d,
     },
-    variants=('function',),
+    tags=('exact_out',),
+    variants=('function', 'out'),
     derivatives="conv",
     saves_self=True,
 )
@@ -599,8 +618,8 @@ avg_pool3d = Operator(
     kernels={
         "cpu": kernels_pool.avg_pool3d,
     },
-    tags=('autocast_float32',),
-    variants=('function',),
+    tags=('autocast_float32', 'exact_out'),
+    variants=('function', 'out'),
     derivatives="conv",
     saves_self=True,
 )
@@ -646,7 +665,7 @@ adaptive_avg_pool2d = Operator(
         Param('output_size', 'SymInt', is_list=True, size=2, required=True),
     ),
     composite="conv.adaptive_avg_pool2d",
-    variants=('function',),
+    variants=('function', 'out'),
 )
 
 _adaptive_avg_pool2d = Operator(
@@ -691,7 +710,7 @@ adaptive_avg_pool3d = Operator(
     ),
     composite="conv.adaptive_avg_pool3d",
     tags=('autocast_float32',),
-    variants=('function',),
+    variants=('function', 'out'),
 )
 
 _adaptive_avg_pool3d = Operator(
@@ -752,7 +771,7 @@ upsample_nearest1d = Operator(
     kernels={
         "cpu": kernels_upsample.upsample_nearest1d,
     },
-    variants=('function',),
+    variants=('function', 'out'),
     derivatives="conv",
 )
 
@@ -800,7 +819,7 @@ upsample_nearest2d = Operator(
     kernels={
         "cpu": kernels_upsample.upsample_nearest2d,
     },
-    variants=('function',),
+    variants=('function', 'out'),
     derivatives="conv",
 )
 
@@ -850,7 +869,7 @@ upsample_nearest3d = Operator(
     kernels={
         "cpu": kernels_upsample.upsample_nearest3d,
     },
-    variants=('function',),
+    variants=('function', 'out'),
     derivatives="conv",
 )
 
@@ -899,7 +918,7 @@ _upsample_nearest_exact1d = Operator(
     kernels={
         "cpu": kernels_upsample.upsample_nearest_exact1d,
     },
-    variants=('function',),
+    variants=('function', 'out'),
     derivatives="conv",
 )
 
@@ -947,7 +966,7 @@ _upsample_nearest_exact2d = Operator(
     kernels={
         "cpu": kernels_upsample.upsample_nearest_exact2d,
     },
-    variants=('function',),
+    variants=('function', 'out'),
     derivatives="conv",
 )
 
@@ -965,6 +984,57 @@ _upsample_nearest_exact2d_backward = Operator(
     cast=(0,),
     kernels={
         "cpu": kernels_upsample.upsample_nearest_exact2d_backward,
+    },
+    variants=('function',),
+    derivatives="conv",
+)
+
+_upsample_nearest_exact3d_vec = Operator(
+    "_upsample_nearest_exact3d",
+    "vec",
+    (
+        Param('input', 'Tensor', required=True),
+        Param('output_size', 'SymInt', optional=True, is_list=True, required=True),
+        Param('scale_factors', 'float', optional=True, is_list=True, required=True),
+    ),
+    composite="conv.upsample_nearest_exact3d_vec",
+    variants=('function',),
+)
+
+_upsample_nearest_exact3d = Operator(
+    "_upsample_nearest_exact3d",
+    "",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('output_size', 'SymInt', is_list=True, size=3, required=True),
+        Param('scales_d', 'float', optional=True, default=None),
+        Param('scales_h', 'float', optional=True, default=None),
+        Param('scales_w', 'float', optional=True, default=None),
+    ),
+    meta=_meta._upsample_nearest_exact3d,
+    cast=(0,),
+    kernels={
+        "cpu": kernels_upsample.upsample_nearest_exact3d,
+    },
+    variants=('function', 'out'),
+    derivatives="conv",
+)
+
+_upsample_nearest_exact3d_backward = Operator(
+    "_upsample_nearest_exact3d_backward",
+    "",
+    (
+        Param('grad_output', 'Tensor', required=True),
+        Param('output_size', 'SymInt', is_list=True, size=3, required=True),
+        Param('input_size', 'SymInt', is_list=True, size=5, required=True),
+        Param('scales_d', 'float', optional=True, default=None),
+        Param('scales_h', 'float', optional=True, default=None),
+        Param('scales_w', 'float', optional=True, default=None),
+    ),
+    meta=_meta._upsample_nearest_exact3d_backward,
+    cast=(0,),
+    kernels={
+        "cpu": kernels_upsample.upsample_nearest_exact3d_backward,
     },
     variants=('function',),
     derivatives="conv",
@@ -997,7 +1067,7 @@ upsample_linear1d = Operator(
     kernels={
         "cpu": kernels_upsample.upsample_linear1d,
     },
-    variants=('function',),
+    variants=('function', 'out'),
     derivatives="conv",
 )
 
@@ -1048,7 +1118,7 @@ upsample_bilinear2d = Operator(
     kernels={
         "cpu": kernels_upsample.upsample_bilinear2d,
     },
-    variants=('function',),
+    variants=('function', 'out'),
     derivatives="conv",
 )
 
@@ -1100,7 +1170,7 @@ upsample_bicubic2d = Operator(
     kernels={
         "cpu": kernels_upsample.upsample_bicubic2d,
     },
-    variants=('function',),
+    variants=('function', 'out'),
     derivatives="conv",
 )
 
@@ -1153,7 +1223,7 @@ upsample_trilinear3d = Operator(
     kernels={
         "cpu": kernels_upsample.upsample_trilinear3d,
     },
-    variants=('function',),
+    variants=('function', 'out'),
     derivatives="conv",
 )
 

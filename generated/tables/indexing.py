@@ -11,7 +11,7 @@ from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..meta import indexing as _meta
 
-__all__ = ["index_Tensor", "index_put", "_unsafe_index_Tensor", "_unsafe_index_put", "index_select", "index_add", "index_copy", "index_fill_int_Scalar", "index_fill_int_Tensor", "index_reduce", "gather", "scatter_src", "scatter_value", "scatter_reduce", "scatter_value_reduce", "scatter_add", "scatter_reduce_two", "take", "put", "take_along_dim", "masked_fill_Scalar", "masked_fill_Tensor", "masked_select", "masked_scatter", "masked_scatter_backward", "nonzero", "nonzero_numpy", "argwhere", "one_hot"]
+__all__ = ["index_Tensor", "index_put", "_unsafe_index_Tensor", "_unsafe_masked_index", "_unsafe_masked_index_put_accumulate", "_unsafe_index_put", "index_select", "index_add", "index_copy", "index_fill_int_Scalar", "index_fill_int_Tensor", "index_reduce", "gather", "scatter_src", "scatter_value", "scatter_reduce", "scatter_value_reduce", "scatter_add", "scatter_reduce_two", "take", "put", "take_along_dim", "masked_fill_Scalar", "masked_fill_Tensor", "masked_select", "masked_scatter", "masked_scatter_backward", "nonzero", "nonzero_numpy", "argwhere", "one_hot"]
 _UNUSED = (numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 index_Tensor = Operator(
@@ -25,7 +25,7 @@ index_Tensor = Operator(
     kernels={
         "cpu": kernels_indexing.index,
     },
-    variants=('function', 'method'),
+    variants=('function', 'method', 'out'),
     derivatives="indexing",
 )
 
@@ -63,6 +63,32 @@ _unsafe_index_Tensor = Operator(
     derivatives="indexing",
 )
 
+_unsafe_masked_index = Operator(
+    "_unsafe_masked_index",
+    "",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('mask', 'Tensor', required=True),
+        Param('indices', 'Tensor', is_list=True, elements_optional=True, required=True),
+        Param('fill', 'Scalar', required=True),
+    ),
+    composite="indexing.unsafe_masked_index",
+    variants=('function',),
+)
+
+_unsafe_masked_index_put_accumulate = Operator(
+    "_unsafe_masked_index_put_accumulate",
+    "",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('mask', 'Tensor', required=True),
+        Param('indices', 'Tensor', is_list=True, elements_optional=True, required=True),
+        Param('values', 'Tensor', required=True),
+    ),
+    composite="indexing.unsafe_masked_index_put_accumulate",
+    variants=('function',),
+)
+
 _unsafe_index_put = Operator(
     "_unsafe_index_put",
     "",
@@ -88,6 +114,7 @@ index_select = Operator(
     kernels={
         "cpu": kernels_indexing.index_select,
     },
+    tags=('exact_out',),
     variants=('function', 'method', 'out'),
     derivatives="indexing",
 )
@@ -107,6 +134,7 @@ index_add = Operator(
         "cpu": kernels_indexing.index_add_,
     },
     mutates=0,
+    tags=('exact_out',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="indexing",
 )
@@ -125,7 +153,7 @@ index_copy = Operator(
         "cpu": kernels_indexing.index_copy_,
     },
     mutates=0,
-    tags=('autocast_promote',),
+    tags=('exact_out', 'autocast_promote'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="indexing",
 )
@@ -182,7 +210,7 @@ index_reduce = Operator(
         "cpu": kernels_indexing.index_reduce_,
     },
     mutates=0,
-    variants=('function', 'method', 'inplace'),
+    variants=('function', 'method', 'inplace', 'out'),
 )
 
 gather = Operator(
@@ -198,6 +226,7 @@ gather = Operator(
     kernels={
         "cpu": kernels_indexing.gather,
     },
+    tags=('exact_out',),
     variants=('function', 'method', 'out'),
     derivatives="indexing",
 )
@@ -216,6 +245,7 @@ scatter_src = Operator(
         "cpu": kernels_indexing.scatter_src,
     },
     mutates=0,
+    tags=('exact_out',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="indexing",
 )
@@ -234,6 +264,7 @@ scatter_value = Operator(
         "cpu": kernels_indexing.scatter_value,
     },
     mutates=0,
+    tags=('exact_out',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="indexing",
 )
@@ -253,6 +284,7 @@ scatter_reduce = Operator(
         "cpu": kernels_indexing.scatter_reduce,
     },
     mutates=0,
+    tags=('exact_out',),
     variants=('function', 'method', 'inplace', 'out'),
 )
 
@@ -271,6 +303,7 @@ scatter_value_reduce = Operator(
         "cpu": kernels_indexing.scatter_value_reduce,
     },
     mutates=0,
+    tags=('exact_out',),
     variants=('function', 'method', 'inplace', 'out'),
 )
 
@@ -288,6 +321,7 @@ scatter_add = Operator(
         "cpu": kernels_indexing.scatter_add_,
     },
     mutates=0,
+    tags=('exact_out',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="indexing",
 )
@@ -308,6 +342,7 @@ scatter_reduce_two = Operator(
         "cpu": kernels_indexing.scatter_reduce_,
     },
     mutates=0,
+    tags=('exact_out',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="indexing",
     saves_self=True,
@@ -324,6 +359,7 @@ take = Operator(
     kernels={
         "cpu": kernels_indexing.take,
     },
+    tags=('exact_out',),
     variants=('function', 'method', 'out'),
     derivatives="indexing",
 )
@@ -355,6 +391,7 @@ take_along_dim = Operator(
         Param('dim', 'int', optional=True, default=None),
     ),
     composite="indexing.take_along_dim",
+    tags=('exact_out',),
     variants=('function', 'method', 'out'),
 )
 
@@ -401,7 +438,7 @@ masked_select = Operator(
     kernels={
         "cpu": kernels_indexing.masked_select,
     },
-    tags=('data_dependent',),
+    tags=('exact_out', 'data_dependent'),
     variants=('function', 'method', 'out'),
     derivatives="indexing",
 )
@@ -449,7 +486,7 @@ nonzero = Operator(
     kernels={
         "cpu": kernels_indexing.nonzero,
     },
-    tags=('data_dependent',),
+    tags=('data_dependent', 'exact_out'),
     variants=('function', 'method', 'out'),
 )
 

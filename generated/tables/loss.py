@@ -272,7 +272,7 @@ multi_margin_loss = Operator(
     ),
     composite="loss.multi_margin_loss",
     tags=('autocast_float32',),
-    variants=('function',),
+    variants=('function', 'out'),
 )
 
 cross_entropy_loss = Operator(
@@ -303,7 +303,7 @@ nll_loss = Operator(
     ),
     composite="loss.nll_loss",
     tags=('autocast_float32',),
-    variants=('function',),
+    variants=('function', 'out'),
 )
 
 nll_loss_nd = Operator(
@@ -374,7 +374,7 @@ nll_loss2d = Operator(
     ),
     composite="loss.nll_loss2d",
     tags=('autocast_float32',),
-    variants=('function',),
+    variants=('function', 'out'),
 )
 
 nll_loss2d_forward = Operator(

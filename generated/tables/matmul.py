@@ -26,7 +26,7 @@ mm = Operator(
     kernels={
         "cpu": kernels_matmul.mm,
     },
-    tags=('autocast_lower',),
+    tags=('exact_out', 'autocast_lower'),
     variants=('function', 'method', 'out'),
     derivatives="matmul",
     saves_self=True,
@@ -44,7 +44,7 @@ bmm = Operator(
     kernels={
         "cpu": kernels_matmul.bmm,
     },
-    tags=('autocast_lower',),
+    tags=('exact_out', 'autocast_lower'),
     variants=('function', 'method', 'out'),
     derivatives="matmul",
     saves_self=True,
@@ -62,7 +62,7 @@ matmul = Operator(
     kernels={
         "cpu": kernels_matmul.matmul,
     },
-    tags=('autocast_lower',),
+    tags=('exact_out', 'autocast_lower'),
     variants=('function', 'method', 'out'),
     derivatives="matmul",
     saves_self=True,
@@ -81,7 +81,7 @@ linear = Operator(
     kernels={
         "cpu": kernels_matmul.linear,
     },
-    tags=('autocast_lower',),
+    tags=('exact_out', 'autocast_lower'),
     variants=('function', 'out'),
     derivatives="matmul",
     saves_self=True,
@@ -102,7 +102,7 @@ addmm = Operator(
     kernels={
         "cpu": kernels_matmul.addmm,
     },
-    tags=('autocast_lower',),
+    tags=('exact_out', 'autocast_lower'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="matmul",
 )
@@ -122,7 +122,7 @@ addbmm = Operator(
     kernels={
         "cpu": kernels_matmul.addbmm,
     },
-    tags=('autocast_lower',),
+    tags=('exact_out', 'autocast_lower'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="matmul",
 )
@@ -142,7 +142,7 @@ baddbmm = Operator(
     kernels={
         "cpu": kernels_matmul.baddbmm,
     },
-    tags=('autocast_lower',),
+    tags=('exact_out', 'autocast_lower'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="matmul",
 )
@@ -162,6 +162,7 @@ addmv = Operator(
     kernels={
         "cpu": kernels_matmul.addmv,
     },
+    tags=('exact_out',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="matmul",
 )
@@ -197,6 +198,7 @@ mv = Operator(
     kernels={
         "cpu": kernels_matmul.mv,
     },
+    tags=('exact_out',),
     variants=('function', 'method', 'out'),
     derivatives="matmul",
     saves_self=True,
@@ -214,6 +216,7 @@ dot = Operator(
     kernels={
         "cpu": kernels_matmul.dot,
     },
+    tags=('exact_out',),
     variants=('function', 'method', 'out'),
     derivatives="matmul",
     saves_self=True,
@@ -231,6 +234,7 @@ vdot = Operator(
     kernels={
         "cpu": kernels_matmul.vdot,
     },
+    tags=('exact_out',),
     variants=('function', 'method', 'out'),
     derivatives="matmul",
     saves_self=True,
@@ -261,6 +265,7 @@ inner = Operator(
         Param('other', 'Tensor', required=True),
     ),
     composite="matmul.inner",
+    tags=('exact_out',),
     variants=('function', 'method', 'out'),
 )
 
@@ -295,7 +300,7 @@ chain_matmul = Operator(
         Param('matrices', 'Tensor', is_list=True, required=True),
     ),
     composite="matmul.multi_dot",
-    variants=('function',),
+    variants=('function', 'out'),
 )
 
 einsum = Operator(
@@ -331,6 +336,7 @@ linalg_matmul = Operator(
         Param('other', 'Tensor', required=True),
     ),
     composite="matmul.linalg_matmul",
+    tags=('exact_out',),
     variants=('function', 'out'),
 )
 
@@ -341,6 +347,7 @@ linalg_multi_dot = Operator(
         Param('tensors', 'Tensor', is_list=True, required=True),
     ),
     composite="matmul.multi_dot",
+    tags=('exact_out',),
     variants=('function', 'out'),
 )
 
@@ -370,6 +377,7 @@ linalg_cross = Operator(
     kernels={
         "cpu": kernels_matmul.linalg_cross,
     },
+    tags=('exact_out',),
     variants=('function', 'out'),
     derivatives="matmul",
     saves_self=True,
@@ -384,6 +392,7 @@ cross = Operator(
         Param('dim', 'int', optional=True, default=None),
     ),
     composite="matmul.cross",
+    tags=('exact_out',),
     variants=('function', 'method', 'out'),
 )
 

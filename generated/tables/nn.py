@@ -13,7 +13,7 @@ from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..meta import nn as _meta
 
-__all__ = ["relu", "relu6", "hardtanh", "hardtanh_backward", "threshold", "threshold_backward", "leaky_relu", "leaky_relu_backward", "prelu", "_prelu_kernel", "gelu", "gelu_backward", "silu", "silu_backward", "mish", "mish_backward", "softplus", "softplus_backward", "hardswish", "hardswish_backward", "hardsigmoid", "hardsigmoid_backward", "log_sigmoid", "elu", "elu_backward", "selu", "celu", "softshrink", "softshrink_backward", "hardshrink", "hardshrink_backward", "rrelu", "glu", "glu_backward", "softmax_int", "log_softmax_int", "_softmax", "_log_softmax", "_softmax_backward_data", "_log_softmax_backward_data", "_safe_softmax", "embedding", "embedding_dense_backward", "embedding_renorm_", "scaled_dot_product_attention", "_scaled_dot_product_attention_math", "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention_for_cpu_backward"]
+__all__ = ["relu", "relu6", "hardtanh", "hardtanh_backward", "threshold", "threshold_backward", "leaky_relu", "leaky_relu_backward", "prelu", "_prelu_kernel", "gelu", "gelu_backward", "silu", "silu_backward", "mish", "mish_backward", "softplus", "softplus_backward", "hardswish", "hardswish_backward", "hardsigmoid", "hardsigmoid_backward", "log_sigmoid", "elu", "elu_backward", "selu", "celu", "softshrink", "softshrink_backward", "hardshrink", "hardshrink_backward", "rrelu", "glu", "glu_backward", "softmax_int", "log_softmax_int", "special_softmax", "special_log_softmax", "_softmax", "_log_softmax", "_softmax_backward_data", "_log_softmax_backward_data", "_safe_softmax", "embedding", "embedding_dense_backward", "embedding_renorm_", "scaled_dot_product_attention", "_scaled_dot_product_attention_math", "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention_for_cpu_backward"]
 _UNUSED = (numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 relu = Operator(
@@ -163,6 +163,7 @@ prelu = Operator(
         Param('weight', 'Tensor', required=True),
     ),
     composite="nn.prelu",
+    tags=('autocast_lower',),
     variants=('function', 'method'),
 )
 
@@ -397,7 +398,7 @@ log_sigmoid = Operator(
     kernels={
         "cpu": kernels_nn.log_sigmoid,
     },
-    variants=('function',),
+    variants=('function', 'out'),
     derivatives="nn",
     saves_self=True,
 )
@@ -608,6 +609,7 @@ softmax_int = Operator(
     kernels={
         "cpu": kernels_softmax.softmax,
     },
+    tags=('exact_out',),
     variants=('function', 'method', 'out'),
     derivatives="nn",
 )
@@ -625,8 +627,33 @@ log_softmax_int = Operator(
     kernels={
         "cpu": kernels_softmax.log_softmax,
     },
+    tags=('exact_out',),
     variants=('function', 'method', 'out'),
     derivatives="nn",
+)
+
+special_softmax = Operator(
+    "special_softmax",
+    "",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('dim', 'int', required=True),
+        Param('dtype', 'ScalarType', optional=True, default=None),
+    ),
+    composite="nn.special_softmax",
+    variants=('function',),
+)
+
+special_log_softmax = Operator(
+    "special_log_softmax",
+    "",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('dim', 'int', required=True),
+        Param('dtype', 'ScalarType', optional=True, default=None, keyword=True),
+    ),
+    composite="nn.special_log_softmax",
+    variants=('function',),
 )
 
 _softmax = Operator(
@@ -696,7 +723,7 @@ _log_softmax_backward_data = Operator(
     kernels={
         "cpu": kernels_softmax.log_softmax_backward_data,
     },
-    variants=('function',),
+    variants=('function', 'out'),
     derivatives="nn",
     saves_self=True,
 )
@@ -787,6 +814,7 @@ scaled_dot_product_attention = Operator(
         Param('enable_gqa', 'bool', default=False, keyword=True),
     ),
     composite="attention.scaled_dot_product_attention",
+    tags=('autocast_lower',),
     variants=('function',),
 )
 

@@ -347,7 +347,8 @@ diag = Operator(
         Param('diagonal', 'int', default=0),
     ),
     composite="shape.diag",
-    variants=('function', 'method'),
+    tags=('exact_out',),
+    variants=('function', 'method', 'out'),
 )
 
 diag_embed = Operator(
@@ -487,7 +488,7 @@ reflection_pad1d = Operator(
         "cpu": kernels_shape.reflection_pad,
     },
     tags=('autocast_float32',),
-    variants=('function',),
+    variants=('function', 'out'),
     derivatives="shape",
     saves_self=True,
 )
@@ -501,7 +502,6 @@ reflection_pad1d_backward = Operator(
         Param('padding', 'SymInt', is_list=True, size=2, required=True),
     ),
     meta=_meta.reflection_pad1d_backward,
-    cast=(1,),
     kernels={
         "cpu": kernels_shape.reflection_pad_backward,
     },
@@ -521,7 +521,7 @@ reflection_pad2d = Operator(
         "cpu": kernels_shape.reflection_pad,
     },
     tags=('autocast_float32',),
-    variants=('function',),
+    variants=('function', 'out'),
     derivatives="shape",
     saves_self=True,
 )
@@ -535,7 +535,6 @@ reflection_pad2d_backward = Operator(
         Param('padding', 'SymInt', is_list=True, size=4, required=True),
     ),
     meta=_meta.reflection_pad2d_backward,
-    cast=(1,),
     kernels={
         "cpu": kernels_shape.reflection_pad_backward,
     },
@@ -554,7 +553,7 @@ reflection_pad3d = Operator(
     kernels={
         "cpu": kernels_shape.reflection_pad,
     },
-    variants=('function',),
+    variants=('function', 'out'),
     derivatives="shape",
     saves_self=True,
 )
@@ -568,7 +567,6 @@ reflection_pad3d_backward = Operator(
         Param('padding', 'SymInt', is_list=True, size=6, required=True),
     ),
     meta=_meta.reflection_pad3d_backward,
-    cast=(1,),
     kernels={
         "cpu": kernels_shape.reflection_pad_backward,
     },
@@ -588,7 +586,7 @@ replication_pad1d = Operator(
         "cpu": kernels_shape.replication_pad,
     },
     tags=('autocast_float32',),
-    variants=('function',),
+    variants=('function', 'out'),
     derivatives="shape",
     saves_self=True,
 )
@@ -602,7 +600,6 @@ replication_pad1d_backward = Operator(
         Param('padding', 'SymInt', is_list=True, size=2, required=True),
     ),
     meta=_meta.replication_pad1d_backward,
-    cast=(1,),
     kernels={
         "cpu": kernels_shape.replication_pad_backward,
     },
@@ -622,7 +619,7 @@ replication_pad2d = Operator(
         "cpu": kernels_shape.replication_pad,
     },
     tags=('autocast_float32',),
-    variants=('function',),
+    variants=('function', 'out'),
     derivatives="shape",
     saves_self=True,
 )
@@ -636,7 +633,6 @@ replication_pad2d_backward = Operator(
         Param('padding', 'SymInt', is_list=True, size=4, required=True),
     ),
     meta=_meta.replication_pad2d_backward,
-    cast=(1,),
     kernels={
         "cpu": kernels_shape.replication_pad_backward,
     },
@@ -656,7 +652,7 @@ replication_pad3d = Operator(
         "cpu": kernels_shape.replication_pad,
     },
     tags=('autocast_float32',),
-    variants=('function',),
+    variants=('function', 'out'),
     derivatives="shape",
     saves_self=True,
 )
@@ -670,7 +666,6 @@ replication_pad3d_backward = Operator(
         Param('padding', 'SymInt', is_list=True, size=6, required=True),
     ),
     meta=_meta.replication_pad3d_backward,
-    cast=(1,),
     kernels={
         "cpu": kernels_shape.replication_pad_backward,
     },

@@ -511,7 +511,7 @@ narrow_copy = Operator(
         Param('length', 'SymInt', required=True),
     ),
     composite="view.narrow_copy",
-    variants=('function', 'method'),
+    variants=('function', 'method', 'out'),
 )
 
 as_strided = Operator(
@@ -527,7 +527,7 @@ as_strided = Operator(
     cast=(0,),
     is_view=True,
     tags=('view',),
-    variants=('function', 'method'),
+    variants=('function', 'method', 'inplace'),
     derivatives="view",
     saves_self=True,
 )
@@ -1030,7 +1030,7 @@ slice_scatter = Operator(
         Param('step', 'SymInt', default=1),
     ),
     composite="view.slice_scatter",
-    variants=('function', 'method'),
+    variants=('function', 'method', 'out'),
 )
 
 diagonal_scatter = Operator(
