@@ -16,7 +16,6 @@ import numpy as np
 from numpy import ndarray
 
 from ...common.convert import wrapped
-
 from .nn import add_rows
 from .view import PREFIX
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy import ndarray
 
 from ...common.convert import wrapped
-
 from .view import PREFIX, diagonal_of
 
 F32 = np.dtype(np.float32)
