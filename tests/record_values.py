@@ -13,6 +13,7 @@ import os
 import sys
 import tempfile
 import traceback
+import types
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,8 @@ def callable_of(row: Row) -> Any:
     if row.has("function"):
         for space in spaces[row.namespace]:
             found = getattr(space, row.public, None)
-            if callable(found) and not isinstance(found, type):
+            # What is written in Python there (broadcast_tensors, unique_consecutive) takes other arguments than the operator.
+            if isinstance(found, types.BuiltinFunctionType):
                 return found
     if row.has("method") and callable(getattr(torch.Tensor, row.public, None)):
         return getattr(torch.Tensor, row.public)
@@ -59,7 +61,9 @@ def outcome_of(case: Case, function: Any) -> Any:
     torch.manual_seed(0)
     result = attempt(lambda: function(*positional, **keywords))
     if isinstance(result, Failure):
-        internal = "INTERNAL ASSERT" in result.message or "Could not run" in result.message or "Unrecognized" in result.message
+        internal = (
+            "INTERNAL ASSERT" in result.message or "Could not run" in result.message or "Unrecognized" in result.message
+        )
         return None if internal or not result.message else result
     return result if size_of(result) <= LARGEST else None
 
@@ -103,7 +107,7 @@ def record_apart(row: Row, function: Any) -> list:
                     rows = record(row, function, skipped, lambda n: print(n, file=file, flush=True))
                     print(json.dumps(rows), file=file, flush=True)
                     os._exit(0)
-                except BaseException:
+                except Exception:  # noqa: BLE001 - the child may not return, whatever happens
                     traceback.print_exc()
                     os._exit(1)
             status = os.waitpid(child, 0)[1]

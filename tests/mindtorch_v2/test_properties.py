@@ -71,7 +71,9 @@ def cases(draw: Any, row: Row) -> Case:
 def rows_with_reasons() -> list[Any]:
     return [
         pytest.param(
-            row, id=row.name, marks=[pytest.mark.xfail(strict=True, reason=EXCLUDED[row.name])] if row.name in EXCLUDED else []
+            row,
+            id=row.name,
+            marks=[pytest.mark.xfail(strict=True, reason=EXCLUDED[row.name])] if row.name in EXCLUDED else [],
         )
         for row in ROWS
     ]

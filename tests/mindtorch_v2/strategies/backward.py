@@ -8,7 +8,7 @@ from typing import Any
 
 from .cases import strategy
 from .generic import complete
-from .operands import draw_index, draw_operand
+from .operands import Operand, contiguous, draw_index, draw_operand
 from .picking import Picker
 from .pointwise import pointwise
 from .table import Row
@@ -151,7 +151,7 @@ SAME: dict[str, Callable[[Picker, Row], dict[str, Any]]] = {
 """Gradients that look like `self`, by operator name."""
 
 
-@strategy("same")
+@strategy("same", "pad_nd_backward")
 def same(pick: Picker, row: Row) -> dict[str, Any]:
     """Whatever results in a tensor like self."""
     for pattern, draw in SAME.items():
@@ -176,32 +176,31 @@ def norm_backward(pick: Picker, row: Row) -> dict[str, Any]:
     def tensor(*own: int) -> Any:
         return draw_operand(pick, own, dtype, "positive")
 
+    def statistics(groups: list[list[float]], *own: int) -> tuple[Any, Any]:
+        """Means and reciprocal deviations of groups of elements."""
+        means = [sum(group) / len(group) for group in groups]
+        spread = [(sum((v - m) ** 2 for v in group) / len(group) + 1e-5) ** -0.5 for m, group in zip(means, groups)]
+        return Operand(tuple(means), dtype, own, contiguous(own)), Operand(tuple(spread), dtype, own, contiguous(own))
+
+    made = draw_operand(pick, shape, dtype, "distinct")  # contiguous: the operators are internal
+    values = made.values
     arguments: dict[str, Any] = {
         "grad_out": tensor(*shape),
-        "input": tensor(*shape),
+        "input": made,
         "output_mask": [True, True, pick.boolean()],
     }
     if row.base_name == "native_layer_norm_backward":
-        arguments |= {
-            "normalized_shape": [s],
-            "mean": tensor(n, c, 1),
-            "rstd": tensor(n, c, 1),
-            "weight": tensor(s),
-            "bias": tensor(s),
-        }
+        mean, rstd = statistics([values[i : i + s] for i in range(0, len(values), s)], n, c, 1)
+        arguments |= {"normalized_shape": [s], "mean": mean, "rstd": rstd, "weight": tensor(s), "bias": tensor(s)}
     elif row.base_name == "native_group_norm_backward":
-        arguments |= {
-            "mean": tensor(n, 2),
-            "rstd": tensor(n, 2),
-            "weight": tensor(c),
-            "N": n,
-            "C": c,
-            "HxW": s,
-            "group": 2,
-        }
+        half = c * s // 2
+        mean, rstd = statistics([values[i : i + half] for i in range(0, len(values), half)], n, 2)
+        arguments |= {"mean": mean, "rstd": rstd, "weight": tensor(c), "N": n, "C": c, "HxW": s, "group": 2}
     elif row.base_name == "native_batch_norm_backward":
+        channels = [[values[(i * c + k) * s + j] for i in range(n) for j in range(s)] for k in range(c)]
+        mean, rstd = statistics(channels, c)
         arguments |= {"weight": tensor(c), "running_mean": tensor(c), "running_var": tensor(c)}
-        arguments |= {"save_mean": tensor(c), "save_invstd": tensor(c), "train": pick.boolean(), "eps": 1e-5}
+        arguments |= {"save_mean": mean, "save_invstd": rstd, "train": pick.boolean(), "eps": 1e-5}
     else:
         return complete(pick, row)
     return arguments

@@ -11,6 +11,25 @@ from .operands import Operand
 from .picking import Picker
 from .table import Parameter, Row
 
+SPECIAL_FAMILIES = (
+    "comparison",
+    "conversion",
+    "indexing",
+    "pointwise",
+    "reduction",
+    "scan",
+    "shape",
+    "sorting",
+    "view",
+)
+INTERNAL = (
+    "native_",
+    "_scaled_dot_product_flash",
+    "_weight_norm",
+    "_ctc_loss",
+    "_softmax_backward",
+    "_log_softmax_backward",
+)
 Strategy = Callable[[Picker, Row], dict[str, Any]]
 STRATEGIES: dict[str, Strategy] = {}
 
@@ -88,6 +107,8 @@ def draw_case(pick: Picker, row: Row) -> Case:
     """A case by the strategy of the operator's rule, or by the types of its parameters."""
     from .generic import complete
 
+    pick.special = not pick.valid and row.family in SPECIAL_FAMILIES and not row.base_name.startswith(("var", "std"))
+    pick.plain = row.base_name.startswith(INTERNAL)
     arguments = STRATEGIES.get(row.rule, complete)(pick, row)
     order = [p.name for p in row.parameters]
     unknown = set(arguments) - set(order)

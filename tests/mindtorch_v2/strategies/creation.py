@@ -38,7 +38,7 @@ def factory(pick: Picker, row: Row) -> dict[str, Any]:
     return complete(pick, row, given)
 
 
-@strategy("like", "to_copy", "random_like", "bernoulli")
+@strategy("like", "to_copy", "random_like", "bernoulli", "floating_like", "poisson")
 def like(pick: Picker, row: Row) -> dict[str, Any]:
     """A tensor, and what shall differ from it."""
     hint = row.hints.get("self", "floating" if row.is_random and not pick.wrong(6) else "any")

@@ -260,7 +260,9 @@ def batch_norm(pick: Picker, row: Row) -> dict[str, Any]:
     kept = not training or pick.boolean()
     parameters = pick.boolean()
     arguments: dict[str, Any] = {
-        "input": draw_operand(pick, (2, c, *((3,) if "instance" in row.name else draw_shape(pick, 0, 1))), dtype),
+        "input": draw_operand(
+            pick, (2, c, *((3,) if "instance" in row.name else draw_shape(pick, 0, 1))), dtype, "distinct"
+        ),
         "weight": draw_operand(pick, (c + (1 if pick.wrong(8) else 0),), dtype) if parameters else None,
         "bias": draw_operand(pick, (c,), dtype) if parameters else None,
         "running_mean": draw_operand(pick, (c,), dtype) if kept else None,
@@ -277,6 +279,7 @@ def batch_norm(pick: Picker, row: Row) -> dict[str, Any]:
 @strategy(
     "pointwise_loss",
     "binary_cross_entropy",
+    "binary_cross_entropy_backward",
     "bce_with_logits",
     "loss.l1_loss",
     "loss.kl_div",
@@ -289,7 +292,7 @@ def pointwise_loss(pick: Picker, row: Row) -> dict[str, Any]:
     """A prediction, a target of its shape, and a reduction."""
     shape = draw_shape(pick)
     dtype = _floats(pick)
-    kind = "probability" if row.rule == "binary_cross_entropy" else "any"
+    kind = "probability" if row.rule.startswith("binary_cross_entropy") else "any"
     arguments: dict[str, Any] = {}
     for parameter in row.tensors:
         if parameter.optional and pick.boolean():
@@ -311,7 +314,7 @@ def cosine_embedding(pick: Picker, row: Row) -> dict[str, Any]:
     """Two batches of vectors, and whether they belong together."""
     shape = draw_shape(pick, 2, 2)
     dtype = _floats(pick)
-    target = draw_operand(pick, shape[:1], dtype)
+    target = draw_operand(pick, shape[:1], "float64" if pick.gradient else pick.choice(("float32", "int64")))
     return {
         "input1": draw_operand(pick, shape, dtype),
         "input2": draw_operand(pick, shape, dtype),

@@ -218,8 +218,10 @@ def broadcast(pick: Picker, shape: Sequence[int]) -> tuple[int, ...]:
 LAYOUTS = ("contiguous", "contiguous", "permuted", "strided", "offset", "expanded", "channels_last")
 
 
-def _geometry(pick: Picker, shape: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
-    layout = "contiguous" if pick.gradient else pick.choice(LAYOUTS)
+def _geometry(pick: Picker, shape: tuple[int, ...], kind: str) -> tuple[tuple[int, ...], int]:
+    layout = "contiguous" if pick.gradient or pick.plain else pick.choice(LAYOUTS)
+    if layout == "expanded" and kind == "distinct":
+        layout = "contiguous"
     ndim = len(shape)
     if layout == "permuted" and ndim > 1:
         order = pick.shuffled(range(ndim))
@@ -361,13 +363,13 @@ def draw_operand(pick: Picker, shape: Sequence[int], dtype: str | None = None, k
     """A tensor of a shape in some layout, with values of a kind (see VALUE_HINTS)."""
     shape = tuple(shape)
     dtype = draw_dtype(pick) if dtype is None else dtype
-    stride, offset = _geometry(pick, shape)
+    stride, offset = _geometry(pick, shape, kind)
     count = span(shape, stride, offset)
     # Gradient mode wants no two operands alike (fmod has a jump where they are equal).
     rng = random.Random(pick.integer(0, 10**6 if pick.gradient else 7) * 1000 + count)
     smooth = pick.gradient and dtype.startswith(("float", "complex"))
     values = values_of(kind, dtype, count, rng, smooth)
-    if kind == "any" and dtype in FLOATING and count and not pick.valid and pick.chance(8):
+    if pick.special and kind == "any" and dtype in FLOATING and count and pick.chance(8):
         values = tuple(rng.choice(_SPECIAL) if rng.random() < 0.3 else value for value in values)
     return Operand(values, dtype, shape, stride, offset)
 
@@ -378,6 +380,6 @@ def draw_index(pick: Picker, shape: Sequence[int], bound: int, dtype: str = "int
     operand = draw_operand(pick, shape, dtype, "nonnegative")
     top = max(bound - 1, 0)
     values = tuple(value % (top + 1) if bound else 0 for value in operand.values)
-    if negative and bound and pick.chance(3):
+    if negative and bound and dtype != "uint8" and pick.chance(3):
         values = tuple(value - bound if i % 2 else value for i, value in enumerate(values))
     return replace(operand, values=values)

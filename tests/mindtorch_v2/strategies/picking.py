@@ -23,6 +23,9 @@ class Picker:
         self.integer = integer
         self.valid = valid or gradient
         self.gradient = gradient
+        self.special = False  # whether tensors may hold nan and infinities: not where sums of products make of them what their order wants
+        self.plain = False  # whether tensors are contiguous: for operators below the public ones, which take nothing else for granted
+        self._spoilt = False
 
     def choice(self, options: Sequence[T]) -> T:
         """One of the options; the first is the simplest."""
@@ -37,8 +40,11 @@ class Picker:
         return self.integer(0, n - 1) == n - 1
 
     def wrong(self, n: int = 12) -> bool:
-        """Whether to make an argument wrong here, once in `n`."""
-        return not self.valid and self.chance(n)
+        """Whether to make an argument wrong here, once in `n`; only one of a case, since which of two errors comes first says little."""
+        if self.valid or self._spoilt:
+            return False
+        self._spoilt = self.chance(n)
+        return self._spoilt
 
     def subset(self, options: Sequence[T]) -> list[T]:
         """Some of the options, in order."""

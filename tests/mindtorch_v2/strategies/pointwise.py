@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from .cases import strategy
+from .cases import STRATEGIES, strategy
 from .generic import complete, draw_dim, draw_number
-from .operands import COMPLEX, VALUE_HINTS, broadcast, draw_dtype, draw_operand, draw_shape
+from .operands import COMPLEX, VALUE_HINTS, Symbol, broadcast, draw_dtype, draw_operand, draw_shape
 from .picking import Picker
 from .table import Row
 
 
 @strategy(
     "elementwise",
+    "polygamma",
     "comparison",
     "logical",
     "bitwise",
@@ -37,6 +38,10 @@ def pointwise(pick: Picker, row: Row) -> dict[str, Any]:
 
     Sometimes as many dimensions as channels_last needs, since the order of memory is kept.
     """
+    if row.base_name.endswith("_data"):  # the gradients of softmax
+        return _softmax_backward(pick, row)
+    if row.base_name == "binary_cross_entropy_backward":
+        return STRATEGIES["binary_cross_entropy"](pick, row)
     if row.tensors and row.parameters[0].is_tensor and pick.chance(5) and not pick.gradient:
         first = row.parameters[0]
         hint = row.hints.get(first.name, "any")
@@ -76,7 +81,12 @@ def same_dtype(pick: Picker, row: Row) -> dict[str, Any]:
 def clamp(pick: Picker, row: Row) -> dict[str, Any]:
     """A tensor and bounds: tensors, numbers or None; rarely none at all."""
     arguments = pointwise(pick, row)
-    if pick.valid and row.parameter("max") is not None and arguments.get("min") is None and arguments.get("max") is None:
+    if (
+        pick.valid
+        and row.parameter("max") is not None
+        and arguments.get("min") is None
+        and arguments.get("max") is None
+    ):
         arguments["max"] = 0.77
     return arguments
 
@@ -182,3 +192,11 @@ def prelu(pick: Picker, row: Row) -> dict[str, Any]:
     channels = shape[1] if len(shape) > 1 else 1
     own = () if pick.chance(4) else (1,) if pick.boolean() else (channels + (1 if pick.wrong(8) else 0),)
     return {"self": draw_operand(pick, shape, dtype), "weight": draw_operand(pick, own, dtype)}
+
+
+def _softmax_backward(pick: Picker, row: Row) -> dict[str, Any]:
+    """The gradient and the result of a softmax, of one shape."""
+    shape = draw_shape(pick, 1)
+    dtype = draw_dtype(pick, "floating")
+    tensors = {p.name: draw_operand(pick, shape, dtype, "probability") for p in row.tensors}
+    return {**tensors, "dim": draw_dim(pick, len(shape)), "input_dtype": Symbol(dtype)}

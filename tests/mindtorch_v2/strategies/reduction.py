@@ -26,6 +26,7 @@ from .table import Row
     "argsort",
     "tril",
     "data_dependent",
+    "unique",
     "nonzero",
 )
 def reduction(pick: Picker, row: Row) -> dict[str, Any]:
