@@ -278,6 +278,11 @@ class Function:
         return tuple(Fast(op) for op in self.overloads if op.fast is not None)
 
     @property
+    def fast_methods(self) -> tuple[Fast, ...]:
+        """The fast paths of the methods among the overloads."""
+        return tuple(fast for fast in self.fast if fast.op in self.methods and not fast.op.is_inplace)
+
+    @property
     def doc(self) -> str:
         return "; ".join(str(op.signature) for op in self.overloads)
 
@@ -439,6 +444,14 @@ class OperatorRow:
     dunder: str
     op: Op
     kind: str  # unary, binary, reflected, inplace
+    fast: Fast | None = None  # the fast path, of the operator or, where it only reverses another (rsub), of that one
+
+    @property
+    def reflected(self) -> str:
+        """What a fast path finds in reverse, as `accelerate` calls it."""
+        if self.kind == "reflected":
+            return "arguments"
+        return "operands" if self.op.name == self.dunder.strip("_") and self.op.fast is None else ""
 
 
 def operator_rows(own: list[Function]) -> list[OperatorRow]:
@@ -451,8 +464,23 @@ def operator_rows(own: list[Function]) -> list[OperatorRow]:
                 if seen[dunder]:
                     continue
                 seen[dunder] += 1
-                rows.append(OperatorRow(dunder, op, _operator_kind(dunder, op)))
+                kind = _operator_kind(dunder, op)
+                rows.append(OperatorRow(dunder, op, kind, _operator_fast(dunder, op, kind, own)))
     return rows
+
+
+def _operator_fast(dunder: str, op: Op, kind: str, own: list[Function]) -> Fast | None:
+    """The fast path of a Python operator: a ufunc's, or a kernel's that takes no more than the two operands."""
+    bare = dunder.strip("_")
+    if kind == "inplace":
+        return None
+    if op.fast is not None:
+        fast = Fast(op)
+        return fast if fast.is_ufunc or kind != "reflected" and len(op.arguments) <= 2 else None
+    if kind == "binary" and op.name == bare and bare.startswith("r"):
+        mirrored = [fast for f in own if f.name == bare[1:] for fast in f.fast if fast.is_ufunc]
+        return mirrored[0] if mirrored else None
+    return None
 
 
 def _operator_kind(dunder: str, op: Op) -> str:

@@ -12,7 +12,7 @@ from codegen.model import Argument, Derivative, Op, Schema
 
 
 def _local(name: str) -> str:
-    return {"self": "self_"}.get(name, safe(name))
+    return {"self": "self_", "out": "out_"}.get(name, safe(name))
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,15 @@ class Tape:
 
     # What is saved
 
+    def _needed_by(self, users: list[Derivative]) -> list[str]:
+        """The inputs of which one must have an edge for something to be saved; none when it always is."""
+        names = list(dict.fromkeys(name for d in users for name in d.inputs))
+        return [] if set(names) == {a.name for a in self.inputs} else names
+
     def _needed(self, users: list[Derivative]) -> str | None:
         """The condition under which something is saved; None when it always is."""
-        names = list(dict.fromkeys(name for d in users for name in d.inputs))
-        if set(names) == {a.name for a in self.inputs}:
+        names = self._needed_by(users)
+        if not names:
             return None
         parts = []
         for name in names:
@@ -155,6 +160,39 @@ class Tape:
         if name in names and self.op.signature.argument(name) is None:
             return names.index(name)
         return None
+
+    @cached_property
+    def layout(self) -> str | None:
+        """What edges, saved tensors and constants are made of, by parameter number: the arguments of `recorder`.
+
+        None where a list of tensors or several outputs need the Python function.
+        """
+        if not self.single_output or self.has_list:
+            return None
+        order = {a.name: i for i, a in enumerate(self.op.arguments)}
+        edges = {a.name: i for i, a in enumerate(self.inputs)}
+        saved, consts = [], []
+        for a in self.op.arguments:
+            users = [d for d in self.op.derivatives if a.name in d.saved_inputs]
+            if users and a.type.list:
+                return None
+            if users:
+                saved.append((order[a.name], tuple(edges[name] for name in self._needed_by(users))))
+        for number in sorted({n for d in self.op.derivatives for n in d.saved_results}):
+            users = [d for d in self.op.derivatives if number in d.saved_results]
+            saved.append((-1, tuple(edges[name] for name in self._needed_by(users))))
+        for a in self.op.arguments:
+            if any(a.name in d.scalars for d in self.op.derivatives):
+                consts.append((order[a.name], None))
+        for name, attribute in dict.fromkeys(pair for d in self.op.derivatives for pair in d.saved_attributes):
+            argument = self.op.signature.argument(name)
+            is_result = self._result_number(name) is not None
+            if not is_result and argument is not None and argument.type.list:
+                return None
+            consts.append((-1 if is_result else order[name], attribute))
+        if max(len(order), len(saved), len(consts)) > 16:
+            return None
+        return f"{len(order)}, {tuple(order[a.name] for a in self.inputs)}, {tuple(saved)}, {tuple(consts)}"
 
     # Formulas
 

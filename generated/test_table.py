@@ -2234,8 +2234,8 @@ ROWS = [
         "family": "creation",
         "namespace": "torch",
         "public": "linspace",
-        "rule": "creation.linspace_tensors",
-        "forms": ('function',),
+        "rule": "linspace",
+        "forms": ('function', 'out'),
         "parameters": (
             ("start", "Tensor", False, False),
             ("end", "Tensor", False, False),
@@ -2247,7 +2247,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('creation',),
         "differentiable": (),
     },
     {
@@ -2255,8 +2255,8 @@ ROWS = [
         "family": "creation",
         "namespace": "torch",
         "public": "linspace",
-        "rule": "creation.linspace_tensors",
-        "forms": ('function',),
+        "rule": "linspace",
+        "forms": ('function', 'out'),
         "parameters": (
             ("start", "Tensor", False, False),
             ("end", "Scalar", False, False),
@@ -2268,7 +2268,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('creation',),
         "differentiable": (),
     },
     {
@@ -2276,8 +2276,8 @@ ROWS = [
         "family": "creation",
         "namespace": "torch",
         "public": "linspace",
-        "rule": "creation.linspace_tensors",
-        "forms": ('function',),
+        "rule": "linspace",
+        "forms": ('function', 'out'),
         "parameters": (
             ("start", "Scalar", False, False),
             ("end", "Tensor", False, False),
@@ -2289,7 +2289,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('creation',),
         "differentiable": (),
     },
     {
@@ -2319,8 +2319,8 @@ ROWS = [
         "family": "creation",
         "namespace": "torch",
         "public": "logspace",
-        "rule": "creation.logspace_tensors",
-        "forms": ('function',),
+        "rule": "linspace",
+        "forms": ('function', 'out'),
         "parameters": (
             ("start", "Tensor", False, False),
             ("end", "Tensor", False, False),
@@ -2333,7 +2333,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('creation',),
         "differentiable": (),
     },
     {
@@ -2341,8 +2341,8 @@ ROWS = [
         "family": "creation",
         "namespace": "torch",
         "public": "logspace",
-        "rule": "creation.logspace_tensors",
-        "forms": ('function',),
+        "rule": "linspace",
+        "forms": ('function', 'out'),
         "parameters": (
             ("start", "Tensor", False, False),
             ("end", "Scalar", False, False),
@@ -2355,7 +2355,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('creation',),
         "differentiable": (),
     },
     {
@@ -2363,8 +2363,8 @@ ROWS = [
         "family": "creation",
         "namespace": "torch",
         "public": "logspace",
-        "rule": "creation.logspace_tensors",
-        "forms": ('function',),
+        "rule": "linspace",
+        "forms": ('function', 'out'),
         "parameters": (
             ("start", "Scalar", False, False),
             ("end", "Tensor", False, False),
@@ -2377,7 +2377,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('creation',),
         "differentiable": (),
     },
     {
@@ -3433,7 +3433,7 @@ ROWS = [
         "family": "loss",
         "namespace": "nn",
         "public": "binary_cross_entropy_backward",
-        "rule": "elementwise",
+        "rule": "binary_cross_entropy_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -3842,7 +3842,7 @@ ROWS = [
         "returns": ("Tensor", ),
         "hints": {'log_probs': 'skip'},
         "tags": (),
-        "differentiable": (),
+        "differentiable": ("grad", "log_probs", "neg_log_likelihood", "log_alpha", ),
     },
     {
         "name": "mm",
@@ -4303,7 +4303,7 @@ ROWS = [
         "returns": ("Tensor", ),
         "hints": {'x1': 'skip'},
         "tags": (),
-        "differentiable": (),
+        "differentiable": ("grad", "x1", "x2", "cdist", ),
     },
     {
         "name": "pairwise_distance",
@@ -5200,7 +5200,7 @@ ROWS = [
         "returns": ("Tensor", "Tensor", "Tensor", ),
         "hints": {'query': 'skip'},
         "tags": (),
-        "differentiable": (),
+        "differentiable": ("grad_out", "query", "key", "value", "out", "logsumexp", ),
     },
     {
         "name": "layer_norm",
@@ -10632,7 +10632,7 @@ ROWS = [
         "family": "sorting",
         "namespace": "torch",
         "public": "_unique2",
-        "rule": "data_dependent",
+        "rule": "unique",
         "forms": ('function',),
         "parameters": (
             ("self", "Tensor", False, False),
@@ -10650,7 +10650,7 @@ ROWS = [
         "family": "sorting",
         "namespace": "torch",
         "public": "unique_dim",
-        "rule": "data_dependent",
+        "rule": "unique",
         "forms": ('function',),
         "parameters": (
             ("self", "Tensor", False, False),
@@ -10669,7 +10669,7 @@ ROWS = [
         "family": "sorting",
         "namespace": "torch",
         "public": "unique_consecutive",
-        "rule": "data_dependent",
+        "rule": "unique",
         "forms": ('function',),
         "parameters": (
             ("self", "Tensor", False, False),
@@ -11593,6 +11593,23 @@ ROWS = [
         "differentiable": (),
     },
     {
+        "name": "tensor_split.tensor_indices_or_sections",
+        "family": "view",
+        "namespace": "torch",
+        "public": "tensor_split",
+        "rule": "view.tensor_split_tensor",
+        "forms": ('function', 'method'),
+        "parameters": (
+            ("self", "Tensor", False, False),
+            ("tensor_indices_or_sections", "Tensor", False, False),
+            ("dim", "int", True, False),
+        ),
+        "returns": ("Tensor[]", ),
+        "hints": {},
+        "tags": (),
+        "differentiable": (),
+    },
+    {
         "name": "tensor_split.sections",
         "family": "view",
         "namespace": "torch",
@@ -11625,23 +11642,6 @@ ROWS = [
         "hints": {'indices': 'skip'},
         "tags": ('view',),
         "differentiable": ("self", ),
-    },
-    {
-        "name": "tensor_split.tensor_indices_or_sections",
-        "family": "view",
-        "namespace": "torch",
-        "public": "tensor_split",
-        "rule": "view.tensor_split_tensor",
-        "forms": ('function', 'method'),
-        "parameters": (
-            ("self", "Tensor", False, False),
-            ("tensor_indices_or_sections", "Tensor", False, False),
-            ("dim", "int", True, False),
-        ),
-        "returns": ("Tensor[]", ),
-        "hints": {},
-        "tags": (),
-        "differentiable": (),
     },
     {
         "name": "hsplit.int",

@@ -9,6 +9,7 @@ from mindtorch_v2._autograd.formulas import (
     pooled_at,
 )
 from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._generated.functions import (
     _adaptive_avg_pool2d,
     _adaptive_avg_pool2d_backward,
@@ -49,7 +50,7 @@ from mindtorch_v2._state import TLS
 
 from ..tables import conv as tables
 
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, TLS, tables)
+_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class Conv1dBackward0(Node):
@@ -1202,49 +1203,49 @@ def _record_upsample_trilinear3d_backward(out, grad_output, output_size, input_s
     return attach(out, node)
 
 
-tables.conv1d.record = _record_conv1d
-tables.conv2d.record = _record_conv2d
-tables.conv3d.record = _record_conv3d
-tables.conv_transpose1d.record = _record_conv_transpose1d
-tables.conv_transpose2d_input.record = _record_conv_transpose2d_input
-tables.conv_transpose3d_input.record = _record_conv_transpose3d_input
-tables.convolution.record = _record_convolution
+tables.conv1d.record = recorder(_record_conv1d, Conv1dBackward0, 7, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None)))
+tables.conv2d.record = recorder(_record_conv2d, Conv2dBackward0, 7, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None)))
+tables.conv3d.record = recorder(_record_conv3d, Conv3dBackward0, 7, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None)))
+tables.conv_transpose1d.record = recorder(_record_conv_transpose1d, ConvTranspose1dBackward0, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None), (7, None)))
+tables.conv_transpose2d_input.record = recorder(_record_conv_transpose2d_input, ConvTranspose2dBackward0, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None), (7, None)))
+tables.conv_transpose3d_input.record = recorder(_record_conv_transpose3d_input, ConvTranspose3dBackward0, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None), (7, None)))
+tables.convolution.record = recorder(_record_convolution, ConvolutionBackward0, 9, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None), (7, None), (8, None)))
 tables.convolution_backward.record = _record_convolution_backward
-tables.im2col.record = _record_im2col
-tables.col2im.record = _record_col2im
+tables.im2col.record = recorder(_record_im2col, Im2colBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
+tables.col2im.record = recorder(_record_col2im, Col2imBackward0, 6, (0,), (), ((2, None), (3, None), (4, None), (5, None)))
 tables.max_pool1d_with_indices.record = _record_max_pool1d_with_indices
 tables.max_pool2d_with_indices.record = _record_max_pool2d_with_indices
-tables.max_pool2d_with_indices_backward.record = _record_max_pool2d_with_indices_backward
+tables.max_pool2d_with_indices_backward.record = recorder(_record_max_pool2d_with_indices_backward, MaxPool2dWithIndicesBackwardBackward0, 8, (0, 1), ((7, (0,)),), ())
 tables.max_pool3d_with_indices.record = _record_max_pool3d_with_indices
-tables.max_pool3d_with_indices_backward.record = _record_max_pool3d_with_indices_backward
+tables.max_pool3d_with_indices_backward.record = recorder(_record_max_pool3d_with_indices_backward, MaxPool3dWithIndicesBackwardBackward0, 8, (0, 1), ((7, (0,)),), ())
 tables.adaptive_max_pool2d.record = _record_adaptive_max_pool2d
-tables.adaptive_max_pool2d_backward.record = _record_adaptive_max_pool2d_backward
+tables.adaptive_max_pool2d_backward.record = recorder(_record_adaptive_max_pool2d_backward, AdaptiveMaxPool2dBackwardBackward0, 3, (0, 1), ((2, (0,)),), ())
 tables.adaptive_max_pool3d.record = _record_adaptive_max_pool3d
-tables.avg_pool2d.record = _record_avg_pool2d
-tables.avg_pool2d_backward.record = _record_avg_pool2d_backward
-tables.avg_pool3d.record = _record_avg_pool3d
-tables.avg_pool3d_backward.record = _record_avg_pool3d_backward
-tables._adaptive_avg_pool2d.record = _record__adaptive_avg_pool2d
-tables._adaptive_avg_pool2d_backward.record = _record__adaptive_avg_pool2d_backward
-tables._adaptive_avg_pool3d.record = _record__adaptive_avg_pool3d
-tables._adaptive_avg_pool3d_backward.record = _record__adaptive_avg_pool3d_backward
-tables.upsample_nearest1d.record = _record_upsample_nearest1d
-tables.upsample_nearest1d_backward.record = _record_upsample_nearest1d_backward
-tables.upsample_nearest2d.record = _record_upsample_nearest2d
-tables.upsample_nearest2d_backward.record = _record_upsample_nearest2d_backward
-tables.upsample_nearest3d.record = _record_upsample_nearest3d
-tables.upsample_nearest3d_backward.record = _record_upsample_nearest3d_backward
-tables._upsample_nearest_exact1d.record = _record__upsample_nearest_exact1d
-tables._upsample_nearest_exact1d_backward.record = _record__upsample_nearest_exact1d_backward
-tables._upsample_nearest_exact2d.record = _record__upsample_nearest_exact2d
-tables._upsample_nearest_exact2d_backward.record = _record__upsample_nearest_exact2d_backward
-tables._upsample_nearest_exact3d.record = _record__upsample_nearest_exact3d
-tables._upsample_nearest_exact3d_backward.record = _record__upsample_nearest_exact3d_backward
-tables.upsample_linear1d.record = _record_upsample_linear1d
-tables.upsample_linear1d_backward.record = _record_upsample_linear1d_backward
-tables.upsample_bilinear2d.record = _record_upsample_bilinear2d
-tables.upsample_bilinear2d_backward.record = _record_upsample_bilinear2d_backward
-tables.upsample_bicubic2d.record = _record_upsample_bicubic2d
-tables.upsample_bicubic2d_backward.record = _record_upsample_bicubic2d_backward
-tables.upsample_trilinear3d.record = _record_upsample_trilinear3d
-tables.upsample_trilinear3d_backward.record = _record_upsample_trilinear3d_backward
+tables.avg_pool2d.record = recorder(_record_avg_pool2d, AvgPool2dBackward0, 7, (0,), ((0, ()),), ((1, None), (2, None), (3, None), (4, None), (5, None), (6, None)))
+tables.avg_pool2d_backward.record = recorder(_record_avg_pool2d_backward, AvgPool2dBackwardBackward0, 8, (0, 1), (), ((2, None), (3, None), (4, None), (5, None), (6, None), (7, None)))
+tables.avg_pool3d.record = recorder(_record_avg_pool3d, AvgPool3dBackward0, 7, (0,), ((0, ()),), ((1, None), (2, None), (3, None), (4, None), (5, None), (6, None)))
+tables.avg_pool3d_backward.record = recorder(_record_avg_pool3d_backward, AvgPool3dBackwardBackward0, 8, (0, 1), (), ((2, None), (3, None), (4, None), (5, None), (6, None), (7, None)))
+tables._adaptive_avg_pool2d.record = recorder(_record__adaptive_avg_pool2d, AdaptiveAvgPool2dBackward0, 2, (0,), ((0, ()),), ())
+tables._adaptive_avg_pool2d_backward.record = recorder(_record__adaptive_avg_pool2d_backward, AdaptiveAvgPool2dBackwardBackward0, 2, (0, 1), (), ((0, 'shape'),))
+tables._adaptive_avg_pool3d.record = recorder(_record__adaptive_avg_pool3d, AdaptiveAvgPool3dBackward0, 2, (0,), ((0, ()),), ())
+tables._adaptive_avg_pool3d_backward.record = recorder(_record__adaptive_avg_pool3d_backward, AdaptiveAvgPool3dBackwardBackward0, 2, (0, 1), (), ((0, 'shape'),))
+tables.upsample_nearest1d.record = recorder(_record_upsample_nearest1d, UpsampleNearest1dBackward0, 3, (0,), (), ((1, None), (2, None), (0, 'shape')))
+tables.upsample_nearest1d_backward.record = recorder(_record_upsample_nearest1d_backward, UpsampleNearest1dBackwardBackward0, 4, (0,), (), ((1, None), (3, None)))
+tables.upsample_nearest2d.record = recorder(_record_upsample_nearest2d, UpsampleNearest2dBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
+tables.upsample_nearest2d_backward.record = recorder(_record_upsample_nearest2d_backward, UpsampleNearest2dBackwardBackward0, 5, (0,), (), ((1, None), (3, None), (4, None)))
+tables.upsample_nearest3d.record = recorder(_record_upsample_nearest3d, UpsampleNearest3dBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
+tables.upsample_nearest3d_backward.record = recorder(_record_upsample_nearest3d_backward, UpsampleNearest3dBackwardBackward0, 6, (0,), (), ((1, None), (3, None), (4, None), (5, None)))
+tables._upsample_nearest_exact1d.record = recorder(_record__upsample_nearest_exact1d, UpsampleNearestExact1dBackward0, 3, (0,), (), ((1, None), (2, None), (0, 'shape')))
+tables._upsample_nearest_exact1d_backward.record = recorder(_record__upsample_nearest_exact1d_backward, UpsampleNearestExact1dBackwardBackward0, 4, (0,), (), ((1, None), (3, None)))
+tables._upsample_nearest_exact2d.record = recorder(_record__upsample_nearest_exact2d, UpsampleNearestExact2dBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
+tables._upsample_nearest_exact2d_backward.record = recorder(_record__upsample_nearest_exact2d_backward, UpsampleNearestExact2dBackwardBackward0, 5, (0,), (), ((1, None), (3, None), (4, None)))
+tables._upsample_nearest_exact3d.record = recorder(_record__upsample_nearest_exact3d, UpsampleNearestExact3dBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
+tables._upsample_nearest_exact3d_backward.record = recorder(_record__upsample_nearest_exact3d_backward, UpsampleNearestExact3dBackwardBackward0, 6, (0,), (), ((1, None), (3, None), (4, None), (5, None)))
+tables.upsample_linear1d.record = recorder(_record_upsample_linear1d, UpsampleLinear1dBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
+tables.upsample_linear1d_backward.record = recorder(_record_upsample_linear1d_backward, UpsampleLinear1dBackwardBackward0, 5, (0,), (), ((1, None), (3, None), (4, None)))
+tables.upsample_bilinear2d.record = recorder(_record_upsample_bilinear2d, UpsampleBilinear2dBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
+tables.upsample_bilinear2d_backward.record = recorder(_record_upsample_bilinear2d_backward, UpsampleBilinear2dBackwardBackward0, 6, (0,), (), ((1, None), (3, None), (4, None), (5, None)))
+tables.upsample_bicubic2d.record = recorder(_record_upsample_bicubic2d, UpsampleBicubic2dBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
+tables.upsample_bicubic2d_backward.record = recorder(_record_upsample_bicubic2d_backward, UpsampleBicubic2dBackwardBackward0, 6, (0,), (), ((1, None), (3, None), (4, None), (5, None)))
+tables.upsample_trilinear3d.record = recorder(_record_upsample_trilinear3d, UpsampleTrilinear3dBackward0, 6, (0,), (), ((1, None), (2, None), (3, None), (4, None), (5, None), (0, 'shape')))
+tables.upsample_trilinear3d_backward.record = recorder(_record_upsample_trilinear3d_backward, UpsampleTrilinear3dBackwardBackward0, 7, (0,), (), ((1, None), (3, None), (4, None), (5, None), (6, None)))

@@ -6,6 +6,7 @@ from mindtorch_v2._autograd.formulas import (
     to_copy_gradient,
 )
 from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._generated.functions import (
     zeros_like,
 )
@@ -13,7 +14,7 @@ from mindtorch_v2._state import TLS
 
 from ..tables import conversion as tables
 
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, TLS, tables)
+_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class ToCopyBackward0(Node):
@@ -96,6 +97,6 @@ def _record_copy(out, self_, src, non_blocking):
     return attach(out, node)
 
 
-tables._to_copy.record = _record__to_copy
-tables.copy_.record = _record_copy_
-tables.copy.record = _record_copy
+tables._to_copy.record = recorder(_record__to_copy, ToCopyBackward0, 7, (0,), (), ((0, 'dtype'), (0, 'device')))
+tables.copy_.record = recorder(_record_copy_, CopyBackward0, 3, (0, 1), (), ())
+tables.copy.record = recorder(_record_copy, CopyBackward1, 3, (0, 1), (), ())

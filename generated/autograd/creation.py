@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._generated.functions import (
     sum,
     tril,
@@ -13,7 +14,7 @@ from mindtorch_v2._state import TLS
 
 from ..tables import creation as tables
 
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, TLS, tables)
+_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class TrilBackward0(Node):
@@ -110,7 +111,7 @@ def _record_zero_(out, self_):
     return attach(out, node)
 
 
-tables.tril.record = _record_tril
-tables.triu.record = _record_triu
-tables.fill_Tensor.record = _record_fill_Tensor
-tables.zero_.record = _record_zero_
+tables.tril.record = recorder(_record_tril, TrilBackward0, 2, (0,), (), ((1, None),))
+tables.triu.record = recorder(_record_triu, TriuBackward0, 2, (0,), (), ((1, None),))
+tables.fill_Tensor.record = recorder(_record_fill_Tensor, FillBackward0, 2, (0, 1), (), ())
+tables.zero_.record = recorder(_record_zero_, ZeroBackward0, 1, (0,), (), ())

@@ -14,6 +14,7 @@ from mindtorch_v2._autograd.formulas import (
     zeros_of_shape,
 )
 from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._generated.functions import (
     index,
     index_fill,
@@ -32,7 +33,7 @@ from mindtorch_v2._state import TLS
 
 from ..tables import indexing as tables
 
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, TLS, tables)
+_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class IndexBackward0(Node):
@@ -574,20 +575,20 @@ def _record_masked_scatter_backward(out, grad_output, mask, sizes):
 tables.index_Tensor.record = _record_index_Tensor
 tables.index_put.record = _record_index_put
 tables._unsafe_index_Tensor.record = _record__unsafe_index_Tensor
-tables.index_select.record = _record_index_select
-tables.index_add.record = _record_index_add
-tables.index_copy.record = _record_index_copy
-tables.index_fill_int_Scalar.record = _record_index_fill_int_Scalar
-tables.index_fill_int_Tensor.record = _record_index_fill_int_Tensor
-tables.gather.record = _record_gather
-tables.scatter_src.record = _record_scatter_src
-tables.scatter_value.record = _record_scatter_value
-tables.scatter_add.record = _record_scatter_add
-tables.scatter_reduce_two.record = _record_scatter_reduce_two
-tables.take.record = _record_take
-tables.put.record = _record_put
-tables.masked_fill_Scalar.record = _record_masked_fill_Scalar
-tables.masked_fill_Tensor.record = _record_masked_fill_Tensor
-tables.masked_select.record = _record_masked_select
-tables.masked_scatter.record = _record_masked_scatter
-tables.masked_scatter_backward.record = _record_masked_scatter_backward
+tables.index_select.record = recorder(_record_index_select, IndexSelectBackward0, 3, (0,), ((2, ()),), ((1, None), (0, 'shape')))
+tables.index_add.record = recorder(_record_index_add, IndexAddBackward0, 5, (0, 3), ((2, (1,)),), ((1, None), (4, None), (3, 'shape')))
+tables.index_copy.record = recorder(_record_index_copy, IndexCopyBackward0, 4, (0, 3), ((2, ()),), ((1, None), (3, 'shape')))
+tables.index_fill_int_Scalar.record = recorder(_record_index_fill_int_Scalar, IndexFillBackward0, 4, (0,), ((2, ()),), ((1, None),))
+tables.index_fill_int_Tensor.record = recorder(_record_index_fill_int_Tensor, IndexFillBackward1, 4, (0, 3), ((2, ()),), ((1, None),))
+tables.gather.record = recorder(_record_gather, GatherBackward0, 4, (0,), ((2, ()),), ((1, None), (0, 'shape')))
+tables.scatter_src.record = recorder(_record_scatter_src, ScatterBackward0, 4, (0, 3), ((2, ()),), ((1, None), (3, 'shape')))
+tables.scatter_value.record = recorder(_record_scatter_value, ScatterBackward1, 4, (0,), ((2, ()),), ((1, None),))
+tables.scatter_add.record = recorder(_record_scatter_add, ScatterAddBackward0, 4, (0, 3), ((2, (1,)),), ((1, None), (3, 'shape')))
+tables.scatter_reduce_two.record = recorder(_record_scatter_reduce_two, ScatterReduceBackward0, 6, (0, 3), ((0, ()), (2, ()), (3, ()), (-1, ())), ((1, None), (4, None), (5, None)))
+tables.take.record = recorder(_record_take, TakeBackward0, 2, (0,), ((1, ()),), ((0, 'shape'),))
+tables.put.record = recorder(_record_put, PutBackward0, 4, (0, 2), ((1, ()),), ((3, None), (2, 'shape')))
+tables.masked_fill_Scalar.record = recorder(_record_masked_fill_Scalar, MaskedFillBackward0, 3, (0,), ((1, ()),), ())
+tables.masked_fill_Tensor.record = recorder(_record_masked_fill_Tensor, MaskedFillBackward1, 3, (0, 2), ((1, ()),), ())
+tables.masked_select.record = recorder(_record_masked_select, MaskedSelectBackward0, 2, (0,), ((1, ()),), ((0, 'shape'),))
+tables.masked_scatter.record = recorder(_record_masked_scatter, MaskedScatterBackward0, 3, (0, 2), ((1, ()),), ((2, 'shape'),))
+tables.masked_scatter_backward.record = recorder(_record_masked_scatter_backward, MaskedScatterBackwardBackward0, 3, (0,), ((1, ()),), ((0, 'shape'),))

@@ -10,10 +10,12 @@ from mindtorch_v2._autograd.formulas import (
     binary_cross_entropy_to_grad,
     huber_loss_gradient,
     mse_loss_gradient,
+    no_derivative,
     smooth_l1_loss_gradient,
     soft_margin_loss_gradient,
 )
 from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._generated.functions import (
     _ctc_loss_backward,
     binary_cross_entropy_backward,
@@ -27,7 +29,7 @@ from mindtorch_v2._state import TLS
 
 from ..tables import loss as tables
 
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, TLS, tables)
+_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class MseLossBackward0(Node):
@@ -375,15 +377,53 @@ def _record__ctc_loss(out, log_probs, targets, input_lengths, target_lengths, bl
     return attach_many(out, node, (0,))
 
 
-tables.mse_loss.record = _record_mse_loss
-tables.smooth_l1_loss.record = _record_smooth_l1_loss
-tables.huber_loss.record = _record_huber_loss
-tables.soft_margin_loss.record = _record_soft_margin_loss
-tables.binary_cross_entropy.record = _record_binary_cross_entropy
-tables.binary_cross_entropy_backward.record = _record_binary_cross_entropy_backward
-tables.binary_cross_entropy_with_logits.record = _record_binary_cross_entropy_with_logits
+class CtcLossBackwardBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        edges = node.edges
+        of_grad = None
+        of_log_probs = None
+        of_neg_log_likelihood = None
+        of_log_alpha = None
+        if edges[0] is not None:
+            of_grad = no_derivative('_ctc_loss_backward')
+        if edges[1] is not None:
+            of_log_probs = no_derivative('_ctc_loss_backward')
+        if edges[2] is not None:
+            of_neg_log_likelihood = no_derivative('_ctc_loss_backward')
+        if edges[3] is not None:
+            of_log_alpha = no_derivative('_ctc_loss_backward')
+        return (of_grad, of_log_probs, of_neg_log_likelihood, of_log_alpha)
+
+
+def _record__ctc_loss_backward(out, grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity):
+    if not TLS.grad_enabled:
+        return out
+    edge_grad = edge(grad)
+    edge_log_probs = edge(log_probs)
+    edge_neg_log_likelihood = edge(neg_log_likelihood)
+    edge_log_alpha = edge(log_alpha)
+    if edge_grad is None and edge_log_probs is None and edge_neg_log_likelihood is None and edge_log_alpha is None:
+        return out
+    node = CtcLossBackwardBackward0()
+    node.edges = (edge_grad, edge_log_probs, edge_neg_log_likelihood, edge_log_alpha)
+    node.saved = None
+    node.consts = None
+    return attach(out, node)
+
+
+tables.mse_loss.record = recorder(_record_mse_loss, MseLossBackward0, 3, (0, 1), ((0, ()), (1, ())), ((2, None),))
+tables.smooth_l1_loss.record = recorder(_record_smooth_l1_loss, SmoothL1LossBackward0, 4, (0, 1), ((0, ()), (1, ())), ((2, None), (3, None)))
+tables.huber_loss.record = recorder(_record_huber_loss, HuberLossBackward0, 4, (0, 1), ((0, ()), (1, ())), ((2, None), (3, None)))
+tables.soft_margin_loss.record = recorder(_record_soft_margin_loss, SoftMarginLossBackward0, 3, (0, 1), ((0, ()), (1, ())), ((2, None),))
+tables.binary_cross_entropy.record = recorder(_record_binary_cross_entropy, BinaryCrossEntropyBackward0, 4, (0, 1), ((0, ()), (1, ()), (2, ())), ((3, None),))
+tables.binary_cross_entropy_backward.record = recorder(_record_binary_cross_entropy_backward, BinaryCrossEntropyBackwardBackward0, 5, (0, 1, 2), ((0, (1, 2)), (1, ()), (2, (0, 1)), (3, ())), ((4, None),))
+tables.binary_cross_entropy_with_logits.record = recorder(_record_binary_cross_entropy_with_logits, BinaryCrossEntropyWithLogitsBackward0, 5, (0, 1), ((0, ()), (1, ()), (2, ()), (3, ())), ((4, None),))
 tables.nll_loss_forward.record = _record_nll_loss_forward
-tables.nll_loss_backward.record = _record_nll_loss_backward
+tables.nll_loss_backward.record = recorder(_record_nll_loss_backward, NllLossBackwardBackward0, 7, (0, 1), ((2, (0,)), (3, (0,))), ((4, None), (5, None)))
 tables.nll_loss2d_forward.record = _record_nll_loss2d_forward
-tables.nll_loss2d_backward.record = _record_nll_loss2d_backward
+tables.nll_loss2d_backward.record = recorder(_record_nll_loss2d_backward, NllLoss2dBackwardBackward0, 7, (0, 1), ((2, (0,)), (3, (0,))), ((4, None), (5, None)))
 tables._ctc_loss.record = _record__ctc_loss
+tables._ctc_loss_backward.record = recorder(_record__ctc_loss_backward, CtcLossBackwardBackward0, 9, (0, 1, 5, 6), (), ())

@@ -7,9 +7,11 @@ from mindtorch_v2._autograd.formulas import (
     conj_of,
     linear_gradient,
     matmul_gradient,
+    not_implemented,
     scaled,
 )
 from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._generated.functions import (
     _cdist_backward,
     bmm,
@@ -26,7 +28,7 @@ from mindtorch_v2._state import TLS
 
 from ..tables import matmul as tables
 
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, TLS, tables)
+_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class MmBackward0(Node):
@@ -504,18 +506,56 @@ def _record__cdist_forward(out, x1, x2, p, compute_mode):
     return attach(out, node)
 
 
-tables.mm.record = _record_mm
-tables.bmm.record = _record_bmm
-tables.matmul.record = _record_matmul
-tables.linear.record = _record_linear
-tables.addmm.record = _record_addmm
-tables.addbmm.record = _record_addbmm
-tables.baddbmm.record = _record_baddbmm
-tables.addmv.record = _record_addmv
-tables.addr.record = _record_addr
-tables.mv.record = _record_mv
-tables.dot.record = _record_dot
-tables.vdot.record = _record_vdot
-tables.outer.record = _record_outer
-tables.linalg_cross.record = _record_linalg_cross
-tables._cdist_forward.record = _record__cdist_forward
+class CdistBackwardBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        edges = node.edges
+        of_grad = None
+        of_x1 = None
+        of_x2 = None
+        of_cdist = None
+        if edges[0] is not None:
+            of_grad = not_implemented('_cdist_backward')
+        if edges[1] is not None:
+            of_x1 = not_implemented('_cdist_backward')
+        if edges[2] is not None:
+            of_x2 = not_implemented('_cdist_backward')
+        if edges[3] is not None:
+            of_cdist = not_implemented('_cdist_backward')
+        return (of_grad, of_x1, of_x2, of_cdist)
+
+
+def _record__cdist_backward(out, grad, x1, x2, p, cdist):
+    if not TLS.grad_enabled:
+        return out
+    edge_grad = edge(grad)
+    edge_x1 = edge(x1)
+    edge_x2 = edge(x2)
+    edge_cdist = edge(cdist)
+    if edge_grad is None and edge_x1 is None and edge_x2 is None and edge_cdist is None:
+        return out
+    node = CdistBackwardBackward0()
+    node.edges = (edge_grad, edge_x1, edge_x2, edge_cdist)
+    node.saved = None
+    node.consts = None
+    return attach(out, node)
+
+
+tables.mm.record = recorder(_record_mm, MmBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
+tables.bmm.record = recorder(_record_bmm, BmmBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
+tables.matmul.record = recorder(_record_matmul, MatmulBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.linear.record = recorder(_record_linear, LinearBackward0, 3, (0, 1, 2), ((0, ()), (1, ())), ())
+tables.addmm.record = recorder(_record_addmm, AddmmBackward0, 5, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None), (4, None)))
+tables.addbmm.record = recorder(_record_addbmm, AddbmmBackward0, 5, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None), (4, None)))
+tables.baddbmm.record = recorder(_record_baddbmm, BaddbmmBackward0, 5, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None), (4, None)))
+tables.addmv.record = recorder(_record_addmv, AddmvBackward0, 5, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None), (4, None)))
+tables.addr.record = recorder(_record_addr, AddrBackward0, 5, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None), (4, None)))
+tables.mv.record = recorder(_record_mv, MvBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
+tables.dot.record = recorder(_record_dot, DotBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
+tables.vdot.record = recorder(_record_vdot, VdotBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
+tables.outer.record = recorder(_record_outer, OuterBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
+tables.linalg_cross.record = recorder(_record_linalg_cross, LinalgCrossBackward0, 3, (0, 1), ((0, (1,)), (1, (0,))), ((2, None),))
+tables._cdist_forward.record = recorder(_record__cdist_forward, CdistForwardBackward0, 4, (0, 1), ((0, ()), (1, ()), (-1, ())), ((2, None),))
+tables._cdist_backward.record = recorder(_record__cdist_backward, CdistBackwardBackward0, 5, (0, 1, 2, 4), (), ())

@@ -11,6 +11,7 @@ from mindtorch_v2._autograd.formulas import (
     glu_second,
     hardswish_second,
     mish_second,
+    no_derivative,
     prelu_gradient,
     selu_gradient,
     silu_second,
@@ -18,6 +19,7 @@ from mindtorch_v2._autograd.formulas import (
     softplus_second,
 )
 from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._generated.functions import (
     _log_softmax_backward_data,
     _softmax_backward_data,
@@ -43,7 +45,7 @@ from mindtorch_v2._state import TLS
 
 from ..tables import nn as tables
 
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, TLS, tables)
+_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class ReluBackward0(Node):
@@ -1132,45 +1134,92 @@ def _record__scaled_dot_product_flash_attention_for_cpu(out, query, key, value, 
     return attach_many(out, node, (0,))
 
 
-tables.relu.record = _record_relu
-tables.relu6.record = _record_relu6
-tables.hardtanh.record = _record_hardtanh
-tables.hardtanh_backward.record = _record_hardtanh_backward
-tables.threshold.record = _record_threshold
-tables.threshold_backward.record = _record_threshold_backward
-tables.leaky_relu.record = _record_leaky_relu
-tables.leaky_relu_backward.record = _record_leaky_relu_backward
-tables._prelu_kernel.record = _record__prelu_kernel
-tables.gelu.record = _record_gelu
-tables.gelu_backward.record = _record_gelu_backward
-tables.silu.record = _record_silu
-tables.silu_backward.record = _record_silu_backward
-tables.mish.record = _record_mish
-tables.mish_backward.record = _record_mish_backward
-tables.softplus.record = _record_softplus
-tables.softplus_backward.record = _record_softplus_backward
-tables.hardswish.record = _record_hardswish
-tables.hardswish_backward.record = _record_hardswish_backward
-tables.hardsigmoid.record = _record_hardsigmoid
-tables.hardsigmoid_backward.record = _record_hardsigmoid_backward
-tables.log_sigmoid.record = _record_log_sigmoid
-tables.elu.record = _record_elu
-tables.elu_backward.record = _record_elu_backward
-tables.selu.record = _record_selu
-tables.celu.record = _record_celu
-tables.softshrink.record = _record_softshrink
-tables.softshrink_backward.record = _record_softshrink_backward
-tables.hardshrink.record = _record_hardshrink
-tables.hardshrink_backward.record = _record_hardshrink_backward
-tables.glu.record = _record_glu
-tables.glu_backward.record = _record_glu_backward
-tables.softmax_int.record = _record_softmax_int
-tables.log_softmax_int.record = _record_log_softmax_int
-tables._softmax.record = _record__softmax
-tables._log_softmax.record = _record__log_softmax
-tables._softmax_backward_data.record = _record__softmax_backward_data
-tables._log_softmax_backward_data.record = _record__log_softmax_backward_data
-tables._safe_softmax.record = _record__safe_softmax
-tables.embedding.record = _record_embedding
-tables.embedding_dense_backward.record = _record_embedding_dense_backward
+class ScaledDotProductFlashAttentionForCpuBackwardBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        grads = node.materialize(grads)
+        grad = grads[0]
+        edges = node.edges
+        of_grad_out = None
+        of_query = None
+        of_key = None
+        of_value = None
+        of_out = None
+        of_logsumexp = None
+        if edges[0] is not None:
+            of_grad_out = no_derivative('_scaled_dot_product_flash_attention_for_cpu_backward')
+        if edges[1] is not None:
+            of_query = no_derivative('_scaled_dot_product_flash_attention_for_cpu_backward')
+        if edges[2] is not None:
+            of_key = no_derivative('_scaled_dot_product_flash_attention_for_cpu_backward')
+        if edges[3] is not None:
+            of_value = no_derivative('_scaled_dot_product_flash_attention_for_cpu_backward')
+        if edges[4] is not None:
+            of_out = no_derivative('_scaled_dot_product_flash_attention_for_cpu_backward')
+        if edges[5] is not None:
+            of_logsumexp = no_derivative('_scaled_dot_product_flash_attention_for_cpu_backward')
+        return (of_grad_out, of_query, of_key, of_value, of_out, of_logsumexp)
+
+
+def _record__scaled_dot_product_flash_attention_for_cpu_backward(out, grad_out, query, key, value, out_, logsumexp, dropout_p, is_causal, attn_mask, scale):
+    if not TLS.grad_enabled:
+        return out
+    edge_grad_out = edge(grad_out)
+    edge_query = edge(query)
+    edge_key = edge(key)
+    edge_value = edge(value)
+    edge_out = edge(out_)
+    edge_logsumexp = edge(logsumexp)
+    if edge_grad_out is None and edge_query is None and edge_key is None and edge_value is None and edge_out is None and edge_logsumexp is None:
+        return out
+    node = ScaledDotProductFlashAttentionForCpuBackwardBackward0()
+    node.edges = (edge_grad_out, edge_query, edge_key, edge_value, edge_out, edge_logsumexp)
+    node.saved = None
+    node.consts = None
+    return attach_many(out, node, (0,))
+
+
+tables.relu.record = recorder(_record_relu, ReluBackward0, 1, (0,), ((-1, ()),), ())
+tables.relu6.record = recorder(_record_relu6, Relu6Backward0, 1, (0,), ((0, ()),), ())
+tables.hardtanh.record = recorder(_record_hardtanh, HardtanhBackward0, 3, (0,), ((0, ()),), ((1, None), (2, None)))
+tables.hardtanh_backward.record = recorder(_record_hardtanh_backward, HardtanhBackwardBackward0, 4, (0, 1), ((1, (0,)),), ((2, None), (3, None)))
+tables.threshold.record = recorder(_record_threshold, ThresholdBackward0, 3, (0,), ((0, ()),), ((1, None),))
+tables.threshold_backward.record = recorder(_record_threshold_backward, ThresholdBackwardBackward0, 3, (0, 1), ((1, (0,)),), ((2, None),))
+tables.leaky_relu.record = recorder(_record_leaky_relu, LeakyReluBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.leaky_relu_backward.record = recorder(_record_leaky_relu_backward, LeakyReluBackwardBackward0, 4, (0, 1), ((1, (0,)),), ((2, None),))
+tables._prelu_kernel.record = recorder(_record__prelu_kernel, PreluKernelBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.gelu.record = recorder(_record_gelu, GeluBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.gelu_backward.record = recorder(_record_gelu_backward, GeluBackwardBackward0, 3, (0, 1), ((0, (1,)), (1, ())), ((2, None),))
+tables.silu.record = recorder(_record_silu, SiluBackward0, 1, (0,), ((0, ()),), ())
+tables.silu_backward.record = recorder(_record_silu_backward, SiluBackwardBackward0, 2, (0, 1), ((0, (1,)), (1, ())), ())
+tables.mish.record = recorder(_record_mish, MishBackward0, 1, (0,), ((0, ()),), ())
+tables.mish_backward.record = recorder(_record_mish_backward, MishBackwardBackward0, 2, (0, 1), ((0, (1,)), (1, ())), ())
+tables.softplus.record = recorder(_record_softplus, SoftplusBackward0, 3, (0,), ((0, ()),), ((1, None), (2, None)))
+tables.softplus_backward.record = recorder(_record_softplus_backward, SoftplusBackwardBackward0, 4, (0, 1), ((0, (1,)), (1, ())), ((2, None), (3, None)))
+tables.hardswish.record = recorder(_record_hardswish, HardswishBackward0, 1, (0,), ((0, ()),), ())
+tables.hardswish_backward.record = recorder(_record_hardswish_backward, HardswishBackwardBackward0, 2, (0, 1), ((0, (1,)), (1, ())), ())
+tables.hardsigmoid.record = recorder(_record_hardsigmoid, HardsigmoidBackward0, 1, (0,), ((0, ()),), ())
+tables.hardsigmoid_backward.record = recorder(_record_hardsigmoid_backward, HardsigmoidBackwardBackward0, 2, (0, 1), ((1, (0,)),), ())
+tables.log_sigmoid.record = recorder(_record_log_sigmoid, LogSigmoidBackward0, 1, (0,), ((0, ()),), ())
+tables.elu.record = recorder(_record_elu, EluBackward0, 4, (0,), ((0, ()),), ((1, None), (2, None), (3, None)))
+tables.elu_backward.record = recorder(_record_elu_backward, EluBackwardBackward0, 6, (0, 5), ((0, (1,)), (5, ())), ((1, None), (2, None), (3, None), (4, None)))
+tables.selu.record = recorder(_record_selu, SeluBackward0, 1, (0,), ((0, ()),), ())
+tables.celu.record = recorder(_record_celu, CeluBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.softshrink.record = recorder(_record_softshrink, SoftshrinkBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.softshrink_backward.record = recorder(_record_softshrink_backward, SoftshrinkBackwardBackward0, 3, (0, 1), ((1, (0,)),), ((2, None),))
+tables.hardshrink.record = recorder(_record_hardshrink, HardshrinkBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.hardshrink_backward.record = recorder(_record_hardshrink_backward, HardshrinkBackwardBackward0, 3, (0, 1), ((1, (0,)),), ((2, None),))
+tables.glu.record = recorder(_record_glu, GluBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.glu_backward.record = recorder(_record_glu_backward, GluBackwardBackward0, 3, (0, 1), ((0, ()), (1, ())), ((2, None),))
+tables.softmax_int.record = recorder(_record_softmax_int, SoftmaxBackward0, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
+tables.log_softmax_int.record = recorder(_record_log_softmax_int, LogSoftmaxBackward0, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
+tables._softmax.record = recorder(_record__softmax, SoftmaxBackward1, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
+tables._log_softmax.record = recorder(_record__log_softmax, LogSoftmaxBackward1, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
+tables._softmax_backward_data.record = recorder(_record__softmax_backward_data, SoftmaxBackwardDataBackward0, 4, (0, 1), ((0, (1,)), (1, ())), ((2, None), (3, None)))
+tables._log_softmax_backward_data.record = recorder(_record__log_softmax_backward_data, LogSoftmaxBackwardDataBackward0, 4, (0, 1), ((0, (1,)), (1, ())), ((2, None),))
+tables._safe_softmax.record = recorder(_record__safe_softmax, SafeSoftmaxBackward0, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
+tables.embedding.record = recorder(_record_embedding, EmbeddingBackward0, 5, (0,), ((1, ()),), ((2, None), (3, None), (4, None), (0, 'shape')))
+tables.embedding_dense_backward.record = recorder(_record_embedding_dense_backward, EmbeddingDenseBackwardBackward0, 5, (0,), ((1, ()),), ((3, None),))
 tables._scaled_dot_product_flash_attention_for_cpu.record = _record__scaled_dot_product_flash_attention_for_cpu
+tables._scaled_dot_product_flash_attention_for_cpu_backward.record = _record__scaled_dot_product_flash_attention_for_cpu_backward

@@ -14,11 +14,12 @@ from mindtorch_v2._autograd.formulas import (
     weight_norm_gradient,
 )
 from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._state import TLS
 
 from ..tables import norm as tables
 
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, TLS, tables)
+_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class LayerNormBackward0(Node):
@@ -303,10 +304,10 @@ def _record__weight_norm_interface(out, v, g, dim):
     return attach_many(out, node, (0,))
 
 
-tables.layer_norm.record = _record_layer_norm
+tables.layer_norm.record = recorder(_record_layer_norm, LayerNormBackward0, 6, (0, 2, 3), ((0, ()), (2, ()), (3, ())), ((1, None), (4, None)))
 tables.native_layer_norm.record = _record_native_layer_norm
 tables.native_layer_norm_backward.record = _record_native_layer_norm_backward
-tables.rms_norm.record = _record_rms_norm
+tables.rms_norm.record = recorder(_record_rms_norm, RmsNormBackward0, 4, (0, 2), ((0, ()), (2, ())), ((1, None), (3, None)))
 tables.native_group_norm.record = _record_native_group_norm
 tables.native_group_norm_backward.record = _record_native_group_norm_backward
 tables.native_batch_norm.record = _record_native_batch_norm

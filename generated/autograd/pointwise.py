@@ -13,6 +13,7 @@ from mindtorch_v2._autograd.formulas import (
     div_other_mode,
     div_self_mode,
     extremum_gradient,
+    floor_quotient,
     i1_gradient,
     i1e_gradient,
     polar_gradient,
@@ -24,6 +25,7 @@ from mindtorch_v2._autograd.formulas import (
     xlogy_self,
 )
 from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._generated.functions import (
     conj,
     cos,
@@ -55,7 +57,7 @@ from mindtorch_v2._state import TLS
 
 from ..tables import pointwise as tables
 
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, TLS, tables)
+_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class AddBackward0(Node):
@@ -276,7 +278,7 @@ class RemainderBackward1(Node):
         (grad,) = grads
         (other,) = node.unpack()
         (self_,) = node.consts
-        return (-grad * div(self_, other, rounding_mode='floor'),)
+        return (-grad * floor_quotient(self_, other),)
 
 
 def _record_remainder_Scalar_Tensor(out, self_, other):
@@ -2322,94 +2324,94 @@ def _record__conj_physical(out, self_):
     return attach(out, node)
 
 
-tables.add_Tensor.record = _record_add_Tensor
-tables.sub_Tensor.record = _record_sub_Tensor
-tables.rsub_Tensor.record = _record_rsub_Tensor
-tables.mul_Tensor.record = _record_mul_Tensor
-tables.div_Tensor.record = _record_div_Tensor
-tables.div_Tensor_mode.record = _record_div_Tensor_mode
-tables.remainder_Tensor.record = _record_remainder_Tensor
-tables.remainder_Scalar_Tensor.record = _record_remainder_Scalar_Tensor
-tables.fmod_Tensor.record = _record_fmod_Tensor
-tables.pow_Tensor_Tensor.record = _record_pow_Tensor_Tensor
-tables.pow_Scalar.record = _record_pow_Scalar
-tables.neg.record = _record_neg
-tables.abs.record = _record_abs
-tables.square.record = _record_square
-tables.sqrt.record = _record_sqrt
-tables.rsqrt.record = _record_rsqrt
-tables.reciprocal.record = _record_reciprocal
-tables.addcmul.record = _record_addcmul
-tables.addcdiv.record = _record_addcdiv
-tables.lerp_Tensor.record = _record_lerp_Tensor
-tables.exp.record = _record_exp
-tables.exp2.record = _record_exp2
-tables.expm1.record = _record_expm1
-tables.log.record = _record_log
-tables.log2.record = _record_log2
-tables.log10.record = _record_log10
-tables.log1p.record = _record_log1p
-tables.logaddexp.record = _record_logaddexp
-tables.logaddexp2.record = _record_logaddexp2
-tables.sigmoid.record = _record_sigmoid
-tables.sigmoid_backward.record = _record_sigmoid_backward
-tables.tanh_backward.record = _record_tanh_backward
-tables.logit.record = _record_logit
-tables.logit_backward.record = _record_logit_backward
-tables.xlogy_Tensor.record = _record_xlogy_Tensor
-tables.xlogy_Scalar_Self.record = _record_xlogy_Scalar_Self
-tables.special_xlog1py.record = _record_special_xlog1py
-tables.special_xlog1py_self_scalar.record = _record_special_xlog1py_self_scalar
-tables.special_entr.record = _record_special_entr
-tables.sin.record = _record_sin
-tables.cos.record = _record_cos
-tables.tan.record = _record_tan
-tables.asin.record = _record_asin
-tables.acos.record = _record_acos
-tables.atan.record = _record_atan
-tables.sinh.record = _record_sinh
-tables.cosh.record = _record_cosh
-tables.tanh.record = _record_tanh
-tables.asinh.record = _record_asinh
-tables.acosh.record = _record_acosh
-tables.atanh.record = _record_atanh
-tables.atan2.record = _record_atan2
-tables.sinc.record = _record_sinc
-tables.deg2rad.record = _record_deg2rad
-tables.rad2deg.record = _record_rad2deg
-tables.floor.record = _record_floor
-tables.ceil.record = _record_ceil
-tables.trunc.record = _record_trunc
-tables.round.record = _record_round
-tables.round_decimals.record = _record_round_decimals
-tables.frac.record = _record_frac
-tables.sign.record = _record_sign
-tables.sgn.record = _record_sgn
-tables.nan_to_num.record = _record_nan_to_num
-tables.clamp_Tensor.record = _record_clamp_Tensor
-tables.clamp_min_Tensor.record = _record_clamp_min_Tensor
-tables.clamp_max_Tensor.record = _record_clamp_max_Tensor
-tables.maximum.record = _record_maximum
-tables.minimum.record = _record_minimum
-tables.fmax.record = _record_fmax
-tables.fmin.record = _record_fmin
-tables.copysign_Tensor.record = _record_copysign_Tensor
-tables.nextafter.record = _record_nextafter
-tables.where_self.record = _record_where_self
-tables.erf.record = _record_erf
-tables.erfc.record = _record_erfc
-tables.erfinv.record = _record_erfinv
-tables.lgamma.record = _record_lgamma
-tables.digamma.record = _record_digamma
-tables.polygamma.record = _record_polygamma
-tables.i0.record = _record_i0
-tables.special_i0e.record = _record_special_i0e
-tables.special_i1.record = _record_special_i1
-tables.special_i1e.record = _record_special_i1e
-tables.special_erfcx.record = _record_special_erfcx
-tables.special_ndtri.record = _record_special_ndtri
-tables.special_log_ndtr.record = _record_special_log_ndtr
-tables.complex.record = _record_complex
-tables.polar.record = _record_polar
-tables.angle.record = _record_angle
-tables._conj_physical.record = _record__conj_physical
+tables.add_Tensor.record = recorder(_record_add_Tensor, AddBackward0, 3, (0, 1), (), ((2, None),))
+tables.sub_Tensor.record = recorder(_record_sub_Tensor, SubBackward0, 3, (0, 1), (), ((2, None),))
+tables.rsub_Tensor.record = recorder(_record_rsub_Tensor, RsubBackward0, 3, (0, 1), (), ((2, None),))
+tables.mul_Tensor.record = recorder(_record_mul_Tensor, MulBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
+tables.div_Tensor.record = recorder(_record_div_Tensor, DivBackward0, 2, (0, 1), ((0, (1,)), (1, ())), ())
+tables.div_Tensor_mode.record = recorder(_record_div_Tensor_mode, DivBackward1, 3, (0, 1), ((0, (1,)), (1, ())), ((2, None),))
+tables.remainder_Tensor.record = recorder(_record_remainder_Tensor, RemainderBackward0, 2, (0, 1), ((0, (1,)), (1, (1,))), ())
+tables.remainder_Scalar_Tensor.record = recorder(_record_remainder_Scalar_Tensor, RemainderBackward1, 2, (1,), ((1, ()),), ((0, None),))
+tables.fmod_Tensor.record = recorder(_record_fmod_Tensor, FmodBackward0, 2, (0, 1), ((0, (1,)), (1, (1,))), ())
+tables.pow_Tensor_Tensor.record = recorder(_record_pow_Tensor_Tensor, PowBackward0, 2, (0, 1), ((0, ()), (1, ()), (-1, (1,))), ())
+tables.pow_Scalar.record = recorder(_record_pow_Scalar, PowBackward1, 2, (1,), ((1, ()), (-1, ())), ((0, None),))
+tables.neg.record = recorder(_record_neg, NegBackward0, 1, (0,), (), ())
+tables.abs.record = recorder(_record_abs, AbsBackward0, 1, (0,), ((0, ()),), ())
+tables.square.record = recorder(_record_square, SquareBackward0, 1, (0,), ((0, ()),), ())
+tables.sqrt.record = recorder(_record_sqrt, SqrtBackward0, 1, (0,), ((-1, ()),), ())
+tables.rsqrt.record = recorder(_record_rsqrt, RsqrtBackward0, 1, (0,), ((-1, ()),), ())
+tables.reciprocal.record = recorder(_record_reciprocal, ReciprocalBackward0, 1, (0,), ((-1, ()),), ())
+tables.addcmul.record = recorder(_record_addcmul, AddcmulBackward0, 4, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None),))
+tables.addcdiv.record = recorder(_record_addcdiv, AddcdivBackward0, 4, (0, 1, 2), ((1, (2,)), (2, (1, 2))), ((3, None),))
+tables.lerp_Tensor.record = recorder(_record_lerp_Tensor, LerpBackward0, 3, (0, 1, 2), ((0, (2,)), (1, (2,)), (2, (0, 1))), ())
+tables.exp.record = recorder(_record_exp, ExpBackward0, 1, (0,), ((-1, ()),), ())
+tables.exp2.record = recorder(_record_exp2, Exp2Backward0, 1, (0,), ((-1, ()),), ())
+tables.expm1.record = recorder(_record_expm1, Expm1Backward0, 1, (0,), ((-1, ()),), ())
+tables.log.record = recorder(_record_log, LogBackward0, 1, (0,), ((0, ()),), ())
+tables.log2.record = recorder(_record_log2, Log2Backward0, 1, (0,), ((0, ()),), ())
+tables.log10.record = recorder(_record_log10, Log10Backward0, 1, (0,), ((0, ()),), ())
+tables.log1p.record = recorder(_record_log1p, Log1pBackward0, 1, (0,), ((0, ()),), ())
+tables.logaddexp.record = recorder(_record_logaddexp, LogaddexpBackward0, 2, (0, 1), ((0, (0,)), (1, (1,)), (-1, ())), ())
+tables.logaddexp2.record = recorder(_record_logaddexp2, Logaddexp2Backward0, 2, (0, 1), ((0, (0,)), (1, (1,)), (-1, ())), ())
+tables.sigmoid.record = recorder(_record_sigmoid, SigmoidBackward0, 1, (0,), ((-1, ()),), ())
+tables.sigmoid_backward.record = recorder(_record_sigmoid_backward, SigmoidBackwardBackward0, 2, (0, 1), ((0, (1,)), (1, ())), ())
+tables.tanh_backward.record = recorder(_record_tanh_backward, TanhBackwardBackward0, 2, (0, 1), ((0, (1,)), (1, ())), ())
+tables.logit.record = recorder(_record_logit, LogitBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.logit_backward.record = recorder(_record_logit_backward, LogitBackwardBackward0, 3, (0, 1), ((0, (1,)), (1, ())), ((2, None),))
+tables.xlogy_Tensor.record = recorder(_record_xlogy_Tensor, XlogyBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.xlogy_Scalar_Self.record = recorder(_record_xlogy_Scalar_Self, XlogyBackward1, 2, (1,), ((1, ()),), ((0, None),))
+tables.special_xlog1py.record = recorder(_record_special_xlog1py, SpecialXlog1pyBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.special_xlog1py_self_scalar.record = recorder(_record_special_xlog1py_self_scalar, SpecialXlog1pyBackward1, 2, (1,), ((1, ()),), ((0, None),))
+tables.special_entr.record = recorder(_record_special_entr, SpecialEntrBackward0, 1, (0,), ((0, ()),), ())
+tables.sin.record = recorder(_record_sin, SinBackward0, 1, (0,), ((0, ()),), ())
+tables.cos.record = recorder(_record_cos, CosBackward0, 1, (0,), ((0, ()),), ())
+tables.tan.record = recorder(_record_tan, TanBackward0, 1, (0,), ((-1, ()),), ())
+tables.asin.record = recorder(_record_asin, AsinBackward0, 1, (0,), ((0, ()),), ())
+tables.acos.record = recorder(_record_acos, AcosBackward0, 1, (0,), ((0, ()),), ())
+tables.atan.record = recorder(_record_atan, AtanBackward0, 1, (0,), ((0, ()),), ())
+tables.sinh.record = recorder(_record_sinh, SinhBackward0, 1, (0,), ((0, ()),), ())
+tables.cosh.record = recorder(_record_cosh, CoshBackward0, 1, (0,), ((0, ()),), ())
+tables.tanh.record = recorder(_record_tanh, TanhBackward0, 1, (0,), ((-1, ()),), ())
+tables.asinh.record = recorder(_record_asinh, AsinhBackward0, 1, (0,), ((0, ()),), ())
+tables.acosh.record = recorder(_record_acosh, AcoshBackward0, 1, (0,), ((0, ()),), ())
+tables.atanh.record = recorder(_record_atanh, AtanhBackward0, 1, (0,), ((0, ()),), ())
+tables.atan2.record = recorder(_record_atan2, Atan2Backward0, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.sinc.record = recorder(_record_sinc, SincBackward0, 1, (0,), ((0, ()),), ())
+tables.deg2rad.record = recorder(_record_deg2rad, Deg2radBackward0, 1, (0,), (), ())
+tables.rad2deg.record = recorder(_record_rad2deg, Rad2degBackward0, 1, (0,), (), ())
+tables.floor.record = recorder(_record_floor, FloorBackward0, 1, (0,), (), ())
+tables.ceil.record = recorder(_record_ceil, CeilBackward0, 1, (0,), (), ())
+tables.trunc.record = recorder(_record_trunc, TruncBackward0, 1, (0,), (), ())
+tables.round.record = recorder(_record_round, RoundBackward0, 1, (0,), (), ())
+tables.round_decimals.record = recorder(_record_round_decimals, RoundBackward1, 2, (0,), (), ())
+tables.frac.record = recorder(_record_frac, FracBackward0, 1, (0,), (), ())
+tables.sign.record = recorder(_record_sign, SignBackward0, 1, (0,), (), ())
+tables.sgn.record = recorder(_record_sgn, SgnBackward0, 1, (0,), ((0, ()), (-1, ())), ())
+tables.nan_to_num.record = recorder(_record_nan_to_num, NanToNumBackward0, 4, (0,), ((0, ()),), ())
+tables.clamp_Tensor.record = recorder(_record_clamp_Tensor, ClampBackward0, 3, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ())
+tables.clamp_min_Tensor.record = recorder(_record_clamp_min_Tensor, ClampMinBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.clamp_max_Tensor.record = recorder(_record_clamp_max_Tensor, ClampMaxBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.maximum.record = recorder(_record_maximum, MaximumBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.minimum.record = recorder(_record_minimum, MinimumBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.fmax.record = recorder(_record_fmax, FmaxBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.fmin.record = recorder(_record_fmin, FminBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.copysign_Tensor.record = recorder(_record_copysign_Tensor, CopysignBackward0, 2, (0, 1), ((0, (0,)), (-1, (0,))), ())
+tables.nextafter.record = recorder(_record_nextafter, NextafterBackward0, 2, (0, 1), ((0, (0,)), (1, ())), ())
+tables.where_self.record = recorder(_record_where_self, WhereBackward0, 3, (1, 2), ((0, ()),), ())
+tables.erf.record = recorder(_record_erf, ErfBackward0, 1, (0,), ((0, ()),), ())
+tables.erfc.record = recorder(_record_erfc, ErfcBackward0, 1, (0,), ((0, ()),), ())
+tables.erfinv.record = recorder(_record_erfinv, ErfinvBackward0, 1, (0,), ((-1, ()),), ())
+tables.lgamma.record = recorder(_record_lgamma, LgammaBackward0, 1, (0,), ((0, ()),), ())
+tables.digamma.record = recorder(_record_digamma, DigammaBackward0, 1, (0,), ((0, ()),), ())
+tables.polygamma.record = recorder(_record_polygamma, PolygammaBackward0, 2, (1,), ((1, ()),), ((0, None),))
+tables.i0.record = recorder(_record_i0, I0Backward0, 1, (0,), ((0, ()),), ())
+tables.special_i0e.record = recorder(_record_special_i0e, SpecialI0eBackward0, 1, (0,), ((0, ()), (-1, ())), ())
+tables.special_i1.record = recorder(_record_special_i1, SpecialI1Backward0, 1, (0,), ((0, ()), (-1, ())), ())
+tables.special_i1e.record = recorder(_record_special_i1e, SpecialI1eBackward0, 1, (0,), ((0, ()), (-1, ())), ())
+tables.special_erfcx.record = recorder(_record_special_erfcx, SpecialErfcxBackward0, 1, (0,), ((0, ()), (-1, ())), ())
+tables.special_ndtri.record = recorder(_record_special_ndtri, SpecialNdtriBackward0, 1, (0,), ((-1, ()),), ())
+tables.special_log_ndtr.record = recorder(_record_special_log_ndtr, SpecialLogNdtrBackward0, 1, (0,), ((0, ()),), ())
+tables.complex.record = recorder(_record_complex, ComplexBackward0, 2, (0, 1), (), ())
+tables.polar.record = recorder(_record_polar, PolarBackward0, 2, (0, 1), ((-1, ()),), ())
+tables.angle.record = recorder(_record_angle, AngleBackward0, 1, (0,), ((0, ()),), ())
+tables._conj_physical.record = recorder(_record__conj_physical, ConjPhysicalBackward0, 1, (0,), (), ())

@@ -6,6 +6,7 @@ from mindtorch_v2._autograd.formulas import (
     native_dropout_gradient,
 )
 from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._generated.functions import (
     zeros_like,
 )
@@ -13,7 +14,7 @@ from mindtorch_v2._state import TLS
 
 from ..tables import random as tables
 
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, TLS, tables)
+_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class UniformBackward0(Node):
@@ -414,21 +415,21 @@ def _record_native_dropout(out, input, p, train):
     return attach_many(out, node, (0,))
 
 
-tables.uniform_.record = _record_uniform_
-tables.normal_.record = _record_normal_
-tables.random__from.record = _record_random__from
-tables.random__to.record = _record_random__to
-tables.random_.record = _record_random_
-tables.bernoulli__Tensor.record = _record_bernoulli__Tensor
-tables.bernoulli__float.record = _record_bernoulli__float
-tables.exponential_.record = _record_exponential_
-tables.geometric_.record = _record_geometric_
-tables.cauchy_.record = _record_cauchy_
-tables.log_normal_.record = _record_log_normal_
-tables.normal_Tensor_Tensor.record = _record_normal_Tensor_Tensor
-tables.normal_Tensor_float.record = _record_normal_Tensor_float
-tables.normal_float_Tensor.record = _record_normal_float_Tensor
-tables.bernoulli.record = _record_bernoulli
-tables.bernoulli_p.record = _record_bernoulli_p
-tables.poisson.record = _record_poisson
+tables.uniform_.record = recorder(_record_uniform_, UniformBackward0, 4, (0,), (), ())
+tables.normal_.record = recorder(_record_normal_, NormalBackward0, 4, (0,), (), ())
+tables.random__from.record = recorder(_record_random__from, RandomBackward0, 4, (0,), (), ())
+tables.random__to.record = recorder(_record_random__to, RandomBackward1, 3, (0,), (), ())
+tables.random_.record = recorder(_record_random_, RandomBackward2, 2, (0,), (), ())
+tables.bernoulli__Tensor.record = recorder(_record_bernoulli__Tensor, BernoulliBackward0, 3, (0, 1), ((1, (1,)),), ())
+tables.bernoulli__float.record = recorder(_record_bernoulli__float, BernoulliBackward1, 3, (0,), (), ())
+tables.exponential_.record = recorder(_record_exponential_, ExponentialBackward0, 3, (0,), (), ())
+tables.geometric_.record = recorder(_record_geometric_, GeometricBackward0, 3, (0,), (), ())
+tables.cauchy_.record = recorder(_record_cauchy_, CauchyBackward0, 4, (0,), (), ())
+tables.log_normal_.record = recorder(_record_log_normal_, LogNormalBackward0, 4, (0,), (), ())
+tables.normal_Tensor_Tensor.record = recorder(_record_normal_Tensor_Tensor, NormalBackward1, 3, (0, 1), (), ())
+tables.normal_Tensor_float.record = recorder(_record_normal_Tensor_float, NormalBackward2, 3, (0,), (), ())
+tables.normal_float_Tensor.record = recorder(_record_normal_float_Tensor, NormalBackward3, 3, (1,), (), ())
+tables.bernoulli.record = recorder(_record_bernoulli, BernoulliBackward2, 2, (0,), (), ())
+tables.bernoulli_p.record = recorder(_record_bernoulli_p, BernoulliBackward3, 3, (0,), (), ())
+tables.poisson.record = recorder(_record_poisson, PoissonBackward0, 2, (0,), (), ())
 tables.native_dropout.record = _record_native_dropout

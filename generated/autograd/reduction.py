@@ -19,6 +19,7 @@ from mindtorch_v2._autograd.formulas import (
     var_mean_gradient,
 )
 from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._generated.functions import (
     isnan,
     logical_not,
@@ -27,7 +28,7 @@ from mindtorch_v2._state import TLS
 
 from ..tables import reduction as tables
 
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, TLS, tables)
+_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class SumBackward0(Node):
@@ -488,23 +489,23 @@ def _record_linalg_vector_norm(out, self_, ord, dim, keepdim, dtype):
     return attach(out, node)
 
 
-tables.sum.record = _record_sum
-tables.sum_dim_IntList.record = _record_sum_dim_IntList
-tables.nansum.record = _record_nansum
-tables.mean.record = _record_mean
-tables.mean_dim.record = _record_mean_dim
-tables.prod.record = _record_prod
-tables.prod_dim_int.record = _record_prod_dim_int
-tables.var_correction.record = _record_var_correction
-tables.std_correction.record = _record_std_correction
+tables.sum.record = recorder(_record_sum, SumBackward0, 2, (0,), (), ((0, 'shape'),))
+tables.sum_dim_IntList.record = recorder(_record_sum_dim_IntList, SumBackward1, 4, (0,), (), ((1, None), (2, None), (0, 'shape')))
+tables.nansum.record = recorder(_record_nansum, NansumBackward0, 4, (0,), ((0, ()),), ((1, None), (2, None)))
+tables.mean.record = recorder(_record_mean, MeanBackward0, 2, (0,), (), ((0, 'shape'),))
+tables.mean_dim.record = recorder(_record_mean_dim, MeanBackward1, 4, (0,), (), ((1, None), (2, None), (0, 'shape')))
+tables.prod.record = recorder(_record_prod, ProdBackward0, 2, (0,), ((0, ()), (-1, ())), ())
+tables.prod_dim_int.record = recorder(_record_prod_dim_int, ProdBackward1, 4, (0,), ((0, ()), (-1, ())), ((1, None), (2, None)))
+tables.var_correction.record = recorder(_record_var_correction, VarBackward0, 4, (0,), ((0, ()),), ((1, None), (2, None), (3, None)))
+tables.std_correction.record = recorder(_record_std_correction, StdBackward0, 4, (0,), ((0, ()), (-1, ())), ((1, None), (2, None), (3, None)))
 tables.var_mean_correction.record = _record_var_mean_correction
 tables.std_mean_correction.record = _record_std_mean_correction
-tables.max.record = _record_max
+tables.max.record = recorder(_record_max, MaxBackward0, 1, (0,), ((0, ()), (-1, ())), ())
 tables.max_dim.record = _record_max_dim
-tables.min.record = _record_min
+tables.min.record = recorder(_record_min, MinBackward0, 1, (0,), ((0, ()), (-1, ())), ())
 tables.min_dim.record = _record_min_dim
-tables.amax.record = _record_amax
-tables.amin.record = _record_amin
+tables.amax.record = recorder(_record_amax, AmaxBackward0, 3, (0,), ((0, ()), (-1, ())), ((1, None), (2, None)))
+tables.amin.record = recorder(_record_amin, AminBackward0, 3, (0,), ((0, ()), (-1, ())), ((1, None), (2, None)))
 tables.aminmax.record = _record_aminmax
-tables.logsumexp.record = _record_logsumexp
-tables.linalg_vector_norm.record = _record_linalg_vector_norm
+tables.logsumexp.record = recorder(_record_logsumexp, LogsumexpBackward0, 3, (0,), ((0, ()), (-1, ())), ((1, None), (2, None)))
+tables.linalg_vector_norm.record = recorder(_record_linalg_vector_norm, LinalgVectorNormBackward0, 5, (0,), ((0, ()), (-1, ())), ((1, None), (2, None), (3, None)))

@@ -9,11 +9,12 @@ from mindtorch_v2._autograd.formulas import (
     logcumsumexp_gradient,
 )
 from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._state import TLS
 
 from ..tables import scan as tables
 
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, TLS, tables)
+_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class CumsumBackward0(Node):
@@ -132,8 +133,8 @@ def _record_cummin(out, self_, dim):
     return attach_many(out, node, (0,))
 
 
-tables.cumsum.record = _record_cumsum
-tables.cumprod.record = _record_cumprod
-tables.logcumsumexp.record = _record_logcumsumexp
+tables.cumsum.record = recorder(_record_cumsum, CumsumBackward0, 3, (0,), (), ((1, None),))
+tables.cumprod.record = recorder(_record_cumprod, CumprodBackward0, 3, (0,), ((0, ()), (-1, ())), ((1, None),))
+tables.logcumsumexp.record = recorder(_record_logcumsumexp, LogcumsumexpBackward0, 2, (0,), ((0, ()), (-1, ())), ((1, None),))
 tables.cummax.record = _record_cummax
 tables.cummin.record = _record_cummin

@@ -10,6 +10,7 @@ from mindtorch_v2._autograd.formulas import (
     trace_gradient,
 )
 from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._generated.functions import (
     constant_pad_nd,
     diagonal,
@@ -34,7 +35,7 @@ from mindtorch_v2._state import TLS
 
 from ..tables import shape as tables
 
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, TLS, tables)
+_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class CatBackward0(Node):
@@ -587,23 +588,23 @@ def _record_replication_pad3d_backward(out, grad_output, self_, padding):
 
 tables.cat.record = _record_cat
 tables.stack.record = _record_stack
-tables.repeat.record = _record_repeat
-tables.flip.record = _record_flip
-tables.roll.record = _record_roll
-tables.diag_embed.record = _record_diag_embed
-tables.trace.record = _record_trace
-tables.pixel_shuffle.record = _record_pixel_shuffle
-tables.pixel_unshuffle.record = _record_pixel_unshuffle
-tables.constant_pad_nd.record = _record_constant_pad_nd
-tables.reflection_pad1d.record = _record_reflection_pad1d
-tables.reflection_pad1d_backward.record = _record_reflection_pad1d_backward
-tables.reflection_pad2d.record = _record_reflection_pad2d
-tables.reflection_pad2d_backward.record = _record_reflection_pad2d_backward
-tables.reflection_pad3d.record = _record_reflection_pad3d
-tables.reflection_pad3d_backward.record = _record_reflection_pad3d_backward
-tables.replication_pad1d.record = _record_replication_pad1d
-tables.replication_pad1d_backward.record = _record_replication_pad1d_backward
-tables.replication_pad2d.record = _record_replication_pad2d
-tables.replication_pad2d_backward.record = _record_replication_pad2d_backward
-tables.replication_pad3d.record = _record_replication_pad3d
-tables.replication_pad3d_backward.record = _record_replication_pad3d_backward
+tables.repeat.record = recorder(_record_repeat, RepeatBackward0, 2, (0,), (), ((1, None), (0, 'shape')))
+tables.flip.record = recorder(_record_flip, FlipBackward0, 2, (0,), (), ((1, None),))
+tables.roll.record = recorder(_record_roll, RollBackward0, 3, (0,), (), ((1, None), (2, None)))
+tables.diag_embed.record = recorder(_record_diag_embed, DiagEmbedBackward0, 4, (0,), (), ((1, None), (2, None), (3, None)))
+tables.trace.record = recorder(_record_trace, TraceBackward0, 1, (0,), (), ((0, 'shape'),))
+tables.pixel_shuffle.record = recorder(_record_pixel_shuffle, PixelShuffleBackward0, 2, (0,), (), ((1, None),))
+tables.pixel_unshuffle.record = recorder(_record_pixel_unshuffle, PixelUnshuffleBackward0, 2, (0,), (), ((1, None),))
+tables.constant_pad_nd.record = recorder(_record_constant_pad_nd, ConstantPadNdBackward0, 3, (0,), (), ((1, None),))
+tables.reflection_pad1d.record = recorder(_record_reflection_pad1d, ReflectionPad1dBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.reflection_pad1d_backward.record = recorder(_record_reflection_pad1d_backward, ReflectionPad1dBackwardBackward0, 3, (0, 1), (), ((2, None),))
+tables.reflection_pad2d.record = recorder(_record_reflection_pad2d, ReflectionPad2dBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.reflection_pad2d_backward.record = recorder(_record_reflection_pad2d_backward, ReflectionPad2dBackwardBackward0, 3, (0, 1), (), ((2, None),))
+tables.reflection_pad3d.record = recorder(_record_reflection_pad3d, ReflectionPad3dBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.reflection_pad3d_backward.record = recorder(_record_reflection_pad3d_backward, ReflectionPad3dBackwardBackward0, 3, (0, 1), (), ((2, None),))
+tables.replication_pad1d.record = recorder(_record_replication_pad1d, ReplicationPad1dBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.replication_pad1d_backward.record = recorder(_record_replication_pad1d_backward, ReplicationPad1dBackwardBackward0, 3, (0, 1), (), ((2, None),))
+tables.replication_pad2d.record = recorder(_record_replication_pad2d, ReplicationPad2dBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.replication_pad2d_backward.record = recorder(_record_replication_pad2d_backward, ReplicationPad2dBackwardBackward0, 3, (0, 1), (), ((2, None),))
+tables.replication_pad3d.record = recorder(_record_replication_pad3d, ReplicationPad3dBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.replication_pad3d_backward.record = recorder(_record_replication_pad3d_backward, ReplicationPad3dBackwardBackward0, 3, (0, 1), (), ((2, None),))

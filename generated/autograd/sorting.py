@@ -8,11 +8,12 @@ from mindtorch_v2._autograd.formulas import (
     selected_gradient,
 )
 from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._state import TLS
 
 from ..tables import sorting as tables
 
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, TLS, tables)
+_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class SortBackward0(Node):
@@ -231,8 +232,8 @@ tables.sort.record = _record_sort
 tables.sort_stable.record = _record_sort_stable
 tables.topk.record = _record_topk
 tables.kthvalue.record = _record_kthvalue
-tables.median.record = _record_median
+tables.median.record = recorder(_record_median, MedianBackward0, 1, (0,), ((0, ()), (-1, ())), ())
 tables.median_dim.record = _record_median_dim
-tables.nanmedian.record = _record_nanmedian
+tables.nanmedian.record = recorder(_record_nanmedian, NanmedianBackward0, 1, (0,), ((0, ()), (-1, ())), ())
 tables.nanmedian_dim.record = _record_nanmedian_dim
 tables.mode.record = _record_mode

@@ -14,6 +14,7 @@ from mindtorch_v2._autograd.formulas import (
     unbind_gradient,
 )
 from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._generated.functions import (
     contiguous,
     diagonal,
@@ -37,7 +38,7 @@ from mindtorch_v2._state import TLS
 
 from ..tables import view as tables
 
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, TLS, tables)
+_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class ViewBackward0(Node):
@@ -1006,34 +1007,34 @@ def _record_unfold_backward(out, grad_in, input_sizes, dim, size, step):
     return attach(out, node)
 
 
-tables.view.record = _record_view
-tables._unsafe_view.record = _record__unsafe_view
-tables.reshape.record = _record_reshape
-tables.flatten_using_ints.record = _record_flatten_using_ints
-tables.unflatten_int.record = _record_unflatten_int
-tables.transpose_int.record = _record_transpose_int
-tables.swapaxes.record = _record_swapaxes
-tables.swapdims.record = _record_swapdims
-tables.t.record = _record_t
-tables.numpy_T.record = _record_numpy_T
-tables.mT.record = _record_mT
-tables.permute.record = _record_permute
-tables.movedim_intlist.record = _record_movedim_intlist
-tables.movedim_int.record = _record_movedim_int
-tables.moveaxis_intlist.record = _record_moveaxis_intlist
-tables.moveaxis_int.record = _record_moveaxis_int
-tables.expand.record = _record_expand
-tables.broadcast_to.record = _record_broadcast_to
-tables.squeeze.record = _record_squeeze
-tables.squeeze_dim.record = _record_squeeze_dim
-tables.squeeze_dims.record = _record_squeeze_dims
-tables.unsqueeze.record = _record_unsqueeze
-tables.select_int.record = _record_select_int
-tables.slice_Tensor.record = _record_slice_Tensor
-tables.narrow.record = _record_narrow
-tables.as_strided.record = _record_as_strided
-tables.diagonal.record = _record_diagonal
-tables.unfold.record = _record_unfold
+tables.view.record = recorder(_record_view, ViewBackward0, 2, (0,), (), ((0, 'shape'),))
+tables._unsafe_view.record = recorder(_record__unsafe_view, UnsafeViewBackward0, 2, (0,), (), ((0, 'shape'),))
+tables.reshape.record = recorder(_record_reshape, ReshapeBackward0, 2, (0,), (), ((0, 'shape'),))
+tables.flatten_using_ints.record = recorder(_record_flatten_using_ints, FlattenBackward0, 3, (0,), (), ((0, 'shape'),))
+tables.unflatten_int.record = recorder(_record_unflatten_int, UnflattenBackward0, 3, (0,), (), ((0, 'shape'),))
+tables.transpose_int.record = recorder(_record_transpose_int, TransposeBackward0, 3, (0,), (), ((1, None), (2, None)))
+tables.swapaxes.record = recorder(_record_swapaxes, SwapaxesBackward0, 3, (0,), (), ((1, None), (2, None)))
+tables.swapdims.record = recorder(_record_swapdims, SwapdimsBackward0, 3, (0,), (), ((1, None), (2, None)))
+tables.t.record = recorder(_record_t, TBackward0, 1, (0,), (), ())
+tables.numpy_T.record = recorder(_record_numpy_T, NumpyTBackward0, 1, (0,), (), ())
+tables.mT.record = recorder(_record_mT, MTBackward0, 1, (0,), (), ())
+tables.permute.record = recorder(_record_permute, PermuteBackward0, 2, (0,), (), ((1, None),))
+tables.movedim_intlist.record = recorder(_record_movedim_intlist, MovedimBackward0, 3, (0,), (), ((1, None), (2, None)))
+tables.movedim_int.record = recorder(_record_movedim_int, MovedimBackward1, 3, (0,), (), ((1, None), (2, None)))
+tables.moveaxis_intlist.record = recorder(_record_moveaxis_intlist, MoveaxisBackward0, 3, (0,), (), ((1, None), (2, None)))
+tables.moveaxis_int.record = recorder(_record_moveaxis_int, MoveaxisBackward1, 3, (0,), (), ((1, None), (2, None)))
+tables.expand.record = recorder(_record_expand, ExpandBackward0, 3, (0,), (), ())
+tables.broadcast_to.record = recorder(_record_broadcast_to, BroadcastToBackward0, 2, (0,), (), ())
+tables.squeeze.record = recorder(_record_squeeze, SqueezeBackward0, 1, (0,), (), ((0, 'shape'),))
+tables.squeeze_dim.record = recorder(_record_squeeze_dim, SqueezeBackward1, 2, (0,), (), ((0, 'shape'),))
+tables.squeeze_dims.record = recorder(_record_squeeze_dims, SqueezeBackward2, 2, (0,), (), ((0, 'shape'),))
+tables.unsqueeze.record = recorder(_record_unsqueeze, UnsqueezeBackward0, 2, (0,), (), ((1, None),))
+tables.select_int.record = recorder(_record_select_int, SelectBackward0, 3, (0,), (), ((1, None), (2, None), (0, 'shape')))
+tables.slice_Tensor.record = recorder(_record_slice_Tensor, SliceBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
+tables.narrow.record = recorder(_record_narrow, NarrowBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
+tables.as_strided.record = recorder(_record_as_strided, AsStridedBackward0, 4, (0,), ((0, ()),), ((1, None), (2, None), (3, None)))
+tables.diagonal.record = recorder(_record_diagonal, DiagonalBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
+tables.unfold.record = recorder(_record_unfold, UnfoldBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
 tables.split_Tensor.record = _record_split_Tensor
 tables.split_sizes.record = _record_split_sizes
 tables.split_with_sizes.record = _record_split_with_sizes
@@ -1041,12 +1042,12 @@ tables.chunk.record = _record_chunk
 tables.tensor_split_sections.record = _record_tensor_split_sections
 tables.tensor_split_indices.record = _record_tensor_split_indices
 tables.unbind_int.record = _record_unbind_int
-tables.alias.record = _record_alias
-tables.lift_fresh.record = _record_lift_fresh
-tables.clone.record = _record_clone
-tables.view_as_real.record = _record_view_as_real
-tables.view_as_complex.record = _record_view_as_complex
-tables.select_backward.record = _record_select_backward
-tables.slice_backward.record = _record_slice_backward
-tables.diagonal_backward.record = _record_diagonal_backward
-tables.unfold_backward.record = _record_unfold_backward
+tables.alias.record = recorder(_record_alias, AliasBackward0, 1, (0,), (), ())
+tables.lift_fresh.record = recorder(_record_lift_fresh, LiftFreshBackward0, 1, (0,), (), ())
+tables.clone.record = recorder(_record_clone, CloneBackward0, 2, (0,), (), ())
+tables.view_as_real.record = recorder(_record_view_as_real, ViewAsRealBackward0, 1, (0,), (), ())
+tables.view_as_complex.record = recorder(_record_view_as_complex, ViewAsComplexBackward0, 1, (0,), (), ())
+tables.select_backward.record = recorder(_record_select_backward, SelectBackwardBackward0, 4, (0,), (), ((2, None), (3, None)))
+tables.slice_backward.record = recorder(_record_slice_backward, SliceBackwardBackward0, 6, (0,), (), ((2, None), (3, None), (4, None), (5, None)))
+tables.diagonal_backward.record = recorder(_record_diagonal_backward, DiagonalBackwardBackward0, 5, (0,), (), ((2, None), (3, None), (4, None)))
+tables.unfold_backward.record = recorder(_record_unfold_backward, UnfoldBackwardBackward0, 5, (0,), (), ((2, None), (3, None), (4, None)))

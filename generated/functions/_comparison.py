@@ -8,6 +8,7 @@ from numpy import asarray, ndarray
 from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -19,7 +20,7 @@ from ..tables import comparison as tables
 new = object.__new__
 bool_ = DTYPES["bool"]
 _UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, _UNUSED)
+_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
 
 
 def eq(input, other, *, out=None):
@@ -51,6 +52,9 @@ def eq(input, other, *, out=None):
                 made._base = None
                 return made
     return call(tables.eq_Tensor, (input, other))
+
+
+eq = accelerate(eq, (tables.eq_Tensor, numpy.equal, "bool"))
 
 
 def eq_(input, other):
@@ -89,6 +93,9 @@ def ne(input, other, *, out=None):
     return call(tables.ne_Tensor, (input, other))
 
 
+ne = accelerate(ne, (tables.ne_Tensor, numpy.not_equal, "bool"))
+
+
 def ne_(input, other):
     """The in-place form of ne: writes into its first argument and returns it."""
     return call_inplace(tables.ne_Tensor, (input, other))
@@ -123,6 +130,9 @@ def lt(input, other, *, out=None):
                 made._base = None
                 return made
     return call(tables.lt_Tensor, (input, other))
+
+
+lt = accelerate(lt, (tables.lt_Tensor, numpy.less, "bool"))
 
 
 def lt_(input, other):
@@ -161,6 +171,9 @@ def le(input, other, *, out=None):
     return call(tables.le_Tensor, (input, other))
 
 
+le = accelerate(le, (tables.le_Tensor, numpy.less_equal, "bool"))
+
+
 def le_(input, other):
     """The in-place form of le: writes into its first argument and returns it."""
     return call_inplace(tables.le_Tensor, (input, other))
@@ -197,6 +210,9 @@ def gt(input, other, *, out=None):
     return call(tables.gt_Tensor, (input, other))
 
 
+gt = accelerate(gt, (tables.gt_Tensor, numpy.greater, "bool"))
+
+
 def gt_(input, other):
     """The in-place form of gt: writes into its first argument and returns it."""
     return call_inplace(tables.gt_Tensor, (input, other))
@@ -231,6 +247,9 @@ def ge(input, other, *, out=None):
                 made._base = None
                 return made
     return call(tables.ge_Tensor, (input, other))
+
+
+ge = accelerate(ge, (tables.ge_Tensor, numpy.greater_equal, "bool"))
 
 
 def ge_(input, other):

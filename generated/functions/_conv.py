@@ -8,6 +8,7 @@ from numpy import asarray, ndarray
 from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -19,7 +20,7 @@ from ..tables import conv as tables
 new = object.__new__
 bool_ = DTYPES["bool"]
 _UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, _UNUSED)
+_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
 
 _conv1d_overloads = (tables.conv1d, tables.conv1d_padding, )
 

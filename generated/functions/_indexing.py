@@ -9,6 +9,7 @@ from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._backends.cpu.ops import indexing as kernels_indexing
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -20,7 +21,7 @@ from ..tables import indexing as tables
 new = object.__new__
 bool_ = DTYPES["bool"]
 _UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, _UNUSED)
+_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
 
 
 def index(input, indices, *, out=None):
@@ -226,6 +227,9 @@ def masked_fill(*args, **kwargs):
                     return tables.masked_fill_Scalar.record(made, input, mask, value)
     op, bound = resolve(_masked_fill_overloads, args, kwargs)
     return call_converted(op, bound)
+
+
+masked_fill = accelerate(masked_fill, (tables.masked_fill_Scalar, kernels_indexing.fast_masked_fill))
 
 
 _masked_fill_inplace = (tables.masked_fill_Scalar, tables.masked_fill_Tensor, )

@@ -9,6 +9,7 @@ from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._backends.cpu.ops import matmul as kernels_matmul
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -20,7 +21,7 @@ from ..tables import matmul as tables
 new = object.__new__
 bool_ = DTYPES["bool"]
 _UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, _UNUSED)
+_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
 
 
 def mm(input, mat2, *, out=None):
@@ -47,6 +48,9 @@ def mm(input, mat2, *, out=None):
     return call(tables.mm, (input, mat2))
 
 
+mm = accelerate(mm, (tables.mm, kernels_matmul.fast_mm))
+
+
 def bmm(input, mat2, *, out=None):
     """bmm(Tensor self, Tensor mat2) -> Tensor"""
     if out is not None:
@@ -71,6 +75,9 @@ def bmm(input, mat2, *, out=None):
     return call(tables.bmm, (input, mat2))
 
 
+bmm = accelerate(bmm, (tables.bmm, kernels_matmul.fast_bmm))
+
+
 def matmul(input, other, *, out=None):
     """matmul(Tensor self, Tensor other) -> Tensor"""
     if out is not None:
@@ -93,6 +100,9 @@ def matmul(input, other, *, out=None):
                     return made
                 return tables.matmul.record(made, input, other)
     return call(tables.matmul, (input, other))
+
+
+matmul = accelerate(matmul, (tables.matmul, kernels_matmul.fast_matmul))
 
 
 def linear(input, weight, bias=None, *, out=None):
@@ -121,6 +131,9 @@ def linear(input, weight, bias=None, *, out=None):
     return call(tables.linear, (input, weight, bias))
 
 
+linear = accelerate(linear, (tables.linear, kernels_matmul.fast_linear))
+
+
 def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     """addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     if out is not None:
@@ -145,6 +158,9 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
                     return made
                 return tables.addmm.record(made, input, mat1, mat2, beta, alpha)
     return call(tables.addmm, (input, mat1, mat2, beta, alpha))
+
+
+addmm = accelerate(addmm, (tables.addmm, kernels_matmul.fast_addmm))
 
 
 def addmm_(input, mat1, mat2, *, beta=1, alpha=1):

@@ -10,6 +10,7 @@ from mindtorch_v2._backends.cpu.ops import nn as kernels_nn
 from mindtorch_v2._backends.cpu.ops import softmax as kernels_softmax
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -21,7 +22,7 @@ from ..tables import nn as tables
 new = object.__new__
 bool_ = DTYPES["bool"]
 _UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, _UNUSED)
+_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
 
 
 def relu(input):
@@ -42,6 +43,9 @@ def relu(input):
                     return made
                 return tables.relu.record(made, input)
     return call(tables.relu, (input,))
+
+
+relu = accelerate(relu, (tables.relu, kernels_nn.fast_relu))
 
 
 def relu_(input):
@@ -136,6 +140,9 @@ def gelu(input, *, approximate='none', out=None):
     return call(tables.gelu, (input, approximate))
 
 
+gelu = accelerate(gelu, (tables.gelu, kernels_nn.fast_gelu))
+
+
 def gelu_(input, *, approximate='none'):
     """The in-place form of gelu: writes into its first argument and returns it."""
     return call_inplace(tables.gelu, (input, approximate))
@@ -166,6 +173,9 @@ def silu(input, *, out=None):
                     return made
                 return tables.silu.record(made, input)
     return call(tables.silu, (input,))
+
+
+silu = accelerate(silu, (tables.silu, kernels_nn.fast_silu))
 
 
 def silu_(input):
@@ -341,6 +351,9 @@ def softmax(input, dim=REQUIRED, dtype=None, *, out=None, **spellings):
     return call(tables.softmax_int, (input, dim, dtype))
 
 
+softmax = accelerate(softmax, (tables.softmax_int, kernels_softmax.fast_softmax))
+
+
 def log_softmax(input, dim=REQUIRED, dtype=None, *, out=None, **spellings):
     """log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
     if spellings:
@@ -363,6 +376,9 @@ def log_softmax(input, dim=REQUIRED, dtype=None, *, out=None, **spellings):
                     return made
                 return tables.log_softmax_int.record(made, input, dim, dtype)
     return call(tables.log_softmax_int, (input, dim, dtype))
+
+
+log_softmax = accelerate(log_softmax, (tables.log_softmax_int, kernels_softmax.fast_log_softmax))
 
 
 def special_softmax(input, dim=REQUIRED, dtype=None, **spellings):
@@ -434,6 +450,9 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
                     return made
                 return tables.embedding.record(made, weight, indices, padding_idx, scale_grad_by_freq, sparse)
     return call(tables.embedding, (weight, indices, padding_idx, scale_grad_by_freq, sparse))
+
+
+embedding = accelerate(embedding, (tables.embedding, kernels_nn.fast_embedding))
 
 
 def embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):

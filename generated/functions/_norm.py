@@ -9,6 +9,7 @@ from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._backends.cpu.ops import norm as kernels_norm
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -20,7 +21,7 @@ from ..tables import norm as tables
 new = object.__new__
 bool_ = DTYPES["bool"]
 _UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, _UNUSED)
+_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True):
@@ -45,6 +46,9 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn
                     return made
                 return tables.layer_norm.record(made, input, normalized_shape, weight, bias, eps, cudnn_enable)
     return call(tables.layer_norm, (input, normalized_shape, weight, bias, eps, cudnn_enable))
+
+
+layer_norm = accelerate(layer_norm, (tables.layer_norm, kernels_norm.fast_layer_norm))
 
 
 def native_layer_norm(input, normalized_shape, weight, bias, eps):

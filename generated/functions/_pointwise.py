@@ -8,6 +8,7 @@ from numpy import asarray, ndarray
 from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -19,7 +20,7 @@ from ..tables import pointwise as tables
 new = object.__new__
 bool_ = DTYPES["bool"]
 _UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, _UNUSED)
+_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
 
 
 def add(input, other, *, alpha=1, out=None):
@@ -53,6 +54,9 @@ def add(input, other, *, alpha=1, out=None):
                     return made
                 return tables.add_Tensor.record(made, input, other, alpha)
     return call(tables.add_Tensor, (input, other, alpha))
+
+
+add = accelerate(add, (tables.add_Tensor, numpy.add, None))
 
 
 def add_(input, other, *, alpha=1):
@@ -91,6 +95,9 @@ def sub(input, other, *, alpha=1, out=None):
                     return made
                 return tables.sub_Tensor.record(made, input, other, alpha)
     return call(tables.sub_Tensor, (input, other, alpha))
+
+
+sub = accelerate(sub, (tables.sub_Tensor, numpy.subtract, None))
 
 
 def sub_(input, other, *, alpha=1):
@@ -136,6 +143,9 @@ def mul(input, other, *, out=None):
     return call(tables.mul_Tensor, (input, other))
 
 
+mul = accelerate(mul, (tables.mul_Tensor, numpy.multiply, None))
+
+
 def mul_(input, other):
     """The in-place form of mul: writes into its first argument and returns it."""
     return call_inplace(tables.mul_Tensor, (input, other))
@@ -177,6 +187,9 @@ def div(*args, **kwargs):
     out = kwargs.pop("out", None)
     op, bound = resolve(_div_overloads, args, kwargs)
     return call_converted(op, bound, out)
+
+
+div = accelerate(div, (tables.div_Tensor, numpy.divide, None))
 
 
 _div_inplace = (tables.div_Tensor, tables.div_Tensor_mode, )
@@ -273,6 +286,9 @@ def neg(input, *, out=None):
     return call(tables.neg, (input,))
 
 
+neg = accelerate(neg, (tables.neg, numpy.negative, None))
+
+
 def neg_(input):
     """The in-place form of neg: writes into its first argument and returns it."""
     return call_inplace(tables.neg, (input,))
@@ -306,6 +322,9 @@ def abs(input, *, out=None):
     return call(tables.abs, (input,))
 
 
+abs = accelerate(abs, (tables.abs, numpy.absolute, None))
+
+
 def abs_(input):
     """The in-place form of abs: writes into its first argument and returns it."""
     return call_inplace(tables.abs, (input,))
@@ -334,6 +353,9 @@ def square(input, *, out=None):
     return call(tables.square, (input,))
 
 
+square = accelerate(square, (tables.square, numpy.square, None))
+
+
 def square_(input):
     """The in-place form of square: writes into its first argument and returns it."""
     return call_inplace(tables.square, (input,))
@@ -360,6 +382,9 @@ def sqrt(input, *, out=None):
                     return made
                 return tables.sqrt.record(made, input)
     return call(tables.sqrt, (input,))
+
+
+sqrt = accelerate(sqrt, (tables.sqrt, numpy.sqrt, None))
 
 
 def sqrt_(input):
@@ -398,6 +423,9 @@ def reciprocal(input, *, out=None):
                     return made
                 return tables.reciprocal.record(made, input)
     return call(tables.reciprocal, (input,))
+
+
+reciprocal = accelerate(reciprocal, (tables.reciprocal, numpy.reciprocal, None))
 
 
 def reciprocal_(input):
@@ -458,6 +486,9 @@ def exp(input, *, out=None):
     return call(tables.exp, (input,))
 
 
+exp = accelerate(exp, (tables.exp, numpy.exp, None))
+
+
 def exp_(input):
     """The in-place form of exp: writes into its first argument and returns it."""
     return call_inplace(tables.exp, (input,))
@@ -484,6 +515,9 @@ def exp2(input, *, out=None):
                     return made
                 return tables.exp2.record(made, input)
     return call(tables.exp2, (input,))
+
+
+exp2 = accelerate(exp2, (tables.exp2, numpy.exp2, None))
 
 
 def exp2_(input):
@@ -514,6 +548,9 @@ def expm1(input, *, out=None):
     return call(tables.expm1, (input,))
 
 
+expm1 = accelerate(expm1, (tables.expm1, numpy.expm1, None))
+
+
 def expm1_(input):
     """The in-place form of expm1: writes into its first argument and returns it."""
     return call_inplace(tables.expm1, (input,))
@@ -540,6 +577,9 @@ def log(input, *, out=None):
                     return made
                 return tables.log.record(made, input)
     return call(tables.log, (input,))
+
+
+log = accelerate(log, (tables.log, numpy.log, None))
 
 
 def log_(input):
@@ -570,6 +610,9 @@ def log2(input, *, out=None):
     return call(tables.log2, (input,))
 
 
+log2 = accelerate(log2, (tables.log2, numpy.log2, None))
+
+
 def log2_(input):
     """The in-place form of log2: writes into its first argument and returns it."""
     return call_inplace(tables.log2, (input,))
@@ -598,6 +641,9 @@ def log10(input, *, out=None):
     return call(tables.log10, (input,))
 
 
+log10 = accelerate(log10, (tables.log10, numpy.log10, None))
+
+
 def log10_(input):
     """The in-place form of log10: writes into its first argument and returns it."""
     return call_inplace(tables.log10, (input,))
@@ -624,6 +670,9 @@ def log1p(input, *, out=None):
                     return made
                 return tables.log1p.record(made, input)
     return call(tables.log1p, (input,))
+
+
+log1p = accelerate(log1p, (tables.log1p, numpy.log1p, None))
 
 
 def log1p_(input):
@@ -727,6 +776,9 @@ def sin(input, *, out=None):
     return call(tables.sin, (input,))
 
 
+sin = accelerate(sin, (tables.sin, numpy.sin, None))
+
+
 def sin_(input):
     """The in-place form of sin: writes into its first argument and returns it."""
     return call_inplace(tables.sin, (input,))
@@ -753,6 +805,9 @@ def cos(input, *, out=None):
                     return made
                 return tables.cos.record(made, input)
     return call(tables.cos, (input,))
+
+
+cos = accelerate(cos, (tables.cos, numpy.cos, None))
 
 
 def cos_(input):
@@ -783,6 +838,9 @@ def tan(input, *, out=None):
     return call(tables.tan, (input,))
 
 
+tan = accelerate(tan, (tables.tan, numpy.tan, None))
+
+
 def tan_(input):
     """The in-place form of tan: writes into its first argument and returns it."""
     return call_inplace(tables.tan, (input,))
@@ -809,6 +867,9 @@ def asin(input, *, out=None):
                     return made
                 return tables.asin.record(made, input)
     return call(tables.asin, (input,))
+
+
+asin = accelerate(asin, (tables.asin, numpy.arcsin, None))
 
 
 def asin_(input):
@@ -839,6 +900,9 @@ def acos(input, *, out=None):
     return call(tables.acos, (input,))
 
 
+acos = accelerate(acos, (tables.acos, numpy.arccos, None))
+
+
 def acos_(input):
     """The in-place form of acos: writes into its first argument and returns it."""
     return call_inplace(tables.acos, (input,))
@@ -865,6 +929,9 @@ def atan(input, *, out=None):
                     return made
                 return tables.atan.record(made, input)
     return call(tables.atan, (input,))
+
+
+atan = accelerate(atan, (tables.atan, numpy.arctan, None))
 
 
 def atan_(input):
@@ -895,6 +962,9 @@ def sinh(input, *, out=None):
     return call(tables.sinh, (input,))
 
 
+sinh = accelerate(sinh, (tables.sinh, numpy.sinh, None))
+
+
 def sinh_(input):
     """The in-place form of sinh: writes into its first argument and returns it."""
     return call_inplace(tables.sinh, (input,))
@@ -921,6 +991,9 @@ def cosh(input, *, out=None):
                     return made
                 return tables.cosh.record(made, input)
     return call(tables.cosh, (input,))
+
+
+cosh = accelerate(cosh, (tables.cosh, numpy.cosh, None))
 
 
 def cosh_(input):
@@ -951,6 +1024,9 @@ def tanh(input, *, out=None):
     return call(tables.tanh, (input,))
 
 
+tanh = accelerate(tanh, (tables.tanh, numpy.tanh, None))
+
+
 def tanh_(input):
     """The in-place form of tanh: writes into its first argument and returns it."""
     return call_inplace(tables.tanh, (input,))
@@ -977,6 +1053,9 @@ def asinh(input, *, out=None):
                     return made
                 return tables.asinh.record(made, input)
     return call(tables.asinh, (input,))
+
+
+asinh = accelerate(asinh, (tables.asinh, numpy.arcsinh, None))
 
 
 def asinh_(input):
@@ -1007,6 +1086,9 @@ def acosh(input, *, out=None):
     return call(tables.acosh, (input,))
 
 
+acosh = accelerate(acosh, (tables.acosh, numpy.arccosh, None))
+
+
 def acosh_(input):
     """The in-place form of acosh: writes into its first argument and returns it."""
     return call_inplace(tables.acosh, (input,))
@@ -1033,6 +1115,9 @@ def atanh(input, *, out=None):
                     return made
                 return tables.atanh.record(made, input)
     return call(tables.atanh, (input,))
+
+
+atanh = accelerate(atanh, (tables.atanh, numpy.arctanh, None))
 
 
 def atanh_(input):
@@ -1073,6 +1158,9 @@ def atan2(input, other, *, out=None):
     return call(tables.atan2, (input, other))
 
 
+atan2 = accelerate(atan2, (tables.atan2, numpy.arctan2, None))
+
+
 def atan2_(input, other):
     """The in-place form of atan2: writes into its first argument and returns it."""
     return call_inplace(tables.atan2, (input, other))
@@ -1111,6 +1199,9 @@ def deg2rad(input, *, out=None):
     return call(tables.deg2rad, (input,))
 
 
+deg2rad = accelerate(deg2rad, (tables.deg2rad, numpy.deg2rad, None))
+
+
 def deg2rad_(input):
     """The in-place form of deg2rad: writes into its first argument and returns it."""
     return call_inplace(tables.deg2rad, (input,))
@@ -1137,6 +1228,9 @@ def rad2deg(input, *, out=None):
                     return made
                 return tables.rad2deg.record(made, input)
     return call(tables.rad2deg, (input,))
+
+
+rad2deg = accelerate(rad2deg, (tables.rad2deg, numpy.rad2deg, None))
 
 
 def rad2deg_(input):
@@ -1167,6 +1261,9 @@ def floor(input, *, out=None):
     return call(tables.floor, (input,))
 
 
+floor = accelerate(floor, (tables.floor, numpy.floor, None))
+
+
 def floor_(input):
     """The in-place form of floor: writes into its first argument and returns it."""
     return call_inplace(tables.floor, (input,))
@@ -1195,6 +1292,9 @@ def ceil(input, *, out=None):
     return call(tables.ceil, (input,))
 
 
+ceil = accelerate(ceil, (tables.ceil, numpy.ceil, None))
+
+
 def ceil_(input):
     """The in-place form of ceil: writes into its first argument and returns it."""
     return call_inplace(tables.ceil, (input,))
@@ -1221,6 +1321,9 @@ def trunc(input, *, out=None):
                     return made
                 return tables.trunc.record(made, input)
     return call(tables.trunc, (input,))
+
+
+trunc = accelerate(trunc, (tables.trunc, numpy.trunc, None))
 
 
 def trunc_(input):
@@ -1253,6 +1356,9 @@ def round(*args, **kwargs):
     out = kwargs.pop("out", None)
     op, bound = resolve(_round_overloads, args, kwargs)
     return call_converted(op, bound, out)
+
+
+round = accelerate(round, (tables.round, numpy.rint, None))
 
 
 _round_inplace = (tables.round, tables.round_decimals, )
@@ -1347,6 +1453,9 @@ def clamp_min(input, min, *, out=None):
     return call(tables.clamp_min_Tensor, (input, min))
 
 
+clamp_min = accelerate(clamp_min, (tables.clamp_min_Tensor, numpy.maximum, None))
+
+
 def clamp_min_(input, min):
     """The in-place form of clamp_min: writes into its first argument and returns it."""
     return call_inplace(tables.clamp_min_Tensor, (input, min))
@@ -1383,6 +1492,9 @@ def clamp_max(input, max, *, out=None):
                     return made
                 return tables.clamp_max_Tensor.record(made, input, max)
     return call(tables.clamp_max_Tensor, (input, max))
+
+
+clamp_max = accelerate(clamp_max, (tables.clamp_max_Tensor, numpy.minimum, None))
 
 
 def clamp_max_(input, max):
@@ -1423,6 +1535,9 @@ def maximum(input, other, *, out=None):
     return call(tables.maximum, (input, other))
 
 
+maximum = accelerate(maximum, (tables.maximum, numpy.maximum, None))
+
+
 def minimum(input, other, *, out=None):
     """minimum(Tensor self, Tensor other) -> Tensor"""
     if out is not None:
@@ -1454,6 +1569,9 @@ def minimum(input, other, *, out=None):
                     return made
                 return tables.minimum.record(made, input, other)
     return call(tables.minimum, (input, other))
+
+
+minimum = accelerate(minimum, (tables.minimum, numpy.minimum, None))
 
 
 def fmax(input, other, *, out=None):
@@ -1489,6 +1607,9 @@ def fmax(input, other, *, out=None):
     return call(tables.fmax, (input, other))
 
 
+fmax = accelerate(fmax, (tables.fmax, numpy.fmax, None))
+
+
 def fmin(input, other, *, out=None):
     """fmin(Tensor self, Tensor other) -> Tensor"""
     if out is not None:
@@ -1520,6 +1641,9 @@ def fmin(input, other, *, out=None):
                     return made
                 return tables.fmin.record(made, input, other)
     return call(tables.fmin, (input, other))
+
+
+fmin = accelerate(fmin, (tables.fmin, numpy.fmin, None))
 
 
 def copysign(input, other, *, out=None):

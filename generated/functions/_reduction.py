@@ -9,6 +9,7 @@ from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._backends.cpu.ops import reduction as kernels_reduction
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -20,7 +21,7 @@ from ..tables import reduction as tables
 new = object.__new__
 bool_ = DTYPES["bool"]
 _UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, _UNUSED)
+_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
 
 _sum_overloads = (tables.sum, tables.sum_dim_IntList, )
 
@@ -88,6 +89,9 @@ def sum(*args, **kwargs):
     out = kwargs.pop("out", None)
     op, bound = resolve(_sum_overloads, args, kwargs)
     return call_converted(op, bound, out)
+
+
+sum = accelerate(sum, (tables.sum, kernels_reduction.sum_fast), (tables.sum_dim_IntList, kernels_reduction.sum_dim_fast))
 
 
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None, **spellings):
@@ -162,6 +166,9 @@ def mean(*args, **kwargs):
     out = kwargs.pop("out", None)
     op, bound = resolve(_mean_overloads, args, kwargs)
     return call_converted(op, bound, out)
+
+
+mean = accelerate(mean, (tables.mean, kernels_reduction.mean_fast), (tables.mean_dim, kernels_reduction.mean_dim_fast))
 
 
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None, **spellings):
@@ -244,6 +251,9 @@ def max(*args, **kwargs):
     op, bound = resolve(_max_overloads, args, kwargs)
     return call_converted(op, bound, out)
 
+
+max = accelerate(max, (tables.max, kernels_reduction.max_fast))
+
 _min_overloads = (tables.min, tables.min_other, tables.min_dim, )
 
 
@@ -269,6 +279,9 @@ def min(*args, **kwargs):
     out = kwargs.pop("out", None)
     op, bound = resolve(_min_overloads, args, kwargs)
     return call_converted(op, bound, out)
+
+
+min = accelerate(min, (tables.min, kernels_reduction.min_fast))
 
 
 def amax(input, dim=(), keepdim=False, *, out=None, **spellings):
@@ -329,6 +342,9 @@ def all(*args, **kwargs):
     op, bound = resolve(_all_overloads, args, kwargs)
     return call_converted(op, bound, out)
 
+
+all = accelerate(all, (tables.all, kernels_reduction.truth_fast))
+
 _any_overloads = (tables.any, tables.any_dim, tables.any_dims, )
 
 
@@ -352,6 +368,9 @@ def any(*args, **kwargs):
     out = kwargs.pop("out", None)
     op, bound = resolve(_any_overloads, args, kwargs)
     return call_converted(op, bound, out)
+
+
+any = accelerate(any, (tables.any, kernels_reduction.some_fast))
 
 _count_nonzero_overloads = (tables.count_nonzero_dim_IntList, tables.count_nonzero, )
 

@@ -9,6 +9,7 @@ from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._backends.cpu.ops import view as kernels_view
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -20,7 +21,7 @@ from ..tables import view as tables
 new = object.__new__
 bool_ = DTYPES["bool"]
 _UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, _UNUSED)
+_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
 
 _view_overloads = (tables.view, tables.view_dtype, )
 
@@ -51,6 +52,9 @@ def view(*args, **kwargs):
     return call_converted(op, bound)
 
 
+view = accelerate(view, (tables.view, kernels_view.fast_view))
+
+
 def _unsafe_view(input, size):
     """_unsafe_view(Tensor self, SymInt[] size) -> Tensor"""
     return call(tables._unsafe_view, (input, size))
@@ -76,6 +80,9 @@ def reshape(input, shape):
                 made._node = None
                 return record_view(tables.reshape, made, input, shape)
     return call(tables.reshape, (input, shape))
+
+
+reshape = accelerate(reshape, (tables.reshape, kernels_view.fast_view))
 
 
 def flatten(input, start_dim=0, end_dim=-1):
@@ -127,6 +134,9 @@ def transpose(input, dim0, dim1):
     return call(tables.transpose_int, (input, dim0, dim1))
 
 
+transpose = accelerate(transpose, (tables.transpose_int, kernels_view.fast_transpose))
+
+
 def transpose_(input, dim0, dim1):
     """The in-place form of transpose: writes into its first argument and returns it."""
     return call_inplace(tables.transpose_int, (input, dim0, dim1))
@@ -152,6 +162,9 @@ def swapaxes(input, axis0, axis1):
                 made._node = None
                 return record_view(tables.swapaxes, made, input, axis0, axis1)
     return call(tables.swapaxes, (input, axis0, axis1))
+
+
+swapaxes = accelerate(swapaxes, (tables.swapaxes, kernels_view.fast_transpose))
 
 
 def swapaxes_(input, axis0, axis1):
@@ -181,6 +194,9 @@ def swapdims(input, dim0, dim1):
     return call(tables.swapdims, (input, dim0, dim1))
 
 
+swapdims = accelerate(swapdims, (tables.swapdims, kernels_view.fast_transpose))
+
+
 def swapdims_(input, dim0, dim1):
     """The in-place form of swapdims: writes into its first argument and returns it."""
     return call_inplace(tables.swapdims, (input, dim0, dim1))
@@ -206,6 +222,9 @@ def t(input):
                 made._node = None
                 return record_view(tables.t, made, input)
     return call(tables.t, (input,))
+
+
+t = accelerate(t, (tables.t, kernels_view.fast_t))
 
 
 def t_(input):
@@ -259,6 +278,9 @@ def permute(input, dims):
                 return record_view(tables.permute, made, input, dims)
     return call(tables.permute, (input, dims))
 
+
+permute = accelerate(permute, (tables.permute, kernels_view.fast_permute))
+
 _movedim_overloads = (tables.movedim_intlist, tables.movedim_int, )
 
 
@@ -298,6 +320,9 @@ def expand(input, size, *, implicit=False):
     return call(tables.expand, (input, size, implicit))
 
 
+expand = accelerate(expand, (tables.expand, kernels_view.fast_expand))
+
+
 def broadcast_to(input, size):
     """broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)"""
     if (
@@ -318,6 +343,9 @@ def broadcast_to(input, size):
                 made._node = None
                 return record_view(tables.broadcast_to, made, input, size)
     return call(tables.broadcast_to, (input, size))
+
+
+broadcast_to = accelerate(broadcast_to, (tables.broadcast_to, kernels_view.fast_broadcast_to))
 
 
 def expand_as(input, other):
@@ -353,6 +381,9 @@ def squeeze(*args, **kwargs):
     return call_converted(op, bound)
 
 
+squeeze = accelerate(squeeze, (tables.squeeze_dim, kernels_view.fast_squeeze_dim))
+
+
 _squeeze_inplace = (tables.squeeze, tables.squeeze_dim, tables.squeeze_dims, )
 
 
@@ -386,6 +417,9 @@ def unsqueeze(input, dim=REQUIRED, **spellings):
     return call(tables.unsqueeze, (input, dim))
 
 
+unsqueeze = accelerate(unsqueeze, (tables.unsqueeze, kernels_view.fast_unsqueeze))
+
+
 def unsqueeze_(input, dim=REQUIRED, **spellings):
     """The in-place form of unsqueeze: writes into its first argument and returns it."""
     if spellings:
@@ -417,6 +451,9 @@ def select(input, dim=REQUIRED, index=REQUIRED, **spellings):
     return call(tables.select_int, (input, dim, index))
 
 
+select = accelerate(select, (tables.select_int, kernels_view.fast_select))
+
+
 def slice(input, dim=0, start=None, end=None, step=1, **spellings):
     """slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)"""
     if spellings:
@@ -439,6 +476,9 @@ def slice(input, dim=0, start=None, end=None, step=1, **spellings):
                 made._node = None
                 return record_view(tables.slice_Tensor, made, input, dim, start, end, step)
     return call(tables.slice_Tensor, (input, dim, start, end, step))
+
+
+slice = accelerate(slice, (tables.slice_Tensor, kernels_view.fast_slice))
 
 _narrow_overloads = (tables.narrow, tables.narrow_Tensor, )
 
@@ -523,11 +563,11 @@ def unsafe_chunk(input, chunks, dim=0, **spellings):
         (input, chunks, dim) = respelled(tables.unsafe_chunk, (input, chunks, dim), spellings)
     return call(tables.unsafe_chunk, (input, chunks, dim))
 
-_tensor_split_overloads = (tables.tensor_split_sections, tables.tensor_split_indices, tables.tensor_split_tensor_indices_or_sections, )
+_tensor_split_overloads = (tables.tensor_split_tensor_indices_or_sections, tables.tensor_split_sections, tables.tensor_split_indices, )
 
 
 def tensor_split(*args, **kwargs):
-    """tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]; tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]; tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]"""
+    """tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]; tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]; tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]"""
     op, bound = resolve(_tensor_split_overloads, args, kwargs)
     return call_converted(op, bound)
 
@@ -787,9 +827,9 @@ tables.chunk.function = chunk
 tables.unsafe_chunk.function = unsafe_chunk
 
 
+tables.tensor_split_tensor_indices_or_sections.function = tensor_split
 tables.tensor_split_sections.function = tensor_split
 tables.tensor_split_indices.function = tensor_split
-tables.tensor_split_tensor_indices_or_sections.function = tensor_split
 
 
 tables.hsplit_int.function = hsplit

@@ -89,7 +89,31 @@ def linspace(start, end, steps, dtype, layout, device, pin_memory):
     return rules.linspace(start, end, steps, dtype)
 
 
+def linspace_Tensor_Tensor(start, end, steps, dtype, layout, device, pin_memory):
+    return rules.linspace(start, end, steps, dtype)
+
+
+def linspace_Tensor_Scalar(start, end, steps, dtype, layout, device, pin_memory):
+    return rules.linspace(start, end, steps, dtype)
+
+
+def linspace_Scalar_Tensor(start, end, steps, dtype, layout, device, pin_memory):
+    return rules.linspace(start, end, steps, dtype)
+
+
 def logspace(start, end, steps, base, dtype, layout, device, pin_memory):
+    return rules.linspace(start, end, steps, dtype, op='logspace')
+
+
+def logspace_Tensor_Tensor(start, end, steps, base, dtype, layout, device, pin_memory):
+    return rules.linspace(start, end, steps, dtype, op='logspace')
+
+
+def logspace_Tensor_Scalar(start, end, steps, base, dtype, layout, device, pin_memory):
+    return rules.linspace(start, end, steps, dtype, op='logspace')
+
+
+def logspace_Scalar_Tensor(start, end, steps, base, dtype, layout, device, pin_memory):
     return rules.linspace(start, end, steps, dtype, op='logspace')
 
 

@@ -26,7 +26,7 @@ def binary_cross_entropy(self, target, weight, reduction):
 
 
 def binary_cross_entropy_backward(grad_output, self, target, weight, reduction):
-    return rules.elementwise(self, target, weight, grad_output)
+    return rules.binary_cross_entropy_backward(self, target, weight, grad_output)
 
 
 def binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction):

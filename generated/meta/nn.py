@@ -14,7 +14,7 @@ def relu6(self):
 
 
 def hardtanh(self, min_val, max_val):
-    return rules.activation(self, op='hardtanh', dtypes='real_numeric')
+    return rules.activation(self, op='hardtanh', dtypes='real_numeric', numbers=(min_val, max_val))
 
 
 def hardtanh_backward(grad_output, self, min_val, max_val):
@@ -22,7 +22,7 @@ def hardtanh_backward(grad_output, self, min_val, max_val):
 
 
 def threshold(self, threshold, value):
-    return rules.activation(self, op='threshold_cpu', dtypes='real_numeric')
+    return rules.activation(self, op='threshold_cpu', dtypes='real_numeric', numbers=(threshold, value))
 
 
 def threshold_backward(grad_output, self, threshold):

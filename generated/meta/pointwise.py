@@ -130,11 +130,11 @@ def sigmoid(self):
 
 
 def sigmoid_backward(grad_output, output):
-    return rules.elementwise(grad_output, output)
+    return rules.activation_backward(grad_output, output, op='sigmoid_backward_cpu', dtypes='floating')
 
 
 def tanh_backward(grad_output, output):
-    return rules.elementwise(grad_output, output)
+    return rules.activation_backward(grad_output, output, op='tanh_backward_cpu', dtypes='floating')
 
 
 def logit(self, eps):
@@ -330,7 +330,7 @@ def digamma(self):
 
 
 def polygamma(n, self):
-    return rules.elementwise(self, float=True, dtypes='floating_real', op='polygamma')
+    return rules.polygamma(self, n)
 
 
 def special_zeta(self, other):

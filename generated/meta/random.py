@@ -6,19 +6,19 @@ from mindtorch_v2._backends.meta import rules
 
 
 def uniform_(self, from_, to, generator):
-    return rules.random_like(self=self, op='uniform')
+    return rules.random_like(self=self, op='uniform', from_=from_, to=to)
 
 
 def normal_(self, mean, std, generator):
-    return rules.random_like(self=self, op='normal')
+    return rules.random_like(self=self, op='normal', std=std)
 
 
 def random__from(self, from_, to, generator):
-    return rules.random_like(self=self, op='random')
+    return rules.random_like(self=self, op='random', from_=from_, to=to)
 
 
 def random__to(self, to, generator):
-    return rules.random_like(self=self, op='random')
+    return rules.random_like(self=self, op='random', from_=0, to=to)
 
 
 def random_(self, generator):
@@ -26,27 +26,27 @@ def random_(self, generator):
 
 
 def bernoulli__Tensor(self, p, generator):
-    return rules.random_like(self=self, op='bernoulli')
+    return rules.random_like(self=self, op='bernoulli', p=p)
 
 
 def bernoulli__float(self, p, generator):
-    return rules.random_like(self=self, op='bernoulli')
+    return rules.random_like(self=self, op='bernoulli', p=p)
 
 
 def exponential_(self, lambd, generator):
-    return rules.random_like(self=self, op='exponential')
+    return rules.random_like(self=self, op='exponential', rate=lambd)
 
 
 def geometric_(self, p, generator):
-    return rules.random_like(self=self, op='geometric')
+    return rules.random_like(self=self, op='geometric', p=p)
 
 
 def cauchy_(self, median, sigma, generator):
-    return rules.random_like(self=self, op='cauchy')
+    return rules.random_like(self=self, op='cauchy', std=sigma)
 
 
 def log_normal_(self, mean, std, generator):
-    return rules.random_like(self=self, op='log_normal')
+    return rules.random_like(self=self, op='log_normal', std=std)
 
 
 def rand(size, dtype, layout, device, pin_memory):
@@ -90,27 +90,27 @@ def randperm_generator(n, generator, dtype, layout, device, pin_memory):
 
 
 def rand_like(self, dtype, layout, device, pin_memory, memory_format):
-    return rules.like(self, dtype, layout, device, memory_format)
+    return rules.floating_like(self, dtype, memory_format)
 
 
 def rand_like_generator(self, generator, dtype, layout, device, pin_memory, memory_format):
-    return rules.like(self, dtype, layout, device, memory_format)
+    return rules.floating_like(self, dtype, memory_format)
 
 
 def randn_like(self, dtype, layout, device, pin_memory, memory_format):
-    return rules.like(self, dtype, layout, device, memory_format)
+    return rules.floating_like(self, dtype, memory_format, op='randn')
 
 
 def randn_like_generator(self, generator, dtype, layout, device, pin_memory, memory_format):
-    return rules.like(self, dtype, layout, device, memory_format)
+    return rules.floating_like(self, dtype, memory_format, op='randn')
 
 
 def randint_like(self, high, dtype, layout, device, pin_memory, memory_format):
-    return rules.like(self, dtype, layout, device, memory_format)
+    return rules.randint_like(self, 0, high, dtype, memory_format)
 
 
 def randint_like_low_dtype(self, low, high, dtype, layout, device, pin_memory, memory_format):
-    return rules.like(self, dtype, layout, device, memory_format)
+    return rules.randint_like(self, low, high, dtype, memory_format)
 
 
 def normal_Tensor_Tensor(mean, std, generator):
@@ -126,7 +126,7 @@ def normal_float_Tensor(mean, std, generator):
 
 
 def normal_float_float(mean, std, size, generator, dtype, layout, device, pin_memory):
-    return rules.floating_factory(size, dtype, op='normal')
+    return rules.floating_factory(size, dtype, op='randn', std=std)
 
 
 def bernoulli(self, generator):
@@ -134,7 +134,7 @@ def bernoulli(self, generator):
 
 
 def bernoulli_p(self, p, generator):
-    return rules.bernoulli(self=self)
+    return rules.bernoulli(self=self, p=p)
 
 
 def multinomial(self, num_samples, replacement, generator):
@@ -142,7 +142,7 @@ def multinomial(self, num_samples, replacement, generator):
 
 
 def poisson(self, generator):
-    return rules.bernoulli(self=self)
+    return rules.poisson(self=self)
 
 
 def native_dropout(input, p, train):

@@ -50,15 +50,15 @@ def mode(self, dim, keepdim):
 
 
 def _unique2(self, sorted, return_inverse, return_counts):
-    return rules.data_dependent(self, 'self', 'int64', 'int64')
+    return rules.unique(self)
 
 
 def unique_dim(self, dim, sorted, return_inverse, return_counts):
-    return rules.data_dependent(self, 'self', 'int64', 'int64')
+    return rules.unique(self, dim)
 
 
 def unique_consecutive(self, return_inverse, return_counts, dim):
-    return rules.data_dependent(self, 'self', 'int64', 'int64')
+    return rules.unique(self, dim)
 
 
 def searchsorted_Tensor(sorted_sequence, self, out_int32, right, side, sorter):

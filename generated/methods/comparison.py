@@ -8,6 +8,7 @@ from numpy import asarray, ndarray
 from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._dispatch.calls import is_operand, record_view, reflected
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -20,7 +21,7 @@ new = object.__new__
 bool_ = DTYPES["bool"]
 METHODS: dict = {}
 _UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, is_operand, reflected, _UNUSED)
+_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, is_operand, reflected, _UNUSED)
 
 
 def eq(self, other):
@@ -52,6 +53,7 @@ def eq(self, other):
     return call(tables.eq_Tensor, (self, other))
 
 
+eq = accelerate(eq, (tables.eq_Tensor, numpy.equal, "bool"), method=True)
 METHODS["eq"] = eq
 
 
@@ -92,6 +94,7 @@ def ne(self, other):
     return call(tables.ne_Tensor, (self, other))
 
 
+ne = accelerate(ne, (tables.ne_Tensor, numpy.not_equal, "bool"), method=True)
 METHODS["ne"] = ne
 METHODS["not_equal"] = ne
 
@@ -134,6 +137,7 @@ def lt(self, other):
     return call(tables.lt_Tensor, (self, other))
 
 
+lt = accelerate(lt, (tables.lt_Tensor, numpy.less, "bool"), method=True)
 METHODS["lt"] = lt
 METHODS["less"] = lt
 
@@ -176,6 +180,7 @@ def le(self, other):
     return call(tables.le_Tensor, (self, other))
 
 
+le = accelerate(le, (tables.le_Tensor, numpy.less_equal, "bool"), method=True)
 METHODS["le"] = le
 METHODS["less_equal"] = le
 
@@ -218,6 +223,7 @@ def gt(self, other):
     return call(tables.gt_Tensor, (self, other))
 
 
+gt = accelerate(gt, (tables.gt_Tensor, numpy.greater, "bool"), method=True)
 METHODS["gt"] = gt
 METHODS["greater"] = gt
 
@@ -260,6 +266,7 @@ def ge(self, other):
     return call(tables.ge_Tensor, (self, other))
 
 
+ge = accelerate(ge, (tables.ge_Tensor, numpy.greater_equal, "bool"), method=True)
 METHODS["ge"] = ge
 METHODS["greater_equal"] = ge
 
@@ -448,6 +455,7 @@ def __eq__(self, other):
     return call(tables.eq_Tensor, (self, other))
 
 
+__eq__ = accelerate(__eq__, (tables.eq_Tensor, numpy.equal, "bool"), method=True)
 METHODS["__eq__"] = __eq__
 
 
@@ -482,6 +490,7 @@ def __ne__(self, other):
     return call(tables.ne_Tensor, (self, other))
 
 
+__ne__ = accelerate(__ne__, (tables.ne_Tensor, numpy.not_equal, "bool"), method=True)
 METHODS["__ne__"] = __ne__
 
 
@@ -516,6 +525,7 @@ def __lt__(self, other):
     return call(tables.lt_Tensor, (self, other))
 
 
+__lt__ = accelerate(__lt__, (tables.lt_Tensor, numpy.less, "bool"), method=True)
 METHODS["__lt__"] = __lt__
 
 
@@ -550,6 +560,7 @@ def __le__(self, other):
     return call(tables.le_Tensor, (self, other))
 
 
+__le__ = accelerate(__le__, (tables.le_Tensor, numpy.less_equal, "bool"), method=True)
 METHODS["__le__"] = __le__
 
 
@@ -584,6 +595,7 @@ def __gt__(self, other):
     return call(tables.gt_Tensor, (self, other))
 
 
+__gt__ = accelerate(__gt__, (tables.gt_Tensor, numpy.greater, "bool"), method=True)
 METHODS["__gt__"] = __gt__
 
 
@@ -618,4 +630,5 @@ def __ge__(self, other):
     return call(tables.ge_Tensor, (self, other))
 
 
+__ge__ = accelerate(__ge__, (tables.ge_Tensor, numpy.greater_equal, "bool"), method=True)
 METHODS["__ge__"] = __ge__

@@ -9,6 +9,7 @@ from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._backends.cpu.ops import matmul as kernels_matmul
 from mindtorch_v2._dispatch.calls import is_operand, record_view, reflected
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -21,7 +22,7 @@ new = object.__new__
 bool_ = DTYPES["bool"]
 METHODS: dict = {}
 _UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, is_operand, reflected, _UNUSED)
+_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, is_operand, reflected, _UNUSED)
 
 
 def mm(self, mat2):
@@ -46,6 +47,7 @@ def mm(self, mat2):
     return call(tables.mm, (self, mat2))
 
 
+mm = accelerate(mm, (tables.mm, kernels_matmul.fast_mm), method=True)
 METHODS["mm"] = mm
 
 
@@ -71,6 +73,7 @@ def bmm(self, mat2):
     return call(tables.bmm, (self, mat2))
 
 
+bmm = accelerate(bmm, (tables.bmm, kernels_matmul.fast_bmm), method=True)
 METHODS["bmm"] = bmm
 
 
@@ -96,6 +99,7 @@ def matmul(self, other):
     return call(tables.matmul, (self, other))
 
 
+matmul = accelerate(matmul, (tables.matmul, kernels_matmul.fast_matmul), method=True)
 METHODS["matmul"] = matmul
 
 
@@ -123,6 +127,7 @@ def addmm(self, mat1, mat2, *, beta=1, alpha=1):
     return call(tables.addmm, (self, mat1, mat2, beta, alpha))
 
 
+addmm = accelerate(addmm, (tables.addmm, kernels_matmul.fast_addmm), method=True)
 METHODS["addmm"] = addmm
 
 
@@ -281,6 +286,7 @@ def __matmul__(self, other):
     return call(tables.matmul, (self, other))
 
 
+__matmul__ = accelerate(__matmul__, (tables.matmul, kernels_matmul.fast_matmul), method=True)
 METHODS["__matmul__"] = __matmul__
 
 

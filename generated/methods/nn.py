@@ -10,6 +10,7 @@ from mindtorch_v2._backends.cpu.ops import nn as kernels_nn
 from mindtorch_v2._backends.cpu.ops import softmax as kernels_softmax
 from mindtorch_v2._dispatch.calls import is_operand, record_view, reflected
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -22,7 +23,7 @@ new = object.__new__
 bool_ = DTYPES["bool"]
 METHODS: dict = {}
 _UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, is_operand, reflected, _UNUSED)
+_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, is_operand, reflected, _UNUSED)
 
 
 def relu(self):
@@ -45,6 +46,7 @@ def relu(self):
     return call(tables.relu, (self,))
 
 
+relu = accelerate(relu, (tables.relu, kernels_nn.fast_relu), method=True)
 METHODS["relu"] = relu
 
 
@@ -198,6 +200,7 @@ def softmax(self, dim=REQUIRED, dtype=None, **spellings):
     return call(tables.softmax_int, (self, dim, dtype))
 
 
+softmax = accelerate(softmax, (tables.softmax_int, kernels_softmax.fast_softmax), method=True)
 METHODS["softmax"] = softmax
 
 
@@ -223,4 +226,5 @@ def log_softmax(self, dim=REQUIRED, dtype=None, **spellings):
     return call(tables.log_softmax_int, (self, dim, dtype))
 
 
+log_softmax = accelerate(log_softmax, (tables.log_softmax_int, kernels_softmax.fast_log_softmax), method=True)
 METHODS["log_softmax"] = log_softmax

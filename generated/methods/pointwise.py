@@ -8,6 +8,7 @@ from numpy import asarray, ndarray
 from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._dispatch.calls import is_operand, record_view, reflected
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -20,7 +21,7 @@ new = object.__new__
 bool_ = DTYPES["bool"]
 METHODS: dict = {}
 _UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, is_operand, reflected, _UNUSED)
+_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, is_operand, reflected, _UNUSED)
 
 
 def add(self, other, *, alpha=1):
@@ -54,6 +55,7 @@ def add(self, other, *, alpha=1):
     return call(tables.add_Tensor, (self, other, alpha))
 
 
+add = accelerate(add, (tables.add_Tensor, numpy.add, None), method=True)
 METHODS["add"] = add
 
 
@@ -96,6 +98,7 @@ def sub(self, other, *, alpha=1):
     return call(tables.sub_Tensor, (self, other, alpha))
 
 
+sub = accelerate(sub, (tables.sub_Tensor, numpy.subtract, None), method=True)
 METHODS["sub"] = sub
 METHODS["subtract"] = sub
 
@@ -140,6 +143,7 @@ def mul(self, other):
     return call(tables.mul_Tensor, (self, other))
 
 
+mul = accelerate(mul, (tables.mul_Tensor, numpy.multiply, None), method=True)
 METHODS["mul"] = mul
 METHODS["multiply"] = mul
 
@@ -190,6 +194,7 @@ def div(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+div = accelerate(div, (tables.div_Tensor, numpy.divide, None), method=True)
 METHODS["div"] = div
 METHODS["divide"] = div
 METHODS["true_divide"] = div
@@ -310,6 +315,7 @@ def neg(self):
     return call(tables.neg, (self,))
 
 
+neg = accelerate(neg, (tables.neg, numpy.negative, None), method=True)
 METHODS["neg"] = neg
 METHODS["negative"] = neg
 
@@ -352,6 +358,7 @@ def abs(self):
     return call(tables.abs, (self,))
 
 
+abs = accelerate(abs, (tables.abs, numpy.absolute, None), method=True)
 METHODS["abs"] = abs
 METHODS["absolute"] = abs
 
@@ -386,6 +393,7 @@ def square(self):
     return call(tables.square, (self,))
 
 
+square = accelerate(square, (tables.square, numpy.square, None), method=True)
 METHODS["square"] = square
 
 
@@ -418,6 +426,7 @@ def sqrt(self):
     return call(tables.sqrt, (self,))
 
 
+sqrt = accelerate(sqrt, (tables.sqrt, numpy.sqrt, None), method=True)
 METHODS["sqrt"] = sqrt
 
 
@@ -466,6 +475,7 @@ def reciprocal(self):
     return call(tables.reciprocal, (self,))
 
 
+reciprocal = accelerate(reciprocal, (tables.reciprocal, numpy.reciprocal, None), method=True)
 METHODS["reciprocal"] = reciprocal
 
 
@@ -546,6 +556,7 @@ def exp(self):
     return call(tables.exp, (self,))
 
 
+exp = accelerate(exp, (tables.exp, numpy.exp, None), method=True)
 METHODS["exp"] = exp
 
 
@@ -578,6 +589,7 @@ def exp2(self):
     return call(tables.exp2, (self,))
 
 
+exp2 = accelerate(exp2, (tables.exp2, numpy.exp2, None), method=True)
 METHODS["exp2"] = exp2
 
 
@@ -610,6 +622,7 @@ def expm1(self):
     return call(tables.expm1, (self,))
 
 
+expm1 = accelerate(expm1, (tables.expm1, numpy.expm1, None), method=True)
 METHODS["expm1"] = expm1
 
 
@@ -642,6 +655,7 @@ def log(self):
     return call(tables.log, (self,))
 
 
+log = accelerate(log, (tables.log, numpy.log, None), method=True)
 METHODS["log"] = log
 
 
@@ -674,6 +688,7 @@ def log2(self):
     return call(tables.log2, (self,))
 
 
+log2 = accelerate(log2, (tables.log2, numpy.log2, None), method=True)
 METHODS["log2"] = log2
 
 
@@ -706,6 +721,7 @@ def log10(self):
     return call(tables.log10, (self,))
 
 
+log10 = accelerate(log10, (tables.log10, numpy.log10, None), method=True)
 METHODS["log10"] = log10
 
 
@@ -738,6 +754,7 @@ def log1p(self):
     return call(tables.log1p, (self,))
 
 
+log1p = accelerate(log1p, (tables.log1p, numpy.log1p, None), method=True)
 METHODS["log1p"] = log1p
 
 
@@ -834,6 +851,7 @@ def sin(self):
     return call(tables.sin, (self,))
 
 
+sin = accelerate(sin, (tables.sin, numpy.sin, None), method=True)
 METHODS["sin"] = sin
 
 
@@ -866,6 +884,7 @@ def cos(self):
     return call(tables.cos, (self,))
 
 
+cos = accelerate(cos, (tables.cos, numpy.cos, None), method=True)
 METHODS["cos"] = cos
 
 
@@ -898,6 +917,7 @@ def tan(self):
     return call(tables.tan, (self,))
 
 
+tan = accelerate(tan, (tables.tan, numpy.tan, None), method=True)
 METHODS["tan"] = tan
 
 
@@ -930,6 +950,7 @@ def asin(self):
     return call(tables.asin, (self,))
 
 
+asin = accelerate(asin, (tables.asin, numpy.arcsin, None), method=True)
 METHODS["asin"] = asin
 METHODS["arcsin"] = asin
 
@@ -964,6 +985,7 @@ def acos(self):
     return call(tables.acos, (self,))
 
 
+acos = accelerate(acos, (tables.acos, numpy.arccos, None), method=True)
 METHODS["acos"] = acos
 METHODS["arccos"] = acos
 
@@ -998,6 +1020,7 @@ def atan(self):
     return call(tables.atan, (self,))
 
 
+atan = accelerate(atan, (tables.atan, numpy.arctan, None), method=True)
 METHODS["atan"] = atan
 METHODS["arctan"] = atan
 
@@ -1032,6 +1055,7 @@ def sinh(self):
     return call(tables.sinh, (self,))
 
 
+sinh = accelerate(sinh, (tables.sinh, numpy.sinh, None), method=True)
 METHODS["sinh"] = sinh
 
 
@@ -1064,6 +1088,7 @@ def cosh(self):
     return call(tables.cosh, (self,))
 
 
+cosh = accelerate(cosh, (tables.cosh, numpy.cosh, None), method=True)
 METHODS["cosh"] = cosh
 
 
@@ -1096,6 +1121,7 @@ def tanh(self):
     return call(tables.tanh, (self,))
 
 
+tanh = accelerate(tanh, (tables.tanh, numpy.tanh, None), method=True)
 METHODS["tanh"] = tanh
 
 
@@ -1128,6 +1154,7 @@ def asinh(self):
     return call(tables.asinh, (self,))
 
 
+asinh = accelerate(asinh, (tables.asinh, numpy.arcsinh, None), method=True)
 METHODS["asinh"] = asinh
 METHODS["arcsinh"] = asinh
 
@@ -1162,6 +1189,7 @@ def acosh(self):
     return call(tables.acosh, (self,))
 
 
+acosh = accelerate(acosh, (tables.acosh, numpy.arccosh, None), method=True)
 METHODS["acosh"] = acosh
 METHODS["arccosh"] = acosh
 
@@ -1196,6 +1224,7 @@ def atanh(self):
     return call(tables.atanh, (self,))
 
 
+atanh = accelerate(atanh, (tables.atanh, numpy.arctanh, None), method=True)
 METHODS["atanh"] = atanh
 METHODS["arctanh"] = atanh
 
@@ -1240,6 +1269,7 @@ def atan2(self, other):
     return call(tables.atan2, (self, other))
 
 
+atan2 = accelerate(atan2, (tables.atan2, numpy.arctan2, None), method=True)
 METHODS["atan2"] = atan2
 METHODS["arctan2"] = atan2
 
@@ -1290,6 +1320,7 @@ def deg2rad(self):
     return call(tables.deg2rad, (self,))
 
 
+deg2rad = accelerate(deg2rad, (tables.deg2rad, numpy.deg2rad, None), method=True)
 METHODS["deg2rad"] = deg2rad
 
 
@@ -1322,6 +1353,7 @@ def rad2deg(self):
     return call(tables.rad2deg, (self,))
 
 
+rad2deg = accelerate(rad2deg, (tables.rad2deg, numpy.rad2deg, None), method=True)
 METHODS["rad2deg"] = rad2deg
 
 
@@ -1354,6 +1386,7 @@ def floor(self):
     return call(tables.floor, (self,))
 
 
+floor = accelerate(floor, (tables.floor, numpy.floor, None), method=True)
 METHODS["floor"] = floor
 
 
@@ -1386,6 +1419,7 @@ def ceil(self):
     return call(tables.ceil, (self,))
 
 
+ceil = accelerate(ceil, (tables.ceil, numpy.ceil, None), method=True)
 METHODS["ceil"] = ceil
 
 
@@ -1418,6 +1452,7 @@ def trunc(self):
     return call(tables.trunc, (self,))
 
 
+trunc = accelerate(trunc, (tables.trunc, numpy.trunc, None), method=True)
 METHODS["trunc"] = trunc
 METHODS["fix"] = trunc
 
@@ -1457,6 +1492,7 @@ def round(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+round = accelerate(round, (tables.round, numpy.rint, None), method=True)
 METHODS["round"] = round
 
 
@@ -1585,6 +1621,7 @@ def clamp_min(self, min):
     return call(tables.clamp_min_Tensor, (self, min))
 
 
+clamp_min = accelerate(clamp_min, (tables.clamp_min_Tensor, numpy.maximum, None), method=True)
 METHODS["clamp_min"] = clamp_min
 
 
@@ -1627,6 +1664,7 @@ def clamp_max(self, max):
     return call(tables.clamp_max_Tensor, (self, max))
 
 
+clamp_max = accelerate(clamp_max, (tables.clamp_max_Tensor, numpy.minimum, None), method=True)
 METHODS["clamp_max"] = clamp_max
 
 
@@ -1669,6 +1707,7 @@ def maximum(self, other):
     return call(tables.maximum, (self, other))
 
 
+maximum = accelerate(maximum, (tables.maximum, numpy.maximum, None), method=True)
 METHODS["maximum"] = maximum
 
 
@@ -1703,6 +1742,7 @@ def minimum(self, other):
     return call(tables.minimum, (self, other))
 
 
+minimum = accelerate(minimum, (tables.minimum, numpy.minimum, None), method=True)
 METHODS["minimum"] = minimum
 
 
@@ -1737,6 +1777,7 @@ def fmax(self, other):
     return call(tables.fmax, (self, other))
 
 
+fmax = accelerate(fmax, (tables.fmax, numpy.fmax, None), method=True)
 METHODS["fmax"] = fmax
 
 
@@ -1771,6 +1812,7 @@ def fmin(self, other):
     return call(tables.fmin, (self, other))
 
 
+fmin = accelerate(fmin, (tables.fmin, numpy.fmin, None), method=True)
 METHODS["fmin"] = fmin
 
 
@@ -2216,6 +2258,7 @@ def __add__(self, other):
     return call(tables.add_Tensor, (self, other, 1))
 
 
+__add__ = accelerate(__add__, (tables.add_Tensor, numpy.add, None), method=True)
 METHODS["__add__"] = __add__
 
 
@@ -2253,6 +2296,7 @@ def __radd__(self, other):
     return call(tables.add_Tensor, (self, other, 1))
 
 
+__radd__ = accelerate(__radd__, (tables.add_Tensor, numpy.add, None), method=True)
 METHODS["__radd__"] = __radd__
 
 
@@ -2300,6 +2344,7 @@ def __sub__(self, other):
     return call(tables.sub_Tensor, (self, other, 1))
 
 
+__sub__ = accelerate(__sub__, (tables.sub_Tensor, numpy.subtract, None), method=True)
 METHODS["__sub__"] = __sub__
 
 
@@ -2320,6 +2365,7 @@ def __rsub__(self, other):
     return call(tables.rsub_Tensor, (self, other, 1))
 
 
+__rsub__ = accelerate(__rsub__, (tables.rsub_Tensor, numpy.subtract, None), method=True, reflected="operands")
 METHODS["__rsub__"] = __rsub__
 
 
@@ -2356,6 +2402,7 @@ def __mul__(self, other):
     return call(tables.mul_Tensor, (self, other))
 
 
+__mul__ = accelerate(__mul__, (tables.mul_Tensor, numpy.multiply, None), method=True)
 METHODS["__mul__"] = __mul__
 
 
@@ -2392,6 +2439,7 @@ def __rmul__(self, other):
     return call(tables.mul_Tensor, (self, other))
 
 
+__rmul__ = accelerate(__rmul__, (tables.mul_Tensor, numpy.multiply, None), method=True)
 METHODS["__rmul__"] = __rmul__
 
 
@@ -2438,6 +2486,7 @@ def __truediv__(self, other):
     return call(tables.div_Tensor, (self, other))
 
 
+__truediv__ = accelerate(__truediv__, (tables.div_Tensor, numpy.divide, None), method=True)
 METHODS["__truediv__"] = __truediv__
 
 
@@ -2448,6 +2497,7 @@ def __rtruediv__(self, other):
     return reflected(tables.div_Tensor, other, self)
 
 
+__rtruediv__ = accelerate(__rtruediv__, (tables.div_Tensor, numpy.divide, None), method=True, reflected="arguments")
 METHODS["__rtruediv__"] = __rtruediv__
 
 
@@ -2494,6 +2544,7 @@ def __div__(self, other):
     return call(tables.div_Tensor, (self, other))
 
 
+__div__ = accelerate(__div__, (tables.div_Tensor, numpy.divide, None), method=True)
 METHODS["__div__"] = __div__
 
 
@@ -2504,6 +2555,7 @@ def __rdiv__(self, other):
     return reflected(tables.div_Tensor, other, self)
 
 
+__rdiv__ = accelerate(__rdiv__, (tables.div_Tensor, numpy.divide, None), method=True, reflected="arguments")
 METHODS["__rdiv__"] = __rdiv__
 
 
@@ -2628,6 +2680,7 @@ def __neg__(self):
     return call(tables.neg, (self,))
 
 
+__neg__ = accelerate(__neg__, (tables.neg, numpy.negative, None), method=True)
 METHODS["__neg__"] = __neg__
 
 
@@ -2660,6 +2713,7 @@ def __abs__(self):
     return call(tables.abs, (self,))
 
 
+__abs__ = accelerate(__abs__, (tables.abs, numpy.absolute, None), method=True)
 METHODS["__abs__"] = __abs__
 
 

@@ -9,6 +9,7 @@ from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._backends.cpu.ops import reduction as kernels_reduction
 from mindtorch_v2._dispatch.calls import is_operand, record_view, reflected
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -21,7 +22,7 @@ new = object.__new__
 bool_ = DTYPES["bool"]
 METHODS: dict = {}
 _UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, is_operand, reflected, _UNUSED)
+_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, is_operand, reflected, _UNUSED)
 
 
 _sum_methods = (tables.sum, tables.sum_dim_IntList, )
@@ -88,6 +89,7 @@ def sum(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+sum = accelerate(sum, (tables.sum, kernels_reduction.sum_fast), (tables.sum_dim_IntList, kernels_reduction.sum_dim_fast), method=True)
 METHODS["sum"] = sum
 
 
@@ -165,6 +167,7 @@ def mean(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+mean = accelerate(mean, (tables.mean, kernels_reduction.mean_fast), (tables.mean_dim, kernels_reduction.mean_dim_fast), method=True)
 METHODS["mean"] = mean
 
 
@@ -251,6 +254,7 @@ def max(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+max = accelerate(max, (tables.max, kernels_reduction.max_fast), method=True)
 METHODS["max"] = max
 
 
@@ -279,6 +283,7 @@ def min(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+min = accelerate(min, (tables.min, kernels_reduction.min_fast), method=True)
 METHODS["min"] = min
 
 
@@ -355,6 +360,7 @@ def all(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+all = accelerate(all, (tables.all, kernels_reduction.truth_fast), method=True)
 METHODS["all"] = all
 
 
@@ -381,6 +387,7 @@ def any(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+any = accelerate(any, (tables.any, kernels_reduction.some_fast), method=True)
 METHODS["any"] = any
 
 

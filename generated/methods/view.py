@@ -9,6 +9,7 @@ from mindtorch_v2._autograd.node import VIEW
 from mindtorch_v2._backends.cpu.ops import view as kernels_view
 from mindtorch_v2._dispatch.calls import is_operand, record_view, reflected
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
@@ -21,7 +22,7 @@ new = object.__new__
 bool_ = DTYPES["bool"]
 METHODS: dict = {}
 _UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, is_operand, reflected, _UNUSED)
+_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, is_operand, reflected, _UNUSED)
 
 
 _view_methods = (tables.view, tables.view_dtype, )
@@ -52,6 +53,7 @@ def view(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+view = accelerate(view, (tables.view, kernels_view.fast_view), method=True)
 METHODS["view"] = view
 
 
@@ -83,6 +85,7 @@ def reshape(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+reshape = accelerate(reshape, (tables.reshape, kernels_view.fast_view), method=True)
 METHODS["reshape"] = reshape
 
 
@@ -150,6 +153,7 @@ def transpose(self, dim0, dim1):
     return call(tables.transpose_int, (self, dim0, dim1))
 
 
+transpose = accelerate(transpose, (tables.transpose_int, kernels_view.fast_transpose), method=True)
 METHODS["transpose"] = transpose
 
 
@@ -183,6 +187,7 @@ def swapaxes(self, axis0, axis1):
     return call(tables.swapaxes, (self, axis0, axis1))
 
 
+swapaxes = accelerate(swapaxes, (tables.swapaxes, kernels_view.fast_transpose), method=True)
 METHODS["swapaxes"] = swapaxes
 
 
@@ -216,6 +221,7 @@ def swapdims(self, dim0, dim1):
     return call(tables.swapdims, (self, dim0, dim1))
 
 
+swapdims = accelerate(swapdims, (tables.swapdims, kernels_view.fast_transpose), method=True)
 METHODS["swapdims"] = swapdims
 
 
@@ -249,6 +255,7 @@ def t(self):
     return call(tables.t, (self,))
 
 
+t = accelerate(t, (tables.t, kernels_view.fast_t), method=True)
 METHODS["t"] = t
 
 
@@ -296,6 +303,7 @@ def permute(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+permute = accelerate(permute, (tables.permute, kernels_view.fast_permute), method=True)
 METHODS["permute"] = permute
 
 
@@ -352,6 +360,7 @@ def expand(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+expand = accelerate(expand, (tables.expand, kernels_view.fast_expand), method=True)
 METHODS["expand"] = expand
 
 
@@ -383,6 +392,7 @@ def broadcast_to(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+broadcast_to = accelerate(broadcast_to, (tables.broadcast_to, kernels_view.fast_broadcast_to), method=True)
 METHODS["broadcast_to"] = broadcast_to
 
 
@@ -422,6 +432,7 @@ def squeeze(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+squeeze = accelerate(squeeze, (tables.squeeze_dim, kernels_view.fast_squeeze_dim), method=True)
 METHODS["squeeze"] = squeeze
 
 
@@ -461,6 +472,7 @@ def unsqueeze(self, dim=REQUIRED, **spellings):
     return call(tables.unsqueeze, (self, dim))
 
 
+unsqueeze = accelerate(unsqueeze, (tables.unsqueeze, kernels_view.fast_unsqueeze), method=True)
 METHODS["unsqueeze"] = unsqueeze
 
 
@@ -498,6 +510,7 @@ def select(self, dim=REQUIRED, index=REQUIRED, **spellings):
     return call(tables.select_int, (self, dim, index))
 
 
+select = accelerate(select, (tables.select_int, kernels_view.fast_select), method=True)
 METHODS["select"] = select
 
 
@@ -617,11 +630,11 @@ def unsafe_chunk(self, chunks, dim=0, **spellings):
 METHODS["unsafe_chunk"] = unsafe_chunk
 
 
-_tensor_split_methods = (tables.tensor_split_sections, tables.tensor_split_indices, tables.tensor_split_tensor_indices_or_sections, )
+_tensor_split_methods = (tables.tensor_split_tensor_indices_or_sections, tables.tensor_split_sections, tables.tensor_split_indices, )
 
 
 def tensor_split(self, *args, **kwargs):
-    """tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]; tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]; tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]"""
+    """tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]; tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]; tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]"""
     op, bound = resolve(_tensor_split_methods, (self, *args), kwargs, True)
     return call_converted(op, bound)
 

@@ -459,8 +459,13 @@ linspace_Tensor_Tensor = Operator(
         Param('device', 'Device', optional=True, default=None, keyword=True),
         Param('pin_memory', 'bool', optional=True, default=None, keyword=True),
     ),
-    composite="creation.linspace_tensors",
-    variants=('function',),
+    meta=_meta.linspace_Tensor_Tensor,
+    cast=(0, 1),
+    kernels={
+        "cpu": kernels_creation.linspace,
+    },
+    tags=('creation',),
+    variants=('function', 'out'),
 )
 
 linspace_Tensor_Scalar = Operator(
@@ -475,8 +480,13 @@ linspace_Tensor_Scalar = Operator(
         Param('device', 'Device', optional=True, default=None, keyword=True),
         Param('pin_memory', 'bool', optional=True, default=None, keyword=True),
     ),
-    composite="creation.linspace_tensors",
-    variants=('function',),
+    meta=_meta.linspace_Tensor_Scalar,
+    cast=(0, 1),
+    kernels={
+        "cpu": kernels_creation.linspace,
+    },
+    tags=('creation',),
+    variants=('function', 'out'),
 )
 
 linspace_Scalar_Tensor = Operator(
@@ -491,8 +501,13 @@ linspace_Scalar_Tensor = Operator(
         Param('device', 'Device', optional=True, default=None, keyword=True),
         Param('pin_memory', 'bool', optional=True, default=None, keyword=True),
     ),
-    composite="creation.linspace_tensors",
-    variants=('function',),
+    meta=_meta.linspace_Scalar_Tensor,
+    cast=(0, 1),
+    kernels={
+        "cpu": kernels_creation.linspace,
+    },
+    tags=('creation',),
+    variants=('function', 'out'),
 )
 
 logspace = Operator(
@@ -530,8 +545,13 @@ logspace_Tensor_Tensor = Operator(
         Param('device', 'Device', optional=True, default=None, keyword=True),
         Param('pin_memory', 'bool', optional=True, default=None, keyword=True),
     ),
-    composite="creation.logspace_tensors",
-    variants=('function',),
+    meta=_meta.logspace_Tensor_Tensor,
+    cast=(0, 1),
+    kernels={
+        "cpu": kernels_creation.logspace,
+    },
+    tags=('creation',),
+    variants=('function', 'out'),
 )
 
 logspace_Tensor_Scalar = Operator(
@@ -547,8 +567,13 @@ logspace_Tensor_Scalar = Operator(
         Param('device', 'Device', optional=True, default=None, keyword=True),
         Param('pin_memory', 'bool', optional=True, default=None, keyword=True),
     ),
-    composite="creation.logspace_tensors",
-    variants=('function',),
+    meta=_meta.logspace_Tensor_Scalar,
+    cast=(0, 1),
+    kernels={
+        "cpu": kernels_creation.logspace,
+    },
+    tags=('creation',),
+    variants=('function', 'out'),
 )
 
 logspace_Scalar_Tensor = Operator(
@@ -564,8 +589,13 @@ logspace_Scalar_Tensor = Operator(
         Param('device', 'Device', optional=True, default=None, keyword=True),
         Param('pin_memory', 'bool', optional=True, default=None, keyword=True),
     ),
-    composite="creation.logspace_tensors",
-    variants=('function',),
+    meta=_meta.logspace_Scalar_Tensor,
+    cast=(0, 1),
+    kernels={
+        "cpu": kernels_creation.logspace,
+    },
+    tags=('creation',),
+    variants=('function', 'out'),
 )
 
 eye = Operator(

@@ -495,4 +495,5 @@ _ctc_loss_backward = Operator(
         "cpu": kernels_ctc.ctc_loss_backward,
     },
     variants=('function',),
+    derivatives="loss",
 )

@@ -445,6 +445,7 @@ _cdist_backward = Operator(
         "cpu": kernels_matmul.cdist_backward,
     },
     variants=('function',),
+    derivatives="matmul",
 )
 
 pairwise_distance = Operator(

@@ -882,4 +882,5 @@ _scaled_dot_product_flash_attention_for_cpu_backward = Operator(
     },
     returns=('grad_query', 'grad_key', 'grad_value'),
     variants=('function',),
+    derivatives="nn",
 )

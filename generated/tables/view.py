@@ -11,7 +11,7 @@ from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..meta import view as _meta
 
-__all__ = ["view", "view_dtype", "_unsafe_view", "reshape", "flatten_using_ints", "ravel", "unflatten_int", "view_as", "reshape_as", "transpose_int", "swapaxes", "swapdims", "t", "numpy_T", "mT", "mH", "matrix_H", "adjoint", "permute", "movedim_intlist", "movedim_int", "moveaxis_intlist", "moveaxis_int", "expand", "broadcast_to", "expand_as", "squeeze", "squeeze_dim", "squeeze_dims", "unsqueeze", "select_int", "slice_Tensor", "narrow", "narrow_Tensor", "narrow_copy", "as_strided", "diagonal", "linalg_diagonal", "unfold", "split_Tensor", "split_sizes", "split_with_sizes", "unsafe_split_Tensor", "unsafe_split_with_sizes", "chunk", "unsafe_chunk", "tensor_split_sections", "tensor_split_indices", "tensor_split_tensor_indices_or_sections", "hsplit_int", "hsplit_array", "vsplit_int", "vsplit_array", "dsplit_int", "dsplit_array", "unbind_int", "alias", "detach", "lift_fresh", "lift", "clone", "contiguous", "view_as_real", "view_as_complex", "real", "imag", "select_backward", "slice_backward", "diagonal_backward", "unfold_backward", "select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter"]
+__all__ = ["view", "view_dtype", "_unsafe_view", "reshape", "flatten_using_ints", "ravel", "unflatten_int", "view_as", "reshape_as", "transpose_int", "swapaxes", "swapdims", "t", "numpy_T", "mT", "mH", "matrix_H", "adjoint", "permute", "movedim_intlist", "movedim_int", "moveaxis_intlist", "moveaxis_int", "expand", "broadcast_to", "expand_as", "squeeze", "squeeze_dim", "squeeze_dims", "unsqueeze", "select_int", "slice_Tensor", "narrow", "narrow_Tensor", "narrow_copy", "as_strided", "diagonal", "linalg_diagonal", "unfold", "split_Tensor", "split_sizes", "split_with_sizes", "unsafe_split_Tensor", "unsafe_split_with_sizes", "chunk", "unsafe_chunk", "tensor_split_tensor_indices_or_sections", "tensor_split_sections", "tensor_split_indices", "hsplit_int", "hsplit_array", "vsplit_int", "vsplit_array", "dsplit_int", "dsplit_array", "unbind_int", "alias", "detach", "lift_fresh", "lift", "clone", "contiguous", "view_as_real", "view_as_complex", "real", "imag", "select_backward", "slice_backward", "diagonal_backward", "unfold_backward", "select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter"]
 _UNUSED = (numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 view = Operator(
@@ -679,6 +679,18 @@ unsafe_chunk = Operator(
     variants=('function', 'method'),
 )
 
+tensor_split_tensor_indices_or_sections = Operator(
+    "tensor_split",
+    "tensor_indices_or_sections",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('tensor_indices_or_sections', 'Tensor', required=True),
+        Param('dim', 'int', default=0),
+    ),
+    composite="view.tensor_split_tensor",
+    variants=('function', 'method'),
+)
+
 tensor_split_sections = Operator(
     "tensor_split",
     "sections",
@@ -709,18 +721,6 @@ tensor_split_indices = Operator(
     tags=('view',),
     variants=('function', 'method'),
     derivatives="view",
-)
-
-tensor_split_tensor_indices_or_sections = Operator(
-    "tensor_split",
-    "tensor_indices_or_sections",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('tensor_indices_or_sections', 'Tensor', required=True),
-        Param('dim', 'int', default=0),
-    ),
-    composite="view.tensor_split_tensor",
-    variants=('function', 'method'),
 )
 
 hsplit_int = Operator(

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
-from .._dispatch import ops
-from .._tensor import Tensor, wrap
+from .._device import CPU
+from .._dispatch import native, ops
+from .._dtype import DTYPES
+from .._state import PLAIN, TLS
+from .._tensor import Size, Tensor, wrap
 from .inplace import check_inplace, rebase_history
-from .node import VIEW, Node
+from .node import VIEW, AccumulateGrad, Node, SavedOutput, live_node
 
 __all__ = ["check_inplace", "copy_", "mark_view", "rebase_history", "snapshot", "snapshot_view"]
+
+
+native.connect(
+    tensor=Tensor,
+    size=Size,
+    plain=PLAIN,
+    tls=TLS,
+    node=Node,
+    accumulate=AccumulateGrad,
+    saved_output=SavedOutput,
+    view=VIEW,
+    live_node=live_node,
+    cpu=CPU,
+    float32=DTYPES["float32"],
+    float64=DTYPES["float64"],
+    bool_=DTYPES["bool"],
+    int64=DTYPES["int64"],
+    differentiable=tuple(kind for kind in DTYPES.values() if kind.category > 1),
+)
 
 
 def mark_view(view: Tensor) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._state import TLS
 from .._tensor import Tensor
-from . import overrides
+from . import dispatcher, overrides
 from .dispatcher import call, call_converted
 from .operator import Operator
 
@@ -35,4 +35,7 @@ def record_view(op: Operator, out: Tensor, source: Tensor, *args: Any) -> Tensor
     """Record a view that a fast path made of a tensor with history."""
     if not TLS.grad_enabled or op.record is None:
         return out
-    return op.record(out, source, *args)
+    out = op.record(out, source, *args)
+    if out._node is None:  # a view of a view without history
+        dispatcher.autograd.mark_view(out)
+    return out

@@ -12,7 +12,7 @@ import numpy as np
 from numpy import ndarray
 
 from .._autograd.node import VIEW, requires_grad
-from .._dispatch import ops, overrides
+from .._dispatch import native, ops, overrides
 from .._dtype import DTYPES
 from .._state import PLAIN, TLS
 from .._tensor import Tensor, bump_version
@@ -236,4 +236,10 @@ def _slice(result: Tensor, dim: int, item: slice) -> Tensor:
     return ops.slice(result, dim, start, stop, step)
 
 
-MEMBERS = {"__getitem__": __getitem__, "__setitem__": __setitem__}
+def _view_operators() -> tuple:
+    from .._generated.tables import view
+
+    return view.slice_Tensor, view.select_int, view.unsqueeze
+
+
+MEMBERS = {"__getitem__": native.subscript(__getitem__, _view_operators), "__setitem__": __setitem__}

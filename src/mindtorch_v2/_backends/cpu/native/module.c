@@ -1,0 +1,158 @@
+/* The module `mindtorch_v2._native`: its types, its kernels by name, and `connect`, which tells it the package's classes. */
+#define NATIVE_IMPORTS_NUMPY
+#include "native.h"
+
+static const KernelEntry *const tables[] = {view_kernels, reduce_kernels, matmul_kernels, NULL};
+
+Kernel find_kernel(const char *name)
+{
+    for (const KernelEntry *const *table = tables; *table != NULL; table++) {
+        for (const KernelEntry *entry = *table; entry->name != NULL; entry++) {
+            if (strcmp(entry->name, name) == 0) {
+                return entry->call;
+            }
+        }
+    }
+    return NULL;
+}
+
+static PyObject *kernel_names(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    PyObject *names = PyList_New(0);
+    for (const KernelEntry *const *table = tables; names != NULL && *table != NULL; table++) {
+        for (const KernelEntry *entry = *table; entry->name != NULL; entry++) {
+            PyObject *name = PyUnicode_FromString(entry->name);
+            if (name == NULL || PyList_Append(names, name) < 0) {
+                Py_XDECREF(name);
+                Py_CLEAR(names);
+                return NULL;
+            }
+            Py_DECREF(name);
+        }
+    }
+    return names;
+}
+
+static int take_type(PyObject *value, PyTypeObject **place)
+{
+    if (!PyType_Check(value)) {
+        PyErr_Format(PyExc_TypeError, "%R is no class", value);
+        return -1;
+    }
+    *place = (PyTypeObject *)Py_NewRef(value);
+    return 0;
+}
+
+static int find_slots(PyObject *type, const char *const *names, Py_ssize_t *const *places)
+{
+    for (; *names != NULL; names++, places++) {
+        **places = slot_offset(type, *names);
+        if (**places < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static PyObject *connect(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    static char *keywords[] = {"tensor",       "size", "plain",     "tls",     "node",    "accumulate", "saved_output",  "view",
+                               "live_node", "cpu",  "float32", "float64", "bool_",   "int64",      "differentiable", NULL};
+    PyObject *tensor, *size, *plain, *tls, *node, *accumulate, *saved_output, *view, *live_node, *cpu, *f32, *f64, *boolean, *i64, *kinds;
+    (void)module;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO!OOOOOOOOOOOO!", keywords, &tensor, &size, &PySet_Type, &plain, &tls, &node,
+                                     &accumulate, &saved_output, &view, &live_node, &cpu, &f32, &f64, &boolean, &i64, &PyTuple_Type,
+                                     &kinds)) {
+        return NULL;
+    }
+    if (S.ready) {
+        PyErr_SetString(PyExc_RuntimeError, "the extension is connected already");
+        return NULL;
+    }
+    if (take_type(tensor, &S.tensor) < 0 || take_type(size, &S.size) < 0 || take_type(node, &S.node) < 0 ||
+        take_type(accumulate, &S.accumulate) < 0 || take_type(saved_output, &S.saved_output) < 0) {
+        return NULL;
+    }
+    static const char *const of_tensor[] = {"_data", "_dtype", "_node", "_base", NULL};
+    static const char *const of_node[] = {"edges", "saved", "consts", "outputs", NULL};
+    static const char *const of_saved[] = {"payload", "dtype", "reference", "version", "number", NULL};
+    Py_ssize_t *const in_tensor[] = {&S.at_data, &S.at_dtype, &S.at_node, &S.at_base};
+    Py_ssize_t *const in_node[] = {&S.at_edges, &S.at_saved, &S.at_consts, &S.at_outputs};
+    Py_ssize_t *const in_saved[] = {&S.at_payload, &S.at_kind, &S.at_reference, &S.at_version, &S.at_number};
+    if (find_slots(tensor, of_tensor, in_tensor) < 0 || find_slots(node, of_node, in_node) < 0 ||
+        find_slots(saved_output, of_saved, in_saved) < 0) {
+        return NULL;
+    }
+    S.differentiable_count = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kinds) && i < MAX_DTYPES; i++) {
+        S.differentiable[S.differentiable_count++] = Py_NewRef(PyTuple_GET_ITEM(kinds, i));
+    }
+    S.plain = Py_NewRef(plain);
+    S.tls = Py_NewRef(tls);
+    S.view = Py_NewRef(view);
+    S.live_node = Py_NewRef(live_node);
+    S.cpu = Py_NewRef(cpu);
+    S.float32 = Py_NewRef(f32);
+    S.float64 = Py_NewRef(f64);
+    S.bool_ = Py_NewRef(boolean);
+    S.int64 = Py_NewRef(i64);
+    if (install_attributes(tensor) < 0) {
+        return NULL;
+    }
+    S.ready = 1;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"connect", (PyCFunction)(void (*)(void))connect, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes it works on."},
+    {"kernel_names", kernel_names, METH_NOARGS, "The names of the fast paths' kernels that are in C."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "mindtorch_v2._native",
+    .m_doc = "Short cuts for small operations, and kernels that numpy lacks.",
+    .m_size = -1,
+    .m_methods = functions,
+};
+
+static int intern_names(void)
+{
+    const char *const names[] = {"grad_enabled", "record", "_nr", "_epoch", "_v", "_shares", "shape", "dtype"};
+    PyObject **const places[] = {&S.grad_enabled, &S.record, &S.number, &S.epoch, &S.version, &S.shares, &S.shape, &S.dtype};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        *places[i] = PyUnicode_InternFromString(names[i]);
+        if (*places[i] == NULL) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+PyMODINIT_FUNC PyInit__native(void)
+{
+    import_array();
+    import_umath();
+    if (intern_names() < 0) {
+        return NULL;
+    }
+    S.descr32 = PyArray_DescrFromType(NPY_FLOAT);
+    S.descr64 = PyArray_DescrFromType(NPY_DOUBLE);
+#if HAS_WIDE
+    __builtin_cpu_init();
+    S.wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+#endif
+    PyObject *module = PyModule_Create(&definition);
+    if (module == NULL) {
+        return NULL;
+    }
+    if (PyModule_AddType(module, &FastType) < 0 || PyModule_AddType(module, &RecorderType) < 0 ||
+        PyModule_AddType(module, &SubscriptType) < 0) {
+        Py_DECREF(module);
+        return NULL;
+    }
+    return module;
+}

@@ -1,0 +1,242 @@
+/* What the files of the extension share: the classes it works on, tensors, arrays, and the tables of kernels.
+ *
+ * The extension shortens calls; it decides nothing. Everything it does not recognise goes to the Python function that it stands before, so
+ * that results, errors and overrides are the same with and without it.
+ */
+#ifndef MINDTORCH_NATIVE_H
+#define MINDTORCH_NATIVE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL mindtorch_native_array
+#define PY_UFUNC_UNIQUE_SYMBOL mindtorch_native_ufunc
+#ifndef NATIVE_IMPORTS_NUMPY
+#define NO_IMPORT_ARRAY
+#define NO_IMPORT_UFUNC
+#endif
+#include <numpy/arrayobject.h>
+#include <numpy/ufuncobject.h>
+
+#define MAX_DIMS 16
+#define MAX_PARAMS 16
+#define MAX_PATHS 6
+#define MAX_DTYPES 32
+#define RELEASE_GIL 32768 /* elements from which a loop runs without the GIL */
+
+#define INTERNAL __attribute__((visibility("hidden")))
+
+/* Two variants of the loops that gain by wide vectors: plain, and for processors with AVX2 and FMA, chosen at run time. */
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#define HAS_WIDE 1
+#define WIDE __attribute__((target("avx2,fma,bmi2")))
+#else
+#define HAS_WIDE 0
+#define WIDE
+#endif
+
+/* ---------------------------------------------------------------------------------------------------------------- state */
+
+typedef struct {
+    int ready;
+    PyTypeObject *tensor; /* the class Tensor */
+    PyTypeObject *other;  /* the last other class that was found in `plain` (Parameter) */
+    PyTypeObject *size;   /* torch.Size */
+    PyTypeObject *node, *accumulate, *saved_output;
+    PyObject *plain; /* the set of Note [The special state] */
+    PyObject *tls;
+    PyObject *view; /* the sentinel VIEW */
+    PyObject *cpu;
+    PyObject *live_node;
+    PyObject *float32, *float64, *bool_, *int64;
+    PyObject *differentiable[MAX_DTYPES]; /* dtypes whose tensors have a history */
+    int differentiable_count;
+    PyArray_Descr *descr32, *descr64;
+    Py_ssize_t at_data, at_dtype, at_node, at_base;             /* slots of Tensor */
+    Py_ssize_t at_edges, at_saved, at_consts, at_outputs;       /* slots of Node */
+    Py_ssize_t at_payload, at_kind, at_reference, at_version, at_number; /* slots of SavedOutput */
+    int wide; /* whether the processor has what WIDE functions need */
+    /* interned names */
+    PyObject *grad_enabled, *record, *number, *epoch, *version, *shares, *shape, *dtype;
+} State;
+
+extern INTERNAL State S;
+
+#define SLOT(object, offset) (*(PyObject **)((char *)(object) + (offset)))
+
+/* -------------------------------------------------------------------------------------------------------------- tensors */
+
+/* Whether the object is a tensor of a class without behaviour of its own, while nothing special is active. */
+static inline int is_plain(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    if (type == S.tensor || type == S.other) {
+        return 1;
+    }
+    if (type == &PyFloat_Type || type == &PyLong_Type || type == &PyTuple_Type || object == Py_None) {
+        return 0;
+    }
+    int found = PySet_Contains(S.plain, (PyObject *)type);
+    if (found < 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    if (found) {
+        S.other = type;
+    }
+    return found;
+}
+
+/* The payload when it is a numpy array, else NULL; borrowed. */
+static inline PyArrayObject *array_of(PyObject *tensor)
+{
+    PyObject *data = SLOT(tensor, S.at_data);
+    return data != NULL && Py_TYPE(data) == &PyArray_Type ? (PyArrayObject *)data : NULL;
+}
+
+static inline int is_special(void)
+{
+    return !S.ready || PySet_GET_SIZE(S.plain) == 0;
+}
+
+static inline int is_differentiable(PyObject *kind)
+{
+    for (int i = 0; i < S.differentiable_count; i++) {
+        if (S.differentiable[i] == kind) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Whether recording has to look at a plain tensor at all. A view without history (VIEW) of a base without history has none. */
+static inline int may_have_history(PyObject *tensor)
+{
+    PyObject *node = SLOT(tensor, S.at_node);
+    if (node == Py_None || node == NULL) {
+        return 0;
+    }
+    if (node == S.view) {
+        PyObject *base = SLOT(tensor, S.at_base);
+        if (base != NULL && base != Py_None && SLOT(base, S.at_node) == Py_None) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+INTERNAL PyObject *make_tensor(PyObject *data, PyObject *kind); /* steals data */
+INTERNAL PyObject *make_size(PyArrayObject *array);
+INTERNAL int grad_enabled(void);
+INTERNAL PyObject *finish_view(PyObject *made, PyObject *source, PyObject *op, PyObject *const *args, Py_ssize_t count);
+INTERNAL PyObject *record_call(PyObject *op, PyObject *made, PyObject *const *args, Py_ssize_t count);
+INTERNAL Py_ssize_t slot_offset(PyObject *type, const char *name);
+INTERNAL int install_attributes(PyObject *tensor);
+
+/* --------------------------------------------------------------------------------------------------------------- arrays */
+
+static inline int is_array(PyObject *object)
+{
+    return Py_TYPE(object) == &PyArray_Type;
+}
+
+static inline int is_contiguous(PyArrayObject *array)
+{
+    const int wanted = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
+    return (PyArray_FLAGS(array) & wanted) == wanted;
+}
+
+/* 4 for float32, 8 for float64, both in native byte order; 0 for all else. */
+static inline int float_width(PyArrayObject *array)
+{
+    PyArray_Descr *descr = PyArray_DESCR(array);
+    return descr == S.descr32 ? 4 : descr == S.descr64 ? 8 : 0;
+}
+
+/* Like float_width, for contiguous arrays only. */
+static inline int dense_width(PyObject *object)
+{
+    if (!is_array(object) || !is_contiguous((PyArrayObject *)object)) {
+        return 0;
+    }
+    return float_width((PyArrayObject *)object);
+}
+
+static inline PyObject *new_array(int ndim, const npy_intp *dims, PyArray_Descr *descr)
+{
+    Py_INCREF(descr);
+    return PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, NULL, NULL, 0, NULL);
+}
+
+static inline PyObject *new_like(PyArrayObject *array)
+{
+    return new_array(PyArray_NDIM(array), PyArray_DIMS(array), PyArray_DESCR(array));
+}
+
+/* A view of `source`'s memory; strides in bytes. */
+INTERNAL PyObject *new_view(PyArrayObject *source, int ndim, const npy_intp *dims, const npy_intp *strides, char *data);
+
+/* An exact int that fits; 0 for anything else, without an exception. */
+static inline int as_index(PyObject *object, Py_ssize_t *value)
+{
+    if (!PyLong_CheckExact(object)) {
+        return 0;
+    }
+    *value = PyLong_AsSsize_t(object);
+    if (*value == -1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    return 1;
+}
+
+/* A dimension number, wrapped; -1 when it is out of range or no int. */
+static inline int as_dim(PyObject *object, int ndim)
+{
+    Py_ssize_t dim;
+    if (!as_index(object, &dim) || dim < -ndim || dim >= ndim) {
+        return -1;
+    }
+    return (int)(dim < 0 ? dim + ndim : dim);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- kernels */
+
+/* A kernel of a fast path: arguments in schema order, arrays for tensors. Returns an array; NULL without an exception declines. */
+typedef PyObject *(*Kernel)(PyObject *const *args);
+
+typedef struct {
+    const char *name; /* as the schema's `fast:` names it */
+    Kernel call;
+} KernelEntry;
+
+extern INTERNAL const KernelEntry view_kernels[];
+extern INTERNAL const KernelEntry reduce_kernels[];
+extern INTERNAL const KernelEntry matmul_kernels[];
+INTERNAL Kernel find_kernel(const char *name);
+
+/* ---------------------------------------------------------------------------------------------------------------- types */
+
+extern INTERNAL PyTypeObject FastType;
+extern INTERNAL PyTypeObject RecorderType;
+extern INTERNAL PyTypeObject SubscriptType;
+
+/* Runs a Recorder from C; `fresh` when `out` was just made and has no instance dict. */
+INTERNAL PyObject *recorder_run(PyObject *recorder, PyObject *out, PyObject *const *args, Py_ssize_t count, int fresh);
+
+/* The loop of a ufunc for one float width: two operands or one. */
+typedef struct {
+    PyUFuncGenericFunction call;
+    void *data;
+} Loop;
+
+/* Fills loops[0] (float32) and loops[1] (float64); 0 when the ufunc has no such loops. */
+INTERNAL int find_loops(PyObject *ufunc, int to_bool, Loop *loops);
+INTERNAL PyObject *loop_unary(const Loop *loops, int to_bool, PyArrayObject *x);
+INTERNAL PyObject *loop_binary(const Loop *loops, int to_bool, PyArrayObject *left, PyArrayObject *right);
+/* With a number on one side: the right one unless `reflected`. */
+INTERNAL PyObject *loop_number(const Loop *loops, int to_bool, PyArrayObject *x, PyObject *number, int reflected);
+
+#endif

@@ -1,0 +1,279 @@
+/* Subscript: `x[index]` for basic indices (ints, slices, None, Ellipsis, tuples of them) of plain CPU tensors.
+ *
+ * Each item is one view operator, as in the Python code behind it; with a history each is recorded by that operator.
+ */
+#include "views.h"
+#include <structmember.h>
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *fallback;
+    PyObject *dict;
+    PyObject *operators; /* a callable that gives (slice, select, unsqueeze) when they are first recorded */
+    PyObject *slice, *select, *unsqueeze;
+} Subscript;
+
+static int need_operators(Subscript *self)
+{
+    if (self->slice != NULL) {
+        return 0;
+    }
+    PyObject *found = PyObject_CallNoArgs(self->operators);
+    if (found == NULL) {
+        return -1;
+    }
+    PyObject *slice, *select, *unsqueeze;
+    if (!PyArg_ParseTuple(found, "OOO", &slice, &select, &unsqueeze)) {
+        Py_DECREF(found);
+        return -1;
+    }
+    self->slice = Py_NewRef(slice);
+    self->select = Py_NewRef(select);
+    self->unsqueeze = Py_NewRef(unsqueeze);
+    Py_DECREF(found);
+    return 0;
+}
+
+/* One view of `source` as a tensor; `operator` points to what records it. Takes over the reference to `data`. */
+static PyObject *step_to(Subscript *self, PyObject *source, PyObject *data, PyObject *const *operator, PyObject *const *rest, Py_ssize_t count)
+{
+    PyObject *made = make_tensor(data, SLOT(source, S.at_dtype));
+    if (made == NULL) {
+        return NULL;
+    }
+    if (may_have_history(source) && need_operators(self) < 0) {
+        Py_DECREF(made);
+        return NULL;
+    }
+    PyObject *args[5] = {source};
+    for (Py_ssize_t i = 0; i < count; i++) {
+        args[i + 1] = rest[i];
+    }
+    return finish_view(made, source, *operator, args, count + 1);
+}
+
+static PyObject *one_slice(Subscript *self, PyObject *source, int dim, PyObject *item, int alone)
+{
+    PySliceObject *slice = (PySliceObject *)item;
+    Py_ssize_t step = 1;
+    int whole = 0;
+    if (slice->step != Py_None && !as_index(slice->step, &step)) {
+        return NULL;
+    }
+    PyObject *data = view_slice(array_of(source), dim, slice->start, slice->stop, step, &whole);
+    if (data == NULL) {
+        return NULL;
+    }
+    if (whole && !alone) { /* an item that leaves everything in place is no operation */
+        Py_DECREF(data);
+        return Py_NewRef(source);
+    }
+    PyObject *number = PyLong_FromLong(dim), *stride = PyLong_FromSsize_t(step);
+    PyObject *made = NULL;
+    if (number == NULL || stride == NULL) {
+        Py_DECREF(data);
+    }
+    else {
+        PyObject *rest[4] = {number, slice->start, slice->stop, stride};
+        made = step_to(self, source, data, &self->slice, rest, 4);
+    }
+    Py_XDECREF(number);
+    Py_XDECREF(stride);
+    return made;
+}
+
+static PyObject *one_select(Subscript *self, PyObject *source, int dim, PyObject *item)
+{
+    Py_ssize_t index;
+    if (!as_index(item, &index)) {
+        return NULL;
+    }
+    PyObject *data = view_select(array_of(source), dim, index);
+    if (data == NULL) {
+        return NULL;
+    }
+    PyObject *number = PyLong_FromLong(dim);
+    if (number == NULL) {
+        Py_DECREF(data);
+        return NULL;
+    }
+    PyObject *rest[2] = {number, item};
+    PyObject *made = step_to(self, source, data, &self->select, rest, 2);
+    Py_DECREF(number);
+    return made;
+}
+
+static PyObject *one_unsqueeze(Subscript *self, PyObject *source, int dim)
+{
+    PyObject *data = view_unsqueeze(array_of(source), dim);
+    if (data == NULL) {
+        return NULL;
+    }
+    PyObject *number = PyLong_FromLong(dim);
+    if (number == NULL) {
+        Py_DECREF(data);
+        return NULL;
+    }
+    PyObject *rest[1] = {number};
+    PyObject *made = step_to(self, source, data, &self->unsqueeze, rest, 1);
+    Py_DECREF(number);
+    return made;
+}
+
+/* Whether C reads the item; counts the dimensions that it consumes. */
+static int is_basic(PyObject *item, int *consumed, int *ellipses)
+{
+    if (PyLong_CheckExact(item) || PySlice_Check(item)) {
+        (*consumed)++;
+        return 1;
+    }
+    if (item == Py_Ellipsis) {
+        (*ellipses)++;
+        return 1;
+    }
+    return item == Py_None;
+}
+
+static PyObject *by_items(Subscript *self, PyObject *tensor, PyObject *const *items, Py_ssize_t count)
+{
+    int consumed = 0, ellipses = 0, dim = 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (!is_basic(items[i], &consumed, &ellipses)) {
+            return NULL;
+        }
+    }
+    int ndim = PyArray_NDIM(array_of(tensor));
+    if (consumed > ndim || ellipses > 1 || (count > 1 && count > MAX_DIMS)) {
+        return NULL;
+    }
+    PyObject *result = Py_NewRef(tensor);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *item = items[i];
+        PyObject *next;
+        if (item == Py_Ellipsis) {
+            dim += ndim - consumed;
+            continue;
+        }
+        if (item == Py_None) {
+            next = one_unsqueeze(self, result, dim++);
+        }
+        else if (PySlice_Check(item)) {
+            next = one_slice(self, result, dim++, item, count == 1);
+        }
+        else {
+            next = one_select(self, result, dim, item);
+        }
+        Py_DECREF(result);
+        if (next == NULL) {
+            return NULL;
+        }
+        result = next;
+    }
+    if (result == tensor) { /* `x[...]`: an alias, which Python makes */
+        Py_DECREF(result);
+        return NULL;
+    }
+    return result;
+}
+
+static PyObject *subscript_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    Subscript *self = (Subscript *)callable;
+    if (PyVectorcall_NARGS(nargsf) == 2 && kwnames == NULL && !is_special() && is_plain(args[0]) && array_of(args[0]) != NULL) {
+        PyObject *index = args[1];
+        PyObject *result = NULL;
+        if (PyTuple_CheckExact(index)) {
+            result = by_items(self, args[0], ((PyTupleObject *)index)->ob_item, PyTuple_GET_SIZE(index));
+        }
+        else if (PyLong_CheckExact(index) || PySlice_Check(index) || index == Py_None) {
+            result = by_items(self, args[0], &index, 1);
+        }
+        if (result != NULL || PyErr_Occurred()) {
+            return result;
+        }
+    }
+    return PyObject_Vectorcall(self->fallback, args, nargsf, kwnames);
+}
+
+static PyObject *subscript_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *keywords[] = {"fallback", "operators", NULL};
+    PyObject *fallback, *operators;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO", keywords, &fallback, &operators)) {
+        return NULL;
+    }
+    Subscript *self = (Subscript *)type->tp_alloc(type, 0);
+    if (self == NULL) {
+        return NULL;
+    }
+    self->vectorcall = subscript_call;
+    self->fallback = Py_NewRef(fallback);
+    self->operators = Py_NewRef(operators);
+    return (PyObject *)self;
+}
+
+static int subscript_traverse(Subscript *self, visitproc visit, void *arg)
+{
+    Py_VISIT(self->fallback);
+    Py_VISIT(self->dict);
+    Py_VISIT(self->operators);
+    Py_VISIT(self->slice);
+    Py_VISIT(self->select);
+    Py_VISIT(self->unsqueeze);
+    return 0;
+}
+
+static int subscript_clear(Subscript *self)
+{
+    Py_CLEAR(self->fallback);
+    Py_CLEAR(self->dict);
+    Py_CLEAR(self->operators);
+    Py_CLEAR(self->slice);
+    Py_CLEAR(self->select);
+    Py_CLEAR(self->unsqueeze);
+    return 0;
+}
+
+static void subscript_dealloc(Subscript *self)
+{
+    PyObject_GC_UnTrack(self);
+    subscript_clear(self);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyObject *subscript_bind(PyObject *self, PyObject *instance, PyObject *type)
+{
+    (void)type;
+    if (instance == NULL || instance == Py_None) {
+        return Py_NewRef(self);
+    }
+    return PyMethod_New(self, instance);
+}
+
+static PyMemberDef subscript_members[] = {
+    {"__wrapped__", T_OBJECT, offsetof(Subscript, fallback), READONLY, "The Python function behind."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyGetSetDef subscript_getset[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+PyTypeObject SubscriptType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "mindtorch_v2._native.Subscript",
+    .tp_doc = "Tensor.__getitem__ with short cuts for basic indices.",
+    .tp_basicsize = sizeof(Subscript),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .tp_new = subscript_new,
+    .tp_dealloc = (destructor)subscript_dealloc,
+    .tp_traverse = (traverseproc)subscript_traverse,
+    .tp_clear = (inquiry)subscript_clear,
+    .tp_call = PyVectorcall_Call,
+    .tp_vectorcall_offset = offsetof(Subscript, vectorcall),
+    .tp_descr_get = subscript_bind,
+    .tp_dictoffset = offsetof(Subscript, dict),
+    .tp_members = subscript_members,
+    .tp_getset = subscript_getset,
+};

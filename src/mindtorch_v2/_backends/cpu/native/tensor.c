@@ -1,0 +1,242 @@
+/* Tensors as the extension makes and reads them. */
+#include "native.h"
+#include <structmember.h>
+
+State S;
+
+/* Where a `__slots__` entry of a class lies in its instances; -1 with an exception when there is no such slot. */
+Py_ssize_t slot_offset(PyObject *type, const char *name)
+{
+    PyObject *descriptor = PyObject_GetAttrString(type, name);
+    if (descriptor == NULL) {
+        return -1;
+    }
+    Py_ssize_t offset = -1;
+    if (Py_IS_TYPE(descriptor, &PyMemberDescr_Type)) {
+        offset = ((PyMemberDescrObject *)descriptor)->d_member->offset;
+    }
+    else {
+        PyErr_Format(PyExc_TypeError, "%s is no slot of %R", name, type);
+    }
+    Py_DECREF(descriptor);
+    return offset;
+}
+
+PyObject *make_tensor(PyObject *data, PyObject *kind)
+{
+    PyObject *made = S.tensor->tp_alloc(S.tensor, 0);
+    if (made == NULL) {
+        Py_DECREF(data);
+        return NULL;
+    }
+    SLOT(made, S.at_data) = data;
+    SLOT(made, S.at_dtype) = Py_NewRef(kind);
+    SLOT(made, S.at_node) = Py_NewRef(Py_None);
+    SLOT(made, S.at_base) = Py_NewRef(Py_None);
+    return made;
+}
+
+PyObject *make_size(PyArrayObject *array)
+{
+    int ndim = PyArray_NDIM(array);
+    PyObject *size = S.size->tp_alloc(S.size, ndim);
+    if (size == NULL) {
+        return NULL;
+    }
+    for (int i = 0; i < ndim; i++) {
+        PyObject *item = PyLong_FromSsize_t(PyArray_DIM(array, i));
+        if (item == NULL) {
+            Py_DECREF(size);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(size, i, item);
+    }
+    return size;
+}
+
+/* 1, 0, or -1 with an exception. */
+int grad_enabled(void)
+{
+    PyObject *value = PyObject_GetAttr(S.tls, S.grad_enabled);
+    if (value == NULL) {
+        return -1;
+    }
+    int enabled = value == Py_True ? 1 : PyObject_IsTrue(value);
+    Py_DECREF(value);
+    return enabled;
+}
+
+/* `op.record(made, *args)`: takes over the reference to `made`. */
+PyObject *record_call(PyObject *op, PyObject *made, PyObject *const *args, Py_ssize_t count)
+{
+    PyObject *record = PyObject_GetAttr(op, S.record);
+    if (record == NULL || record == Py_None) {
+        Py_XDECREF(record);
+        if (record == NULL) {
+            Py_DECREF(made);
+            return NULL;
+        }
+        return made;
+    }
+    PyObject *result;
+    if (Py_IS_TYPE(record, &RecorderType)) {
+        result = recorder_run(record, made, args, count, 1);
+    }
+    else {
+        PyObject *given[MAX_PARAMS + 2];
+        given[1] = made;
+        for (Py_ssize_t i = 0; i < count; i++) {
+            given[i + 2] = args[i];
+        }
+        result = PyObject_Vectorcall(record, given + 1, (size_t)(count + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    }
+    Py_DECREF(record);
+    Py_DECREF(made);
+    return result;
+}
+
+static void set_node(PyObject *made, PyObject *node)
+{
+    PyObject *before = SLOT(made, S.at_node);
+    SLOT(made, S.at_node) = Py_NewRef(node);
+    Py_XDECREF(before);
+}
+
+/* Makes a fresh tensor a view of `source`, with the history of Note [Views and history]; takes over the reference to `made`. */
+PyObject *finish_view(PyObject *made, PyObject *source, PyObject *op, PyObject *const *args, Py_ssize_t count)
+{
+    PyObject *base = SLOT(source, S.at_base);
+    if (base == NULL || base == Py_None) {
+        base = source;
+    }
+    PyObject *before = SLOT(made, S.at_base);
+    SLOT(made, S.at_base) = Py_NewRef(base);
+    Py_DECREF(before);
+    int floating = is_differentiable(SLOT(made, S.at_dtype));
+    if (!may_have_history(source)) {
+        if (floating) {
+            set_node(made, S.view);
+        }
+        return made;
+    }
+    int enabled = grad_enabled();
+    if (enabled <= 0) {
+        if (enabled < 0) {
+            Py_CLEAR(made);
+        }
+        return made;
+    }
+    made = record_call(op, made, args, count);
+    if (made != NULL && floating && Py_TYPE(made) == S.tensor && SLOT(made, S.at_node) == Py_None) {
+        set_node(made, S.view);
+    }
+    return made;
+}
+
+PyObject *new_view(PyArrayObject *source, int ndim, const npy_intp *dims, const npy_intp *strides, char *data)
+{
+    PyArray_Descr *descr = PyArray_DESCR(source);
+    Py_INCREF(descr);
+    int flags = PyArray_FLAGS(source) & NPY_ARRAY_WRITEABLE;
+    PyObject *view = PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, strides, data, flags, NULL);
+    if (view == NULL) {
+        return NULL;
+    }
+    Py_INCREF(source);
+    if (PyArray_SetBaseObject((PyArrayObject *)view, (PyObject *)source) < 0) {
+        Py_DECREF(view);
+        return NULL;
+    }
+    return view;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- attributes */
+
+/* Attributes of Tensor that are read all the time. For payloads that are no arrays they ask the payload, as the Python ones do. */
+
+static PyObject *get_shape(PyObject *self, void *closure)
+{
+    (void)closure;
+    PyArrayObject *array = array_of(self);
+    if (array != NULL) {
+        return make_size(array);
+    }
+    PyObject *data = SLOT(self, S.at_data);
+    if (data == NULL) {
+        PyErr_SetString(PyExc_AttributeError, "_data");
+        return NULL;
+    }
+    PyObject *shape = PyObject_GetAttr(data, S.shape);
+    if (shape == NULL) {
+        return NULL;
+    }
+    PyObject *size = PyObject_CallOneArg((PyObject *)S.size, shape);
+    Py_DECREF(shape);
+    return size;
+}
+
+static PyObject *get_dtype(PyObject *self, void *closure)
+{
+    (void)closure;
+    PyObject *kind = SLOT(self, S.at_dtype);
+    if (kind == NULL) {
+        PyErr_SetString(PyExc_AttributeError, "_dtype");
+        return NULL;
+    }
+    return Py_NewRef(kind);
+}
+
+static PyObject *get_ndim(PyObject *self, void *closure)
+{
+    (void)closure;
+    PyArrayObject *array = array_of(self);
+    if (array != NULL) {
+        return PyLong_FromLong(PyArray_NDIM(array));
+    }
+    PyObject *data = SLOT(self, S.at_data);
+    if (data == NULL) {
+        PyErr_SetString(PyExc_AttributeError, "_data");
+        return NULL;
+    }
+    return PyObject_GetAttrString(data, "ndim");
+}
+
+static PyObject *call_dim(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return get_ndim(self, NULL);
+}
+
+static PyGetSetDef getters[] = {
+    {"shape", get_shape, NULL, "The size of each dimension, a torch.Size.", NULL},
+    {"dtype", get_dtype, NULL, "The type of the elements.", NULL},
+    {"ndim", get_ndim, NULL, "The number of dimensions.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef methods[] = {
+    {"dim", call_dim, METH_NOARGS, "dim($self, /)\n--\n\nThe number of dimensions."},
+    {"ndimension", call_dim, METH_NOARGS, "ndimension($self, /)\n--\n\nThe number of dimensions."},
+    {NULL, NULL, 0, NULL},
+};
+
+int install_attributes(PyObject *tensor)
+{
+    for (PyGetSetDef *getter = getters; getter->name != NULL; getter++) {
+        PyObject *descriptor = PyDescr_NewGetSet((PyTypeObject *)tensor, getter);
+        if (descriptor == NULL || PyObject_SetAttrString(tensor, getter->name, descriptor) < 0) {
+            Py_XDECREF(descriptor);
+            return -1;
+        }
+        Py_DECREF(descriptor);
+    }
+    for (PyMethodDef *method = methods; method->ml_name != NULL; method++) {
+        PyObject *descriptor = PyDescr_NewMethod((PyTypeObject *)tensor, method);
+        if (descriptor == NULL || PyObject_SetAttrString(tensor, method->ml_name, descriptor) < 0) {
+            Py_XDECREF(descriptor);
+            return -1;
+        }
+        Py_DECREF(descriptor);
+    }
+    return 0;
+}

@@ -1,0 +1,130 @@
+"""The optional C extension: whether it is there, and how it stands before generated Python functions.
+
+`MINDTORCH_V2_NATIVE=0` in the environment leaves it out. With or without it every call gives the same: the extension takes the short
+cuts of plain CPU tensors and leaves all else to the function that it stands before. What it needs to know comes from the operator's record;
+the generated modules say only which function, which operators, and which ufunc or kernel.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import warnings
+from typing import Any, Callable
+
+import numpy as np
+
+from .operator import Operator, Param
+
+_INT_TYPES = ("int", "SymInt")
+
+
+def _load() -> Any:
+    if os.environ.get("MINDTORCH_V2_NATIVE", "1") == "0":
+        return None
+    name = f"{__name__.partition('.')[0]}._native"
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        return None
+    except ImportError as error:
+        warnings.warn(f"{name} was built for another Python or numpy and is not used: {error}", RuntimeWarning)
+        return None
+
+
+extension = _load()
+"""The module `_native`, or None."""
+
+
+def connect(**classes: Any) -> None:
+    """Tell the extension the classes of the package; once, when it is put together."""
+    if extension is not None:
+        extension.connect(**classes)
+
+
+def accelerate(function: Callable, *paths: tuple, method: bool = False, reflected: str = "") -> Callable:
+    """`function`, or what stands before it: a callable that takes the short cuts `paths` and otherwise calls it.
+
+    paths: (operator, kernel) with a kernel of a fast path, or (operator, ufunc, kind of result) with "bool" or None for the operands' dtype.
+    reflected: of an operator like `__rsub__`, "arguments" when the function's are the operator's in reverse, "operands" when the ufunc's are.
+    """
+    if extension is None:
+        return function
+    described = tuple(_describe(path, method, reflected) for path in paths)
+    if None in described:
+        return function
+    return _dressed(extension.Fast(function, described), function)
+
+
+def _dressed(made: Any, function: Callable) -> Any:
+    for name in functools.WRAPPER_ASSIGNMENTS:
+        if hasattr(function, name):
+            setattr(made, name, getattr(function, name))
+    return made
+
+
+def _describe(path: tuple, method: bool, reflected: str) -> tuple | None:
+    op: Operator = path[0]
+    params = op.params
+    roles = "".join(_role(p) for p in params)
+    if "?" in roles or not roles.startswith("T"):
+        return None
+    first = "input" if params[0].name == "self" and not method else params[0].name
+    names = (first, *(p.name for p in params[1:]))
+    positional = [p for p in params if not p.keyword]
+    gathers = method and len(positional) == 2 and roles[1] == "L" and positional[1].size is None
+    kind, target, kernel, result, to_bool = "kernel", path[1], None, None, False
+    if isinstance(target, np.ufunc):
+        kind = "unary" if target.nin == 1 else "binary"
+        to_bool = path[2] == "bool"
+    else:
+        kernel = f"{target.__module__.rpartition('.')[2]}.{target.__name__}"
+        if "int64_result" in op.tags:
+            from .._dtype import int64 as result
+    like = names.index("weight") if "weight_result" in op.tags else 0
+    return (
+        kind,
+        op,
+        names,
+        tuple(p.default for p in params),
+        tuple(p.required for p in params),
+        roles,
+        target,
+        kernel,
+        result,
+        len(positional),
+        gathers,
+        to_bool,
+        op.is_view,
+        op.record is not None,
+        like,
+        reflected == "arguments",
+        bool(reflected),
+        op.numbers,
+    )
+
+
+def _role(param: Param) -> str:
+    """T tensor, t optional tensor, L list of ints, - what a kernel gets as it is, ? what the extension does not take."""
+    if param.type == "Tensor":
+        return "?" if param.is_list else "t" if param.optional else "T"
+    return "L" if param.is_list and param.type in _INT_TYPES else "-"
+
+
+def recorder(function: Callable, cls: type, params: int, inputs: tuple, saved: tuple, consts: tuple) -> Callable:
+    """`function`, which records one operator, or what stands before it.
+
+    inputs: numbers of the parameters that get edges. saved: (parameter, or -1 for the result; the edges of which one must be there, none for
+    always). consts: (parameter, or -1; attribute or None).
+    """
+    if extension is None:
+        return function
+    return extension.Recorder(function, cls, params, inputs, saved, consts)
+
+
+def subscript(function: Callable, operators: Callable) -> Callable:
+    """`Tensor.__getitem__`, or what stands before it; `operators` gives slice, select and unsqueeze when they are first recorded."""
+    return function if extension is None else _dressed(extension.Subscript(function, operators), function)
