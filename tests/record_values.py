@@ -33,8 +33,8 @@ LARGEST = 100
 """Elements of a result that is worth keeping."""
 
 
-def callable_of(row: Row) -> Any:
-    """The public function or method of PyTorch, or the operator in torch.ops.aten; None where PyTorch has none."""
+def callables_of(row: Row) -> list[Any]:
+    """The public function or method of PyTorch, and the operator in torch.ops.aten; those that exist."""
     spaces = {
         "torch": (torch, torch.special),
         "nn": (torch._C._nn, torch),
@@ -42,28 +42,33 @@ def callable_of(row: Row) -> Any:
         "special": (torch.special,),
         "fft": (torch.fft,),
     }
-    if row.has("function"):
-        for space in spaces[row.namespace]:
-            found = getattr(space, row.public, None)
-            # What is written in Python there (broadcast_tensors, unique_consecutive) takes other arguments than the operator.
-            if isinstance(found, types.BuiltinFunctionType):
-                return found
-    if row.has("method") and callable(getattr(torch.Tensor, row.public, None)):
-        return getattr(torch.Tensor, row.public)
+    public = [getattr(space, row.public, None) for space in spaces[row.namespace]] if row.has("function") else []
+    # What is written in Python there (broadcast_tensors, unique_consecutive) takes other arguments than the operator.
+    found = [function for function in public if isinstance(function, types.BuiltinFunctionType)][:1]
+    if not found and row.has("method") and callable(getattr(torch.Tensor, row.public, None)):
+        found = [getattr(torch.Tensor, row.public)]
     name, _, overload = row.name.partition(".")
     packet = getattr(torch.ops.aten, name, None)
-    return getattr(packet, overload or "default", None) if packet is not None else None
+    operator = getattr(packet, overload or "default", None) if packet is not None else None
+    return [*found, *([operator] if operator is not None else [])]
 
 
-def outcome_of(case: Case, function: Any) -> Any:
-    """What PyTorch gives for a case, or None where that depends on its build."""
-    positional, keywords = case.build(torch)
-    torch.manual_seed(0)
-    result = attempt(lambda: function(*positional, **keywords))
+def outcome_of(case: Case, functions: list[Any]) -> Any:
+    """What PyTorch gives for a case, or None where that depends on its build.
+
+    The operator itself answers where the public form has another signature, and says so by a TypeError.
+    """
+    results = []
+    for function in functions:
+        positional, keywords = case.build(torch)
+        torch.manual_seed(0)
+        results.append(attempt(lambda: function(*positional, **keywords)))  # noqa: B023
+        if not (isinstance(results[-1], Failure) and results[-1].kind == "TypeError"):
+            break
+    succeeded = [r for r in results if not (isinstance(r, Failure) and r.kind == "TypeError")]
+    result = succeeded[-1] if succeeded else results[0]
     if isinstance(result, Failure):
-        internal = (
-            "INTERNAL ASSERT" in result.message or "Could not run" in result.message or "Unrecognized" in result.message
-        )
+        internal = any(text in result.message for text in ("INTERNAL ASSERT", "Could not run", "Unrecognized"))
         return None if internal or not result.message else result
     return result if size_of(result) <= LARGEST else None
 
@@ -73,7 +78,7 @@ def keeps_values(row: Row) -> bool:
     return not row.is_random and not row.base_name.startswith(("empty", "new_empty", "_empty"))
 
 
-def record(row: Row, function: Any, skipped: set[int], progress: Any) -> list:
+def record(row: Row, functions: list[Any], skipped: set[int], progress: Any) -> list:
     """Cases and outcomes of one operator: as many that succeed as there are, and a few that fail. `progress(n)` tells which case comes next."""
     rows: list = []
     seen = set()
@@ -86,7 +91,7 @@ def record(row: Row, function: Any, skipped: set[int], progress: Any) -> list:
             continue
         seen.add(key)
         progress(number)
-        result = outcome_of(case, function)
+        result = outcome_of(case, functions)
         if result is None or isinstance(result, Failure) and failures >= CASES // 3:
             continue
         failures += isinstance(result, Failure)
@@ -96,7 +101,7 @@ def record(row: Row, function: Any, skipped: set[int], progress: Any) -> list:
     return rows
 
 
-def record_apart(row: Row, function: Any) -> list:
+def record_apart(row: Row, functions: list[Any]) -> list:
     """`record` in a process of its own, since some wrong arguments kill it (a division by zero in C++); such cases are left out."""
     skipped: set[int] = set()
     while True:
@@ -104,7 +109,7 @@ def record_apart(row: Row, function: Any) -> list:
             child = os.fork()
             if child == 0:
                 try:
-                    rows = record(row, function, skipped, lambda n: print(n, file=file, flush=True))
+                    rows = record(row, functions, skipped, lambda n: print(n, file=file, flush=True))
                     print(json.dumps(rows), file=file, flush=True)
                     os._exit(0)
                 except Exception:  # noqa: BLE001 - the child may not return, whatever happens
@@ -142,8 +147,8 @@ def main(names: list[str]) -> int:
         for row in own:
             if names and row.name not in names:
                 continue
-            function = callable_of(row)
-            recorded = [] if function is None else record_apart(row, function)
+            functions = callables_of(row)
+            recorded = record_apart(row, functions) if functions else []
             content["operators"].pop(row.name, None)
             content["absent"] = [name for name in content["absent"] if name != row.name]
             if recorded:
