@@ -113,8 +113,8 @@ def test_import_only_classes_survive_pickling_and_subclassing():
         import pickle
         from torch.distributed import ReduceOp
         assert pickle.loads(pickle.dumps(ReduceOp.SUM)) is ReduceOp.SUM
-        assert pickle.loads(pickle.dumps(torch.fx.Proxy)) is torch.fx.Proxy
-        class Mine(torch.fx.Tracer):
+        assert pickle.loads(pickle.dumps(torch.export.Dim)) is torch.export.Dim
+        class Mine(torch.export.ExportedProgram):
             def __init__(self):
                 pass
         try:
@@ -147,7 +147,7 @@ def test_generated_stubs_are_current():
         ("{module: jit, tier: 3, classes: [A]}", ":5: jit: import-only names need `because`"),
         ("{module: jit, tier: 2, returns: {f: 1}, identity: [f]}", ":5: jit: f is listed twice"),
         ("{module: jit.x, tier: 2}", ":5: jit.x: there is no module torch.jit"),
-        ("{module: jit, tier: 2, from: {'~fx': [Proxy]}}", ":5: jit: torch.fx has no Proxy"),
+        ("{module: jit, tier: 2, from: {'~onnx': [export]}}", ":5: jit: torch.onnx has no export"),
         ("{module: jit, tier: 2, identity: ['a b']}", ":5: jit: 'a b' is not a name"),
     ],
 )

@@ -114,7 +114,9 @@ def _dtype(value: Any) -> Any:
 
 
 def _tensor(value: Any) -> Any:
-    return value if isinstance(value, Tensor) else _NO
+    if isinstance(value, Tensor) or hasattr(type(value), "__torch_function__"):  # the latter takes over the call later
+        return value
+    return _NO
 
 
 class _No:

@@ -1,38 +1,11 @@
-"""Parts of `torch.fx` that work without tracing."""
+"""How containers are flattened by a given specification, for `torch.fx._pytree`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-T = TypeVar("T")
 _flatten_specs: dict[type, tuple[Callable[..., Any], Callable[..., bool] | None]] = {}
-
-
-def compatibility(is_backward_compatible: bool) -> Callable[[T], T]:
-    """A decorator that returns its function or class."""
-    return lambda inner: inner
-
-
-def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
-    """Apply `fn` to every leaf of nested tuples, lists, dicts and slices."""
-    if isinstance(a, tuple):
-        items = [map_aggregate(item, fn) for item in a]
-        return type(a)(*items) if hasattr(a, "_fields") else tuple(items)
-    if isinstance(a, list):
-        return [map_aggregate(item, fn) for item in a]
-    if isinstance(a, dict):
-        return {key: map_aggregate(value, fn) for key, value in a.items()}
-    if isinstance(a, slice):
-        return slice(map_aggregate(a.start, fn), map_aggregate(a.stop, fn), map_aggregate(a.step, fn))
-    return fn(a)
-
-
-def map_arg(a: Any, fn: Callable[[Any], Any]) -> Any:
-    """Apply `fn` to every graph node in `a`."""
-    from torch.fx.node import Node
-
-    return map_aggregate(a, lambda leaf: fn(leaf) if isinstance(leaf, Node) else leaf)
 
 
 def register_pytree_flatten_spec(
