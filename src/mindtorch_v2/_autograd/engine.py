@@ -12,7 +12,7 @@ from .. import _payload
 from .._dispatch import ops
 from .._state import TLS
 from .._tensor import Tensor, wrap
-from .node import VIEW, AccumulateGrad, Node, live_node
+from .node import VIEW, AccumulateGrad, Node, is_interior, live_node
 
 
 def run_backward(
@@ -34,6 +34,8 @@ def run_backward(
     TLS.grad_enabled = create_graph
     try:
         run.walk(retain_graph, create_graph)
+        if accumulate:
+            run.accumulate_interior()
     finally:
         TLS.grad_enabled = before
     if accumulate:
@@ -119,6 +121,8 @@ class _Run:
                     self._accumulate(node, grads[0], create_graph)
                 continue
             given = node.apply(grads)
+            if TLS.anomaly:
+                _check_nan(node, given)
             if rare and node.hooks is not None:
                 given = _after(node, given, grads)
             if not retain_graph:
@@ -141,6 +145,12 @@ class _Run:
         for number, grad in enumerate(grads):
             for position in self.captures.get((id(node), number), ()):
                 self.results[position] = grad
+
+    def accumulate_interior(self) -> None:
+        """Add what arrived at inputs that are no leaves to their `.grad`; leaves have got theirs on the way."""
+        for tensor, result in zip(self.targets, self.results):
+            if result is not None and is_interior(tensor._node):
+                tensor._grad = result if tensor._grad is None else ops.add(tensor._grad, result)
 
     def captured(self, allow_unused: bool) -> tuple:
         for result in self.results:
@@ -177,6 +187,13 @@ class _Run:
             return wrap(grad._data, grad._dtype)
         self.taken[key] = payload
         return wrap(payload, grad._dtype)
+
+
+def _check_nan(node: Node, given: tuple) -> None:
+    """RuntimeError when a gradient has a NaN, as anomaly detection asks for."""
+    for number, grad in enumerate(given):
+        if isinstance(grad, Tensor) and grad.device.type == "cpu" and bool(ops.any(ops.isnan(grad)).item()):
+            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {number}th output.")
 
 
 def _memory_key(payload: Any) -> int:
