@@ -92,7 +92,8 @@ class GradScaler:
         if isinstance(outputs, mt.Tensor):
             if self._scale is None:
                 self._lazy_init_scale_growth_tracker(outputs.device)
-            return outputs * self._scale.to(device=outputs.device)
+            scale: Any = self._scale
+            return outputs * scale.to(device=outputs.device)
         if isinstance(outputs, Iterable):
             scaled = map(self.scale, outputs)
             return type(outputs)(scaled) if isinstance(outputs, list | tuple) else scaled  # type: ignore[call-arg]

@@ -7,7 +7,7 @@ import contextlib
 import keyword
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Reversible
 from typing import Any
 
 import mindtorch_v2
@@ -51,7 +51,7 @@ class PythonCode:
         self.globals = globals
 
 
-class _NodeList:
+class _NodeList(Reversible[Node]):
     def __init__(self, graph: Graph, backwards: bool = False) -> None:
         self.graph = graph
         self.backwards = backwards
@@ -67,8 +67,8 @@ class _NodeList:
             current = node._prev if self.backwards else node._next
             node = current if not node._erased else following
 
-    def __reversed__(self) -> _NodeList:
-        return _NodeList(self.graph, not self.backwards)
+    def __reversed__(self) -> Iterator[Node]:
+        return iter(_NodeList(self.graph, not self.backwards))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

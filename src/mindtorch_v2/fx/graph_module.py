@@ -53,7 +53,7 @@ def _build_graph(steps: list[tuple[Any, ...]], tracer_cls: type | None) -> Graph
 
 
 def _unpickle(
-    cls: type, class_name: str, body: dict[str, Any], steps: list[tuple[Any, ...]], tracer_cls: type | None
+    cls: Any, class_name: str, body: dict[str, Any], steps: list[tuple[Any, ...]], tracer_cls: type | None
 ) -> GraphModule:
     module = cls.__new__(cls)
     module.__dict__.update(body)
@@ -201,7 +201,7 @@ class GraphModule(mindtorch_v2.nn.Module):
             print(text)
         return text
 
-    def _base_class(self) -> type:
+    def _base_class(self) -> Any:
         return type(self).__bases__[0]
 
     def _body(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class Interpreter:
 
     def __init__(self, module: Any, garbage_collect_values: bool = True, graph: Graph | None = None) -> None:
         self.module = module
-        self.graph = module.graph if graph is None else graph
+        self.graph: Graph = module.graph if graph is None else graph
         self.submodules = dict(module.named_modules())
         self.env: dict[Node, Any] = {}
         self.name = "Interpreter"

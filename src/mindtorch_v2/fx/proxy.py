@@ -157,7 +157,7 @@ class Proxy:
         if caller is not None:
             for instruction in dis.get_instructions(caller.f_code):
                 if instruction.offset == caller.f_lasti and instruction.opname == "UNPACK_SEQUENCE":
-                    return (self[i] for i in range(instruction.argval))
+                    return (operator.getitem(self, i) for i in range(instruction.argval))  # type: ignore[call-overload]
         return self.tracer.iter(self)
 
     def __bool__(self) -> bool:
@@ -214,7 +214,8 @@ class Attribute(Proxy):
     def node(self) -> Node:  # type: ignore[override]
         """The node that reads the attribute."""
         if self._node is None:
-            self._node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
+            made: Node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
+            self._node = made
         return self._node
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -51,7 +51,7 @@ def context_decorator(context: Any, function: Any) -> Any:
             f"Passed in {context} is both callable and also a valid context manager "
             "(has __enter__), making it ambiguous which interface to use."
         )
-    make = context if callable(context) else lambda: context
+    make: Callable[[], Any] = context if callable(context) else lambda: context
     if inspect.isclass(function):
         warnings.warn(
             "Decorating classes is deprecated and will be disabled in future versions. "

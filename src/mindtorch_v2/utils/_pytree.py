@@ -184,7 +184,7 @@ def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: I
     return tree
 
 
-def _predicate(type_or_types_or_pred: Any) -> Callable[[Any], bool]:
+def _predicate(type_or_types_or_pred: Any) -> Callable[[Any], Any]:
     if isinstance(type_or_types_or_pred, type | tuple | types.UnionType):
         return lambda x: isinstance(x, type_or_types_or_pred)
     if callable(type_or_types_or_pred):

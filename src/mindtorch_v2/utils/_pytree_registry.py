@@ -8,13 +8,13 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from ._pytree_keys import GetAttrKey, KeyEntry, MappingKey, SequenceKey
+from ._pytree_keys import GetAttrKey, MappingKey, SequenceKey
 
 Context = Any
 PyTree = Any
 FlattenFunc = Callable[[PyTree], tuple[list[Any], Context]]
 UnflattenFunc = Callable[[Iterable[Any], Context], PyTree]
-FlattenWithKeysFunc = Callable[[PyTree], tuple[list[tuple[KeyEntry, Any]], Any]]
+FlattenWithKeysFunc = Callable[[PyTree], tuple[list[tuple[Any, Any]], Any]]  # each key is a KeyEntry
 DumpableContext = Any
 ToDumpableContextFn = Callable[[Context], DumpableContext]
 FromDumpableContextFn = Callable[[DumpableContext], Context]
@@ -135,8 +135,8 @@ def register_dataclass(
     else:
         names = field_names
 
-    def flatten_with_keys(obj: Any) -> tuple[list[tuple[KeyEntry, Any]], Context]:
-        pairs: list[tuple[KeyEntry, Any]] = []
+    def flatten_with_keys(obj: Any) -> tuple[list[tuple[Any, Any]], Context]:
+        pairs: list[tuple[Any, Any]] = []
         kept, absent = [], []
         for name in names:
             value = getattr(obj, name)
@@ -203,7 +203,7 @@ def _tuple_unflatten(values: Iterable[Any], context: Context) -> tuple[Any, ...]
     return tuple(values)
 
 
-def _sequence_flatten_with_keys(d: Any) -> tuple[list[tuple[KeyEntry, Any]], Context]:
+def _sequence_flatten_with_keys(d: Any) -> tuple[list[tuple[Any, Any]], Context]:
     values, context = SUPPORTED_NODES[type(d)].flatten_fn(d)
     return [(SequenceKey(i), value) for i, value in enumerate(values)], context
 
@@ -224,7 +224,7 @@ def _dict_unflatten(values: Iterable[Any], context: Context) -> dict[Any, Any]:
     return dict(zip(context, values, strict=True))
 
 
-def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[KeyEntry, Any]], Context]:
+def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[Any, Any]], Context]:
     return [(MappingKey(key), value) for key, value in d.items()], list(d.keys())
 
 
@@ -236,7 +236,7 @@ def _namedtuple_unflatten(values: Iterable[Any], context: Context) -> Any:
     return context(*values)
 
 
-def _namedtuple_flatten_with_keys(d: Any) -> tuple[list[tuple[KeyEntry, Any]], Context]:
+def _namedtuple_flatten_with_keys(d: Any) -> tuple[list[tuple[Any, Any]], Context]:
     return [(GetAttrKey(name), value) for name, value in zip(d._fields, d, strict=True)], type(d)
 
 
@@ -253,7 +253,7 @@ def _defaultdict_unflatten(values: Iterable[Any], context: Context) -> defaultdi
     return defaultdict(factory, _dict_unflatten(values, keys))
 
 
-def _defaultdict_flatten_with_keys(d: defaultdict[Any, Any]) -> tuple[list[tuple[KeyEntry, Any]], Context]:
+def _defaultdict_flatten_with_keys(d: defaultdict[Any, Any]) -> tuple[list[tuple[Any, Any]], Context]:
     return [(MappingKey(key), value) for key, value in d.items()], [d.default_factory, list(d.keys())]
 
 

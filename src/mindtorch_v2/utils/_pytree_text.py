@@ -16,11 +16,11 @@ _ENUM_MARK = "__enum__"
 class EnumEncoder(json.JSONEncoder):
     """Writes members of enumerations by the name of their class and their own."""
 
-    def default(self, obj: Any) -> Any:
-        """What JSON can hold in place of `obj`."""
-        if isinstance(obj, Enum):
-            return {_ENUM_MARK: True, "fqn": registry._type_name(type(obj)), "name": obj.name}
-        return super().default(obj)
+    def default(self, o: Any) -> Any:
+        """What JSON can hold in place of `o`."""
+        if isinstance(o, Enum):
+            return {_ENUM_MARK: True, "fqn": registry._type_name(type(o)), "name": o.name}
+        return super().default(o)
 
 
 def enum_object_hook(obj: dict[str, Any]) -> Any:
