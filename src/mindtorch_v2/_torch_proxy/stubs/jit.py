@@ -31,7 +31,7 @@ def isinstance(obj: Any, target_type: Any) -> bool:
         return any(isinstance(obj, one) for one in target_type)
     origin, arguments = get_origin(target_type), get_args(target_type)
     if origin is None:
-        if target_type in (list, tuple, dict, typing.List, typing.Tuple, typing.Dict):
+        if target_type in (list, tuple, dict, typing.List, typing.Tuple, typing.Dict):  # noqa: UP006
             name = getattr(target_type, "__name__", str(target_type))
             raise RuntimeError(
                 f"Attempted to use {name} without a contained type. Please add a contained type, e.g. {name}[int]"
