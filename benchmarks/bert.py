@@ -11,14 +11,14 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import argparse  # noqa: E402
-import math  # noqa: E402
-from types import ModuleType  # noqa: E402
+import argparse
+import math
+from types import ModuleType
 
-import measure  # noqa: E402
-import torch  # noqa: E402
+import measure
+import torch
 
-import mindtorch_v2  # noqa: E402
+import mindtorch_v2
 
 HIDDEN, HEADS, INNER, VOCABULARY = 768, 12, 3072, 30522
 
@@ -75,7 +75,9 @@ def main() -> None:
     torch.set_num_threads(1)
 
     models = {lib: build(lib, arguments.layers, arguments.attention) for lib in (mindtorch_v2, torch)}
-    state = {name: mindtorch_v2.from_numpy(value.detach().numpy()) for name, value in models[torch].state_dict().items()}
+    state = {
+        name: mindtorch_v2.from_numpy(value.detach().numpy()) for name, value in models[torch].state_dict().items()
+    }
     models[mindtorch_v2].load_state_dict(state)
     ids = torch.randint(0, VOCABULARY, (arguments.batch, arguments.sequence))
     inputs = {torch: ids, mindtorch_v2: mindtorch_v2.from_numpy(ids.numpy())}

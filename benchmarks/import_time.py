@@ -1,6 +1,6 @@
 """CPU time, modules and memory of an import, against PyTorch: each in fresh processes, taken in turn.
 
-    python benchmarks/import_time.py [--rounds 5]
+python benchmarks/import_time.py [--rounds 5]
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ print(json.dumps([used, len(sys.modules), resource.getrusage(resource.RUSAGE_SEL
 
 def sample(module: str) -> list[float]:
     """[CPU seconds, modules, peak MiB] of importing a module in a fresh process."""
-    done = subprocess.run([sys.executable, "-c", CODE.format(module=module)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", CODE.format(module=module)], capture_output=True, text=True, check=True
+    )
     return json.loads(done.stdout)
 
 

@@ -39,5 +39,7 @@ def table(rows: list[tuple[str, float, float]], unit: float, unit_name: str, lim
     lines = [f"{'case':34} {'mindtorch_v2':>13} {'torch':>13}   ratio"]
     for name, ours, theirs in rows:
         mark = "" if limit is None else "  ok" if ours / theirs <= limit else f"  above {limit}"
-        lines.append(f"{name:34} {ours * unit:10.2f} {unit_name:>2} {theirs * unit:10.2f} {unit_name:>2}   {ours / theirs:5.2f}{mark}")
+        lines.append(
+            f"{name:34} {ours * unit:10.2f} {unit_name:>2} {theirs * unit:10.2f} {unit_name:>2}   {ours / theirs:5.2f}{mark}"
+        )
     return "\n".join(lines)

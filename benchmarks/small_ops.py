@@ -11,13 +11,13 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import argparse  # noqa: E402
-from types import ModuleType  # noqa: E402
+import argparse
+from types import ModuleType
 
-import measure  # noqa: E402
-import torch  # noqa: E402
+import measure
+import torch
 
-import mindtorch_v2  # noqa: E402
+import mindtorch_v2
 
 LIMIT = {"without": 0.6, "with": 0.8}
 

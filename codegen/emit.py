@@ -6,8 +6,9 @@ Logic is here and in the model; templates loop and print. Each product is (templ
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 import jinja2
 

@@ -19,8 +19,9 @@ import json
 import sys
 import warnings
 import zlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import torch
 

@@ -12,30 +12,35 @@ from typing import Any as _Any
 # Kernels follow IEEE arithmetic silently, as PyTorch does; numpy would warn of divisions by zero and overflows in them.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"mindtorch_v2\.")
 
-from . import _device, _dtype, _layout, _state, _tensor  # noqa: E402
-from ._autograd import wiring as _wiring  # noqa: E402
-from ._dispatch import dispatcher as _dispatcher  # noqa: E402
-from ._device import device, get_default_device, set_default_device  # noqa: E402
-from ._dtype import DTYPES as _DTYPES, dtype, finfo, get_default_dtype, iinfo, set_default_dtype  # noqa: E402
-from ._layout import layout, memory_format  # noqa: E402
-from ._tensor import Size, Tensor  # noqa: E402
+from . import _device, _dtype, _layout, _state, _tensor
+from ._autograd import wiring as _wiring
+from ._device import device, get_default_device, set_default_device
+from ._dispatch import dispatcher as _dispatcher
+from ._dtype import DTYPES as _DTYPES
+from ._dtype import dtype, finfo, get_default_dtype, iinfo, set_default_dtype
+from ._layout import layout, memory_format
+from ._tensor import Size, Tensor
 
 _dispatcher.autograd = _wiring
 
-from . import _generated  # noqa: E402
-from ._backends import cpu as _cpu, meta as _meta  # noqa: E402
+from . import _generated
+from ._backends import cpu as _cpu
+from ._backends import meta as _meta
 
 _generated.install(Tensor)
 
-from . import _methods  # noqa: E402
+from . import _methods
 
 _methods.install(Tensor)
 
-from ._functions import construct as _construct, queries as _queries, sugar as _sugar, types as _types  # noqa: E402
+from ._functions import construct as _construct
+from ._functions import queries as _queries
+from ._functions import sugar as _sugar
+from ._functions import types as _types
 
 _tensor.legacy_constructor = _construct.legacy_constructor
 
-from ._autograd.modes import (  # noqa: E402
+from ._autograd.modes import (
     enable_grad,
     inference_mode,
     is_anomaly_enabled,
@@ -44,8 +49,8 @@ from ._autograd.modes import (  # noqa: E402
     no_grad,
     set_grad_enabled,
 )
-from ._functions.construct import as_tensor, asarray, from_numpy, frombuffer, tensor  # noqa: E402
-from ._functions.randomness import (  # noqa: E402
+from ._functions.construct import as_tensor, asarray, from_numpy, frombuffer, tensor
+from ._functions.randomness import (
     Generator,
     default_generator,
     get_rng_state,
@@ -54,12 +59,13 @@ from ._functions.randomness import (  # noqa: E402
     seed,
     set_rng_state,
 )
-from ._generated import functions as _functions  # noqa: E402
-from ._printing import set_printoptions  # noqa: E402
-from ._promotion import can_cast, promote_types, result_type  # noqa: E402
-from ._storage import UntypedStorage  # noqa: E402
-from ._typed_storage import LEGACY_STORAGES as _LEGACY_STORAGES, TypedStorage  # noqa: E402
-from .torch_version import __version__  # noqa: E402
+from ._generated import functions as _functions
+from ._printing import set_printoptions
+from ._promotion import can_cast, promote_types, result_type
+from ._storage import UntypedStorage
+from ._typed_storage import LEGACY_STORAGES as _LEGACY_STORAGES
+from ._typed_storage import TypedStorage
+from .torch_version import __version__
 
 
 def _publish() -> None:

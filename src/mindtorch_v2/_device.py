@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any, Callable, Union
+from collections.abc import Callable
+from typing import Any, Union
 
 from . import _state
 from ._state import TLS
@@ -104,7 +105,7 @@ class device:
         return in_context
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _intern(kind: str, index: int | None) -> device:
     self = object.__new__(device)
     object.__setattr__(self, "type", kind)

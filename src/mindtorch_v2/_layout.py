@@ -46,8 +46,7 @@ LAYOUTS = {
     for name in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "_mkldnn", "jagged")
 }
 MEMORY_FORMATS = {
-    name: memory_format(name)
-    for name in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
+    name: memory_format(name) for name in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 }
 strided = LAYOUTS["strided"]
 contiguous_format = MEMORY_FORMATS["contiguous_format"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any, Callable, Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from . import ops
 from ._autograd.function import Function
@@ -45,7 +46,9 @@ class CustomOpDef:
         device = next((a.device.type for a in args if isinstance(a, Tensor)), None)
         if device == "meta":
             if self._fake is None:
-                raise NotImplementedError(f"{self._qualname}: there is no fake implementation, which the meta device needs")
+                raise NotImplementedError(
+                    f"{self._qualname}: there is no fake implementation, which the meta device needs"
+                )
             return self._fake(*args, **kwargs)
         kernel = self._kernels.get(device) or self._kernels[None]
         return kernel(*args, **kwargs)
@@ -120,7 +123,9 @@ def _definition(op: Any) -> CustomOpDef:
     return found
 
 
-def register_fake(op: Any, func: Callable | None = None, /, *, lib: Any = None, _stacklevel: int = 1, allow_override: bool = False) -> Any:
+def register_fake(
+    op: Any, func: Callable | None = None, /, *, lib: Any = None, _stacklevel: int = 1, allow_override: bool = False
+) -> Any:
     """Register the implementation for the meta device."""
 
     def inner(function: Callable) -> Callable:
@@ -137,7 +142,9 @@ def register_kernel(op: Any, device_types: Any, func: Callable | None = None, /,
     return _definition(op).register_kernel(device_types, func)
 
 
-def register_autograd(op: Any, backward: Callable, /, *, setup_context: Callable | None = None, lib: Any = None) -> None:
+def register_autograd(
+    op: Any, backward: Callable, /, *, setup_context: Callable | None = None, lib: Any = None
+) -> None:
     """Register the derivative."""
     _definition(op).register_autograd(backward, setup_context=setup_context)
 
@@ -164,7 +171,15 @@ class Library:
         _definitions[f"{self.ns}::{name}"] = CustomOpDef(f"{self.ns}::{name}", missing)
         return name
 
-    def impl(self, op_name: str, fn: Callable, dispatch_key: str = "", *, with_keyset: bool = False, allow_override: bool = False) -> None:
+    def impl(
+        self,
+        op_name: str,
+        fn: Callable,
+        dispatch_key: str = "",
+        *,
+        with_keyset: bool = False,
+        allow_override: bool = False,
+    ) -> None:
         """Register an implementation; dispatch keys: CPU, Meta, CompositeExplicitAutograd, CompositeImplicitAutograd, Autograd."""
         definition = _definition(f"{self.ns}::{op_name}")
         if dispatch_key == "Meta":
@@ -187,7 +202,9 @@ def impl(qualname: str, types: Any, func: Callable | None = None, *, lib: Any = 
     def inner(function: Callable) -> Callable:
         kinds = [types] if isinstance(types, str) else types
         for kind in kinds:
-            _definition(qualname).register_kernel(None if kind in ("default", "CompositeExplicitAutograd") else kind.lower(), function)
+            _definition(qualname).register_kernel(
+                None if kind in ("default", "CompositeExplicitAutograd") else kind.lower(), function
+            )
         return function
 
     return inner if func is None else inner(func)

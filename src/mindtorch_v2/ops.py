@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import Any, Callable, Iterator
+from typing import Any
 
 from ._dispatch.dispatcher import call_converted, call_inplace
 from ._dispatch.operator import Operator

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from . import _state
 from ._dispatch.overrides import DisableTorchFunctionSubclass, find_for, run_function

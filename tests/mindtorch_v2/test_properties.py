@@ -12,7 +12,7 @@ import pkgutil
 import re
 from typing import Any
 
-import ml_dtypes  # noqa: F401 - numpy prints and compares bfloat16 with it
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings

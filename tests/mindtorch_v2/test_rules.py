@@ -20,7 +20,7 @@ from mindtorch_v2._backends.meta import spec as s
 FOLDER = pathlib.Path(__file__).parent
 sys.path.insert(0, str(FOLDER))
 
-import rule_cases  # noqa: E402
+import rule_cases
 
 RECORDS = json.loads((FOLDER / "data" / "rules.json").read_text())
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from .._dispatch import ops
 from .._tensor import Tensor
@@ -20,9 +21,7 @@ def _cotangents(outputs: tuple, given: Any) -> tuple:
     else:
         given = _tuple(given)
         if len(given) != len(outputs):
-            raise RuntimeError(
-                f"got {len(outputs)} tensors and {len(given)} gradients"
-            )
+            raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
     made = []
     for position, (out, grad) in enumerate(zip(outputs, given)):
         if grad is None:
@@ -32,9 +31,7 @@ def _cotangents(outputs: tuple, given: Any) -> tuple:
             if out.numel() != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             if not (out._dtype.is_floating_point):
-                raise RuntimeError(
-                    f"grad can be implicitly created only for real scalar outputs but got {out._dtype}"
-                )
+                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {out._dtype}")
             grad = ops.ones_like(out)
         elif not isinstance(grad, Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(grad).__name__}")
@@ -92,7 +89,9 @@ def grad(
     allow_unused: give None for an input that was not used (RuntimeError otherwise); materialize_grads: give zeros.
     """
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
     if allow_unused is None:
         allow_unused = materialize_grads
     if is_grads_batched:

@@ -6,7 +6,8 @@ derivative formulas need not know about broadcasting or promotion.
 
 from __future__ import annotations
 
-from typing import Any, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 from .. import _payload
 from .._dispatch import ops

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from .._dispatch import ops
 from .._state import TLS
 from .._tensor import Tensor, bump_version, wrap
-from .node import Node, attach_many, edge, keep, keep_output
 from .inplace import rebase_history
+from .node import Node, attach_many, edge, keep, keep_output
 
 
 class FunctionCtx:
@@ -75,9 +76,7 @@ class CustomNode(Node):
             )
         for position, value in enumerate(given):
             if value is not None and not isinstance(value, Tensor):
-                raise TypeError(
-                    f"expected Variable or None (got {type(value).__name__})"
-                )
+                raise TypeError(f"expected Variable or None (got {type(value).__name__})")
         return tuple(given[position] for position in positions)
 
     def release(self) -> None:

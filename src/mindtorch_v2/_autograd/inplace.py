@@ -7,7 +7,7 @@ from typing import Any
 from .._dispatch import ops
 from .._state import TLS
 from .._tensor import Tensor
-from .node import AccumulateGrad, Node, VIEW, attach, geometry, live_node
+from .node import VIEW, AccumulateGrad, Node, attach, geometry, live_node
 
 
 def check_inplace(target: Tensor, others_need_grad: bool) -> None:

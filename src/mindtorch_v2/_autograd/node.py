@@ -13,7 +13,8 @@ None as "no history", leave for the code that asks. See `inplace.py` for the oth
 from __future__ import annotations
 
 import weakref
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from .. import _payload
 from .._dispatch import ops

@@ -11,7 +11,8 @@ import functools
 import importlib
 import os
 import warnings
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 

@@ -5,8 +5,9 @@ The generated floor is known only when the package is put together; using a name
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Callable
+from typing import Any
 
 _functions: ModuleType | None = None
 

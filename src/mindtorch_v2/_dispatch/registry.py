@@ -8,7 +8,8 @@ the rest of the process: every call then goes through the dispatcher, which read
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from .. import _state
 from .operator import Operator, Param, takes_out

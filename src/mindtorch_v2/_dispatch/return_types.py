@@ -9,7 +9,7 @@ from typing import Any
 from .operator import Operator
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def named(name: str, fields: tuple[str, ...]) -> type:
     """The class of one operator's results: a tuple with named items. Like PyTorch's it is no namedtuple (it has no `_fields`)."""
 

@@ -9,9 +9,11 @@ import numpy as np
 from numpy import ndarray
 
 from .. import _dtype
-from .._device import default_device, device as _device
+from .._device import default_device
+from .._device import device as _device
 from .._dispatch import ops
-from .._dtype import DTYPES, dtype as _dtype_class
+from .._dtype import DTYPES
+from .._dtype import dtype as _dtype_class
 from .._tensor import Tensor, wrap
 
 
@@ -22,7 +24,9 @@ def from_numpy(ndarray_: ndarray) -> Tensor:
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     kind = _dtype.from_numpy_dtype(array.dtype)
     if array.dtype.byteorder not in "=|" and not array.dtype.isnative:
-        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not supported.")
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not supported."
+        )
     if any(s < 0 for s in array.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
@@ -110,7 +114,11 @@ def _array(data: Any, kind: _dtype_class | None) -> tuple[ndarray, _dtype_class]
         target = kind or found
         return np.array(data, dtype=target.np, order="C"), target
     if isinstance(data, (str, bytes)) or data is None:
-        raise TypeError(f"new(): invalid data type '{type(data).__name__}'" if data is not None else "Could not infer dtype of NoneType")
+        raise TypeError(
+            f"new(): invalid data type '{type(data).__name__}'"
+            if data is not None
+            else "Could not infer dtype of NoneType"
+        )
     if isinstance(data, np.generic):
         found = _dtype.from_numpy_dtype(data.dtype)
         target = kind or found
@@ -170,7 +178,9 @@ def _wrapped(data: Any, kind: _dtype_class) -> ndarray:
     if kind.category == 1 and kind.np.itemsize < 8:
         info = np.iinfo(kind.np)
         bad = next(v for v in array.reshape(-1) if not info.min <= v <= info.max)
-        raise RuntimeError(f"value cannot be converted to type {kind.ctype} without overflow" if bad is not None else "")
+        raise RuntimeError(
+            f"value cannot be converted to type {kind.ctype} without overflow" if bad is not None else ""
+        )
     return array.astype(np.int64).astype(kind.np)
 
 

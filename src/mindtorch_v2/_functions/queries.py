@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _dtype
-
 from .._tensor import Tensor
 
 
@@ -142,7 +141,9 @@ def get_num_threads() -> int:
 def set_num_threads(count: int) -> None:
     """Use at most `count` threads in matrix products, where threadpoolctl can reach numpy's BLAS."""
     if count <= 0:
-        raise RuntimeError("Expected nthreads > 0, but got false.  (Could this error message be improved?  If so, please report an enhancement request to PyTorch.)")
+        raise RuntimeError(
+            "Expected nthreads > 0, but got false.  (Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"
+        )
     _settings["threads"] = count
     try:
         import threadpoolctl
@@ -178,5 +179,3 @@ def typename(obj: object) -> str:
     kind = type(obj)
     module = "" if kind.__module__ in ("builtins", None) else kind.__module__ + "."
     return module + kind.__qualname__
-
-

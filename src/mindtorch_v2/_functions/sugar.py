@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from .._dispatch import ops
 from .._tensor import Size, Tensor
@@ -36,7 +37,9 @@ def norm(
 def einsum(*args: Any) -> Tensor:
     """Einstein summation: `einsum('ij,jk->ik', a, b)`, operands also as one list, or as (operand, subscripts) pairs."""
     if not args:
-        raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list")
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
+        )
     if isinstance(args[0], Tensor):
         equation, operands = _equation(args)
     else:
@@ -78,7 +81,9 @@ def unique(
     return _chosen(values, inverse, counts, return_inverse, return_counts)
 
 
-def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
+) -> Any:
     """One of each run of equal elements."""
     values, inverse, counts = ops.unique_consecutive(input, return_inverse, return_counts, dim)
     return _chosen(values, inverse, counts, return_inverse, return_counts)
@@ -121,9 +126,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
         result = []
         for a, b in zip(left, right):
             if a != b and 1 not in (a, b):
-                raise RuntimeError(
-                    "Shape mismatch: objects cannot be broadcast to a single shape"
-                )
+                raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape")
             result.append(b if a == 1 else a)
     return Size(result)
 

@@ -51,7 +51,9 @@ class _LegacyType(type):
 
 
 LEGACY_TYPES: dict[str, type] = {
-    legacy: _LegacyType(legacy, (), {"dtype": DTYPES[name], "__module__": "torch", "is_cuda": False, "is_sparse": False})
+    legacy: _LegacyType(
+        legacy, (), {"dtype": DTYPES[name], "__module__": "torch", "is_cuda": False, "is_sparse": False}
+    )
     for legacy, name in LEGACY.items()
 }
 

@@ -13,9 +13,11 @@ from .._layout import (
     channels_last,
     channels_last_3d,
     contiguous_format,
-    memory_format as _memory_format,
     preserve_format,
     strided,
+)
+from .._layout import (
+    memory_format as _memory_format,
 )
 from .._storage import storage_of
 from .._tensor import Tensor, bump_version
@@ -135,9 +137,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         if size is None:
             size = (untyped.nbytes() // self._dtype.itemsize,)
         if untyped.device.type == "meta":
-            self._data = _payload.MetaPayload(
-                tuple(size), _strides(size, stride), self._dtype, storage_offset, untyped
-            )
+            self._data = _payload.MetaPayload(tuple(size), _strides(size, stride), self._dtype, storage_offset, untyped)
         else:
             self._data = _storage.view_of_root(
                 untyped._root, tuple(size), _strides(size, stride), storage_offset, self._dtype.np

@@ -9,8 +9,10 @@ from numpy import ndarray
 
 from .._device import device as _device
 from .._dispatch import ops
-from .._dtype import DTYPES, dtype as _dtype_class
-from .._layout import memory_format as _memory_format, preserve_format
+from .._dtype import DTYPES
+from .._dtype import dtype as _dtype_class
+from .._layout import memory_format as _memory_format
+from .._layout import preserve_format
 from .._tensor import Tensor
 
 
@@ -27,15 +29,16 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return convert(self, kind, where, copy, layout)
 
 
-def convert(
-    self: Tensor, kind: Any, where: Any, copy: bool = False, layout: _memory_format | None = None
-) -> Tensor:
+def convert(self: Tensor, kind: Any, where: Any, copy: bool = False, layout: _memory_format | None = None) -> Tensor:
     """`to` with its arguments sorted out."""
     if kind is None:
         kind = self._dtype
     same_device = where is None or where.type == self.device.type and where.index in (None, self.device.index)
-    if same_device and kind is self._dtype and not copy and (
-        layout is None or layout is preserve_format or self.is_contiguous(memory_format=layout)
+    if (
+        same_device
+        and kind is self._dtype
+        and not copy
+        and (layout is None or layout is preserve_format or self.is_contiguous(memory_format=layout))
     ):
         return self
     if same_device:
@@ -62,7 +65,11 @@ def parse_to(args: tuple, kwargs: dict) -> tuple:
             other = first
         elif isinstance(first, _dtype_class):
             kind = first
-        elif first is None or isinstance(first, (str, _device)) or (isinstance(first, int) and not isinstance(first, bool)):
+        elif (
+            first is None
+            or isinstance(first, (str, _device))
+            or (isinstance(first, int) and not isinstance(first, bool))
+        ):
             where = first
             if rest and (rest[0] is None or isinstance(rest[0], _dtype_class)):
                 kind = rest.pop(0)
@@ -80,6 +87,8 @@ def parse_to(args: tuple, kwargs: dict) -> tuple:
         rest.pop(0)  # non_blocking
     if rest:
         copy = rest.pop(0)
+    if rest:
+        layout = rest.pop(0)
     if other is not None:
         kind, where = other._dtype, other.device
     if where is not None:
@@ -225,7 +234,9 @@ CASTS = {
 }
 
 
-def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any
+) -> Tensor:
     """A tensor with the given data, by default in this one's dtype and on its device."""
     from .._functions.construct import tensor
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from .._autograd import api
-from .._autograd.node import VIEW, AccumulateGrad, is_interior, live_node, requires_grad as _requires_grad
+from .._autograd.node import VIEW, AccumulateGrad, is_interior, live_node
+from .._autograd.node import requires_grad as _requires_grad
 from .._tensor import Tensor, wrap
 from ..utils.hooks import RemovableHandle
 
@@ -69,9 +71,7 @@ def _set_grad(self: Tensor, value: Tensor | None) -> None:
     if value is self:
         raise RuntimeError("can't assign Variable as its own grad")
     if value._dtype is not self._dtype:
-        raise RuntimeError(
-            f"assigned grad has data of a different type: expected {self._dtype}, got {value._dtype}"
-        )
+        raise RuntimeError(f"assigned grad has data of a different type: expected {self._dtype}, got {value._dtype}")
     if value.device != self.device:
         raise RuntimeError(f"assigned grad has data located on a different device: {value.device} and {self.device}")
     if value._data.shape != self._data.shape:
@@ -183,8 +183,10 @@ def _set_data(self: Tensor, value: Tensor) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
     node = self._node
-    if value._dtype is not self._dtype and node is not None and not (
-        value._dtype.is_floating_point or value._dtype.is_complex
+    if (
+        value._dtype is not self._dtype
+        and node is not None
+        and not (value._dtype.is_floating_point or value._dtype.is_complex)
     ):
         raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
     self._data = value._data

@@ -47,7 +47,11 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
     if self.__class__ in PLAIN:
         data = self._data
         node = self._node
-        if data.__class__ is ndarray and (node is None or node is VIEW or not TLS.grad_enabled) and _numpy_reads_alike(index):
+        if (
+            data.__class__ is ndarray
+            and (node is None or node is VIEW or not TLS.grad_enabled)
+            and _numpy_reads_alike(index)
+        ):
             try:
                 found = data[index]
             except IndexError:
@@ -169,8 +173,14 @@ def _basic(self: Tensor, index: Any) -> tuple[Tensor, list | None]:
 def _items(index: Any) -> list:
     if isinstance(index, tuple):
         parts = list(index)
-    elif isinstance(index, list) and any(isinstance(i, (slice, Tensor, list, tuple, ndarray)) or i is None or i is Ellipsis for i in index):
-        parts = list(index) if len(index) < 32 and any(isinstance(i, slice) or i is None or i is Ellipsis for i in index) else [index]
+    elif isinstance(index, list) and any(
+        isinstance(i, (slice, Tensor, list, tuple, ndarray)) or i is None or i is Ellipsis for i in index
+    ):
+        parts = (
+            list(index)
+            if len(index) < 32 and any(isinstance(i, slice) or i is None or i is Ellipsis for i in index)
+            else [index]
+        )
     else:
         parts = [index]
     return [_item(part) for part in parts]

@@ -144,9 +144,7 @@ def random(dtype: DType | str) -> None:
     _supported(dtype, "random_kernel_cpu", REAL | SIGNED_OR_BYTE | {"bool"})
 
 
-def random_from_to(
-    dtype: DType | str, low: int, high: int | None, warn: bool = True
-) -> tuple[int, int] | None:
+def random_from_to(dtype: DType | str, low: int, high: int | None, warn: bool = True) -> tuple[int, int] | None:
     """`random_(low, high)`, and randint: (base, range) of what is drawn, None for all 2**64 values.
 
     The latter is meant by `low` the least int64 and `high` None.

@@ -6,7 +6,7 @@ As in `continuous`, each function draws what PyTorch's CPU kernel draws and retu
 from __future__ import annotations
 
 import math
-from typing import Sequence
+from collections.abc import Sequence
 
 import numpy as np
 

@@ -8,7 +8,7 @@ has the numbers of `empty(3, 4).uniform_()`, transposed. Dropout of a transposed
 
 from __future__ import annotations
 
-from typing import Callable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 

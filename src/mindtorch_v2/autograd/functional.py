@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from .._autograd.api import grad
 from .._dispatch import ops
@@ -34,7 +35,12 @@ def vjp(
 
 
 def jacobian(
-    func: Callable, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False, strategy: str = "reverse-mode"
+    func: Callable,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
 ) -> Any:
     """The Jacobian of `func` at `inputs`: for each output and input a tensor of shape (*output, *input)."""
     many, points = _as_tuple(inputs)
@@ -46,7 +52,12 @@ def jacobian(
         flat = ops.reshape(out, (-1,))
         for index in range(out.numel()):
             found = grad(
-                flat[index], points, retain_graph=True, create_graph=create_graph, allow_unused=True, materialize_grads=True
+                flat[index],
+                points,
+                retain_graph=True,
+                create_graph=create_graph,
+                allow_unused=True,
+                materialize_grads=True,
             )
             for column, part in zip(parts, found):
                 column.append(part)
@@ -60,7 +71,9 @@ def jacobian(
     return tuple(rows) if several else rows[0]
 
 
-def hessian(func: Callable, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False, **_: Any) -> Any:
+def hessian(
+    func: Callable, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False, **_: Any
+) -> Any:
     """The Hessian of a scalar function."""
     many, _points = _as_tuple(inputs)
 
@@ -72,7 +85,9 @@ def hessian(func: Callable, inputs: Any, create_graph: bool = False, strict: boo
     return jacobian(gradient, inputs, create_graph=create_graph)
 
 
-def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+def hvp(
+    func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """(output, Hessian-vector product) of a scalar function."""
     many, points = _as_tuple(inputs)
     points = _leaves(points, create_graph)

@@ -6,7 +6,8 @@ gradient of f is that of Re(f): d Re(f)/dx + i d Re(f)/dy.
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,12 @@ def _numeric(func: Callable, inputs: tuple, target: Tensor, eps: float) -> list[
             results = []
             for sign in (1, -1):
                 data[index] = original + sign * step
-                results.append([o._data.astype(np.result_type(o._data, np.float64)).ravel() for o in _differentiable(func(*inputs))])
+                results.append(
+                    [
+                        o._data.astype(np.result_type(o._data, np.float64)).ravel()
+                        for o in _differentiable(func(*inputs))
+                    ]
+                )
             data[index] = original
             per_direction.append([(up - down) / (2 * eps) for up, down in zip(*results)])
         if len(directions) == 1:

@@ -69,4 +69,11 @@ class disable_saved_tensors_hooks:
         saved_tensors_hooks.__enter__ = self.before  # type: ignore[method-assign]
 
 
-__all__ = ["GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]

@@ -9,7 +9,8 @@ example by example and stacks the results: right for all, fast for few. Levels n
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from .._dispatch import ops
 from .._dispatch.overrides import DisableTorchFunctionSubclass
@@ -148,14 +149,14 @@ def _index(source: Tensor, index: Any, at_level: Callable, level: int) -> Any:
     return _batched(source[positions], level)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _pointwise_names() -> frozenset:
     from .._generated.tables import operators
 
     return frozenset(op.name for op in operators() if "pointwise" in op.tags)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _is_pointwise(func: Callable) -> bool:
     return getattr(func, "__name__", "") in _pointwise_names()
 
@@ -163,7 +164,9 @@ def _is_pointwise(func: Callable) -> bool:
 _depth = 0
 
 
-def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None) -> Callable:
+def vmap(
+    func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
+) -> Callable:
     """A function that maps `func` over a dimension of its arguments.
 
     in_dims: the dimension per argument (nested like the arguments), None for one that is shared. out_dims: where the batch goes in the results.
@@ -205,7 +208,9 @@ def _wrap(argument: Any, dim: Any, level: int, sizes: set) -> Any:
         return argument
     if isinstance(argument, Tensor):
         if argument.dim() == 0:
-            raise ValueError(f"vmap: Got in_dim={dim} for an input but the input is a Tensor of dimensionality 0 so expected in_dim to satisfy -0 <= in_dim < 0.")
+            raise ValueError(
+                f"vmap: Got in_dim={dim} for an input but the input is a Tensor of dimensionality 0 so expected in_dim to satisfy -0 <= in_dim < 0."
+            )
         with DisableTorchFunctionSubclass() if not isinstance(argument, BatchedTensor) else _Nothing():
             value = argument.movedim(dim, 0) if dim % argument.dim() else argument
         sizes.add(value.shape[0])
@@ -232,9 +237,7 @@ def _unwrap(result: Any, out_dims: Any, level: int, size: int) -> Any:
         dims = out_dims if isinstance(out_dims, (tuple, list)) else [out_dims] * len(result)
         return type(result)(_unwrap(item, dim, level, size) for item, dim in zip(result, dims))
     if not isinstance(result, Tensor):
-        raise ValueError(
-            f"vmap: the function must only return Tensors, got type {type(result)}."
-        )
+        raise ValueError(f"vmap: the function must only return Tensors, got type {type(result)}.")
     if isinstance(result, BatchedTensor) and result._level == level:
         value = result._value
     else:

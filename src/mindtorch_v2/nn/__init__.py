@@ -6,7 +6,7 @@ from typing import Any
 
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter  # isort: skip
 from . import attention, functional, init, modules, parallel, utils
-from .modules import *  # noqa: F403
+from .modules import *
 from .modules import __all__ as _module_names
 from .parallel import DataParallel
 

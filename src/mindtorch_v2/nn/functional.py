@@ -4,7 +4,6 @@ Those that do argument work in Python live in ``_functional/``; the others are o
 functions when they are asked for.
 """
 
-# ruff: noqa: F401 (all names are there for others)
 from __future__ import annotations
 
 from typing import Any

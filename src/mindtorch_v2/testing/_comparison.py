@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Number
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +46,9 @@ def assert_close(
     Sequences and mappings are compared item by item. ValueError when only one of rtol and atol is given.
     """
     if (rtol is None) != (atol is None):
-        raise ValueError(f"rtol and atol must both be specified or both be unspecified, but got no {'rtol' if rtol is None else 'atol'}.")
+        raise ValueError(
+            f"rtol and atol must both be specified or both be unspecified, but got no {'rtol' if rtol is None else 'atol'}."
+        )
     options = (rtol, atol, equal_nan, check_device, check_dtype, check_stride)
     problem = _problem(actual, expected, options, "")
     if problem is None:
@@ -67,7 +69,11 @@ def _problem(actual: Any, expected: Any, options: tuple, where: str) -> str | No
         return _first(_problem(a, e, options, f"{where}[{i}]") for i, (a, e) in enumerate(zip(actual, expected)))
     if isinstance(actual, Tensor) and isinstance(expected, Tensor):
         return _tensors(actual, expected, options, where)
-    if isinstance(actual, (Number, np.ndarray, np.generic)) or isinstance(actual, Tensor) and isinstance(expected, (Number, np.generic)):
+    if (
+        isinstance(actual, (Number, np.ndarray, np.generic))
+        or isinstance(actual, Tensor)
+        and isinstance(expected, (Number, np.generic))
+    ):
         from .._functions.construct import as_tensor
 
         left, right = as_tensor(actual), as_tensor(expected)
@@ -75,7 +81,13 @@ def _problem(actual: Any, expected: Any, options: tuple, where: str) -> str | No
         loose = (rtol, atol, nan, device, isinstance(actual, np.ndarray), stride)
         return _tensors(left, right, loose, where)
     if type(actual) is type(expected) and not isinstance(actual, Tensor):
-        return None if actual == expected else f"None mismatch: {actual} is not {expected}" if actual is None else f"{actual!r} != {expected!r}"
+        return (
+            None
+            if actual == expected
+            else f"None mismatch: {actual} is not {expected}"
+            if actual is None
+            else f"{actual!r} != {expected!r}"
+        )
     return f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}."
 
 
@@ -127,8 +139,22 @@ def _tensors(actual: Tensor, expected: Tensor, options: tuple, where: str) -> st
     )
 
 
-def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = "") -> None:
+def assert_allclose(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
+) -> None:
     """The former name of `assert_close`, without checks of dtype and device."""
     assert_close(
-        actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=False, check_dtype=False, msg=msg or None
+        actual,
+        expected,
+        rtol=rtol,
+        atol=atol,
+        equal_nan=equal_nan,
+        check_device=False,
+        check_dtype=False,
+        msg=msg or None,
     )

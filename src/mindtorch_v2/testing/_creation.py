@@ -31,7 +31,9 @@ def make_tensor(
         made = ops.randint(0, 2, wide, dtype=dtype, device=device)
     elif category == 1:
         least = 0 if not dtype.is_signed else -9
-        made = ops.randint(int(least if low is None else low), int(10 if high is None else high), wide, dtype=dtype, device=device)
+        made = ops.randint(
+            int(least if low is None else low), int(10 if high is None else high), wide, dtype=dtype, device=device
+        )
     else:
         bottom, top = (-9.0 if low is None else low), (9.0 if high is None else high)
         if category == 3:
