@@ -96,7 +96,10 @@ def arange(pick: Picker, row: Row) -> dict[str, Any]:
 def linspace(pick: Picker, row: Row) -> dict[str, Any]:
     """Two ends and a number of steps."""
     steps = -1 if pick.wrong(8) else pick.choice((3, 1, 0, 5))
-    start, end = pick.choice(((0, 2), (-1, 1), (2.0, 0.5), (1, 1)))
+    start, end = (
+        draw_operand(pick, (), "float32") if parameter.is_tensor else value
+        for parameter, value in zip(row.parameters, pick.choice(((0, 2), (-1, 1), (2.0, 0.5), (1, 1))), strict=False)
+    )
     return complete(
         pick, row, {"start": start, "end": end, "steps": steps, **_dtype(pick, row, ("float32", "float64", "int64"))}
     )
