@@ -20,6 +20,7 @@ import sys
 import warnings
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,8 @@ def array(t: torch.Tensor) -> dict[str, Any]:
     }
 
 
-def record(stream: str, call: Callable[[torch.Generator], torch.Tensor], ulps: int = 0, **arguments: Any) -> None:
+def record(stream: str, call: Callable[..., torch.Tensor], ulps: int = 0, **arguments: Any) -> None:
+    """Call with the keyword `generator` and keep what was drawn."""
     seed = next(_seeds)
     generator = torch.Generator().manual_seed(seed)
     waiting = len(cases) % 3 == 0
@@ -61,7 +63,7 @@ def record(stream: str, call: Callable[[torch.Generator], torch.Tensor], ulps: i
         torch.empty(1, dtype=torch.float64).normal_(generator=generator)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = call(generator)
+        result = call(generator=generator)
     data = raw(result)
     case = {
         "stream": stream,
@@ -88,32 +90,18 @@ def record_continuous() -> None:
     for d in FLOATS:
         double = int(d == "float64")
         for n in (0, 1, 7, 40, 5000):
-            record("uniform", lambda g: empty(n, d).uniform_(generator=g), shape=[n], dtype=d)
-            record(
-                "uniform",
-                lambda g: empty(n, d).uniform_(-1.3, 2.9, generator=g),
-                shape=[n],
-                dtype=d,
-                low=-1.3,
-                high=2.9,
-            )
+            record("uniform", empty(n, d).uniform_, shape=[n], dtype=d)
+            record("uniform", partial(empty(n, d).uniform_, -1.3, 2.9), shape=[n], dtype=d, low=-1.3, high=2.9)
         for n in (0, 1, 2, 15, 16, 17, 32, 40, 48, 20011):
             if n > SHORT and double:
                 continue
             for mean, std in ((0.0, 1.0), (3.1, 0.7)):
-                record(
-                    "normal",
-                    lambda g: empty(n, d).normal_(mean, std, generator=g),
-                    ulps=1 if n < 16 or double else 0,
-                    shape=[n],
-                    dtype=d,
-                    mean=mean,
-                    std=std,
-                )
+                ulps = 1 if n < 16 or double else 0
+                record("normal", partial(empty(n, d).normal_, mean, std), ulps, shape=[n], dtype=d, mean=mean, std=std)
         for n in (5, 40):
             record(
                 "normal",
-                lambda g: empty(2 * n, d)[::2].normal_(0.5, 0.02, generator=g),
+                partial(empty(2 * n, d)[::2].normal_, 0.5, 0.02),
                 ulps=1,
                 shape=[n],
                 dtype=d,
@@ -121,51 +109,29 @@ def record_continuous() -> None:
                 std=0.02,
                 contiguous=False,
             )
-            record(
-                "log_normal",
-                lambda g: empty(n, d).log_normal_(0.3, 0.7, generator=g),
-                1,
-                shape=[n],
-                dtype=d,
-                mean=0.3,
-                std=0.7,
-            )
-            record("exponential", lambda g: empty(n, d).exponential_(0.7, generator=g), 1, shape=[n], dtype=d, rate=0.7)
-            record(
-                "cauchy",
-                lambda g: empty(n, d).cauchy_(0.3, 0.7, generator=g),
-                1,
-                shape=[n],
-                dtype=d,
-                median=0.3,
-                sigma=0.7,
-            )
+            record("log_normal", partial(empty(n, d).log_normal_, 0.3, 0.7), 1, shape=[n], dtype=d, mean=0.3, std=0.7)
+            record("exponential", partial(empty(n, d).exponential_, 0.7), 1, shape=[n], dtype=d, rate=0.7)
+            record("cauchy", partial(empty(n, d).cauchy_, 0.3, 0.7), 1, shape=[n], dtype=d, median=0.3, sigma=0.7)
         mean, std = torch.linspace(-2, 2, 40).to(getattr(torch, d)), torch.linspace(0, 3, 40).to(getattr(torch, d))
-        record("normal_like", lambda g: torch.normal(mean, std, generator=g), double, mean=mean, std=std, dtype=d)
-        record("normal_like", lambda g: torch.normal(mean, 0.7, generator=g), double, mean=mean, std=0.7, dtype=d)
-        record("normal_like", lambda g: torch.normal(0.7, std, generator=g), double, mean=0.7, std=std, dtype=d)
+        for pair in ((mean, std), (mean, 0.7), (0.7, std)):
+            record("normal_like", partial(torch.normal, *pair), double, mean=pair[0], std=pair[1], dtype=d)
     for d in ("complex64", "complex128"):
-        record("uniform", lambda g: torch.rand(9, dtype=getattr(torch, d), generator=g), shape=[9], dtype=d)
-        record(
-            "normal",
-            lambda g: torch.randn(9, dtype=getattr(torch, d), generator=g),
-            int(d == "complex128"),
-            shape=[9],
-            dtype=d,
-        )
+        kind = getattr(torch, d)
+        record("uniform", partial(torch.rand, 9, dtype=kind), shape=[9], dtype=d)
+        record("normal", partial(torch.randn, 9, dtype=kind), int(d == "complex128"), shape=[9], dtype=d)
 
 
 def record_discrete() -> None:
     for d in (*FLOATS, *INTEGERS, "bool"):
-        record("random", lambda g: empty(40, d).random_(generator=g), shape=[40], dtype=d)
-        record("bernoulli", lambda g: empty(3000, d).bernoulli_(0.3, generator=g), shape=[3000], dtype=d, p=0.3)
+        record("random", empty(40, d).random_, shape=[40], dtype=d)
+        record("bernoulli", partial(empty(3000, d).bernoulli_, 0.3), shape=[3000], dtype=d, p=0.3)
         for p in (torch.linspace(0, 1, 40), torch.linspace(0, 1, 40, dtype=torch.float64)):
-            record("bernoulli_tensor", lambda g: empty(40, d).bernoulli_(p, generator=g), p=p, dtype=d)
+            record("bernoulli_tensor", partial(empty(40, d).bernoulli_, p), p=p, dtype=d)
         if d != "bool":
-            record("geometric", lambda g: empty(40, d).geometric_(0.2, generator=g), shape=[40], dtype=d, p=0.2)
-            record("randperm", lambda g: torch.randperm(100, dtype=getattr(torch, d), generator=g), n=100, dtype=d)
+            record("geometric", partial(empty(40, d).geometric_, 0.2), shape=[40], dtype=d, p=0.2)
+            record("randperm", partial(torch.randperm, 100, dtype=getattr(torch, d)), n=100, dtype=d)
     for n in (0, 1, 2, 4096, 4097, 5000, 30000, 100000):
-        record("randperm", lambda g: torch.randperm(n, generator=g), n=n, dtype="int64")
+        record("randperm", partial(torch.randperm, n), n=n, dtype="int64")
     for d in (*FLOATS, *INTEGERS, "uint16", "uint32", "uint64"):
         for low, high in (
             (0, 10),
@@ -179,25 +145,23 @@ def record_discrete() -> None:
             (7, None),
         ):
             try:
-                record(
-                    "randint",
-                    lambda g: empty(20, d).random_(low, high, generator=g),
-                    shape=[20],
-                    dtype=d,
-                    low=low,
-                    high=high,
-                )
+                record("randint", partial(empty(20, d).random_, low, high), shape=[20], dtype=d, low=low, high=high)
             except RuntimeError:
                 continue  # out of the dtype's range
     record(
         "randint",
-        lambda g: empty(20, "int64").random_(-(2**63), None, generator=g),
+        partial(empty(20, "int64").random_, -(2**63), None),
         shape=[20],
         dtype="int64",
         low=-(2**63),
         high=None,
     )
-    record("dropout_mask", lambda g: torch.empty(2000).bernoulli_(0.9, generator=g).bool(), shape=[2000], keep=0.9)
+    record(
+        "dropout_mask",
+        lambda generator: torch.empty(2000).bernoulli_(0.9, generator=generator).bool(),
+        shape=[2000],
+        keep=0.9,
+    )
 
 
 def record_choices() -> None:
@@ -210,14 +174,14 @@ def record_choices() -> None:
                 for k, replacement in ((1, False), (1, True), (8, False), (8, True)):
                     record(
                         "multinomial",
-                        lambda g: torch.multinomial(layout, k, replacement, generator=g),
+                        partial(torch.multinomial, layout, k, replacement),
                         weights=layout,
                         num_samples=k,
                         replacement=replacement,
                     )
         for scale in (0, 3, 9.9, 10, 500):
             rates = torch.rand(40, dtype=getattr(torch, d), generator=weights) * scale
-            record("poisson", lambda g: torch.poisson(rates, generator=g), rates=rates)
+            record("poisson", partial(torch.poisson, rates), rates=rates)
 
 
 def exchange() -> dict[str, Any]:
