@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch_v2._generated import functions as F
+from mindtorch_v2._layout import preserve_format
 from mindtorch_v2._tensor import Tensor
 
 
@@ -15,7 +16,7 @@ def _to(
         not copy
         and (dtype is None or dtype is self.dtype)
         and (device is None or device == self.device)
-        and (memory_format is None or self.is_contiguous(memory_format=memory_format))
+        and (memory_format in (None, preserve_format) or self.is_contiguous(memory_format=memory_format))
     ):
         return self
     return F._to_copy(self, dtype=dtype, device=device, non_blocking=non_blocking, memory_format=memory_format)

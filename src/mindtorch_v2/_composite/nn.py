@@ -40,6 +40,8 @@ def rrelu(
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, but got {lower} and {upper}")
     if not training:
         return F.leaky_relu(self, (lower + upper) / 2)
+    if not self.dtype.is_floating_point:
+        raise NotImplementedError(f"\"rrelu_with_noise_out_cpu\" not implemented for '{self.dtype.cpp}'")
     negative = F.le(self, 0)
     if self.device.type == "meta":
         return F.where(negative, F.mul(self, lower), self)

@@ -13,11 +13,9 @@ from .._layout import (
     channels_last,
     channels_last_3d,
     contiguous_format,
+    memory_format as _memory_format,
     preserve_format,
     strided,
-)
-from .._layout import (
-    memory_format as _memory_format,
 )
 from .._storage import storage_of
 from .._tensor import Tensor, bump_version

@@ -9,10 +9,8 @@ from numpy import ndarray
 
 from .._device import device as _device
 from .._dispatch import ops
-from .._dtype import DTYPES
-from .._dtype import dtype as _dtype_class
-from .._layout import memory_format as _memory_format
-from .._layout import preserve_format
+from .._dtype import DTYPES, dtype as _dtype_class
+from .._layout import memory_format as _memory_format, preserve_format
 from .._tensor import Tensor
 
 

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._autograd import api
-from .._autograd.node import VIEW, AccumulateGrad, is_interior, live_node
-from .._autograd.node import requires_grad as _requires_grad
+from .._autograd.node import VIEW, AccumulateGrad, is_interior, live_node, requires_grad as _requires_grad
 from .._tensor import Tensor, wrap
 from ..utils.hooks import RemovableHandle
 

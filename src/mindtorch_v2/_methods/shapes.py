@@ -22,7 +22,23 @@ def norm(self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, d
     return norm_function(self, p, dim, keepdim, dtype=dtype)
 
 
-def unique(self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
+def unique_consecutive(self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
+    """The first of each run of equal elements: see `torch.unique_consecutive`."""
+    from .._functions.sugar import unique_consecutive as unique_function
+
+    return unique_function(self, return_inverse, return_counts, dim)
+
+
+def nonzero(self: Tensor, *, as_tuple: bool = False) -> Any:
+    """The indices of the non-zero elements: a matrix of rows, or a tuple of index vectors."""
+    from .._functions.sugar import nonzero as nonzero_function
+
+    return nonzero_function(self, as_tuple=as_tuple)
+
+
+def unique(
+    self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
+) -> Any:
     """The distinct elements."""
     from .._functions.sugar import unique as unique_function
 
@@ -55,6 +71,8 @@ MEMBERS: dict[str, Any] = {
     "imag": property(lambda self: ops.imag(self)),
     "split": split,
     "norm": norm,
+    "nonzero": nonzero,
     "unique": unique,
+    "unique_consecutive": unique_consecutive,
     "apply_": apply_,
 }

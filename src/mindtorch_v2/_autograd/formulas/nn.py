@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._dispatch import ops
+from ..._state import TLS
 from ..._tensor import Tensor
 
 Maybe = Tensor | None
@@ -368,6 +369,8 @@ def batch_norm_second(
 def weight_norm_gradient(grad: Tensor, v: Tensor, g: Tensor, norms: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """Gradients of direction and length."""
     others = [d for d in range(v.dim()) if d != dim % v.dim()]
+    if TLS.grad_enabled:  # norms has no history, so a second derivative needs them computed again
+        norms = ops.linalg_vector_norm(v, 2, others, True) if others else ops.abs(v)
     lengths = norms if norms.dtype is v.dtype else ops.to(norms, v.dtype)
     grad_g = ops.sum(grad * v, others, True) / lengths if others else grad * v / lengths
     return g / lengths * (grad - v * (grad_g / lengths)), grad_g

@@ -35,6 +35,22 @@ def div_other_mode(grad: Tensor, self: Any, other: Tensor, rounding_mode: str | 
     return div_other(grad, self, other) if rounding_mode is None else ops.zeros_like(grad)
 
 
+def floor_quotient(self: Any, other: Tensor) -> Tensor:
+    """floor(self / other) of a number and a tensor."""
+    number = ops.scalar_tensor(self, dtype=other.dtype, device=other.device)
+    return ops.div(number, other, rounding_mode="floor")
+
+
+def not_implemented(name: str) -> Tensor:
+    """The gradient of an operator that has none, though it is differentiable. NotImplementedError."""
+    raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+
+def no_derivative(name: str) -> Tensor:
+    """The gradient of an operator of which nobody takes one. RuntimeError."""
+    raise RuntimeError(f"derivative for aten::{name} is not implemented")
+
+
 def pow_self(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
     """The gradient of the base: exponent * self ** (exponent - 1), and 0 for the exponent 0."""
     if not isinstance(exponent, Tensor):
@@ -183,9 +199,12 @@ __all__ = [
     "div_other_mode",
     "div_self_mode",
     "extremum_gradient",
+    "floor_quotient",
     "i1_gradient",
     "i1e_gradient",
     "native_dropout_gradient",
+    "no_derivative",
+    "not_implemented",
     "polar_gradient",
     "pow_exponent",
     "pow_self",

@@ -17,3 +17,12 @@ def number(value: Any, compute: dtype) -> Any:
     if isinstance(value, (int, float, complex, bool)):
         return np.asarray(value).astype(compute.np)
     return value
+
+
+def wrapped(value: Any, kind: np.dtype) -> Any:
+    """A Python number as it fits an array of `kind`: integers wrap around, as PyTorch's do. Arrays as they are."""
+    if value.__class__ is int and kind.kind in "iu":
+        bits = 8 * kind.itemsize
+        value &= (1 << bits) - 1
+        return value - (1 << bits) if kind.kind == "i" and value >> (bits - 1) else value
+    return value

@@ -183,21 +183,27 @@ def _spaced(start: Number, end: Number, steps: int, dtype: Any) -> Array:
     return factor * step + base
 
 
-def linspace(start: Number, end: Number, steps: int, dtype: Any = None, *_: Any) -> Array:
-    """`steps` numbers from start to end, both included."""
+def _number(value: Any) -> Number:
+    return value.item() if isinstance(value, np.ndarray) else value
+
+
+def linspace(start: Any, end: Any, steps: int, dtype: Any = None, *_: Any) -> Array:
+    """`steps` numbers from start to end, both included; these are numbers or 0-dim arrays."""
+    start, end = _number(start), _number(end)
     kind = dtype or _range_dtype(start, end)
     return _truncated(_spaced(start, end, steps, kind), kind)
 
 
 def logspace(
-    start: Number,
-    end: Number,
+    start: Any,
+    end: Any,
     steps: int,
     base: float = 10.0,
     dtype: Any = None,
     *_: Any,
 ) -> Array:
     """base to the powers of a linspace."""
+    start, end = _number(start), _number(end)
     kind = dtype or _range_dtype(start, end)
     powers = _spaced(start, end, steps, kind)
     return _truncated(np.power(powers.dtype.type(base), powers), kind)

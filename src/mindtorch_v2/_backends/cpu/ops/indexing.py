@@ -85,6 +85,11 @@ def index_put_(self: ndarray, indices: Indices, values: ndarray, accumulate: boo
             _accumulate(self, key, values)
     except IndexError as error:
         raise IndexError(str(error).replace("axis", "dimension")) from None
+    except ValueError:  # masks decide the shape, so the rule could not tell
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape "
+            f"{list(self[key].shape)}"
+        ) from None
     return self
 
 

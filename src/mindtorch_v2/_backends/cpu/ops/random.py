@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...._dtype import dtype as DType
-from ...._dtype import from_numpy_dtype, get_default_dtype, int64
+from ...._dtype import dtype as DType, from_numpy_dtype, get_default_dtype, int64
 from ...._random import default_generator, streams
 from ...._random.layout import fill, fill_like
 

@@ -24,8 +24,8 @@ PREFIX = tuple((ALL,) * n for n in range(33))
 
 def fast_view(self: ndarray, size: Any) -> ndarray | None:
     """`view` and `reshape` of a contiguous array."""
-    if not self.flags.c_contiguous or not self.size:
-        return None
+    if not self.flags.c_contiguous or not self.size or (self.ndim and self.strides[-1] != self.itemsize):
+        return None  # see Note [Strides of small sizes]
     try:
         result = self.reshape(size)
     except (ValueError, TypeError):
@@ -123,6 +123,8 @@ def fast_slice(
 def fast_expand(self: ndarray, size: Any, implicit: bool = False) -> ndarray | None:
     """`expand` of a contiguous array."""
     shape = self.shape
+    if size.__class__ is int:
+        return None
     new = len(size) - len(shape)
     if new < 0 or not self.flags.c_contiguous or not self.size:
         return None

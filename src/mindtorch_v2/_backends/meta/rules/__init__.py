@@ -182,6 +182,7 @@ from .sorting import (
     searchsorted,
     sort,
     topk,
+    unique,
 )
 from .spatial import (
     adaptive_pool,

@@ -10,9 +10,9 @@ from typing import Any
 from .... import _dtype as _d
 from ...._dtype import dtype
 from ...._promotion import scalar_dtype
-from ..spec import Spec, contiguous_strides, format_name, format_strides, geometry, is_contiguous, numel
-from ._common import as_list, broadcast, checked_size, is_tensor, not_implemented, shape_text
-from .pointwise import _c_type, _check_number
+from ..spec import Spec, contiguous_strides, format_name, format_strides, geometry, is_contiguous
+from ._common import as_list, checked_size, is_tensor, not_implemented, shape_text
+from .pointwise import _check_number
 
 _MAX_ELEMENTS = 2**63 - 1
 
@@ -56,44 +56,6 @@ def factory(size: Any, dtype: dtype | None = None, fill_value: Any = None, op: s
     if fill_value is not None:
         _check_fill(fill_value, target)
     return Spec(shape, target)
-
-
-_RANDOM_KERNELS = {"rand": "check_uniform_bounds", "randn": "normal_kernel_cpu"}
-
-
-def floating_factory(size: Any, dtype: dtype | None = None, op: str = "rand") -> Spec:
-    """rand and randn: as `factory`; NotImplementedError for integers."""
-    target = dtype or _d.get_default_dtype()
-    shape = checked_size(size)
-    if (op != "randn" or numel(shape)) and (target.category < _d.CATEGORY_FLOATING or target in _d.FLOAT8):
-        raise not_implemented(_RANDOM_KERNELS.get(op, op), target)
-    return Spec(shape, target)
-
-
-def _check_range(low: Any, high: Any, target: dtype) -> None:
-    if low >= high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={int(low)} >= to={int(high)}")
-    if target.category <= _d.CATEGORY_INTEGER:
-        lowest, highest = (0, 1) if target is _d.bool else (_d.iinfo(target).min, _d.iinfo(target).max)
-        if low < lowest or low > highest:
-            raise RuntimeError(f"from is out of bounds for {target.ctype}")
-        if high - 1 > highest:
-            raise RuntimeError(f"to - 1 is out of bounds for {target.ctype}")
-
-
-def randint(low: int, high: int, size: Any, dtype: dtype | None = None) -> Spec:
-    """Integers from low up to high - 1: int64 unless a dtype is given."""
-    target = dtype or _d.int64
-    shape = checked_size(size)
-    _check_range(low, high, target)
-    return Spec(shape, target)
-
-
-def randint_like(self: Any, low: int, high: int, dtype: dtype | None = None, memory_format: Any = None) -> Spec:
-    """As `like`, with the range checked as in `randint`."""
-    target = dtype or self.dtype
-    _check_range(low, high, target)
-    return like(self, target, memory_format=memory_format)
 
 
 def new(self: Any, size: Any, dtype: dtype | None = None, fill_value: Any = None) -> Spec:
@@ -202,24 +164,6 @@ def eye(n: int, m: int | None = None, dtype: dtype | None = None) -> Spec:
     return Spec((int(n), int(n if m is None else m)), dtype or _d.get_default_dtype())
 
 
-_LARGEST_PERMUTATION = {_d.float16: 2049, _d.bfloat16: 257, _d.float32: 2**24 + 1, _d.float64: 2**53 + 1}
-
-
-def randperm(n: int, dtype: dtype | None = None) -> Spec:
-    """The numbers below n in random order: int64 by default. RuntimeError if the dtype cannot hold them."""
-    target = dtype or _d.int64
-    if n < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
-    if target is _d.bool or target.is_complex or target in _d.FLOAT8:
-        raise not_implemented("randperm", target)
-    if target.is_floating_point:
-        if n > _LARGEST_PERMUTATION[target]:
-            raise RuntimeError(f"n cannot be greater than {_LARGEST_PERMUTATION[target]} for {target.cpp} type.")
-    elif n > _d.iinfo(target).max:
-        raise RuntimeError(f"value cannot be converted to type {_c_type(target)} without overflow")
-    return Spec((int(n),), target)
-
-
 def scalar_tensor(s: Any, dtype: dtype | None = None) -> Spec:
     """A tensor without dimensions, of the default dtype."""
     target = dtype or _d.get_default_dtype()
@@ -276,91 +220,17 @@ def to_copy(self: Any, dtype: dtype | None = None, memory_format: Any = None) ->
     return Spec(tuple(self.shape), dtype or self.dtype, format_strides(self, memory_format))
 
 
-_CONTINUOUS = {"exponential": "Exponential", "cauchy": "Cauchy"}
-_FILL_KERNELS = {"uniform": "check_uniform_bounds", "normal": "normal_kernel_cpu", "log_normal": "log_normal_cpu"}
-
-
-def random_like(
-    self: Any, op: str, from_: Any = None, to: Any = None, mean: Any = None, std: Any = None, p: Any = None
-) -> Spec:
-    """self's geometry, filled with random numbers in place. op: uniform, normal, bernoulli, random, exponential,
-    log_normal, geometric, cauchy.
-
-    Given parameters are checked: from_ <= to (uniform), from_ < to (random), std >= 0, p within [0, 1].
-    """
-    target = self.dtype
-    if op in _CONTINUOUS and not target.is_floating_point:
-        text = target.cpp if op == "exponential" else target.ctype
-        raise RuntimeError(
-            f"{_CONTINUOUS[op]} distribution is a continuous probability distribution. dtype must be a floating point "
-            "but you "
-            f"specified {text}"
-        )
-    if std is not None and not is_tensor(std) and std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-    if op in _FILL_KERNELS and target.category < _d.CATEGORY_FLOATING:
-        raise not_implemented(_FILL_KERNELS[op], target)
-    if op == "random" and target.is_complex:
-        raise not_implemented("random_kernel_cpu", target)
-    if p is not None and not is_tensor(p):
-        if op == "geometric" and not 0 < p < 1:
-            raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
-        if op == "bernoulli" and not 0 <= p <= 1:
-            raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
-    if op == "uniform" and from_ is not None and to is not None:
-        largest = _d.finfo(target).max
-        for name, value in (("from", from_), ("to", to)):
-            if not -largest <= value <= largest:
-                raise RuntimeError(f"{name} is out of bounds for {target.ctype}")
-        if from_ > to:
-            raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={from_:g} > to={to:g}")
-    if op == "random" and to is not None:
-        _check_range(from_ or 0, to, target)
-    return Spec(tuple(self.shape), target, format_strides(self))
-
-
-def normal(mean: Any, std: Any) -> Spec:
-    """Normal numbers from means and deviations, at least one of them a tensor: contiguous, of mean's dtype."""
-    if is_tensor(std):
-        if std.dtype.is_complex:
-            raise RuntimeError("normal expects standard deviation to be non-complex")
-    elif std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-    shape = broadcast(getattr(mean, "shape", ()), getattr(std, "shape", ()))
-    target = mean.dtype if is_tensor(mean) else std.dtype
-    if target.category < _d.CATEGORY_FLOATING:
-        raise not_implemented("normal_kernel_cpu", target)
-    return Spec(shape, target, None, target.opmath)
-
-
-def bernoulli(self: Any, p: float | None = None) -> Spec:
-    """0 or 1 with the probabilities of self (floating dtypes), or with p: contiguous."""
-    if p is not None:
-        if not 0 <= p <= 1:
-            raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
-    elif not self.dtype.is_floating_point:
-        raise not_implemented("bernoulli_tensor_cpu_p_", self.dtype)
-    return Spec(tuple(self.shape), self.dtype)
-
-
 __all__ = [
     "arange",
-    "bernoulli",
     "clone",
     "contiguous",
     "empty_strided",
     "eye",
     "factory",
-    "floating_factory",
     "has_format",
     "like",
     "linspace",
     "new",
-    "normal",
-    "randint",
-    "randint_like",
-    "random_like",
-    "randperm",
     "range",
     "scalar_tensor",
     "to_copy",

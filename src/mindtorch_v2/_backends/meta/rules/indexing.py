@@ -114,8 +114,6 @@ def index_put(self: Any, indices: Sequence[Any], values: Any, accumulate: bool =
     if not masked and any(position is not None for position in indices):
         shape, _ = _indexed(self, indices)
         sizes = tuple(values.shape)
-        while len(sizes) > len(shape) and sizes[0] == 1:
-            sizes = sizes[1:]
         lead = len(shape) - len(sizes)
         if lead < 0 or any(size not in (1, shape[lead + at]) for at, size in enumerate(sizes)):
             raise RuntimeError(
@@ -281,6 +279,8 @@ def index_fill(self: Any, dim: int, index: Any, value: Any) -> Spec:
             )
     elif isinstance(value, complex) and not self.dtype.is_complex:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+    else:
+        _check_number(value, self.dtype)
     if index.dtype is not _d.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     wrap_dim(dim, self.dim())

@@ -17,6 +17,7 @@ from ..spec import (
     prefers_channels_last,
 )
 from ._common import as_list, checked_size, is_tensor, not_implemented, shape_text, wrap_dim, wrap_dims
+from .pointwise import _check_number
 
 
 def _suggested(self: Any, shape: Shape) -> Shape | None:
@@ -159,6 +160,7 @@ def pad(self: Any, pad: Sequence[int], value: Any = None) -> Spec:
             )
         shape[at] = int(length)
     result = tuple(shape)
+    _check_number(value, self.dtype)
     if all(amount <= 0 for amount in amounts):  # only cuts: a copy of that part, in its memory order
         strides = infer_dense_strides(result, self.stride())
         return Spec(result, self.dtype, None if strides == contiguous_strides(result) else strides)
@@ -197,6 +199,29 @@ def pad_nd(self: Any, padding: Sequence[int], ndim: int, op: str = "reflection_p
         raise not_implemented(op, self.dtype)
     result = tuple(shape)
     return Spec(result, self.dtype, _suggested(self, result) if ndim > 1 else None)
+
+
+def pad_nd_backward(
+    grad: Any, self: Any, padding: Sequence[int], ndim: int, op: str = "reflection_pad1d_backward"
+) -> Spec:
+    """self's shape, contiguous; grad has the padded shape. RuntimeError otherwise."""
+    reflects = op.startswith("reflection")
+    wanted = tuple(pad_nd(self, padding, ndim, op).shape) if reflects else _padded(self, padding, ndim)
+    name = "grad_output" if reflects and ndim != 2 else "gradOutput"
+    comma = "" if ndim == 1 and not reflects else ","
+    axes = {"width": -1, "height": -2, "depth": -3}
+    for word in ("width", "height", "depth")[:ndim]:
+        have = grad.shape[axes[word]] if grad.dim() >= -axes[word] else 1
+        if have != wanted[axes[word]]:
+            raise RuntimeError(f"{name} {word} unexpected. Expected: {wanted[axes[word]]}{comma} Got: {have}")
+    return Spec(tuple(self.shape), self.dtype, None, self.dtype.opmath)
+
+
+def _padded(self: Any, padding: Sequence[int], ndim: int) -> Shape:
+    shape = list(self.shape)
+    for i in range(ndim):
+        shape[-1 - i] += padding[2 * i] + padding[2 * i + 1]
+    return tuple(shape)
 
 
 def tril(self: Any, diagonal: int = 0, op: str = "tril") -> Spec:
@@ -268,6 +293,7 @@ __all__ = [
     "flip",
     "pad",
     "pad_nd",
+    "pad_nd_backward",
     "pixel_shuffle",
     "pixel_unshuffle",
     "repeat",

@@ -72,6 +72,15 @@ def binary_cross_entropy(
     return _reduced(Spec(shape, self.dtype, stride, self.dtype.opmath), reduction)
 
 
+def binary_cross_entropy_backward(self: Any, target: Any, weight: Any, grad: Any) -> Spec:
+    """The gradient of self, of its shape; all of one floating dtype."""
+    for tensor in (target, weight, grad):
+        if tensor is not None and tensor.dtype is not self.dtype:
+            raise RuntimeError(f"Found dtype {tensor.dtype.cpp} but expected {self.dtype.cpp}")
+    check_dtype(self.dtype, "floating_real", "binary_cross_entropy_backward")
+    return elementwise(self, target, grad, where=weight)
+
+
 def bce_with_logits(self: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 1) -> Spec:
     """Logits and floating targets of one shape, which promote; weight and pos_weight broadcast to it."""
     if not self.dtype.is_floating_point:
@@ -208,6 +217,7 @@ def ctc_loss(
 __all__ = [
     "bce_with_logits",
     "binary_cross_entropy",
+    "binary_cross_entropy_backward",
     "ctc_loss",
     "nll_loss",
     "nll_loss2d_forward",

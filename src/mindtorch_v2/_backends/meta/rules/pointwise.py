@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -37,17 +38,45 @@ def _check_alpha(alpha: Any, promoted: dtype) -> None:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
     if isinstance(alpha, float) and promoted.category < _d.CATEGORY_FLOATING:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    _check_number(alpha, promoted)
+
+
+def _overflows(value: Any, target: dtype) -> bool:
+    """Whether the number does not fit. Negative integers wrap around in unsigned types."""
+    if target is _d.bool:
+        return False
+    if isinstance(value, complex):
+        if target.is_complex:
+            return any(_overflows(part, target.to_real()) for part in (value.real, value.imag))
+        if value.imag:
+            return True
+        value = value.real
+    if target.category is _d.CATEGORY_INTEGER:
+        limits = _d.iinfo(target)
+        if isinstance(value, float):
+            return not limits.min <= value <= limits.max
+        return not (limits.min if target.is_signed else -limits.max) <= value <= limits.max
+    if target.to_real() is _d.float32:
+        return _FLOAT32_MAX < abs(value) < math.inf
+    return False
+
+
+_FLOAT32_MAX = _d.finfo(_d.float32).max
 
 
 def _check_number(value: Any, target: dtype) -> None:
-    """RuntimeError for a complex number where the target is real."""
-    if isinstance(value, complex) and not target.is_complex and target is not _d.bool:
+    """RuntimeError for a number that the dtype cannot hold: one with an imaginary part, or out of its range."""
+    if value is not None and _overflows(value, target):
         raise RuntimeError(f"value cannot be converted to type {_c_type(target)} without overflow")
 
 
 def _c_type(d: dtype) -> str:
-    names = {"Byte": "uint8_t", "Char": "int8_t", "Short": "int16_t", "Int": "int32_t", "Long": "int64_t"}
-    return names.get(d.cpp, d.ctype)
+    """The C++ type that a number is converted to; the small floating types are made from a double."""
+    if d is _d.int32:
+        return "int"
+    if d.category is _d.CATEGORY_INTEGER:
+        return f"{d.name}_t"
+    return "double" if d.is_floating_point and d is not _d.float32 else d.ctype
 
 
 def _broadcast_all(operands: Iterable[Any]) -> Shape:
@@ -257,6 +286,8 @@ def clamp(self: Any, min: Any = None, max: Any = None) -> Spec:
         else f"clamp_{'min' if max is None else 'max'}_scalar_cpu"
     )
     check_dtype(promoted, "real_numeric", kernel)
+    _check_number(min, promoted)
+    _check_number(max, promoted)
     return _with_numbers(self, promoted)
 
 
@@ -266,6 +297,8 @@ def lerp(self: Any, end: Any, weight: Any) -> Spec:
         if is_tensor(operand) and operand.dtype is not self.dtype and (name == "end" or operand.dim()):
             raise RuntimeError(f"expected dtype {self.dtype.ctype} for `{name}` but got dtype {operand.dtype.ctype}")
     scalar = not is_tensor(weight) or not weight.dim()
+    if not is_tensor(weight):
+        _check_number(weight, self.dtype)
     check_dtype(self.dtype, "floating", "lerp_kernel_scalar" if scalar else "lerp_kernel_tensor")
     operands = (self, end) if scalar else (self, end, weight)
     shape, stride = _joined(operands, None)
@@ -302,6 +335,9 @@ def where(self: Any, other: Any, condition: Any) -> Spec:
         )
     promoted = result_type(self, other)
     shape = _broadcast_all((condition, self, other))
+    for operand in (self, other):
+        if not is_tensor(operand):
+            _check_number(operand, promoted)
     return Spec(shape, promoted, _strides(shape, (self, other), promoted, (condition,)), promoted)
 
 
@@ -369,16 +405,32 @@ def relu(self: Any) -> Spec:
     return elementwise(self)
 
 
-def activation(self: Any, op: str, dtypes: str = "floating_real", approximate: str | None = None) -> Spec:
-    """Floating types only; NotImplementedError for others. approximate: gelu's argument, 'none' or 'tanh'."""
+def activation(
+    self: Any,
+    op: str,
+    dtypes: str = "floating_real",
+    approximate: str | None = None,
+    numbers: Sequence[Any] = (),
+) -> Spec:
+    """Floating types only; NotImplementedError for others. approximate: gelu's argument, 'none' or 'tanh'. numbers:
+    what self's dtype must hold."""
+    for value in numbers:
+        _check_number(value, self.dtype)
     if approximate not in (None, "none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
     return elementwise(self, dtypes=dtypes, op=op)
 
 
-def activation_backward(grad: Any, self: Any, op: str = "activation_backward") -> Spec:
-    """The gradient of an activation: the two operands broadcast and promote; floating types only."""
-    return elementwise(grad, self, dtypes="floating", op=op)
+def activation_backward(grad: Any, self: Any, op: str = "activation_backward", dtypes: str = "floating_real") -> Spec:
+    """The gradient of an activation: the two operands broadcast and promote. op: the kernel; dtypes: those it knows."""
+    return elementwise(grad, self, dtypes=dtypes, op=op)
+
+
+def polygamma(self: Any, n: int) -> Spec:
+    """The n-th derivative of digamma. RuntimeError for a negative n."""
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    return elementwise(self, float=True, dtypes="floating_real", op="polygamma")
 
 
 def prelu(self: Any, weight: Any) -> Spec:
@@ -495,6 +547,7 @@ __all__ = [
     "masked_fill",
     "negation",
     "optimizer_step",
+    "polygamma",
     "pow",
     "prelu",
     "relu",

@@ -6,7 +6,7 @@ from typing import Any
 
 from .... import _dtype as _d
 from ..spec import Spec, format_strides, numel
-from ._common import check_dtype, shape_text, wrap_dim
+from ._common import check_dtype, shape_text, wrap_dim, wrap_existing_dim
 
 
 def sort(self: Any, dim: int = -1) -> tuple[Spec, Spec]:
@@ -38,6 +38,16 @@ def topk(self: Any, k: int, dim: int = -1) -> tuple[Spec, Spec]:
     if shape:
         shape[at] = int(k)
     return Spec(tuple(shape), self.dtype, None, self.dtype.opmath), Spec(tuple(shape), _d.int64)
+
+
+def unique(self: Any, dim: int | None = None) -> tuple[Spec, Spec, Spec]:
+    """(values, inverse, counts), of elements or of slices along `dim`; the data decide how many."""
+    check_dtype(self.dtype, "real", "unique" if dim is None else "unique_dim")
+    if dim is not None:
+        at = wrap_existing_dim(dim, self.dim())
+        if 0 in (*self.shape[:at], *self.shape[at + 1 :]):
+            raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+    return Spec(None, self.dtype), Spec(None, _d.int64), Spec(None, _d.int64)
 
 
 def multinomial(self: Any, num_samples: int, replacement: bool = False) -> Spec:
@@ -121,4 +131,12 @@ def histc(self: Any, bins: int = 100) -> Spec:
     return Spec((int(bins),), self.dtype, None, self.dtype.opmath)
 
 
-__all__ = ["argsort", "bincount", "histc", "multinomial", "searchsorted", "sort", "topk"]
+__all__ = [
+    "argsort",
+    "bincount",
+    "histc",
+    "multinomial",
+    "searchsorted",
+    "sort",
+    "topkunique",
+]

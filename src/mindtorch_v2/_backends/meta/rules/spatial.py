@@ -140,6 +140,11 @@ def conv(
     same = padding == "same"
     if not same:
         _check_conv_shapes(shape, weight, bias, pads, spacing, transposed, groups)
+    if 0 in shape[2:] and shape[0] and shape[1]:
+        sizes = (*shape[:2], 1, *shape[2:]) if ndim == 1 else shape
+        raise RuntimeError(
+            f"Only zero batch or zero channel inputs are supported, but got input shape: {shape_text(sizes)}"
+        )
     kernel = weight.shape[2:]
     if transposed:
         if any(more >= step and more >= space for more, step, space in zip(extra, steps, spacing, strict=True)):
@@ -157,6 +162,12 @@ def conv(
             for i, size in enumerate(shape[2:])
         ]
         channels = weight.shape[1] * groups
+        if any(size < 1 for size in spatial) and shape[0]:
+            before, after = ([1, *sizes] if ndim == 1 else sizes for sizes in (shape[2:], spatial))
+            raise RuntimeError(
+                f"Given input size per channel: ({' x '.join(map(str, before))}). Calculated output size per channel: "
+                f"({' x '.join(map(str, after))}). Output size is too small"
+            )
     elif same:
         _check_conv_shapes(
             shape,
