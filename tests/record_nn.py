@@ -18,7 +18,7 @@ import torch
 TESTS = Path(__file__).parent / "mindtorch_v2"
 sys.path.insert(0, str(TESTS))
 
-import nn_cases
+import nn_cases  # noqa: E402
 
 
 def plain(value: Any) -> Any:

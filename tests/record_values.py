@@ -14,6 +14,7 @@ import sys
 import tempfile
 import traceback
 import types
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,10 @@ import torch
 TESTS = Path(__file__).resolve().parent / "mindtorch_v2"
 sys.path.insert(0, str(TESTS))
 
-from hand_picked import EXPRESSIONS, evaluate
-from strategies import Case, Row, draw_case, read_rows, seeded
-from strategies.outcomes import Failure, attempt
-from strategies.results import pack_result, size_of
+from hand_picked import EXPRESSIONS, evaluate  # noqa: E402
+from strategies import Case, Row, draw_case, read_rows, seeded  # noqa: E402
+from strategies.outcomes import Failure, attempt  # noqa: E402
+from strategies.results import pack_result, size_of  # noqa: E402
 
 DATA = TESTS / "data"
 CASES = 20
@@ -62,7 +63,7 @@ def outcome_of(case: Case, functions: list[Any]) -> Any:
     for function in functions:
         positional, keywords = case.build(torch)
         torch.manual_seed(0)
-        results.append(attempt(lambda: function(*positional, **keywords)))
+        results.append(attempt(partial(function, *positional, **keywords)))
         if not (isinstance(results[-1], Failure) and results[-1].kind == "TypeError"):
             break
     succeeded = [r for r in results if not (isinstance(r, Failure) and r.kind == "TypeError")]
@@ -112,7 +113,7 @@ def record_apart(row: Row, functions: list[Any]) -> list:
                     rows = record(row, functions, skipped, lambda n: print(n, file=file, flush=True))
                     print(json.dumps(rows), file=file, flush=True)
                     os._exit(0)
-                except Exception:
+                except Exception:  # noqa: BLE001 - the child may not return, whatever happens
                     traceback.print_exc()
                     os._exit(1)
             status = os.waitpid(child, 0)[1]

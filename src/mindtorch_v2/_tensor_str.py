@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ._printing import PRINT_OPTS, get_printoptions, printoptions, set_printoptions
-from ._printing import tensor_repr as _str
+from ._printing import PRINT_OPTS, get_printoptions, printoptions, set_printoptions, tensor_repr as _str
 
 __all__ = ["PRINT_OPTS", "_str", "get_printoptions", "printoptions", "set_printoptions"]

@@ -6,8 +6,7 @@ import pickle
 from collections import OrderedDict, defaultdict, deque, namedtuple
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from mindtorch_v2.utils import _pytree as pytree
 

@@ -18,8 +18,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from mindtorch_v2._random import Generator, default_generator, discrete, streams
 from mindtorch_v2._random.arithmetic import fma64

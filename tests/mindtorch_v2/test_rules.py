@@ -10,17 +10,15 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from mindtorch_v2 import _dtype as d
-from mindtorch_v2._backends.meta import rules
-from mindtorch_v2._backends.meta import spec as s
+from mindtorch_v2._backends.meta import rules, spec as s
 
 FOLDER = pathlib.Path(__file__).parent
 sys.path.insert(0, str(FOLDER))
 
-import rule_cases
+import rule_cases  # noqa: E402
 
 RECORDS = json.loads((FOLDER / "data" / "rules.json").read_text())
 

@@ -9,8 +9,7 @@ import pickle
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from mindtorch_v2 import _dtype
 from mindtorch_v2._memory import address, empty_strided, root_address, root_bytes, storage_offset, strided_view

@@ -100,8 +100,18 @@ def _same(self: Tensor) -> Tensor:
     return self
 
 
-def _false(self: Tensor, *args: Any) -> bool:
+def _false(self: Tensor) -> bool:
     return False
+
+
+def is_pinned(self: Tensor, device: Any = None) -> bool:
+    """Whether the storage lies in memory that is pinned for copies to a device: never."""
+    return False
+
+
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """A copy: there is no memory to pin."""
+    return ops.clone(self)
 
 
 def share_memory_(self: Tensor) -> Tensor:
@@ -220,8 +230,8 @@ MEMBERS: dict[str, Any] = {
     "_is_zerotensor": _false,
     "resolve_conj": _same,
     "resolve_neg": _same,
-    "is_pinned": _false,
-    "pin_memory": lambda self, device=None: ops.clone(self),
+    "is_pinned": is_pinned,
+    "pin_memory": pin_memory,
     "share_memory_": share_memory_,
     "is_shared": is_shared,
     "is_distributed": _false,

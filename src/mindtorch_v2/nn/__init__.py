@@ -6,8 +6,7 @@ from typing import Any
 
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter  # isort: skip
 from . import attention, functional, init, modules, parallel, utils
-from .modules import *
-from .modules import __all__ as _module_names
+from .modules import *  # noqa: F403
 from .parallel import DataParallel
 
 __all__ = [
@@ -23,8 +22,8 @@ __all__ = [
     "modules",
     "parallel",
     "utils",
-    *_module_names,
 ]
+__all__ += modules.__all__
 
 
 def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:

@@ -340,7 +340,7 @@ class HookMethods:
                         changed = hook(self, args, result)
                     if changed is not None:
                         result = changed
-                except Exception as error:
+                except Exception as error:  # noqa: BLE001 (any error of a hook; the first one is raised)
                     warnings.warn(
                         f"{owner} forward hook with ``always_call=True`` raised an exception that was silenced as "
                         f"another error was raised in forward: {error!s}",

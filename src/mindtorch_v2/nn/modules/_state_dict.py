@@ -224,7 +224,7 @@ class StateDictMethods:
                     else:
                         given = Parameter(given, requires_grad=own.requires_grad)
                 setattr(self, name, given)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (all problems are reported together)
             sizes = "" if lazy else f"{own.size()}"
             return (
                 f'While copying the parameter named "{key}", whose dimensions in the model are {sizes} and whose '

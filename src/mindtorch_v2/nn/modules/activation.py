@@ -8,8 +8,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from ..._tensor import Tensor
-from .. import functional as F
-from .. import init
+from .. import functional as F, init
 from ..init import constant_, xavier_normal_, xavier_uniform_
 from ..parameter import Parameter
 from .linear import NonDynamicallyQuantizableLinear

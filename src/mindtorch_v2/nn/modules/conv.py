@@ -9,8 +9,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from ..._tensor import Tensor
-from .. import functional as F
-from .. import init
+from .. import functional as F, init
 from ..common_types import _size_1_t, _size_2_t, _size_3_t
 from ..parameter import Parameter, UninitializedParameter
 from .lazy import LazyModuleMixin

@@ -8,8 +8,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from ..._tensor import Tensor
-from .. import functional as F
-from .. import init
+from .. import functional as F, init
 from ..parameter import Parameter, UninitializedParameter
 from .lazy import LazyModuleMixin
 from .module import Module

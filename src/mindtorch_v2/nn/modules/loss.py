@@ -8,8 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._tensor import Tensor
-from .. import _reduction as _Reduction
-from .. import functional as F
+from .. import _reduction as _Reduction, functional as F
 from .distance import PairwiseDistance
 from .linear import Linear
 from .module import Module

@@ -10,8 +10,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from ..._tensor import Tensor
-from .. import functional as F
-from .. import init
+from .. import functional as F, init
 from .._functional.recurrent import STEPS, run_layers
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
