@@ -2796,7 +2796,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'indices': 'skip'},
-        "tags": (),
+        "tags": ('distinct_out',),
         "differentiable": ("self", ),
     },
     {
@@ -2901,7 +2901,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'dim': 'dim', 'index': 'index'},
-        "tags": ('exact_out',),
+        "tags": ('exact_out', 'distinct_out'),
         "differentiable": ("self", ),
     },
     {
@@ -3012,7 +3012,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'index': 'skip'},
-        "tags": ('exact_out',),
+        "tags": ('exact_out', 'distinct_out'),
         "differentiable": ("self", ),
     },
     {
@@ -3140,7 +3140,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'index': 'skip'},
-        "tags": ('exact_out',),
+        "tags": ('exact_out', 'distinct_out'),
         "differentiable": ("self", ),
     },
     {
@@ -3225,7 +3225,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'mask': 'mask'},
-        "tags": ('exact_out', 'data_dependent'),
+        "tags": ('exact_out', 'data_dependent', 'distinct_out'),
         "differentiable": ("self", ),
     },
     {
@@ -8236,7 +8236,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'std': 'positive'},
-        "tags": ('random', 'nondeterministic_seeded'),
+        "tags": ('random', 'nondeterministic_seeded', 'normal_out'),
         "differentiable": ("mean", "std", ),
     },
     {
@@ -8253,7 +8253,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('random', 'nondeterministic_seeded'),
+        "tags": ('random', 'nondeterministic_seeded', 'normal_out'),
         "differentiable": ("mean", ),
     },
     {
@@ -8270,7 +8270,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'std': 'positive'},
-        "tags": ('random', 'nondeterministic_seeded'),
+        "tags": ('random', 'nondeterministic_seeded', 'normal_out'),
         "differentiable": ("std", ),
     },
     {
@@ -8987,7 +8987,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('reduction', 'exact_out'),
+        "tags": ('reduction', 'exact_out_as_input'),
         "differentiable": ("self", ),
     },
     {
@@ -9004,7 +9004,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('reduction', 'exact_out'),
+        "tags": ('reduction', 'exact_out_as_input'),
         "differentiable": ("self", ),
     },
     {
@@ -9070,7 +9070,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('reduction', 'exact_out'),
+        "tags": ('reduction', 'exact_out_bool'),
         "differentiable": (),
     },
     {
@@ -9087,7 +9087,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('reduction', 'exact_out'),
+        "tags": ('reduction', 'exact_out_bool'),
         "differentiable": (),
     },
     {
@@ -9104,7 +9104,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('reduction', 'exact_out'),
+        "tags": ('reduction', 'exact_out_bool'),
         "differentiable": (),
     },
     {
@@ -9119,7 +9119,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('reduction', 'exact_out'),
+        "tags": ('reduction', 'exact_out_bool'),
         "differentiable": (),
     },
     {
@@ -9136,7 +9136,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('reduction', 'exact_out'),
+        "tags": ('reduction', 'exact_out_bool'),
         "differentiable": (),
     },
     {
@@ -9153,7 +9153,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('reduction', 'exact_out'),
+        "tags": ('reduction', 'exact_out_bool'),
         "differentiable": (),
     },
     {
@@ -9467,7 +9467,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'self': 'floating'},
-        "tags": ('scan',),
+        "tags": ('scan', 'exact_out_scan'),
         "differentiable": ("self", ),
     },
     {
@@ -9483,7 +9483,7 @@ ROWS = [
         ),
         "returns": ("Tensor", "Tensor", ),
         "hints": {},
-        "tags": ('scan', 'exact_out'),
+        "tags": ('scan', 'exact_out_scan'),
         "differentiable": ("self", ),
     },
     {
@@ -9499,7 +9499,7 @@ ROWS = [
         ),
         "returns": ("Tensor", "Tensor", ),
         "hints": {},
-        "tags": ('scan', 'exact_out'),
+        "tags": ('scan', 'exact_out_scan'),
         "differentiable": ("self", ),
     },
     {
@@ -9636,7 +9636,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'tensors': 'skip'},
-        "tags": ('autocast_promote',),
+        "tags": ('autocast_promote', 'joined_out', 'distinct_out'),
         "differentiable": ("tensors", ),
     },
     {
@@ -9652,7 +9652,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'tensors': 'skip'},
-        "tags": ('autocast_promote',),
+        "tags": ('autocast_promote', 'joined_out'),
         "differentiable": ("tensors", ),
     },
     {
@@ -9667,7 +9667,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('joined_out',),
         "differentiable": (),
     },
     {
@@ -9682,7 +9682,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('joined_out',),
         "differentiable": (),
     },
     {
@@ -9697,7 +9697,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('joined_out',),
         "differentiable": (),
     },
     {
@@ -9712,7 +9712,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('joined_out',),
         "differentiable": (),
     },
     {

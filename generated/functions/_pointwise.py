@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy
 from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.node import VIEW
+from mindtorch_v2._autograd.wiring import VIEW
+from mindtorch_v2._backends.cpu.ops import pointwise as kernels_pointwise
+from mindtorch_v2._backends.cpu.ops import special as kernels_special
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
 from mindtorch_v2._dispatch.native import accelerate
@@ -692,7 +694,27 @@ def logaddexp2(input, other, *, out=None):
 
 def sigmoid(input, *, out=None):
     """sigmoid(Tensor self) -> Tensor"""
-    return call(tables.sigmoid, (input,), out)
+    if out is not None:
+        return call(tables.sigmoid, (input,), out)
+    if (
+        input.__class__ in PLAIN
+    ):
+        input_data = input._data
+        if input_data.__class__ is ndarray:
+            data = kernels_pointwise.fast_sigmoid(input_data)
+            if data is not None:
+                made = new(Tensor)
+                made._data = data
+                kind = made._dtype = input._dtype
+                made._base = None
+                made._node = None
+                if input._node is None:
+                    return made
+                return tables.sigmoid.record(made, input)
+    return call(tables.sigmoid, (input,))
+
+
+sigmoid = accelerate(sigmoid, (tables.sigmoid, kernels_pointwise.fast_sigmoid))
 
 
 def sigmoid_(input):
@@ -1141,9 +1163,6 @@ def atan2(input, other, *, out=None):
                         data = numpy.arctan2(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
                         data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.arctan2(left, other)
             if data is not None:
                 if data.__class__ is not ndarray:
                     data = asarray(data)
@@ -1518,9 +1537,6 @@ def maximum(input, other, *, out=None):
                         data = numpy.maximum(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
                         data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.maximum(left, other)
             if data is not None:
                 if data.__class__ is not ndarray:
                     data = asarray(data)
@@ -1554,9 +1570,6 @@ def minimum(input, other, *, out=None):
                         data = numpy.minimum(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
                         data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.minimum(left, other)
             if data is not None:
                 if data.__class__ is not ndarray:
                     data = asarray(data)
@@ -1590,9 +1603,6 @@ def fmax(input, other, *, out=None):
                         data = numpy.fmax(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
                         data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.fmax(left, other)
             if data is not None:
                 if data.__class__ is not ndarray:
                     data = asarray(data)
@@ -1626,9 +1636,6 @@ def fmin(input, other, *, out=None):
                         data = numpy.fmin(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
                         data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.fmin(left, other)
             if data is not None:
                 if data.__class__ is not ndarray:
                     data = asarray(data)
@@ -1687,7 +1694,27 @@ def where(*args, **kwargs):
 
 def erf(input, *, out=None):
     """erf(Tensor self) -> Tensor"""
-    return call(tables.erf, (input,), out)
+    if out is not None:
+        return call(tables.erf, (input,), out)
+    if (
+        input.__class__ in PLAIN
+    ):
+        input_data = input._data
+        if input_data.__class__ is ndarray:
+            data = kernels_special.fast_erf(input_data)
+            if data is not None:
+                made = new(Tensor)
+                made._data = data
+                kind = made._dtype = input._dtype
+                made._base = None
+                made._node = None
+                if input._node is None:
+                    return made
+                return tables.erf.record(made, input)
+    return call(tables.erf, (input,))
+
+
+erf = accelerate(erf, (tables.erf, kernels_special.fast_erf))
 
 
 def erf_(input):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.node import VIEW
+from mindtorch_v2._autograd.wiring import VIEW
 from mindtorch_v2._dispatch.calls import record_view
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
 from mindtorch_v2._dispatch.native import accelerate

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy
 from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.node import VIEW
+from mindtorch_v2._autograd.wiring import VIEW
+from mindtorch_v2._backends.cpu.ops import pointwise as kernels_pointwise
+from mindtorch_v2._backends.cpu.ops import special as kernels_special
 from mindtorch_v2._dispatch.calls import is_operand, record_view, reflected
 from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
 from mindtorch_v2._dispatch.native import accelerate
@@ -784,9 +786,25 @@ METHODS["logaddexp2"] = logaddexp2
 
 def sigmoid(self):
     """sigmoid(Tensor self) -> Tensor"""
+    if (
+        self.__class__ in PLAIN
+    ):
+        self_data = self._data
+        if self_data.__class__ is ndarray:
+            data = kernels_pointwise.fast_sigmoid(self_data)
+            if data is not None:
+                made = new(Tensor)
+                made._data = data
+                kind = made._dtype = self._dtype
+                made._base = None
+                made._node = None
+                if self._node is None:
+                    return made
+                return tables.sigmoid.record(made, self)
     return call(tables.sigmoid, (self,))
 
 
+sigmoid = accelerate(sigmoid, (tables.sigmoid, kernels_pointwise.fast_sigmoid), method=True)
 METHODS["sigmoid"] = sigmoid
 
 
@@ -1252,9 +1270,6 @@ def atan2(self, other):
                         data = numpy.arctan2(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
                         data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.arctan2(left, other)
             if data is not None:
                 if data.__class__ is not ndarray:
                     data = asarray(data)
@@ -1690,9 +1705,6 @@ def maximum(self, other):
                         data = numpy.maximum(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
                         data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.maximum(left, other)
             if data is not None:
                 if data.__class__ is not ndarray:
                     data = asarray(data)
@@ -1725,9 +1737,6 @@ def minimum(self, other):
                         data = numpy.minimum(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
                         data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.minimum(left, other)
             if data is not None:
                 if data.__class__ is not ndarray:
                     data = asarray(data)
@@ -1760,9 +1769,6 @@ def fmax(self, other):
                         data = numpy.fmax(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
                         data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.fmax(left, other)
             if data is not None:
                 if data.__class__ is not ndarray:
                     data = asarray(data)
@@ -1795,9 +1801,6 @@ def fmin(self, other):
                         data = numpy.fmin(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
                         data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.fmin(left, other)
             if data is not None:
                 if data.__class__ is not ndarray:
                     data = asarray(data)
@@ -1874,9 +1877,25 @@ METHODS["where"] = where
 
 def erf(self):
     """erf(Tensor self) -> Tensor"""
+    if (
+        self.__class__ in PLAIN
+    ):
+        self_data = self._data
+        if self_data.__class__ is ndarray:
+            data = kernels_special.fast_erf(self_data)
+            if data is not None:
+                made = new(Tensor)
+                made._data = data
+                kind = made._dtype = self._dtype
+                made._base = None
+                made._node = None
+                if self._node is None:
+                    return made
+                return tables.erf.record(made, self)
     return call(tables.erf, (self,))
 
 
+erf = accelerate(erf, (tables.erf, kernels_special.fast_erf), method=True)
 METHODS["erf"] = erf
 
 

@@ -25,6 +25,7 @@ index_Tensor = Operator(
     kernels={
         "cpu": kernels_indexing.index,
     },
+    tags=('distinct_out',),
     variants=('function', 'method', 'out'),
     derivatives="indexing",
 )
@@ -114,7 +115,7 @@ index_select = Operator(
     kernels={
         "cpu": kernels_indexing.index_select,
     },
-    tags=('exact_out',),
+    tags=('exact_out', 'distinct_out'),
     variants=('function', 'method', 'out'),
     derivatives="indexing",
 )
@@ -226,7 +227,7 @@ gather = Operator(
     kernels={
         "cpu": kernels_indexing.gather,
     },
-    tags=('exact_out',),
+    tags=('exact_out', 'distinct_out'),
     variants=('function', 'method', 'out'),
     derivatives="indexing",
 )
@@ -359,7 +360,7 @@ take = Operator(
     kernels={
         "cpu": kernels_indexing.take,
     },
-    tags=('exact_out',),
+    tags=('exact_out', 'distinct_out'),
     variants=('function', 'method', 'out'),
     derivatives="indexing",
 )
@@ -438,7 +439,7 @@ masked_select = Operator(
     kernels={
         "cpu": kernels_indexing.masked_select,
     },
-    tags=('exact_out', 'data_dependent'),
+    tags=('exact_out', 'data_dependent', 'distinct_out'),
     variants=('function', 'method', 'out'),
     derivatives="indexing",
 )

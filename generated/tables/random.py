@@ -556,7 +556,7 @@ normal_Tensor_Tensor = Operator(
     kernels={
         "cpu": kernels_random.normal,
     },
-    tags=('random', 'nondeterministic_seeded'),
+    tags=('random', 'nondeterministic_seeded', 'normal_out'),
     variants=('function', 'out'),
     derivatives="random",
 )
@@ -574,7 +574,7 @@ normal_Tensor_float = Operator(
     kernels={
         "cpu": kernels_random.normal,
     },
-    tags=('random', 'nondeterministic_seeded'),
+    tags=('random', 'nondeterministic_seeded', 'normal_out'),
     variants=('function', 'out'),
     derivatives="random",
 )
@@ -592,7 +592,7 @@ normal_float_Tensor = Operator(
     kernels={
         "cpu": kernels_random.normal,
     },
-    tags=('random', 'nondeterministic_seeded'),
+    tags=('random', 'nondeterministic_seeded', 'normal_out'),
     variants=('function', 'out'),
     derivatives="random",
 )

@@ -457,7 +457,7 @@ amax = Operator(
     kernels={
         "cpu": kernels_reduction.amax,
     },
-    tags=('reduction', 'exact_out'),
+    tags=('reduction', 'exact_out_as_input'),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
     saves_self=True,
@@ -476,7 +476,7 @@ amin = Operator(
     kernels={
         "cpu": kernels_reduction.amin,
     },
-    tags=('reduction', 'exact_out'),
+    tags=('reduction', 'exact_out_as_input'),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
     saves_self=True,
@@ -547,7 +547,7 @@ all = Operator(
     kernels={
         "cpu": kernels_reduction.all,
     },
-    tags=('reduction', 'exact_out'),
+    tags=('reduction', 'exact_out_bool'),
     variants=('function', 'method', 'out'),
 )
 
@@ -564,7 +564,7 @@ all_dim = Operator(
     kernels={
         "cpu": kernels_reduction.all_dim,
     },
-    tags=('reduction', 'exact_out'),
+    tags=('reduction', 'exact_out_bool'),
     variants=('function', 'method', 'out'),
 )
 
@@ -581,7 +581,7 @@ all_dims = Operator(
     kernels={
         "cpu": kernels_reduction.all_dim,
     },
-    tags=('reduction', 'exact_out'),
+    tags=('reduction', 'exact_out_bool'),
     variants=('function', 'method', 'out'),
 )
 
@@ -596,7 +596,7 @@ any = Operator(
     kernels={
         "cpu": kernels_reduction.any,
     },
-    tags=('reduction', 'exact_out'),
+    tags=('reduction', 'exact_out_bool'),
     variants=('function', 'method', 'out'),
 )
 
@@ -613,7 +613,7 @@ any_dim = Operator(
     kernels={
         "cpu": kernels_reduction.any_dim,
     },
-    tags=('reduction', 'exact_out'),
+    tags=('reduction', 'exact_out_bool'),
     variants=('function', 'method', 'out'),
 )
 
@@ -630,7 +630,7 @@ any_dims = Operator(
     kernels={
         "cpu": kernels_reduction.any_dim,
     },
-    tags=('reduction', 'exact_out'),
+    tags=('reduction', 'exact_out_bool'),
     variants=('function', 'method', 'out'),
 )
 

@@ -63,7 +63,7 @@ logcumsumexp = Operator(
     kernels={
         "cpu": kernels_scan.logcumsumexp,
     },
-    tags=('scan',),
+    tags=('scan', 'exact_out_scan'),
     variants=('function', 'method', 'out'),
     derivatives="scan",
     saves_self=True,
@@ -81,7 +81,7 @@ cummax = Operator(
     kernels={
         "cpu": kernels_scan.cummax,
     },
-    tags=('scan', 'exact_out'),
+    tags=('scan', 'exact_out_scan'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
     derivatives="scan",
@@ -99,7 +99,7 @@ cummin = Operator(
     kernels={
         "cpu": kernels_scan.cummin,
     },
-    tags=('scan', 'exact_out'),
+    tags=('scan', 'exact_out_scan'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
     derivatives="scan",

@@ -26,7 +26,7 @@ cat = Operator(
     kernels={
         "cpu": kernels_shape.cat,
     },
-    tags=('autocast_promote',),
+    tags=('autocast_promote', 'joined_out', 'distinct_out'),
     variants=('function', 'out'),
     derivatives="shape",
     saves_self=True,
@@ -44,7 +44,7 @@ stack = Operator(
     kernels={
         "cpu": kernels_shape.stack,
     },
-    tags=('autocast_promote',),
+    tags=('autocast_promote', 'joined_out'),
     variants=('function', 'out'),
     derivatives="shape",
     saves_self=True,
@@ -57,6 +57,7 @@ hstack = Operator(
         Param('tensors', 'Tensor', is_list=True, required=True),
     ),
     composite="shape.hstack",
+    tags=('joined_out',),
     variants=('function', 'out'),
 )
 
@@ -67,6 +68,7 @@ vstack = Operator(
         Param('tensors', 'Tensor', is_list=True, required=True),
     ),
     composite="shape.vstack",
+    tags=('joined_out',),
     variants=('function', 'out'),
 )
 
@@ -77,6 +79,7 @@ dstack = Operator(
         Param('tensors', 'Tensor', is_list=True, required=True),
     ),
     composite="shape.dstack",
+    tags=('joined_out',),
     variants=('function', 'out'),
 )
 
@@ -87,6 +90,7 @@ column_stack = Operator(
         Param('tensors', 'Tensor', is_list=True, required=True),
     ),
     composite="shape.column_stack",
+    tags=('joined_out',),
     variants=('function', 'out'),
 )
 

@@ -167,8 +167,7 @@ def convert_one(op: Operator, param: Param, value: Any, position: int) -> Any:
                 continue
             converted = converter(item)
             if converted is _NO:
-                detail = f"found element of type {type(item).__name__} at pos {index}"
-                raise Mismatch(param, value, position, detail)
+                raise Mismatch(param, value, position, _element_detail(param, position, index, item))
             items.append(converted)
         if param.size and len(items) == 1 and param.size > 1:
             items *= param.size
@@ -181,6 +180,14 @@ def convert_one(op: Operator, param: Param, value: Any, position: int) -> Any:
         elif isinstance(value, Tensor) and value._data.ndim == 1:
             return tuple(converter(item) for item in value.tolist())
     raise Mismatch(param, value, position)
+
+
+def _element_detail(param: Param, position: int, index: int, item: Any) -> str:
+    """The end of the message for a wrong item of a list; the whole message for a tensor's place."""
+    kind = type(item).__name__
+    if param.type == "Tensor":
+        return f"expected Tensor as element {index} in argument {position}, but got {kind}"
+    return f'failed to unpack the object at pos {index + 1} with error "type must be {param.type_text()},but got {kind}"'
 
 
 def convert(op: Operator, args: tuple) -> tuple:
@@ -200,7 +207,7 @@ def describe(op: Operator, mismatch: Mismatch) -> str:
     if type(mismatch.value).__name__ == "_Required":
         return f'{op.name}() missing 1 required positional arguments: "{param.name}"'
     name = "input" if param.name == "self" else param.name
+    if mismatch.detail:
+        return mismatch.detail if param.type == "Tensor" else f"{op.name}(): argument '{name}' {mismatch.detail}"
     where = "" if param.keyword else f" (position {mismatch.position + 1})"
-    what = mismatch.detail or f"not {type(mismatch.value).__name__}"
-    glue = ", but " if mismatch.detail else ", "
-    return f"{op.name}(): argument '{name}'{where} must be {param.type_text()}{glue}{what}"
+    return f"{op.name}(): argument '{name}'{where} must be {param.type_text()}, not {type(mismatch.value).__name__}"

@@ -200,7 +200,9 @@ def _call_out(op: Operator, spec: Any, args: tuple, out: Any, where: device) -> 
         result = _call(op, args, None)
         return write_out(op, result, out)
     _check_out(op, args, out, where)
-    _check_cast(spec.dtype, out, op.exact_out)
+    _check_out_dtype(op, spec.dtype, out)
+    if op.distinct_out:
+        _check_distinct(op, out, args)
     if spec.shape is None:
         return write_out(op, wrap(backend_of(where).run(op, spec, args, where), spec.dtype), out)
     resize_out(out, tuple(spec.shape), spec.stride)
@@ -243,13 +245,32 @@ def _needs_grad(value: Any) -> bool:
     return False
 
 
-def _check_cast(kind: Any, out: Tensor, exact: bool = False) -> None:
-    if kind is out._dtype:
-        return
-    if exact:
-        raise RuntimeError(f"Expected out tensor to have dtype {kind.ctype}, but got {out._dtype.ctype} instead")
-    if not can_cast(kind, out._dtype):
-        raise RuntimeError(f"result type {kind.cpp} can't be cast to the desired output type {out._dtype.cpp}")
+def _check_out_dtype(op: Operator, kind: Any, out: Tensor) -> None:
+    if kind is not out._dtype:
+        error = op.out_refusal(kind, out._dtype, op.name)
+        if error is not None:
+            raise error
+
+
+def _check_cast(kind: Any, target: Tensor) -> None:
+    if not can_cast(kind, target._dtype):
+        raise RuntimeError(f"result type {kind.cpp} can't be cast to the desired output type {target._dtype.cpp}")
+
+
+def _check_distinct(op: Operator, out: Tensor, args: tuple) -> None:
+    """RuntimeError when the buffer shares memory with an input, or elements share memory among each other."""
+    _check_internal_overlap(out)
+    for index in op.tensors:
+        for value in args[index] if args[index].__class__ is list else (args[index],):
+            if isinstance(value, Tensor) and (value is out or _shares_memory(out._data, value._data)):
+                raise RuntimeError(
+                    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+                    "location. Please clone() the tensor before performing the operation."
+                )
+
+
+def _shares_memory(a: Any, b: Any) -> bool:
+    return a.__class__ is ndarray and b.__class__ is ndarray and a.size and b.size and np.may_share_memory(a, b)
 
 
 def resize_out(out: Tensor, shape: tuple, stride: tuple | None) -> None:
@@ -280,7 +301,7 @@ def write_out(op: Operator, result: Any, out: Any) -> Any:
     if isinstance(out, (tuple, list)) and len(out) == 1:
         out = out[0]
     _check_out(op, (result,), out, result.device)
-    _check_cast(result._dtype, out, op.exact_out)
+    _check_out_dtype(op, result._dtype, out)
     resize_out(out, result._data.shape, _payload.stride_of(result._data))
     _copy_payload(out._data, result._data)
     bump_version(out)
@@ -347,6 +368,7 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
     if recorded:
         node = target._node
         op.record(target, *before)
+        autograd.outdate_aliases(target, args[1:])
         if target._node is not node:
             autograd.rebase_history(target, target._node)
     return target
@@ -371,19 +393,25 @@ def _check_target_shape(target: Tensor, shape: tuple) -> None:
         )
 
 
-def check_overlap(op: Operator, target: Tensor, args: tuple) -> None:
-    """RuntimeError when elements of the written tensor share memory among each other, or partly with an input."""
+def _check_internal_overlap(target: Tensor) -> None:
     data = target._data
     if not data.size:
         return
-    shape = data.shape
     strides = data.strides if data.__class__ is ndarray else data.stride
-    for n, s in zip(shape, strides):
+    for n, s in zip(data.shape, strides):
         if s == 0 and n > 1:
             raise RuntimeError(
                 "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
                 "Please clone() the tensor before performing the operation."
             )
+
+
+def check_overlap(op: Operator, target: Tensor, args: tuple) -> None:
+    """RuntimeError when elements of the written tensor share memory among each other, or partly with an input."""
+    data = target._data
+    if not data.size:
+        return
+    _check_internal_overlap(target)
     if "pointwise" not in op.tags:
         return
     for index in op.tensors:

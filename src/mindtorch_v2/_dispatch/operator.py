@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .out_dtypes import refusal
+
 
 class Param:
     """One parameter: name, type code of the grammar (`Tensor`, `int`, `float`, ...), and how it may be given."""
@@ -80,7 +82,8 @@ class Operator:
         "factory",
         "missing",
         "label",
-        "exact_out",
+        "out_refusal",
+        "distinct_out",
         "dtype_of_out",
     )
 
@@ -128,8 +131,9 @@ class Operator:
         names = {p.name for p in params}
         self.factory = "device" in names and "dtype" in names
         self.missing = missing
-        # Whether `out=` must have the result's dtype; else a dtype that the result casts to is enough.
-        self.exact_out = "exact_out" in tags
+        self.out_refusal = refusal(tags)
+        # Whether `out=` may share no memory with an input, not even be the input.
+        self.distinct_out = "distinct_out" in tags
         # Which argument is a dtype that an `out=` buffer gives when the caller gives none.
         asks = self.factory or "dtype_of_out" in tags
         self.dtype_of_out = next((i for i, p in enumerate(params) if asks and p.name == "dtype"), None)
@@ -176,5 +180,5 @@ def takes_out(kernel: Callable) -> bool:
     """Whether a kernel writes into `out=` when it is asked to."""
     if isinstance(kernel, np.ufunc):
         return True
-    code = getattr(kernel, "__code__", None)
+    code = getattr(getattr(kernel, "__wrapped__", kernel), "__code__", None)
     return code is not None and "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]

@@ -1,0 +1,63 @@
+"""Which dtypes an `out=` buffer may have, and what PyTorch says of the others.
+
+Most operators cast the result to the buffer's dtype where the category does not fall. A tag of the entry asks for more, and words the
+refusal as PyTorch's operator does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .._dtype import dtype
+from .._promotion import can_cast
+
+
+def _cast(want: dtype, out: dtype, name: str) -> Exception | None:
+    if can_cast(want, out):
+        return None
+    return RuntimeError(f"result type {want.cpp} can't be cast to the desired output type {out.cpp}")
+
+
+def _exact(want: dtype, out: dtype, name: str) -> Exception:
+    return RuntimeError(f"Expected out tensor to have dtype {want.ctype}, but got {out.ctype} instead")
+
+
+def _as_input(want: dtype, out: dtype, name: str) -> Exception:
+    return RuntimeError(
+        f"Expected the dtype for input and out to match, but got {want.cpp} for input's dtype and {out.cpp} for out's dtype."
+    )
+
+
+def _bool(want: dtype, out: dtype, name: str) -> Exception:
+    return RuntimeError(f"{name} only supports bool tensor for result, got: {out.cpp}")
+
+
+def _scan(want: dtype, out: dtype, name: str) -> Exception:
+    return RuntimeError(f"expected scalar_type {want.cpp} but found {out.cpp}")
+
+
+def _joined(want: dtype, out: dtype, name: str) -> Exception | None:
+    if can_cast(want, out):
+        return None
+    return TypeError(f"torch.cat(): input types can't be cast to the desired output type {out.cpp}")
+
+
+def _normal(want: dtype, out: dtype, name: str) -> Exception | None:
+    if out.is_floating_point or out.is_complex:
+        return None
+    return NotImplementedError(f"\"normal_kernel_cpu\" not implemented for '{out.cpp}'")
+
+
+_BY_TAG: dict[str, Callable[[dtype, dtype, str], Exception | None]] = {
+    "exact_out": _exact,
+    "exact_out_as_input": _as_input,
+    "exact_out_bool": _bool,
+    "exact_out_scan": _scan,
+    "joined_out": _joined,
+    "normal_out": _normal,
+}
+
+
+def refusal(tags: tuple[str, ...]) -> Callable[[dtype, dtype, str], Exception | None]:
+    """A function of (result's dtype, buffer's dtype, operator's name) that gives the error, or None where the buffer will do."""
+    return next((_BY_TAG[tag] for tag in tags if tag in _BY_TAG), _cast)
