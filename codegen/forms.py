@@ -310,6 +310,11 @@ class Fast:
         return getattr(numpy, self.ufunc.split(".", 1)[1]).nin
 
     @property
+    def takes_numbers(self) -> bool:
+        """Whether a number may stand for the second operand."""
+        return "tensors" not in self.op.tags
+
+    @property
     def result(self) -> str | None:
         """The dtype of an inlined ufunc's result where it is not the operands'."""
         assert self.op.meta is not None

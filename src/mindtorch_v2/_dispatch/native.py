@@ -46,6 +46,28 @@ def connect(**classes: Any) -> None:
         extension.connect(**classes)
 
 
+_KERNELS = frozenset(() if extension is None else extension.kernel_names())
+
+
+def kernel(function: Callable) -> Callable:
+    """Decorator of a numpy kernel: the kernel of this name in C, if there is one, which calls `function` where it declines.
+
+    The parameters are positional; the last one may be `out`.
+    """
+    name = _name(function)
+    if name not in _KERNELS:
+        return function
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount]
+    return _dressed(
+        extension.Kernel(name, function, function.__defaults__ or (), len(names), names[-1] == "out"), function
+    )
+
+
+def _name(function: Any) -> str:
+    return f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
+
+
 def accelerate(function: Callable, *paths: tuple, method: bool = False, reflected: str = "") -> Callable:
     """`function`, or what stands before it: a callable that takes the short cuts `paths` and otherwise calls it.
 
@@ -77,12 +99,12 @@ def _describe(path: tuple, method: bool, reflected: str) -> tuple | None:
     names = (first, *(p.name for p in params[1:]))
     positional = [p for p in params if not p.keyword]
     gathers = method and len(positional) == 2 and roles[1] == "L" and positional[1].size is None
-    kind, target, kernel, result, to_bool = "kernel", path[1], None, None, False
+    kind, target, kernel_name, result, to_bool = "kernel", path[1], None, None, False
     if isinstance(target, np.ufunc):
         kind = "unary" if target.nin == 1 else "binary"
         to_bool = path[2] == "bool"
     else:
-        kernel = f"{target.__module__.rpartition('.')[2]}.{target.__name__}"
+        kernel_name = _name(target)
         if "int64_result" in op.tags:
             from .._dtype import int64 as result
     like = names.index("weight") if "weight_result" in op.tags else 0
@@ -94,7 +116,7 @@ def _describe(path: tuple, method: bool, reflected: str) -> tuple | None:
         tuple(p.required for p in params),
         roles,
         target,
-        kernel,
+        kernel_name,
         result,
         len(positional),
         gathers,

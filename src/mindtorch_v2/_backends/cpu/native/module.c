@@ -2,7 +2,8 @@
 #define NATIVE_IMPORTS_NUMPY
 #include "native.h"
 
-static const KernelEntry *const tables[] = {view_kernels, reduce_kernels, matmul_kernels, NULL};
+static const KernelEntry *const tables[] = {view_kernels,       reduce_kernels,    matmul_kernels, softmax_kernels, norm_kernels,
+                                           activation_kernels, embedding_kernels, NULL};
 
 Kernel find_kernel(const char *name)
 {
@@ -107,7 +108,7 @@ static PyObject *connect(PyObject *module, PyObject *args, PyObject *kwargs)
 
 static PyMethodDef functions[] = {
     {"connect", (PyCFunction)(void (*)(void))connect, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes it works on."},
-    {"kernel_names", kernel_names, METH_NOARGS, "The names of the fast paths' kernels that are in C."},
+    {"kernel_names", kernel_names, METH_NOARGS, "The names of the kernels that are in C: `module.function` of the Python ones."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -150,7 +151,7 @@ PyMODINIT_FUNC PyInit__native(void)
         return NULL;
     }
     if (PyModule_AddType(module, &FastType) < 0 || PyModule_AddType(module, &RecorderType) < 0 ||
-        PyModule_AddType(module, &SubscriptType) < 0) {
+        PyModule_AddType(module, &SubscriptType) < 0 || PyModule_AddType(module, &KernelType) < 0) {
         Py_DECREF(module);
         return NULL;
     }

@@ -215,6 +215,10 @@ typedef struct {
 extern INTERNAL const KernelEntry view_kernels[];
 extern INTERNAL const KernelEntry reduce_kernels[];
 extern INTERNAL const KernelEntry matmul_kernels[];
+extern INTERNAL const KernelEntry softmax_kernels[];
+extern INTERNAL const KernelEntry norm_kernels[];
+extern INTERNAL const KernelEntry activation_kernels[];
+extern INTERNAL const KernelEntry embedding_kernels[];
 INTERNAL Kernel find_kernel(const char *name);
 
 /* ---------------------------------------------------------------------------------------------------------------- types */
@@ -222,6 +226,7 @@ INTERNAL Kernel find_kernel(const char *name);
 extern INTERNAL PyTypeObject FastType;
 extern INTERNAL PyTypeObject RecorderType;
 extern INTERNAL PyTypeObject SubscriptType;
+extern INTERNAL PyTypeObject KernelType;
 
 /* Runs a Recorder from C; `fresh` when `out` was just made and has no instance dict. */
 INTERNAL PyObject *recorder_run(PyObject *recorder, PyObject *out, PyObject *const *args, Py_ssize_t count, int fresh);

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy import ndarray
 
+from ...._dispatch import native
 from .blocked import BLOCK, blocked
 from .special import erf
 
@@ -65,6 +66,7 @@ def blockwise(kernel: Callable[..., None], out: ndarray | None, *arrays: ndarray
 # ------------------------------------------------------------------------------------------------------------------------ relu
 
 
+@native.kernel
 def relu(self: ndarray, out: ndarray | None = None) -> ndarray:
     return np.maximum(self, self.dtype.type(0), out=out)
 
@@ -83,6 +85,7 @@ def threshold(self: ndarray, threshold: float, value: float, out: ndarray | None
     return _select(self <= threshold, value, self, out)
 
 
+@native.kernel
 def threshold_backward(grad_output: ndarray, self: ndarray, threshold: float) -> ndarray:
     def kernel(out: ndarray, grad: ndarray, x: ndarray) -> None:
         out[...] = grad
@@ -166,6 +169,7 @@ def _gelu_tanh(x: ndarray, out: ndarray) -> None:
     np.multiply(x, t, out=out)
 
 
+@native.kernel
 def gelu(self: ndarray, approximate: str = "none", out: ndarray | None = None) -> ndarray:
     if approximate == "tanh":
         return blocked(_gelu_tanh, self, out)
@@ -225,6 +229,7 @@ def _gelu_backward_tanh(out: ndarray, grad: ndarray, x: ndarray) -> None:
     np.multiply(grad, slope, out=out)
 
 
+@native.kernel
 def gelu_backward(grad_output: ndarray, self: ndarray, approximate: str = "none") -> ndarray:
     if approximate == "tanh":
         return blockwise(_gelu_backward_tanh, None, grad_output, self)
@@ -246,6 +251,7 @@ def _silu(x: ndarray, out: ndarray) -> None:
     np.divide(x, s, out=out)
 
 
+@native.kernel
 def silu(self: ndarray, out: ndarray | None = None) -> ndarray:
     return blocked(_silu, self, out)
 
@@ -266,6 +272,7 @@ def _silu_backward(out: ndarray, grad: ndarray, x: ndarray) -> None:
     np.multiply(grad, slope, out=out)
 
 
+@native.kernel
 def silu_backward(grad_output: ndarray, self: ndarray) -> ndarray:
     return blockwise(_silu_backward, None, grad_output, self)
 
@@ -451,6 +458,7 @@ def fast_embedding(
         return None
 
 
+@native.kernel
 def add_rows(out: ndarray, rows: ndarray, values: ndarray) -> None:
     """`out[rows[i]] += values[i]` with repeated rows adding up; `rows` 1-D and in range, `out` and `values` 2-D.
 

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy import ndarray
 
+from ...._dispatch import native
+
 F32 = np.dtype(np.float32)
 F64 = np.dtype(np.float64)
 _BLOCK = 1 << 16
@@ -61,6 +63,7 @@ def _normalize_rows(
     return out, mean, rstd
 
 
+@native.kernel
 def native_layer_norm(
     input: ndarray, normalized_shape: Sequence[int], weight: ndarray | None, bias: ndarray | None, eps: float
 ) -> tuple[ndarray, ndarray, ndarray]:
@@ -111,6 +114,7 @@ def fast_layer_norm(
     return _normalize_rows(input.reshape(-1, width), weight, bias, eps)[0].reshape(shape)
 
 
+@native.kernel
 def native_layer_norm_backward(
     grad_out: ndarray,
     input: ndarray,

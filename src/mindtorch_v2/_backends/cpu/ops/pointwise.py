@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._dispatch import native
 from .blocked import blocked
 
 Array = np.ndarray
@@ -253,11 +254,20 @@ def _sigmoid_block(x: Array, out: Array) -> None:
     np.reciprocal(out, out)
 
 
+@native.kernel
 def sigmoid(self: Array, out: Out = None) -> Array:
     """1 / (1 + exp(-self))."""
     return blocked(_sigmoid_block, self, out)
 
 
+def fast_sigmoid(self: Array) -> Array | None:
+    """`sigmoid` of a contiguous float array."""
+    if self.dtype.char not in "fd" or not self.flags.c_contiguous or not self.ndim:
+        return None
+    return blocked(_sigmoid_block, self)
+
+
+@native.kernel
 def sigmoid_backward(grad_output: Array, output: Array) -> Array:
     """The gradient of sigmoid from its result."""
     factor = np.subtract(1, output)
@@ -265,6 +275,7 @@ def sigmoid_backward(grad_output: Array, output: Array) -> Array:
     return np.multiply(grad_output, factor)
 
 
+@native.kernel
 def tanh_backward(grad_output: Array, output: Array) -> Array:
     """The gradient of tanh from its result."""
     factor = np.multiply(output, output)

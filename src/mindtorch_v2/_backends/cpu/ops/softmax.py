@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from ...._dispatch import native
+
 F32 = np.dtype(np.float32)
 F64 = np.dtype(np.float64)
 _BLOCK = 1 << 16
@@ -84,10 +86,12 @@ def _log_softmax_backward_block(out: ndarray, axis: int, grad: ndarray, y: ndarr
     np.subtract(grad, out, out=out)
 
 
+@native.kernel
 def softmax_backward_data(grad_output: ndarray, output: ndarray, dim: int, input_dtype: Any = None) -> ndarray:
     return _by_rows(_softmax_backward_block, dim, grad_output, output)
 
 
+@native.kernel
 def log_softmax_backward_data(grad_output: ndarray, output: ndarray, dim: int, input_dtype: Any = None) -> ndarray:
     return _by_rows(_log_softmax_backward_block, dim, grad_output, output)
 
@@ -102,10 +106,12 @@ def safe_softmax(self: ndarray, dim: int, dtype: Any = None) -> ndarray:
     return result
 
 
+@native.kernel
 def softmax(self: ndarray, dim: int, dtype: Any = None) -> ndarray:
     return _by_rows(_softmax_block, dim, self)
 
 
+@native.kernel
 def log_softmax(self: ndarray, dim: int, dtype: Any = None) -> ndarray:
     return _by_rows(_log_softmax_block, dim, self)
 

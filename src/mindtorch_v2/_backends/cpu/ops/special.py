@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._dispatch import native
 from .blocked import blocked
 
 Array = np.ndarray
@@ -154,9 +155,17 @@ def _erfc_float32(x: Array, out: Array) -> None:
     out[...] = wide
 
 
+@native.kernel
 def erf(self: Array, out: Array | None = None) -> Array:
     """The error function of float32 or float64."""
     return blocked(_erf_float32 if self.dtype == np.float32 else _erf_float64, self, out)
+
+
+def fast_erf(self: Array) -> Array | None:
+    """`erf` of a contiguous float array."""
+    if self.dtype.char not in "fd" or not self.flags.c_contiguous or not self.ndim:
+        return None
+    return erf(self)
 
 
 def erfc(self: Array, out: Array | None = None) -> Array:

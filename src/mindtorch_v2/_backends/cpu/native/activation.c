@@ -1,0 +1,203 @@
+/* Activations of contiguous arrays, forward and backward. */
+#include "native.h"
+
+#define LOOPS "activation_loops.h"
+#include "variants.h"
+
+typedef void (*Each)(const void *input, void *output, npy_intp n);
+typedef void (*EachWithGrad)(const void *gradient, const void *input, void *output, npy_intp n);
+
+#if HAS_WIDE
+#define BOTH(name) (S.wide ? name##_float_wide : name##_float_plain), (S.wide ? name##_double_wide : name##_double_plain)
+#define FLOAT(name) (S.wide ? name##_float_wide : name##_float_plain), NULL
+#else
+#define BOTH(name) name##_float_plain, name##_double_plain
+#define FLOAT(name) name##_float_plain, NULL
+#endif
+
+/* Where the result goes: `out` when it is a fitting array, else a new one; NULL to decline. */
+static PyObject *place(PyArrayObject *like, PyObject *out)
+{
+    if (out == NULL || out == Py_None) {
+        return new_like(like);
+    }
+    if (!is_array(out) || !is_contiguous((PyArrayObject *)out) || PyArray_DESCR((PyArrayObject *)out) != PyArray_DESCR(like) ||
+        !PyArray_SAMESHAPE((PyArrayObject *)out, like) || !(PyArray_FLAGS((PyArrayObject *)out) & NPY_ARRAY_WRITEABLE)) {
+        return NULL;
+    }
+    return Py_NewRef(out);
+}
+
+static PyObject *run_each(PyObject *object, PyObject *out, Each of_float, Each of_double)
+{
+    int width = dense_width(object);
+    Each each = width == 4 ? of_float : width == 8 ? of_double : NULL;
+    PyArrayObject *x = (PyArrayObject *)object;
+    if (each == NULL || PyArray_SIZE(x) == 0) {
+        return NULL;
+    }
+    PyObject *result = place(x, out);
+    if (result == NULL) {
+        return NULL;
+    }
+    npy_intp n = PyArray_SIZE(x);
+    const void *data = PyArray_DATA(x);
+    void *target = PyArray_DATA((PyArrayObject *)result);
+    PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    each(data, target, n);
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+    return result;
+}
+
+static PyObject *run_with_grad(PyObject *gradient, PyObject *object, EachWithGrad of_float, EachWithGrad of_double)
+{
+    int width = dense_width(gradient);
+    EachWithGrad each = width == 4 ? of_float : width == 8 ? of_double : NULL;
+    if (each == NULL || dense_width(object) != width) {
+        return NULL;
+    }
+    PyArrayObject *grad = (PyArrayObject *)gradient, *x = (PyArrayObject *)object;
+    if (!PyArray_SAMESHAPE(grad, x) || PyArray_SIZE(x) == 0) {
+        return NULL;
+    }
+    PyObject *result = new_like(x);
+    if (result == NULL) {
+        return NULL;
+    }
+    npy_intp n = PyArray_SIZE(x);
+    const void *first = PyArray_DATA(grad), *second = PyArray_DATA(x);
+    void *target = PyArray_DATA((PyArrayObject *)result);
+    PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    each(first, second, target, n);
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+    return result;
+}
+
+static PyObject *fast_relu(PyObject *const *args)
+{
+    return run_each(args[0], NULL, BOTH(relu_each));
+}
+
+static PyObject *relu(PyObject *const *args)
+{
+    return run_each(args[0], args[1], BOTH(relu_each));
+}
+
+/* grad_output, self, threshold: relu's, where the threshold is 0. */
+static PyObject *threshold_backward(PyObject *const *args)
+{
+    PyObject *bound = args[2];
+    int zero = (PyLong_CheckExact(bound) || PyFloat_CheckExact(bound)) && !PyObject_IsTrue(bound);
+    return zero ? run_with_grad(args[0], args[1], BOTH(threshold_zero_each)) : NULL;
+}
+
+/* 1 for approximate="none", 2 for "tanh", 0 for anything else. */
+static int approximation(PyObject *object)
+{
+    if (!PyUnicode_CheckExact(object)) {
+        return 0;
+    }
+    return PyUnicode_CompareWithASCIIString(object, "none") == 0 ? 1 : PyUnicode_CompareWithASCIIString(object, "tanh") == 0 ? 2 : 0;
+}
+
+static PyObject *gelu_to(PyObject *x, PyObject *approximate, PyObject *out)
+{
+    switch (approximation(approximate)) {
+    case 1:
+        return run_each(x, out, FLOAT(gelu_each));
+    case 2:
+        return run_each(x, out, FLOAT(gelu_tanh_each));
+    default:
+        return NULL;
+    }
+}
+
+static PyObject *fast_gelu(PyObject *const *args)
+{
+    return gelu_to(args[0], args[1], NULL);
+}
+
+static PyObject *gelu(PyObject *const *args)
+{
+    return gelu_to(args[0], args[1], args[2]);
+}
+
+static PyObject *gelu_backward(PyObject *const *args)
+{
+    switch (approximation(args[2])) {
+    case 1:
+        return run_with_grad(args[0], args[1], FLOAT(gelu_backward_each));
+    case 2:
+        return run_with_grad(args[0], args[1], FLOAT(gelu_tanh_backward_each));
+    default:
+        return NULL;
+    }
+}
+
+static PyObject *fast_silu(PyObject *const *args)
+{
+    return run_each(args[0], NULL, BOTH(silu_each));
+}
+
+static PyObject *silu(PyObject *const *args)
+{
+    return run_each(args[0], args[1], BOTH(silu_each));
+}
+
+static PyObject *silu_backward(PyObject *const *args)
+{
+    return run_with_grad(args[0], args[1], BOTH(silu_backward_each));
+}
+
+static PyObject *fast_sigmoid(PyObject *const *args)
+{
+    return run_each(args[0], NULL, BOTH(sigmoid_each));
+}
+
+static PyObject *sigmoid(PyObject *const *args)
+{
+    return run_each(args[0], args[1], BOTH(sigmoid_each));
+}
+
+static PyObject *sigmoid_backward(PyObject *const *args)
+{
+    return run_with_grad(args[0], args[1], BOTH(sigmoid_backward_each));
+}
+
+static PyObject *tanh_backward(PyObject *const *args)
+{
+    return run_with_grad(args[0], args[1], BOTH(tanh_backward_each));
+}
+
+static PyObject *fast_erf(PyObject *const *args)
+{
+    return run_each(args[0], NULL, FLOAT(erf_each));
+}
+
+static PyObject *erf_to(PyObject *const *args)
+{
+    return run_each(args[0], args[1], FLOAT(erf_each));
+}
+
+const KernelEntry activation_kernels[] = {
+    {"nn.fast_relu", fast_relu},
+    {"nn.relu", relu},
+    {"nn.threshold_backward", threshold_backward},
+    {"nn.fast_gelu", fast_gelu},
+    {"nn.gelu", gelu},
+    {"nn.gelu_backward", gelu_backward},
+    {"nn.fast_silu", fast_silu},
+    {"nn.silu", silu},
+    {"nn.silu_backward", silu_backward},
+    {"pointwise.fast_sigmoid", fast_sigmoid},
+    {"pointwise.sigmoid", sigmoid},
+    {"pointwise.sigmoid_backward", sigmoid_backward},
+    {"pointwise.tanh_backward", tanh_backward},
+    {"special.fast_erf", fast_erf},
+    {"special.erf", erf_to},
+    {NULL, NULL},
+};

@@ -1,0 +1,74 @@
+/* Rows of a table: gathered (embedding) and added to (its derivative, index_add). */
+#include "native.h"
+
+#define LOOPS "embedding_loops.h"
+#include "variants.h"
+
+/* weight, indices, ...: a row of `weight` for each index. Declines for indices out of range, for which the rule has words. */
+static PyObject *embedding_kernel(PyObject *const *args)
+{
+    if (!is_array(args[0]) || !is_array(args[1])) {
+        return NULL;
+    }
+    PyArrayObject *weight = (PyArrayObject *)args[0], *indices = (PyArrayObject *)args[1];
+    PyArray_Descr *descr = PyArray_DESCR(weight);
+    int ndim = PyArray_NDIM(indices), wide = PyArray_TYPE(indices) == NPY_INT64;
+    if (PyArray_NDIM(weight) != 2 || !is_contiguous(weight) || !is_contiguous(indices) || ndim + 1 > MAX_DIMS || !PyArray_SIZE(indices) ||
+        (!wide && PyArray_TYPE(indices) != NPY_INT32) || PyDataType_REFCHK(descr) || !PyArray_ISNOTSWAPPED(indices)) {
+        return NULL;
+    }
+    npy_intp rows = PyArray_DIM(weight, 0), size = PyArray_DIM(weight, 1) * PyArray_ITEMSIZE(weight), count = PyArray_SIZE(indices);
+    npy_intp dims[MAX_DIMS];
+    for (int d = 0; d < ndim; d++) {
+        dims[d] = PyArray_DIM(indices, d);
+    }
+    dims[ndim] = PyArray_DIM(weight, 1);
+    const void *data = PyArray_DATA(indices);
+    for (npy_intp i = 0; i < count; i++) {
+        npy_int64 row = wide ? ((const npy_int64 *)data)[i] : ((const npy_int32 *)data)[i];
+        if (row < 0 || row >= rows) {
+            return NULL;
+        }
+    }
+    PyObject *out = new_array(ndim + 1, dims, descr);
+    if (out == NULL) {
+        return NULL;
+    }
+    const char *from = PyArray_BYTES(weight);
+    char *to = PyArray_BYTES((PyArrayObject *)out);
+    for (npy_intp i = 0; i < count; i++, to += size) {
+        npy_int64 row = wide ? ((const npy_int64 *)data)[i] : ((const npy_int32 *)data)[i];
+        memcpy(to, from + row * size, (size_t)size);
+    }
+    return out;
+}
+
+/* out, rows, values: out[rows[i]] += values[i]. `rows` are in range, as those who call make sure of; it is looked at again all the same. */
+static PyObject *add_rows_kernel(PyObject *const *args)
+{
+    int width = dense_width(args[0]);
+    if (!width || dense_width(args[2]) != width || !is_array(args[1])) {
+        return NULL;
+    }
+    PyArrayObject *out = (PyArrayObject *)args[0], *rows = (PyArrayObject *)args[1], *values = (PyArrayObject *)args[2];
+    if (PyArray_NDIM(out) != 2 || PyArray_NDIM(values) != 2 || PyArray_NDIM(rows) != 1 || PyArray_TYPE(rows) != NPY_INTP ||
+        !is_contiguous(rows) || !PyArray_ISNOTSWAPPED(rows) || PyArray_DIM(values, 0) != PyArray_DIM(rows, 0) ||
+        PyArray_DIM(values, 1) != PyArray_DIM(out, 1) || !(PyArray_FLAGS(out) & NPY_ARRAY_WRITEABLE)) {
+        return NULL;
+    }
+    npy_intp count = PyArray_DIM(rows, 0), n = PyArray_DIM(out, 1), height = PyArray_DIM(out, 0);
+    const npy_intp *which = PyArray_DATA(rows);
+    for (npy_intp i = 0; i < count; i++) {
+        if (which[i] < 0 || which[i] >= height) {
+            return NULL;
+        }
+    }
+    CHOOSE(add_each_row, width, PyArray_DATA(out), which, PyArray_DATA(values), count, n);
+    return Py_NewRef(Py_None);
+}
+
+const KernelEntry embedding_kernels[] = {
+    {"nn.fast_embedding", embedding_kernel},
+    {"nn.add_rows", add_rows_kernel},
+    {NULL, NULL},
+};

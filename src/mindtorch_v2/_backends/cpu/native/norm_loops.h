@@ -1,0 +1,174 @@
+/* Layer norm over rows, forward and backward; included for each type and processor. */
+
+#define LANES 16
+
+static inline TARGET T NAME(sum_lanes)(const T *lanes)
+{
+    T half[LANES / 2];
+    for (int k = 0; k < LANES / 2; k++) {
+        half[k] = lanes[k] + lanes[k + LANES / 2];
+    }
+    T total = 0;
+    for (int k = 0; k < LANES / 2; k++) {
+        total += half[k];
+    }
+    return total;
+}
+
+/* Mean and variance of a row, in two passes. */
+static inline TARGET void NAME(moments)(const T *x, npy_intp n, T *mean, T *variance)
+{
+    double total = 0, squares = 0;
+    npy_intp i = 0;
+    while (i + LANES <= n) {
+        npy_intp end = i + 2048 < n ? i + 2048 : n;
+        T lanes[LANES] = {0};
+        for (; i + LANES <= end; i += LANES) {
+            for (int k = 0; k < LANES; k++) {
+                lanes[k] += x[i + k];
+            }
+        }
+        total += NAME(sum_lanes)(lanes);
+    }
+    for (; i < n; i++) {
+        total += x[i];
+    }
+    T centre = (T)(total / (double)n);
+    i = 0;
+    while (i + LANES <= n) {
+        npy_intp end = i + 2048 < n ? i + 2048 : n;
+        T lanes[LANES] = {0};
+        for (; i + LANES <= end; i += LANES) {
+            for (int k = 0; k < LANES; k++) {
+                T d = x[i + k] - centre;
+                lanes[k] += d * d;
+            }
+        }
+        squares += NAME(sum_lanes)(lanes);
+    }
+    for (; i < n; i++) {
+        T d = x[i] - centre;
+        squares += (double)d * d;
+    }
+    *mean = centre;
+    *variance = (T)(squares / (double)n);
+}
+
+/* `means` and `rstds` may be NULL, and so may weight and bias. */
+static TARGET void NAME(layer_norm_rows)(const void *input, const void *scale, const void *shift, void *output, void *means, void *rstds,
+                                         npy_intp rows, npy_intp n, double eps)
+{
+    const T *x = input, *weight = scale, *bias = shift;
+    T *out = output;
+    for (npy_intp r = 0; r < rows; r++, x += n, out += n) {
+        T mean, variance;
+        NAME(moments)(x, n, &mean, &variance);
+        T rstd = (T)(1 / sqrt((double)(T)(variance + (T)eps)));
+        if (means != NULL) {
+            ((T *)means)[r] = mean;
+            ((T *)rstds)[r] = rstd;
+        }
+        if (weight != NULL && bias != NULL) {
+            for (npy_intp i = 0; i < n; i++) {
+                out[i] = (x[i] - mean) * rstd * weight[i] + bias[i];
+            }
+        }
+        else if (weight != NULL) {
+            for (npy_intp i = 0; i < n; i++) {
+                out[i] = (x[i] - mean) * rstd * weight[i];
+            }
+        }
+        else {
+            for (npy_intp i = 0; i < n; i++) {
+                out[i] = (x[i] - mean) * rstd + (bias == NULL ? 0 : bias[i]);
+            }
+        }
+    }
+}
+
+/* One row: its input's gradient (unless NULL), and what it adds to those of weight and bias (unless NULL). */
+static inline TARGET void NAME(backward_row)(const T *grad, const T *x, T mean, T rstd, const T *weight, npy_intp n, T *input, T *scale,
+                                             T *shift)
+{
+    if (input != NULL) {
+        double along = 0, level = 0;
+        npy_intp i = 0;
+        while (i + LANES <= n) {
+            npy_intp end = i + 2048 < n ? i + 2048 : n;
+            T a[LANES] = {0}, b[LANES] = {0};
+            for (; i + LANES <= end; i += LANES) {
+                for (int k = 0; k < LANES; k++) {
+                    T u = weight == NULL ? grad[i + k] : grad[i + k] * weight[i + k];
+                    a[k] += u * ((x[i + k] - mean) * rstd);
+                    b[k] += u;
+                }
+            }
+            along += NAME(sum_lanes)(a);
+            level += NAME(sum_lanes)(b);
+        }
+        for (; i < n; i++) {
+            T u = weight == NULL ? grad[i] : grad[i] * weight[i];
+            along += u * ((x[i] - mean) * rstd);
+            level += u;
+        }
+        T by = (T)(along / (double)n), off = (T)(level / (double)n);
+        for (i = 0; i < n; i++) {
+            T u = weight == NULL ? grad[i] : grad[i] * weight[i];
+            input[i] = (u - off - (x[i] - mean) * rstd * by) * rstd;
+        }
+    }
+    if (scale != NULL) {
+        for (npy_intp i = 0; i < n; i++) {
+            scale[i] += grad[i] * ((x[i] - mean) * rstd);
+        }
+    }
+    if (shift != NULL) {
+        for (npy_intp i = 0; i < n; i++) {
+            shift[i] += grad[i];
+        }
+    }
+}
+
+/* `scratch` holds 2 n elements of T and 2 n doubles: partial sums of a block of rows, and those of all blocks. */
+static TARGET void NAME(layer_norm_backward_rows)(const void *gradient, const void *input, const void *means, const void *rstds,
+                                                  const void *scale, void *to_input, void *to_scale, void *to_shift, npy_intp rows,
+                                                  npy_intp n, void *scratch)
+{
+    const T *grad = gradient, *x = input, *mean = means, *rstd = rstds;
+    double *scale_total = scratch, *shift_total = scale_total + n;
+    T *scale_part = to_scale == NULL ? NULL : (T *)(shift_total + n), *shift_part = to_shift == NULL ? NULL : (T *)(shift_total + n) + n;
+    for (npy_intp i = 0; i < n; i++) {
+        scale_total[i] = shift_total[i] = 0;
+    }
+    for (npy_intp start = 0; start < rows; start += 64) {
+        npy_intp stop = start + 64 < rows ? start + 64 : rows;
+        for (npy_intp i = 0; i < n; i++) {
+            if (scale_part != NULL) {
+                scale_part[i] = 0;
+            }
+            if (shift_part != NULL) {
+                shift_part[i] = 0;
+            }
+        }
+        for (npy_intp r = start; r < stop; r++) {
+            NAME(backward_row)(grad + r * n, x + r * n, mean[r], rstd[r], scale, n, to_input == NULL ? NULL : (T *)to_input + r * n,
+                               scale_part, shift_part);
+        }
+        for (npy_intp i = 0; scale_part != NULL && i < n; i++) {
+            scale_total[i] += scale_part[i];
+        }
+        for (npy_intp i = 0; shift_part != NULL && i < n; i++) {
+            shift_total[i] += shift_part[i];
+        }
+    }
+    for (npy_intp i = 0; i < n; i++) {
+        if (to_scale != NULL) {
+            ((T *)to_scale)[i] = (T)scale_total[i];
+        }
+        if (to_shift != NULL) {
+            ((T *)to_shift)[i] = (T)shift_total[i];
+        }
+    }
+}
+
+#undef LANES
