@@ -5,10 +5,11 @@ A family's modules are imported when one of its names is first used, so that imp
 
 from __future__ import annotations
 
+from .._dispatch import ops
+from . import functions, methods
+
 
 def install(tensor: type) -> None:
     """Publish the functions, and attach methods and operators to the tensor class."""
-    from .._dispatch import ops
-    from . import functions, methods
     ops.publish(functions)
     methods.install(tensor)

@@ -1,137 +1,107 @@
 """mindtorch_v2: a torch-compatible tensor library whose operators are generated from one schema.
 
 Use it under its own name (`import mindtorch_v2 as torch`), or as `torch` through `python -m mindtorch_v2 script.py`.
+
+Importing it imports numpy and little else: operators, methods, functions and submodules are imported when they are first used.
 """
 
-# ruff: noqa: E402 (what a floor needs of the one below is put together between the imports)
 from __future__ import annotations
 
 import importlib as _importlib
 import warnings as _warnings
-from typing import Any as _Any
+from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
 # Kernels follow IEEE arithmetic silently, as PyTorch does; numpy would warn of divisions by zero and overflows in them.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"mindtorch_v2\.")
 
-from . import _dtype, _layout, _tensor
-from ._autograd import wiring as _wiring
-from ._device import (
+from . import _dtype, _generated, _layout, _methods  # noqa: E402
+from ._device import (  # noqa: E402
     device as device,
     get_default_device as get_default_device,
     set_default_device as set_default_device,
 )
-from ._dispatch import dispatcher as _dispatcher
-from ._dtype import (
-    DTYPES as _DTYPES,
+from ._dtype import (  # noqa: E402
     dtype as dtype,
     finfo as finfo,
     get_default_dtype as get_default_dtype,
     iinfo as iinfo,
     set_default_dtype as set_default_dtype,
 )
-from ._layout import layout as layout, memory_format as memory_format
-from ._tensor import Size as Size, Tensor as Tensor
-
-_dispatcher.autograd = _wiring
-
-from . import _generated
-from ._backends import cpu as _cpu, meta as _meta  # noqa: F401 (they register themselves)
+from ._layout import layout as layout, memory_format as memory_format  # noqa: E402
+from ._tensor import Size as Size, Tensor as Tensor  # noqa: E402
 
 _generated.install(Tensor)
-
-from . import _methods
-
 _methods.install(Tensor)
+globals().update(_dtype.DTYPES)
+globals().update(_dtype.ALIASES)
+globals().update(_layout.LAYOUTS)
+globals().update(_layout.MEMORY_FORMATS)
 
-from ._functions import construct as _construct, queries as _queries, sugar as _sugar, types as _types
+if _TYPE_CHECKING:
+    from ._autograd.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
+    from ._functions.construct import as_tensor, asarray, from_numpy, frombuffer, tensor
+    from ._functions.randomness import Generator, manual_seed
 
-_tensor.legacy_constructor = _construct.legacy_constructor
-
-from ._autograd.modes import (
-    enable_grad as enable_grad,
-    inference_mode as inference_mode,
-    is_anomaly_enabled as is_anomaly_enabled,
-    is_grad_enabled as is_grad_enabled,
-    is_inference_mode_enabled as is_inference_mode_enabled,
-    no_grad as no_grad,
-    set_grad_enabled as set_grad_enabled,
-)
-from ._functions.construct import (
-    as_tensor as as_tensor,
-    asarray as asarray,
-    from_numpy as from_numpy,
-    frombuffer as frombuffer,
-    tensor as tensor,
-)
-from ._functions.randomness import (
-    Generator as Generator,
-    default_generator as default_generator,
-    get_rng_state as get_rng_state,
-    initial_seed as initial_seed,
-    manual_seed as manual_seed,
-    seed as seed,
-    set_rng_state as set_rng_state,
-)
-from ._generated import functions as _functions
-from ._printing import set_printoptions as set_printoptions
-from ._promotion import can_cast as can_cast, promote_types as promote_types, result_type as result_type
-from ._storage import UntypedStorage as UntypedStorage
-from ._typed_storage import LEGACY_STORAGES as _LEGACY_STORAGES, TypedStorage as TypedStorage
-from .torch_version import __version__ as __version__
-
-
-def _publish() -> None:
-    """Put dtypes, layouts and functions under their public names."""
-    space = globals()
-    for module in (_queries, _sugar):
-        for name, value in vars(module).items():
-            if callable(value) and getattr(value, "__module__", None) == module.__name__ and not name.startswith("_"):
-                space[name] = value
-    space.update(_DTYPES)
-    space.update(_dtype.ALIASES)
-    space.update(_layout.LAYOUTS)
-    space.update(_layout.MEMORY_FORMATS)
-    space.update(_types.LEGACY_TYPES)
-    space.update(_LEGACY_STORAGES)
-
-
-_publish()
-
-# Submodules are imported when they are first used.
-_SUBMODULES = frozenset(
-    "_pytree _tensor_str _utils _weights_only_unpickler amp autograd backends compiler distributions fft func functional jit "
-    "linalg nn npu optim overrides random return_types serialization special storage testing torch_version types utils version".split()
-)
-_LAZY = {
-    "save": "serialization",
-    "load": "serialization",
-    "fork_rng": "random",
-    "autocast": "amp",
-    "vmap": "func",
-    "e": "_constants",
-    "pi": "_constants",
-    "inf": "_constants",
-    "nan": "_constants",
-    "newaxis": "_constants",
+# Names by the module that has them. These win over operators of the same name.
+_BY_MODULE = {
+    "_autograd.modes": (
+        "enable_grad inference_mode is_anomaly_enabled is_grad_enabled is_inference_mode_enabled no_grad set_grad_enabled"
+    ),
+    "_constants": "e inf nan newaxis pi",
+    "_functions.construct": "as_tensor asarray from_numpy frombuffer tensor",
+    "_functions.queries": (
+        "are_deterministic_algorithms_enabled get_device get_float32_matmul_precision get_num_interop_threads get_num_threads is_complex "
+        "is_conj is_deterministic_algorithms_warn_only_enabled is_floating_point is_inference is_nonzero is_same_size is_signed is_storage "
+        "is_tensor is_warn_always_enabled numel resolve_conj resolve_neg set_default_tensor_type set_float32_matmul_precision "
+        "set_flush_denormal set_num_interop_threads set_num_threads set_warn_always typename use_deterministic_algorithms"
+    ),
+    "_functions.randomness": ("Generator default_generator get_rng_state initial_seed manual_seed seed set_rng_state"),
+    "_functions.sugar": (
+        "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod chain_matmul einsum meshgrid nonzero "
+        "norm split stft tensordot unique unique_consecutive where"
+    ),
+    "_printing": "set_printoptions",
+    "_promotion": "can_cast promote_types result_type",
+    "_storage": "UntypedStorage",
+    "_typed_storage": "TypedStorage",
+    "amp": "autocast",
+    "func": "vmap",
+    "random": "fork_rng",
+    "serialization": "load save",
+    "torch_version": "__version__",
 }
+_MODULES = {name: module for module, names in _BY_MODULE.items() for name in names.split()}
+_SUBMODULES = {"registry": "_dispatch.registry"} | {
+    name: name
+    for name in "_tensor_str _utils _weights_only_unpickler amp autograd distributions fft func functional fx library linalg nn npu ops optim "
+    "overrides random return_types serialization special storage testing torch_version types utils version".split()
+}
+_OPERATORS = _generated.functions.NAMESPACES["torch"]
 
 
-_OPERATORS = _functions.NAMESPACES["torch"]
+def _legacy(name: str) -> _Any:
+    """`FloatTensor`, `FloatStorage` and their kin, or None."""
+    if name.endswith("Tensor"):
+        return _importlib.import_module(f"{__name__}._functions.types").LEGACY_TYPES.get(name)
+    if name.endswith("Storage"):
+        return _importlib.import_module(f"{__name__}._typed_storage").LEGACY_STORAGES.get(name)
+    return None
 
 
 def __getattr__(name: str) -> _Any:
-    if name in _OPERATORS:
-        value = getattr(_functions, _OPERATORS[name])
-        globals()[name] = value
-        return value
-    if name in _SUBMODULES:
-        try:
-            return _importlib.import_module(f"{__name__}.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"{__name__}.{name}":
-                raise
-    if name in _LAZY:
-        value = getattr(_importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _MODULES:
+        value = getattr(_importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    elif name in _OPERATORS:
+        value = getattr(_generated.functions, _OPERATORS[name])
+    elif name in _SUBMODULES:
+        return _importlib.import_module(f"{__name__}.{_SUBMODULES[name]}")
+    else:
+        value = _legacy(name)
+        if value is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES, *_OPERATORS, *_SUBMODULES})

@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy import ndarray
 
-from . import _device, _dtype, _storage
+from . import _device, _dtype, _memory
 from ._device import device
 
 
@@ -76,14 +76,14 @@ def stride_of(payload: Any) -> tuple:
 def offset_of(payload: Any) -> int:
     """Storage offset in elements."""
     if payload.__class__ is ndarray:
-        return _storage.storage_offset(payload)
+        return _memory.storage_offset(payload)
     return payload.offset
 
 
 def as_strided(payload: Any, shape: tuple, stride: tuple, offset: int) -> Any:
     """A view of the payload's storage; `offset` in elements, relative to the payload's first element."""
     if payload.__class__ is ndarray:
-        return _storage.strided_view(payload, shape, stride, offset)
+        return _memory.strided_view(payload, shape, stride, offset)
     return MetaPayload(shape, stride, payload.dtype, payload.offset + offset, payload.storage)
 
 
@@ -99,5 +99,5 @@ def unavailable(where: device) -> str:
 def same_storage(a: Any, b: Any) -> bool:
     """Whether two payloads share their memory."""
     if a.__class__ is ndarray:
-        return b.__class__ is ndarray and _storage.owner(a) is _storage.owner(b)
+        return b.__class__ is ndarray and _memory.owner(a) is _memory.owner(b)
     return a.__class__ is b.__class__ and a.storage is b.storage

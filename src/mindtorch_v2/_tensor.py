@@ -11,7 +11,7 @@ sets) lives in the instance dict, which exists only once it is written to; class
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from numpy import ndarray
 
@@ -30,7 +30,7 @@ else:
 _new = object.__new__
 
 
-class Size(tuple):
+class Size(tuple[int, ...]):
     """A shape: a tuple of ints that prints as `torch.Size([2, 3])`."""
 
     __slots__ = ()
@@ -45,7 +45,13 @@ class Size(tuple):
     def __repr__(self) -> str:
         return f"torch.Size([{', '.join(map(str, self))}])"
 
-    def __getitem__(self, index):
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> int: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Size: ...
+
+    def __getitem__(self, index: Any) -> Any:
         item = tuple.__getitem__(self, index)
         return Size(item) if item.__class__ is tuple else item
 
@@ -61,10 +67,15 @@ class Size(tuple):
     __rmul__ = __mul__
 
     def __reduce__(self):
-        return (Size, (tuple(self),))
+        return (_sized, (tuple(self),))
 
 
 Size.__module__ = "torch"
+
+
+def _sized(sizes: tuple) -> Size:
+    """The Size of a tuple: what pickles call, since a class of the module `torch` cannot be found without the proxy."""
+    return Size(sizes)
 
 
 class _TensorType(type):
@@ -78,9 +89,11 @@ class _TensorType(type):
         return super().__call__(*args, **kwargs)
 
 
-def legacy_constructor(cls: type, *args: Any, **kwargs: Any) -> Tensor:
-    """`torch.Tensor(2, 3)`, `torch.Tensor([1, 2])`: replaced by the floor that has operators."""
-    raise RuntimeError("the package is not put together yet")
+def legacy_constructor(cls: type, *args: Any, **kwargs: Any) -> Any:
+    """`torch.Tensor(2, 3)`, `torch.Tensor([1, 2])`; made by a floor above, which has operators."""
+    from ._functions import construct
+
+    return construct.legacy_constructor(cls, *args, **kwargs)
 
 
 class Tensor(_Attached, metaclass=_TensorType):
@@ -180,6 +193,8 @@ class Tensor(_Attached, metaclass=_TensorType):
 
     @property
     def _version(self) -> int:
+        if self._inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
         return version(self)
 
 

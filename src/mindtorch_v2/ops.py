@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
+from ._autograd import wiring as _wiring  # noqa: F401 (connects the dispatcher)
 from ._dispatch.dispatcher import call_converted, call_inplace
 from ._dispatch.operator import Operator
 from ._dispatch.resolver import resolve

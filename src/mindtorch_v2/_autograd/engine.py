@@ -154,11 +154,11 @@ class _Run:
                 tensor._grad = result if tensor._grad is None else ops.add(tensor._grad, result)
 
     def captured(self, allow_unused: bool) -> tuple:
-        for result in self.results:
+        for position, result in enumerate(self.results):
             if result is None and not allow_unused:
                 raise RuntimeError(
-                    "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
-                    "this is the desired behavior."
+                    f"The differentiated Tensor at index {position} appears to not have been used in the graph. Set "
+                    "allow_unused=True if this is the desired behavior."
                 )
         return tuple(self.results)
 
@@ -199,13 +199,13 @@ def _check_nan(node: Node, given: tuple) -> None:
 
 def _memory_key(payload: Any) -> int:
     if payload.__class__ is _payload.ndarray:
-        return id(_payload._storage.owner(payload))
+        return id(_payload._memory.owner(payload))
     return id(payload.storage)
 
 
 def _fills_memory(payload: Any) -> bool:
     if payload.__class__ is _payload.ndarray:
-        return _payload._storage.owner(payload).size == payload.size and payload.flags.writeable
+        return _payload._memory.owner(payload).size == payload.size and payload.flags.writeable
     return True
 
 

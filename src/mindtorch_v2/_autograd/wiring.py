@@ -1,18 +1,20 @@
-"""What the dispatcher needs of this floor, in one place."""
+"""What the dispatcher and the C extension need of this floor, in one place; importing it connects them."""
 
 from __future__ import annotations
 
+import sys
+
 from .._device import CPU
-from .._dispatch import native, ops
+from .._dispatch import dispatcher, native, ops
 from .._dtype import DTYPES
 from .._state import PLAIN, TLS
 from .._tensor import Size, Tensor, wrap
-from .inplace import check_inplace, rebase_history
+from .inplace import check_inplace, outdate_aliases, rebase_history
 from .node import VIEW, AccumulateGrad, Node, SavedOutput, live_node
 
-__all__ = ["check_inplace", "copy_", "mark_view", "rebase_history", "snapshot", "snapshot_view"]
+__all__ = ["VIEW", "check_inplace", "copy_", "mark_view", "outdate_aliases", "rebase_history", "snapshot", "snapshot_view"]
 
-
+dispatcher.autograd = sys.modules[__name__]
 native.connect(
     tensor=Tensor,
     size=Size,

@@ -5,6 +5,7 @@ A device type without a backend has a reason, which is what allocating on it say
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, Protocol
 
 from .. import _payload
@@ -26,6 +27,7 @@ class Backend(Protocol):
 
 
 _BACKENDS: dict[str, Backend] = {}
+_PACKAGES = ("cpu", "meta")
 
 
 def register(device_type: str, backend: Backend) -> None:
@@ -34,8 +36,11 @@ def register(device_type: str, backend: Backend) -> None:
 
 
 def backend_of(where: device) -> Backend:
-    """The backend of a device. RuntimeError, with the reason, when it has none."""
+    """The backend of a device; its package registers it when it is imported. RuntimeError, with the reason, when it has none."""
     backend = _BACKENDS.get(where.type)
+    if backend is None and where.type in _PACKAGES:
+        importlib.import_module(f"mindtorch_v2._backends.{where.type}")
+        backend = _BACKENDS.get(where.type)
     if backend is None:
         raise RuntimeError(_payload.unavailable(where))
     return backend

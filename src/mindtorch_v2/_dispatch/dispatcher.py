@@ -284,7 +284,7 @@ def resize_out(out: Tensor, shape: tuple, stride: tuple | None) -> None:
             "not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to "
             "zero elements with t.resize_(0).",
             UserWarning,
-            stacklevel=4,
+            stacklevel=6,
         )
     out._data = empty(shape, stride, out._dtype, out.device)
 

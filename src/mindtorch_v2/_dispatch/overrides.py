@@ -104,7 +104,7 @@ def run_function(function: Any, special: Any, args: tuple, kwargs: dict) -> Any:
         return run_mode(function, special, args, kwargs)
     types = tuple(type(value) for value in special)
     for value in special:
-        result = type(value).__torch_function__(function, types, args, kwargs)
+        result = value.__torch_function__(function, types, args, kwargs)
         if result is not NotImplemented:
             return result
     names = ", ".join(sorted(kind.__name__ for kind in types))

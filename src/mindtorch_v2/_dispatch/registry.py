@@ -86,6 +86,7 @@ def _new(name: str, fn: Callable, meta: Callable) -> Operator:
 
 
 def _call(op: Operator, args: tuple) -> Any:
+    from .._autograd import wiring as _wiring  # noqa: F401 (connects the dispatcher)
     from .dispatcher import call
     from .resolver import resolve
 

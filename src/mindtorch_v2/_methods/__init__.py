@@ -1,19 +1,51 @@
-"""Hand-written members of Tensor, by meaning. Each module's functions are attached under their own names."""
+"""Hand-written members of Tensor, by meaning: each module has a table MEMBERS.
+
+A module is imported when one of its members is first used. The names stand here for that; a test compares them with the tables.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from .._dispatch.lazy import LazyMethod, LazyProperty
 
-def members(module: Any) -> dict[str, Any]:
-    """What a module of this package gives the class: its `MEMBERS`."""
-    return dict(module.MEMBERS)
+# Methods, and attributes that are no properties.
+METHODS = {
+    "attributes": (
+        "has_names is_contiguous data_ptr untyped_storage _typed_storage is_floating_point is_complex "
+        "is_signed get_device is_conj is_neg _is_zerotensor resolve_conj resolve_neg is_pinned pin_memory "
+        "share_memory_ is_shared is_distributed is_coalesced set_ resize_ resize_as_ dim_order type"
+    ),
+    "conversion": (
+        "float double half bfloat16 int long short char byte bool cfloat cdouble to cpu cuda npu xpu mps "
+        "type_as numpy __array__ __array_priority__ item tolist __bool__ __int__ __float__ __complex__ "
+        "__index__ new_tensor new __dlpack__ __dlpack_device__ _to_dtype"
+    ),
+    "gradient": (
+        "requires_grad_ backward detach_ register_hook register_post_accumulate_grad_hook retain_grad "
+        "is_inference _is_view"
+    ),
+    "indexing": ("__getitem__ __setitem__"),
+    "protocols": (
+        "__repr__ __str__ __format__ __hash__ __len__ __iter__ __contains__ __reversed__ __deepcopy__ "
+        "__reduce_ex__ __setstate__ __dir__ as_subclass _make_subclass __array_wrap__ __torch_function__"
+    ),
+    "shapes": ("split norm nonzero unique unique_consecutive apply_"),
+}
+# Properties.
+PROPERTIES = {
+    "attributes": (
+        "layout is_cpu is_meta is_cuda is_npu is_xpu is_mps is_xla is_hpu is_mtia is_ipu is_maia is_vulkan "
+        "is_sparse is_sparse_csr is_mkldnn is_quantized is_nested names volatile storage _cdata"
+    ),
+    "gradient": ("requires_grad grad grad_fn is_leaf retains_grad data output_nr"),
+    "shapes": ("T mT H mH real imag"),
+}
 
 
-def install(tensor: type) -> None:
-    """Attach the members of every module."""
-    from . import attributes, conversion, gradient, indexing, protocols, shapes
-
-    for module in (attributes, conversion, gradient, indexing, protocols, shapes):
-        for name, value in members(module).items():
-            setattr(tensor, name, value)
+def install(tensor: Any) -> None:
+    """Attach every member to the class, by name."""
+    for kind, table in ((LazyMethod, METHODS), (LazyProperty, PROPERTIES)):
+        for module, names in table.items():
+            for name in names.split():
+                setattr(tensor, name, kind(tensor, f"{__name__}.{module}", "MEMBERS", name))

@@ -70,11 +70,20 @@ def _set_grad(self: Tensor, value: Tensor | None) -> None:
     if value is self:
         raise RuntimeError("can't assign Variable as its own grad")
     if value._dtype is not self._dtype:
-        raise RuntimeError(f"assigned grad has data of a different type: expected {self._dtype}, got {value._dtype}")
-    if value.device != self.device:
-        raise RuntimeError(f"assigned grad has data located on a different device: {value.device} and {self.device}")
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{value._dtype.cpp}' to a tensor with dtype '{self._dtype.cpp}'. Please ensure "
+            "that the gradient and the tensor have the same dtype"
+        )
+    if value.device.type != self.device.type:
+        raise RuntimeError(
+            f"attempting to assign a gradient with device type '{value.device.type}' to a tensor with device type '{self.device.type}'. "
+            "Please ensure that the gradient and the tensor are on the same device"
+        )
     if value._data.shape != self._data.shape:
-        raise RuntimeError("assigned grad has data of a different size")
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(value._data.shape)}' to a tensor of size '{list(self._data.shape)}'. Please "
+            "ensure that the gradient and the tensor are the same size"
+        )
     self._grad = value
 
 

@@ -6,12 +6,14 @@ history, an index that numpy reads alike is numpy's own.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
-from .._autograd.node import VIEW, requires_grad
+from .._autograd.node import requires_grad
+from .._autograd.wiring import VIEW
 from .._dispatch import native, ops, overrides
 from .._dtype import DTYPES
 from .._state import PLAIN, TLS
@@ -91,9 +93,10 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     if not isinstance(value, Tensor):
         value = _as_value(value, self)
     if indices is None:
-        ops.copy_(view, _without_leading_ones(value, view))
+        value = _without_leading_ones(value, view)
+        ops.copy_(view, value if value.shape == view.shape else ops.expand(value, tuple(view.shape)))
         return
-    ops.index_put_(view, indices, value if value._dtype is view._dtype else value.to(view._dtype))
+    ops.index_put_(view, indices, value)
 
 
 def _store(data: ndarray, index: Any, value: Any) -> bool:
@@ -134,9 +137,16 @@ def _basic(self: Tensor, index: Any) -> tuple[Tensor, list | None]:
     """The view that the basic parts of an index give, and the tensors for `index`, by dimension; None when there are none."""
     items = _items(index)
     result = self
-    dim = 0
+    dim = 0  # of the result
+    place = 0  # of self: what errors name
     tensors: dict[int, Tensor] = {}
     consumed = sum(_consumes(item) for item in items)
+    if not self.dim() and len(items) == 1 and not isinstance(items[0], (slice, Tensor)) and consumed:
+        _as_int(items[0])
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a "
+            "number"
+        )
     if consumed > self.dim():
         raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
     for item in items:
@@ -145,6 +155,7 @@ def _basic(self: Tensor, index: Any) -> tuple[Tensor, list | None]:
             dim += 1
         elif item is Ellipsis:
             dim += self.dim() - consumed
+            place += self.dim() - consumed
         elif isinstance(item, bool) or item.__class__ is np.bool_:
             result = ops.unsqueeze(result, dim)
             tensors[dim] = _mask(bool(item), self)
@@ -152,9 +163,11 @@ def _basic(self: Tensor, index: Any) -> tuple[Tensor, list | None]:
         elif isinstance(item, slice):
             result = _slice(result, dim, item)
             dim += 1
+            place += 1
         elif isinstance(item, Tensor):
             if item.dim() == 0 and item._dtype.category == 1 and item._dtype is not _uint8:
-                result = _select(result, dim, int(item.item()), self)
+                result = _select(result, dim, int(item.item()), place)
+                place += 1
                 continue
             if item.dim() == 0:  # a 0-dim mask adds a dimension of its own
                 result = ops.unsqueeze(result, dim)
@@ -163,8 +176,10 @@ def _basic(self: Tensor, index: Any) -> tuple[Tensor, list | None]:
                 continue
             tensors[dim] = item
             dim += item.dim() if item._dtype in (_bool, _uint8) else 1
+            place += item.dim() if item._dtype in (_bool, _uint8) else 1
         else:
-            result = _select(result, dim, _as_int(item), self)
+            result = _select(result, dim, _as_int(item), place)
+            place += 1
     if not tensors:
         return result, None
     return result, [tensors.get(d) for d in range(max(tensors) + 1)]
@@ -176,11 +191,8 @@ def _items(index: Any) -> list:
     elif isinstance(index, list) and any(
         isinstance(i, (slice, Tensor, list, tuple, ndarray)) or i is None or i is Ellipsis for i in index
     ):
-        parts = (
-            list(index)
-            if len(index) < 32 and any(isinstance(i, slice) or i is None or i is Ellipsis for i in index)
-            else [index]
-        )
+        # A list that holds more than numbers is a tuple to PyTorch, if it is not long.
+        parts = list(index) if len(index) < 32 else [index]
     else:
         parts = [index]
     return [_item(part) for part in parts]
@@ -199,6 +211,10 @@ def _item(part: Any) -> Any:
         return from_numpy(np.array(part)) if part.ndim else (bool(part) if part.dtype == bool else int(part))
     if isinstance(part, Tensor) and part._dtype.category > 1:
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    if isinstance(part, Tensor) and part._dtype is _uint8:
+        warnings.warn(
+            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning, stacklevel=4
+        )
     return part
 
 
@@ -211,7 +227,8 @@ def _consumes(item: Any) -> int:
 
 
 def _mask(value: bool, like: Tensor) -> Tensor:
-    return ops.full((1,), value, dtype=_bool, device=like.device)
+    """Indices for a dimension of size 1 that a bool stands for: its element, or none."""
+    return ops.zeros((1 if value else 0,), dtype=_int64, device=like.device)
 
 
 def _as_int(item: Any) -> int:
@@ -223,15 +240,10 @@ def _as_int(item: Any) -> int:
     )
 
 
-def _select(result: Tensor, dim: int, position: int, source: Tensor) -> Tensor:
-    size = result.shape[dim] if dim < result.dim() else 0
-    if not source.dim():
-        raise IndexError(
-            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
-            "tensor to a number"
-        )
+def _select(result: Tensor, dim: int, position: int, place: int) -> Tensor:
+    size = result.shape[dim]
     if not -size <= position < size:
-        raise IndexError(f"index {position} is out of bounds for dimension {dim} with size {size}")
+        raise IndexError(f"index {position} is out of bounds for dimension {place} with size {size}")
     return ops.select(result, dim, position)
 
 

@@ -70,12 +70,13 @@ class Generator:
     RuntimeError for a device without a generator.
     """
 
-    __slots__ = ("_device", "_made_engine", "next_double", "next_float", "lock", "__weakref__")
+    __slots__ = ("_device", "_made_engine", "_entropy", "next_double", "next_float", "lock", "__weakref__")
 
     def __init__(self, device: Any = "cpu") -> None:
         self._device = _generator_device(device)
         self.lock = threading.RLock()
         self._made_engine: Mt19937 | None = None
+        self._entropy = False  # whether the first use seeds it from the operating system
         self.next_double: float | None = None
         self.next_float: float | None = None
 
@@ -85,7 +86,11 @@ class Generator:
         engine = self._made_engine
         if engine is None:
             with self.lock:
-                engine = self._made_engine = self._made_engine or Mt19937(DEFAULT_SEED)
+                engine = self._made_engine
+                if engine is None:
+                    engine = self._made_engine = Mt19937(DEFAULT_SEED)
+                    if self._entropy:
+                        engine.seed(int.from_bytes(os.urandom(8), "little"))
         return engine
 
     @property
@@ -225,4 +230,4 @@ def _generator_device(device: Any) -> Device:
 
 default_generator = Generator()
 """The generator of every call that names none. Seeded by the operating system until `manual_seed`."""
-default_generator.seed()
+default_generator._entropy = True
