@@ -37,10 +37,21 @@ globals().update(_dtype.ALIASES)
 globals().update(_layout.LAYOUTS)
 globals().update(_layout.MEMORY_FORMATS)
 
-if _TYPE_CHECKING:
-    from ._autograd.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
-    from ._functions.construct import as_tensor, asarray, from_numpy, frombuffer, tensor
-    from ._functions.randomness import Generator, manual_seed
+if _TYPE_CHECKING:  # the same by name for type checkers
+    from ._autograd.modes import (
+        enable_grad as enable_grad,
+        inference_mode as inference_mode,
+        no_grad as no_grad,
+        set_grad_enabled as set_grad_enabled,
+    )
+    from ._functions.construct import (
+        as_tensor as as_tensor,
+        asarray as asarray,
+        from_numpy as from_numpy,
+        frombuffer as frombuffer,
+        tensor as tensor,
+    )
+    from ._functions.randomness import Generator as Generator, manual_seed as manual_seed
 
 # Names by the module that has them. These win over operators of the same name.
 _BY_MODULE = {
