@@ -29,6 +29,7 @@ def render(schema: Schema, root: Path | None = None) -> dict[str, str]:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters["stubbed"] = _stubbed
     products = {}
     for template, path, context in _products(schema):
         source = context.pop("source", "schema/ops/*.yaml")
@@ -45,6 +46,11 @@ def _tidy(text: str) -> str:
     """Python without the blank lines that macros leave inside functions, and at most two elsewhere."""
     text = re.sub(r"\n\n+(?=    (?! *def )[^\s])|\n\n+(?=     +\S)", "\n", text)
     return re.sub(r"\n{4,}", "\n\n\n", text).rstrip("\n") + "\n"
+
+
+def _stubbed(parameters: str) -> str:
+    """A parameter list for a stub: what has a default takes anything, and defaults that are names here are not shown."""
+    return re.sub(r"=(?!None|True|False)[A-Za-z_]\w*", "=...", parameters).replace("=", ": Any = ")
 
 
 def _products(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
