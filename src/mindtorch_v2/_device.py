@@ -79,7 +79,7 @@ class device:
         return hash((self.type, self.index))
 
     def __reduce__(self):
-        return (device, (str(self),))
+        return (_named, (str(self),))
 
     def __copy__(self):
         return self
@@ -118,6 +118,11 @@ def _class_name(value: object) -> str:
 
 
 device.__module__ = "torch"
+
+
+def _named(name: str) -> device:
+    """The device of a name: what pickles call, since a class of the module `torch` cannot be found without the proxy."""
+    return device(name)
 CPU = device("cpu")
 META = device("meta")
 

@@ -34,6 +34,7 @@ from ._locations import (
 from ._pickle_names import find_class, torch_name
 from ._rebuild import _get_layout
 from ._storage import MetaStorage, UntypedStorage, storage_from_root
+from ._tensor import Size
 from ._typed_storage import TypedStorage, legacy_name
 from ._zip_records import ALIGNMENT, BYTE_ORDER, RecordReader, RecordWriter, is_zip
 
@@ -333,6 +334,12 @@ class _NamingPickler(pickle._Pickler):  # type: ignore[name-defined]
     def save_dtype(self, obj: _dtype.dtype) -> None:
         self.save_global(obj)
 
+    def save_device(self, obj: _device.device) -> None:
+        self.save_reduce(_device.device, (obj.type,) if obj.index is None else (obj.type, obj.index), obj=obj)
+
+    def save_size(self, obj: Size) -> None:
+        self.save_reduce(Size, (tuple(obj),), obj=obj)
+
     def save_layout(self, obj: _layout.layout) -> None:
         self.save_reduce(_get_layout, (str(obj),), obj=obj)
 
@@ -356,6 +363,8 @@ _NamingPickler.dispatch = {
     pickle.PickleBuffer: _NamingPickler.save_picklebuffer,
 }
 _NamingPickler.dispatch[_dtype.dtype] = _NamingPickler.save_dtype
+_NamingPickler.dispatch[_device.device] = _NamingPickler.save_device
+_NamingPickler.dispatch[Size] = _NamingPickler.save_size
 _NamingPickler.dispatch[_layout.layout] = _NamingPickler.save_layout
 
 

@@ -331,7 +331,7 @@ def test_a_mode_belongs_to_its_thread() -> None:
 
 def test_disabled_torch_function(logged) -> None:
     Logged.calls = []
-    with torch._C.DisableTorchFunctionSubclass():
+    with torch.overrides.DisableTorchFunctionSubclass():
         result = logged + 1
     assert Logged.calls == [] and type(result) is torch.Tensor
 

@@ -329,7 +329,11 @@ def test_repr() -> None:
         (lambda x: x.double(), "ToCopyBackward0"),
         (lambda x: x.mean(), "MeanBackward0"),
         (lambda x: x.unbind()[0], "UnbindBackward0"),
-        (lambda x: x.max(), "MaxBackward1"),
+        pytest.param(
+            lambda x: x.max(),
+            "MaxBackward1",
+            marks=pytest.mark.xfail(strict=True, reason="overloads are numbered in the order of the schema"),
+        ),
         (lambda x: x.relu(), "ReluBackward0"),
     ],
 )

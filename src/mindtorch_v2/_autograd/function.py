@@ -74,7 +74,7 @@ class CustomNode(Node):
             raise RuntimeError(
                 f"function {self.name()} returned an incorrect number of gradients (expected {total}, got {len(given)})"
             )
-        for position, value in enumerate(given):
+        for value in given:
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(f"expected Variable or None (got {type(value).__name__})")
         return tuple(given[position] for position in positions)

@@ -6,8 +6,8 @@ from typing import Any
 
 from .._dispatch import ops
 from .._state import TLS
-from .._tensor import Tensor
-from .node import VIEW, AccumulateGrad, Node, attach, geometry, live_node
+from .._tensor import Tensor, counter
+from .node import VIEW, AccumulateGrad, Node, attach, geometry, live_node, requires_grad
 
 
 def check_inplace(target: Tensor, others_need_grad: bool) -> None:
@@ -25,6 +25,12 @@ def check_inplace(target: Tensor, others_need_grad: bool) -> None:
             f"Output {target._nr} of {_producer(target)} is a view and is being modified inplace. This view is the output of a "
             "function that returns multiple views. Such functions do not allow the output views to be modified inplace. You "
             "should replace the inplace operation by an out-of-place one."
+        )
+    if node is None and target._dtype.category > 1 and (others_need_grad or requires_grad(base)):
+        raise RuntimeError(
+            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
+            "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
+            "inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
         )
     if base._node.__class__ is AccumulateGrad and node is not None:
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
@@ -80,6 +86,22 @@ class CopySlices(Node):
 
     def name(self) -> str:
         return "CopySlices"
+
+
+def outdate_aliases(target: Tensor, others: tuple) -> None:
+    """Let those operands of a recorded in-place operation that share the memory of its target count as changed by it.
+
+    The operation is recorded after it has run, so they were saved with the version that it made.
+    """
+    keeper = counter(target)
+    if not any(isinstance(other, Tensor) and other is not target and counter(other) is keeper for other in others):
+        return
+    node = target._node
+    if not isinstance(node, Node) or not node.saved:
+        return
+    node.saved = [
+        (entry[0], entry[1] - 1) if entry.__class__ is tuple and counter(entry[0]) is keeper else entry for entry in node.saved
+    ]
 
 
 def writes_history(tensor: Any) -> bool:

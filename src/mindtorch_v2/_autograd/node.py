@@ -226,6 +226,12 @@ class SavedOutput:
 def keep(value: Any) -> Any:
     """What a node saves of an input: tensors with their version, all else as it is."""
     if isinstance(value, Tensor):
+        if value._inference:
+            raise RuntimeError(
+                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
+                "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
+                "`torch.no_grad()` instead of `torch.inference_mode()`."
+            )
         if TLS.saved_tensor_hooks:
             pack, unpack = TLS.saved_tensor_hooks[-1]
             with _no_grad():

@@ -340,7 +340,8 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
         return autograd.copy_(target, result)
     if op.missing is not None:
         raise NotImplementedError(f"{op.full_name} is not implemented: {op.missing}")
-    where = device_of(op, args)
+    # A copy is what goes from one device to another.
+    where = target.device if "conversion" in op.tags else device_of(op, args)
     if where.type != target.device.type:
         raise RuntimeError(
             f"Expected all tensors to be on the same device, but found at least two devices, {target.device} and {where}!"

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
 from .. import _dtype
-from .._device import default_device
-from .._device import device as _device
+from .._device import default_device, device as _device
 from .._dispatch import ops
-from .._dtype import DTYPES
-from .._dtype import dtype as _dtype_class
+from .._dtype import DTYPES, dtype as _dtype_class
 from .._tensor import Tensor, wrap
 
 
@@ -38,6 +37,14 @@ def from_numpy(ndarray_: ndarray) -> Tensor:
         )
     if array.__class__ is not ndarray:
         array = array.view(ndarray)
+    if not array.flags.writeable:
+        warnings.warn(
+            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this tensor "
+            "will result in undefined behavior. You may want to copy the array to protect its data or make it writable before converting "
+            "it to a tensor. This type of warning will be suppressed for the rest of this program.",
+            UserWarning,
+            stacklevel=2,
+        )
     return wrap(array, kind)
 
 
@@ -101,7 +108,9 @@ def _shape(data: Any, level: int = 0) -> tuple:
 def _plain(data: Any) -> Any:
     """Nested sequences without tensors in them."""
     if isinstance(data, Tensor):
-        return data.tolist() if data._data.ndim else data.item()
+        if data._data.size != 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return data.item()
     if isinstance(data, (list, tuple)):
         return [_plain(item) for item in data]
     return list(data) if isinstance(data, range) else data

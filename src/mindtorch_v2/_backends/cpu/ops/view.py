@@ -39,7 +39,7 @@ def fast_view(self: ndarray, size: Any) -> ndarray | None:
 
 def fast_transpose(self: ndarray, dim0: int, dim1: int) -> ndarray | None:
     """`transpose.int`, `swapaxes`."""
-    if not self.size:
+    if not self.size or dim0.__class__ is not int or dim1.__class__ is not int:
         return None
     try:
         return self.swapaxes(dim0, dim1)
