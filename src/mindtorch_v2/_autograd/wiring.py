@@ -10,7 +10,7 @@ from .._dtype import DTYPES
 from .._state import PLAIN, TLS
 from .._tensor import Size, Tensor, wrap
 from .inplace import check_inplace, outdate_aliases, rebase_history
-from .node import VIEW, AccumulateGrad, Node, SavedOutput, live_node
+from .node import VIEW, AccumulateGrad, Node, SavedOutput, keep, live_node
 
 __all__ = ["VIEW", "check_inplace", "copy_", "mark_view", "outdate_aliases", "rebase_history", "snapshot", "snapshot_view"]
 
@@ -25,6 +25,7 @@ native.connect(
     saved_output=SavedOutput,
     view=VIEW,
     live_node=live_node,
+    keep=keep,
     cpu=CPU,
     float32=DTYPES["float32"],
     float64=DTYPES["float64"],

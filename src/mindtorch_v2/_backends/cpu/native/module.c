@@ -60,11 +60,11 @@ static int find_slots(PyObject *type, const char *const *names, Py_ssize_t *cons
 static PyObject *connect(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     static char *keywords[] = {"tensor",       "size", "plain",     "tls",     "node",    "accumulate", "saved_output",  "view",
-                               "live_node", "cpu",  "float32", "float64", "bool_",   "int64",      "differentiable", NULL};
-    PyObject *tensor, *size, *plain, *tls, *node, *accumulate, *saved_output, *view, *live_node, *cpu, *f32, *f64, *boolean, *i64, *kinds;
+                               "live_node", "keep", "cpu",  "float32", "float64", "bool_",   "int64",      "differentiable", NULL};
+    PyObject *tensor, *size, *plain, *tls, *node, *accumulate, *saved_output, *view, *live_node, *kept, *cpu, *f32, *f64, *boolean, *i64, *kinds;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO!OOOOOOOOOOOO!", keywords, &tensor, &size, &PySet_Type, &plain, &tls, &node,
-                                     &accumulate, &saved_output, &view, &live_node, &cpu, &f32, &f64, &boolean, &i64, &PyTuple_Type,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO!OOOOOOOOOOOOO!", keywords, &tensor, &size, &PySet_Type, &plain, &tls, &node,
+                                     &accumulate, &saved_output, &view, &live_node, &kept, &cpu, &f32, &f64, &boolean, &i64, &PyTuple_Type,
                                      &kinds)) {
         return NULL;
     }
@@ -94,6 +94,7 @@ static PyObject *connect(PyObject *module, PyObject *args, PyObject *kwargs)
     S.tls = Py_NewRef(tls);
     S.view = Py_NewRef(view);
     S.live_node = Py_NewRef(live_node);
+    S.keep = Py_NewRef(kept);
     S.cpu = Py_NewRef(cpu);
     S.float32 = Py_NewRef(f32);
     S.float64 = Py_NewRef(f64);
@@ -122,8 +123,8 @@ static struct PyModuleDef definition = {
 
 static int intern_names(void)
 {
-    const char *const names[] = {"grad_enabled", "record", "_nr", "_epoch", "_v", "_shares", "shape", "dtype"};
-    PyObject **const places[] = {&S.grad_enabled, &S.record, &S.number, &S.epoch, &S.version, &S.shares, &S.shape, &S.dtype};
+    const char *const names[] = {"grad_enabled", "record", "_nr", "_epoch", "_v", "_shares", "_inference", "shape", "dtype"};
+    PyObject **const places[] = {&S.grad_enabled, &S.record, &S.number, &S.epoch, &S.version, &S.shares, &S.inference, &S.shape, &S.dtype};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         *places[i] = PyUnicode_InternFromString(names[i]);
         if (*places[i] == NULL) {

@@ -49,7 +49,7 @@ typedef struct {
     PyObject *tls;
     PyObject *view; /* the sentinel VIEW */
     PyObject *cpu;
-    PyObject *live_node;
+    PyObject *live_node, *keep;
     PyObject *float32, *float64, *bool_, *int64;
     PyObject *differentiable[MAX_DTYPES]; /* dtypes whose tensors have a history */
     int differentiable_count;
@@ -59,7 +59,7 @@ typedef struct {
     Py_ssize_t at_payload, at_kind, at_reference, at_version, at_number; /* slots of SavedOutput */
     int wide; /* whether the processor has what WIDE functions need */
     /* interned names */
-    PyObject *grad_enabled, *record, *number, *epoch, *version, *shares, *shape, *dtype;
+    PyObject *grad_enabled, *record, *number, *epoch, *version, *shares, *inference, *shape, *dtype;
 } State;
 
 extern INTERNAL State S;

@@ -60,9 +60,15 @@ static PyObject *counter_of(PyObject *tensor)
     }
 }
 
-/* What a node saves of a tensor: (tensor, version). */
+/* What a node saves of a tensor: (tensor, version). Inference tensors are refused in Python. */
 static PyObject *keep(PyObject *tensor)
 {
+    PyObject *inference = attribute(tensor, S.inference);
+    if (inference != Py_False) {
+        Py_XDECREF(inference);
+        return inference == NULL ? NULL : PyObject_CallOneArg(S.keep, tensor);
+    }
+    Py_DECREF(inference);
     PyObject *counter = counter_of(tensor);
     if (counter == NULL) {
         return NULL;
