@@ -64,7 +64,10 @@ def test_only_scalars_start_alone() -> None:
     y = leaf() * 2
     with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
         y.backward()
-    with pytest.raises(RuntimeError, match="Mismatch in shape: grad_output\\[0\\] has a shape of torch.Size\\(\\[3\\]\\) and output\\[0\\] has a shape of torch.Size\\(\\[2\\]\\)"):
+    with pytest.raises(
+        RuntimeError,
+        match="Mismatch in shape: grad_output\\[0\\] has a shape of torch.Size\\(\\[3\\]\\) and output\\[0\\] has a shape of torch.Size\\(\\[2\\]\\)",
+    ):
         y.backward(torch.ones(3))
     y.backward(t([1.0, 10.0]))
 
@@ -75,9 +78,13 @@ def test_nothing_to_differentiate() -> None:
 
 
 def test_integers_have_no_gradient() -> None:
-    with pytest.raises(RuntimeError, match="[Oo]nly Tensors of floating point (and complex )?dtype can require gradients"):
+    with pytest.raises(
+        RuntimeError, match="[Oo]nly Tensors of floating point (and complex )?dtype can require gradients"
+    ):
         t([1]).requires_grad_()
-    with pytest.raises(RuntimeError, match="[Oo]nly Tensors of floating point (and complex )?dtype can require gradients"):
+    with pytest.raises(
+        RuntimeError, match="[Oo]nly Tensors of floating point (and complex )?dtype can require gradients"
+    ):
         t([1], requires_grad=True)
     assert not (leaf() > 0).requires_grad and not leaf().argmax().requires_grad
 
@@ -110,7 +117,9 @@ def test_gradients_of_another_dtype_and_shape_are_reduced() -> None:
 def test_the_gradient_of_an_unused_input() -> None:
     x, y = leaf(), leaf()
     assert torch.autograd.grad((x * 2).sum(), [x, y], allow_unused=True)[1] is None
-    with pytest.raises(RuntimeError, match="The differentiated Tensor at index 1 appears to not have been used in the graph"):
+    with pytest.raises(
+        RuntimeError, match="The differentiated Tensor at index 1 appears to not have been used in the graph"
+    ):
         torch.autograd.grad((x * 2).sum(), [x, y])
     zero = torch.autograd.grad((x * 2).sum(), [x, y], materialize_grads=True)[1]
     assert zero.tolist() == [0.0, 0.0]
@@ -497,7 +506,9 @@ def test_once_differentiable() -> None:
     x = leaf()
     weights = leaf(1.0, 1.0)
     (first,) = torch.autograd.grad(Once.apply(x), x, weights, create_graph=True)
-    with pytest.raises(RuntimeError, match="trying to differentiate twice a function that was marked with @once_differentiable"):
+    with pytest.raises(
+        RuntimeError, match="trying to differentiate twice a function that was marked with @once_differentiable"
+    ):
         first.sum().backward()
 
 
@@ -525,7 +536,10 @@ def test_a_function_that_writes() -> None:
     ("result", "message"),
     [
         (lambda g: (g, g), "returned an incorrect number of gradients \\(expected 1, got 2\\)"),
-        (lambda g: torch.ones(5), "returned an invalid gradient at index 0 - got \\[5\\] but expected shape compatible with \\[2\\]"),
+        (
+            lambda g: torch.ones(5),
+            "returned an invalid gradient at index 0 - got \\[5\\] but expected shape compatible with \\[2\\]",
+        ),
         (lambda g: 1, "expected Variable or None|expected a Variable|an element of"),
     ],
 )
@@ -627,5 +641,8 @@ def test_complex_gradients_are_conjugate() -> None:
     w = t([1.0 + 2.0j], requires_grad=True)
     w.abs().sum().backward()
     assert w.grad[0].abs().item() == pytest.approx(1.0)
-    with pytest.raises(RuntimeError, match="grad can be implicitly created only for real scalar outputs|computed for complex|real scalar"):
+    with pytest.raises(
+        RuntimeError,
+        match="grad can be implicitly created only for real scalar outputs|computed for complex|real scalar",
+    ):
         (w * 1).sum().backward()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
 import threading
 
 import numpy as np
@@ -34,7 +37,12 @@ def test_positional_and_keyword_forms_meet() -> None:
 
 
 def test_sizes_as_arguments_or_as_a_list() -> None:
-    assert torch.zeros(2, 3).shape == torch.zeros((2, 3)).shape == torch.zeros([2, 3]).shape == torch.zeros(size=(2, 3)).shape
+    assert (
+        torch.zeros(2, 3).shape
+        == torch.zeros((2, 3)).shape
+        == torch.zeros([2, 3]).shape
+        == torch.zeros(size=(2, 3)).shape
+    )
     x = torch.arange(6)
     assert x.view(2, 3).shape == x.view((2, 3)).shape == x.view(torch.Size([2, 3])).shape
     assert x.reshape(3, 2).permute(1, 0).shape == x.reshape((3, 2)).permute((1, 0)).shape
@@ -354,10 +362,17 @@ def test_has_and_handle_torch_function(logged) -> None:
 
 def test_aliases_are_the_same_operator() -> None:
     x = t([1.0, -2.0])
-    for one, other in (("absolute", "abs"), ("multiply", "mul"), ("greater", "gt"), ("arctan", "atan"), ("negative", "neg")):
-        assert getattr(torch, one)(*([x] * (2 if other in ("mul", "gt") else 1))).tolist() == getattr(torch, other)(
-            *([x] * (2 if other in ("mul", "gt") else 1))
-        ).tolist()
+    for one, other in (
+        ("absolute", "abs"),
+        ("multiply", "mul"),
+        ("greater", "gt"),
+        ("arctan", "atan"),
+        ("negative", "neg"),
+    ):
+        assert (
+            getattr(torch, one)(*([x] * (2 if other in ("mul", "gt") else 1))).tolist()
+            == getattr(torch, other)(*([x] * (2 if other in ("mul", "gt") else 1))).tolist()
+        )
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
@@ -365,3 +380,67 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         torch.no_such_function  # noqa: B018
     with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'no_such_method'"):
         torch.ones(1).no_such_method  # noqa: B018
+
+
+# Kernels from outside; in processes of their own, since fast paths go for good when one is registered
+
+
+def _alone(text: str) -> None:
+    lead = "import numpy as np, mindtorch_v2 as torch\nfrom mindtorch_v2._dispatch import registry\n"
+    found = subprocess.run(
+        [sys.executable, "-c", lead + textwrap.dedent(text)], capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stderr
+
+
+def test_a_registered_kernel_replaces_the_schema_s() -> None:
+    _alone(
+        """
+        calls = []
+        def sin(a):
+            calls.append(a.shape)
+            return np.sin(a) + 100
+        registry.register("sin", "cpu", sin)
+        assert registry.get("sin", "cpu") is sin
+        x = torch.zeros(2, requires_grad=True)
+        assert torch.sin(x).tolist() == x.sin().tolist() == [100.0, 100.0] and calls == [(2,), (2,)]
+        assert torch.zeros(2).sin_().tolist() == [100.0, 100.0]
+        x.sin().sum().backward()
+        assert x.grad.tolist() == [1.0, 1.0]
+        assert (torch.ones(2) + 1).tolist() == [2.0, 2.0]
+        """
+    )
+
+
+def test_a_new_operator_needs_a_rule() -> None:
+    _alone(
+        """
+        from mindtorch_v2._backends.meta.spec import Spec
+        try:
+            registry.register("twice", "cpu", lambda x: x * 2)
+        except ValueError as error:
+            assert "needs meta=" in str(error)
+        else:
+            raise AssertionError("no error")
+        op = registry.register("twice", "cpu", lambda x: x * 2, meta=lambda x: Spec(tuple(x.shape), x.dtype))
+        assert op.function(torch.ones(2)).tolist() == [2.0, 2.0]
+        assert op.function(torch.ones(2, device="meta")).is_meta
+        try:
+            registry.get("nothing", "cpu")
+        except KeyError:
+            pass
+        else:
+            raise AssertionError("no error")
+        """
+    )
+
+
+def test_a_kernel_for_another_device_leaves_fast_paths_alone() -> None:
+    _alone(
+        """
+        from mindtorch_v2 import _state
+        registry.register("add.Tensor", "npu", lambda a, b, alpha: a)
+        assert torch.Tensor in _state.PLAIN
+        assert (torch.ones(1) + 1).item() == 2
+        """
+    )

@@ -96,7 +96,11 @@ def test_writing_a_tensor(index) -> None:
 def test_meta_gives_the_same_geometry(index) -> None:
     index = torched(index)
     cpu = torch.from_numpy(CUBE)[index]
-    masks = [i for i in (index if isinstance(index, tuple) else (index,)) if isinstance(i, torch.Tensor) and i.dtype is torch.bool]
+    masks = [
+        i
+        for i in (index if isinstance(index, tuple) else (index,))
+        if isinstance(i, torch.Tensor) and i.dtype is torch.bool
+    ]
     if masks:
         pytest.skip("the shape depends on the mask")
     meta = torch.empty(2, 3, 4, dtype=torch.int64, device="meta")[index]
@@ -162,7 +166,11 @@ def test_index_dtypes(dtype) -> None:
         (t([2]), IndexError, "index 2 is out of bounds for dimension 0 with size 2"),
         (t([-3]), IndexError, "index -3 is out of bounds for dimension 0 with size 2"),
         ((t([0, 1]), t([0, 1, 2])), IndexError, "shape mismatch: indexing tensors could not be broadcast together"),
-        (t([True, False, True]), IndexError, "The shape of the mask \\[3\\] at index 0 does not match the shape of the indexed tensor"),
+        (
+            t([True, False, True]),
+            IndexError,
+            "The shape of the mask \\[3\\] at index 0 does not match the shape of the indexed tensor",
+        ),
         (1.0, (IndexError, TypeError), "."),
         ("a", (IndexError, TypeError), "."),
         (slice(None, None, -1), ValueError, "step must be greater than zero"),
@@ -198,7 +206,9 @@ def test_index_put_wants_one_dtype() -> None:
 
 
 def test_writing_what_does_not_fit() -> None:
-    with pytest.raises(RuntimeError, match="The expanded size of the tensor \\(3\\) must match the existing size \\(2\\)"):
+    with pytest.raises(
+        RuntimeError, match="The expanded size of the tensor \\(3\\) must match the existing size \\(2\\)"
+    ):
         torch.zeros(2, 3)[0] = t([1.0, 2.0])
     with pytest.raises(RuntimeError, match="shape mismatch: value tensor of shape \\[2\\]"):
         torch.zeros(4)[t([0, 1, 2])] = t([1.0, 2.0])

@@ -266,7 +266,12 @@ def _strided_out_differs(case: Case, result: Any) -> str | None:
     """A buffer of the right shape keeps its own strides and dtype."""
     shape = tuple(result.shape)
     wide = torch.complex128 if result.dtype.is_complex else torch.float64
-    if any(tag.startswith("exact_out") for tag in case.row.tags) or case.row.rule not in ("elementwise", "comparison", "division", "subtraction"):
+    if any(tag.startswith("exact_out") for tag in case.row.tags) or case.row.rule not in (
+        "elementwise",
+        "comparison",
+        "division",
+        "subtraction",
+    ):
         wide = result.dtype
     step, stride = 1, []
     for size in shape:

@@ -89,7 +89,14 @@ def test_attributes() -> None:
     x = torch.zeros(2, 3, dtype=torch.float64)
     assert (x.shape, x.size(), x.size(1), x.size(-1)) == (torch.Size([2, 3]), torch.Size([2, 3]), 3, 3)
     assert (x.dim(), x.ndim, x.numel(), x.nelement(), len(x)) == (2, 2, 6, 6, 2)
-    assert (x.stride(), x.stride(0), x.storage_offset(), x.element_size(), x.itemsize, x.nbytes) == ((3, 1), 3, 0, 8, 8, 48)
+    assert (x.stride(), x.stride(0), x.storage_offset(), x.element_size(), x.itemsize, x.nbytes) == (
+        (3, 1),
+        3,
+        0,
+        8,
+        8,
+        48,
+    )
     assert (x.is_leaf, x.requires_grad, x.grad, x.grad_fn) == (True, False, None, None)
     assert x.is_floating_point() and not x.is_complex() and x.is_contiguous() and not x.is_cuda
     assert (str(x.device), x.layout, x.type()) == ("cpu", torch.strided, "torch.DoubleTensor")
@@ -181,7 +188,10 @@ def test_numpy_shares_memory() -> None:
 
 def test_numpy_of_a_tensor_that_requires_grad() -> None:
     x = torch.ones(2, requires_grad=True)
-    with pytest.raises(RuntimeError, match="Can't call numpy\\(\\) on Tensor that requires grad. Use tensor.detach\\(\\).numpy\\(\\) instead."):
+    with pytest.raises(
+        RuntimeError,
+        match="Can't call numpy\\(\\) on Tensor that requires grad. Use tensor.detach\\(\\).numpy\\(\\) instead.",
+    ):
         x.numpy()
     assert x.detach().numpy().tolist() == [1.0, 1.0] and x.numpy(force=True).tolist() == [1.0, 1.0]
 

@@ -136,11 +136,17 @@ def test_in_place_with_an_operand_of_the_same_memory() -> None:
 
 def test_in_place_change_of_a_leaf() -> None:
     x = torch.ones(2, requires_grad=True)
-    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation."):
+    with pytest.raises(
+        RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation."
+    ):
         x.add_(1)
-    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation."):
+    with pytest.raises(
+        RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation."
+    ):
         x[0].add_(1)
-    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation."):
+    with pytest.raises(
+        RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation."
+    ):
         x[0] = 1
     with torch.no_grad():
         x.add_(1)
@@ -251,7 +257,14 @@ def test_views_made_without_grad() -> None:
 
 @pytest.mark.parametrize(
     "function",
-    [lambda x, y: y * x, lambda x, y: y.exp(), lambda x, y: y.pow(2), lambda x, y: y / x, lambda x, y: y.sqrt(), lambda x, y: y.sigmoid()],
+    [
+        lambda x, y: y * x,
+        lambda x, y: y.exp(),
+        lambda x, y: y.pow(2),
+        lambda x, y: y / x,
+        lambda x, y: y.sqrt(),
+        lambda x, y: y.sigmoid(),
+    ],
     ids=["mul", "exp", "pow", "div", "sqrt", "sigmoid"],
 )
 def test_changing_a_saved_tensor(function) -> None:
@@ -262,7 +275,10 @@ def test_changing_a_saved_tensor(function) -> None:
         z.add_(1)  # these save their results
     else:
         y.add_(1)
-    with pytest.raises(RuntimeError, match="one of the variables needed for gradient computation has been modified by an inplace operation"):
+    with pytest.raises(
+        RuntimeError,
+        match="one of the variables needed for gradient computation has been modified by an inplace operation",
+    ):
         z.sum().backward()
 
 
@@ -271,7 +287,10 @@ def test_the_message_names_type_shape_and_versions() -> None:
     y = x * 2
     z = y * y
     y.add_(1)
-    with pytest.raises(RuntimeError, match=r"\[torch.FloatTensor \[2\]\], which is output 0 of Add(?:Backward0)?, is at version 1; expected version 0 instead"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"\[torch.FloatTensor \[2\]\], which is output 0 of Add(?:Backward0)?, is at version 1; expected version 0 instead",
+    ):
         z.sum().backward()
 
 
@@ -337,13 +356,18 @@ def test_set_shares_a_storage() -> None:
 def test_writing_to_overlapping_memory() -> None:
     x = torch.zeros(1).expand(3)
     for change in (lambda: x.add_(1), lambda: x.copy_(torch.ones(3)), lambda: torch.add(torch.ones(3), 1, out=x)):
-        with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
+        with pytest.raises(
+            RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"
+        ):
             change()
 
 
 def test_writing_over_an_operand() -> None:
     x = torch.arange(4.0)
-    with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor refer to a single memory location"):
+    with pytest.raises(
+        RuntimeError,
+        match="some elements of the input tensor and the written-to tensor refer to a single memory location",
+    ):
         x[1:].add_(x[:-1])
     x.add_(x)
     assert x.tolist() == [0.0, 2.0, 4.0, 6.0]
