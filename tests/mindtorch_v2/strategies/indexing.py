@@ -56,6 +56,24 @@ def index(pick: Picker, row: Row) -> dict[str, Any]:
     return arguments
 
 
+@strategy("indexing.unsafe_masked_index", "indexing.unsafe_masked_index_put_accumulate")
+def masked_index(pick: Picker, row: Row) -> dict[str, Any]:
+    """One index for each dimension, and a mask of the shape of the result."""
+    shape = _shape(pick, 1, 2)
+    dtype = draw_dtype(pick, "floating")
+    common = tuple(max(n, 1) for n in draw_shape(pick, 1, 2))
+    arguments: dict[str, Any] = {
+        "self": draw_operand(pick, shape, dtype),
+        "mask": draw_operand(pick, common, "bool"),
+        "indices": [draw_index(pick, common, n) for n in shape],
+    }
+    if row.parameter("fill") is not None:
+        arguments["fill"] = pick.choice((0, 1.5))
+    else:
+        arguments["values"] = draw_operand(pick, common, dtype)
+    return arguments
+
+
 @strategy("index_select", "index_fill", "index_add", "index_copy")
 def along(pick: Picker, row: Row) -> dict[str, Any]:
     """A dimension, a vector of indices into it, and a source with as many entries there."""

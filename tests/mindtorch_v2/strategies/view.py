@@ -80,9 +80,17 @@ def view_dtype(pick: Picker, row: Row) -> dict[str, Any]:
     return complete(pick, row, {"self": draw_operand(pick, (*draw_shape(pick, 0, 2), pick.choice((2, 4, 3, 1))))})
 
 
-@strategy(
-    "flatten", "transpose", "squeeze", "unsqueeze", "alias", "reverse_dims", "matrix_transpose", "clone", "contiguous"
-)
+@strategy("flatten")
+def flatten(pick: Picker, row: Row) -> dict[str, Any]:
+    """The first and last dimension that become one; rarely in the wrong order."""
+    made = _self(pick, row)
+    first, last = draw_dim(pick, made.ndim), draw_dim(pick, made.ndim)
+    if not pick.wrong(4) and first % max(made.ndim, 1) > last % max(made.ndim, 1):
+        first, last = last, first
+    return {"self": made, "start_dim": first, "end_dim": last}
+
+
+@strategy("transpose", "squeeze", "unsqueeze", "alias", "reverse_dims", "matrix_transpose", "clone", "contiguous")
 def dims_of(pick: Picker, row: Row) -> dict[str, Any]:
     """One tensor and its dimensions; `unsqueeze` has one more of them."""
     made = _self(pick, row)
