@@ -320,7 +320,10 @@ def storage_class(storage: STORAGE) -> tuple[Any, int, Any]:
     return UntypedStorage, storage.nbytes(), _dtype.uint8
 
 
-class _NamingPickler(pickle._Pickler):  # type: ignore[name-defined]
+_PythonPickler: Any = getattr(pickle, "_Pickler")  # noqa: B009 (type checkers do not know it)
+
+
+class _NamingPickler(_PythonPickler):
     """Python's pickler, which calls this library's things by PyTorch's names (Note in `_pickle_names`)."""
 
     def save_global(self, obj: Any, name: str | None = None) -> None:
@@ -433,18 +436,19 @@ def load(
         _weights_only_unpickler.Unpickler if weights_only else _trusting_unpickler(pickle_module or pickle)
     )
 
+    path = f if isinstance(f, (str, os.PathLike)) else None
+
     with _opened(f, "rb") as file:
         try:
             if is_zip(file):
-                if mmap and not isinstance(f, (str, os.PathLike)):
+                if mmap and path is None:
                     raise ValueError("f must be a file path in order to use the mmap argument")
                 reader = RecordReader(file)
-                mapped = _mapped(os.fspath(f)) if mmap else None
+                mapped = _mapped(os.fspath(path)) if mmap and path is not None else None
                 return _load_archive(reader, restorer(map_location), unpickler_class, pickle_load_args, mapped)
             if mmap:
-                name = f if isinstance(f, (str, os.PathLike)) else ""
                 raise RuntimeError(
-                    f"mmap can only be used with files saved with `torch.save({name}, _use_new_zipfile_serialization=True), "
+                    f"mmap can only be used with files saved with `torch.save({path or ''}, _use_new_zipfile_serialization=True), "
                     "please torch.save your checkpoint with this option in order to use mmap."
                 )
             return legacy_load(file, restorer(map_location), unpickler_class, pickle_load_args)
@@ -458,7 +462,7 @@ def _flag(name: str) -> bool:
     return os.environ.get(name, "0").lower() in ("1", "y", "yes", "true")
 
 
-def _trusting_unpickler(pickle_module: Any) -> Callable[..., Any]:
+def _trusting_unpickler(pickle_module: Any) -> type:
     class Unpickler(pickle_module.Unpickler):
         def find_class(self, module: str, name: str) -> Any:
             if module == "torch" or module.startswith("torch."):
@@ -505,7 +509,7 @@ def _load_archive(
         else:
             start = reader.offset(name)
             # A memoryview between the two makes the record a storage of its own, with its own address and size.
-            storage = storage_from_root(np.asarray(memoryview(mapped)[start : start + nbytes]))
+            storage = storage_from_root(np.asarray(mapped.data[start : start + nbytes]))
         if foreign and dtype.itemsize > 1:
             storage.byteswap(dtype)
         return storage

@@ -17,7 +17,7 @@ METHODS = {
         "share_memory_ is_shared is_distributed is_coalesced set_ resize_ resize_as_ dim_order type"
     ),
     "conversion": (
-        "float double half bfloat16 int long short char byte bool cfloat cdouble to cpu cuda npu xpu mps "
+        "float double half bfloat16 int long short char byte bool cfloat cdouble to cpu cuda npu xpu ipu mtia mps "
         "type_as numpy __array__ __array_priority__ item tolist __bool__ __int__ __float__ __complex__ "
         "__index__ new_tensor new __dlpack__ __dlpack_device__ _to_dtype"
     ),

@@ -265,6 +265,8 @@ MEMBERS: dict[str, Any] = {
     "cuda": _mover("cuda"),
     "npu": _mover("npu"),
     "xpu": _mover("xpu"),
+    "ipu": _mover("ipu"),
+    "mtia": _mover("mtia"),
     "mps": _mover("mps"),
     "type_as": type_as,
     "numpy": numpy,

@@ -125,7 +125,7 @@ def _check(func: Callable, inputs: tuple, eps: float, atol: float, rtol: float) 
             analytic = _analytic(output, target, number, func, inputs)
             if analytic is None:
                 continue
-            expected = numeric[number].reshape(analytic.shape) if numeric else analytic
+            expected: Any = numeric[number].reshape(analytic.shape) if numeric else analytic
             if not target.dtype.is_complex:
                 expected = expected.real
             if not np.allclose(analytic, expected, rtol=rtol, atol=atol, equal_nan=True):

@@ -96,7 +96,7 @@ class _Dependent(Constraint):
             event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
         )
 
-    def check(self, x: Any) -> Any:
+    def check(self, value: Any) -> Any:
         """Raises ValueError: the region is not known."""
         raise ValueError("Cannot determine validity of dependent constraint")
 
@@ -261,8 +261,8 @@ class _Multinomial(Constraint):
     def __init__(self, upper_bound: Any) -> None:
         self.upper_bound = upper_bound
 
-    def check(self, x: Any) -> Any:
-        return (x >= 0).all(dim=-1) & (x.sum(dim=-1) <= self.upper_bound)
+    def check(self, value: Any) -> Any:
+        return (value >= 0).all(dim=-1) & (value.sum(dim=-1) <= self.upper_bound)
 
 
 class _LowerTriangular(Constraint):

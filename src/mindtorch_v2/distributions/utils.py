@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as mt
 
@@ -23,7 +23,9 @@ def broadcast_all(*values: Any) -> tuple[Any, ...]:
             "Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__."
         )
     first = next((value for value in values if isinstance(value, mt.Tensor)), None)
-    options = {"dtype": mt.get_default_dtype()} if first is None else {"dtype": first.dtype, "device": first.device}
+    options: dict[str, Any] = (
+        {"dtype": mt.get_default_dtype()} if first is None else {"dtype": first.dtype, "device": first.device}
+    )
     tensors = [value if isinstance(value, mt.Tensor) else mt.tensor(value, **options) for value in values]
     return tuple(mt.broadcast_tensors(*tensors))
 
@@ -60,3 +62,7 @@ class lazy_property:
             value = self.wrapped(instance)
         setattr(instance, self.name, value)
         return value
+
+    if TYPE_CHECKING:  # an instance's own attribute hides the property
+
+        def __set__(self, instance: Any, value: Any) -> None: ...

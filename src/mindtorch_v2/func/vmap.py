@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 from .._dispatch import ops
 from .._dispatch.overrides import DisableTorchFunctionSubclass
@@ -58,6 +58,9 @@ class BatchedTensor(Tensor):
         return _run(func, args, kwargs or {})
 
 
+_Level = Callable[[Tensor], TypeGuard[BatchedTensor]]
+
+
 def _batched(value: Tensor, level: int) -> BatchedTensor:
     plain = value
     while isinstance(plain, BatchedTensor):
@@ -98,7 +101,7 @@ def _run(func: Callable, args: tuple, kwargs: dict) -> Any:
     mine = [t for t in batched if t._level == level]
     size = mine[0]._value.shape[0]
 
-    def at_level(t: Tensor) -> bool:
+    def at_level(t: Tensor) -> TypeGuard[BatchedTensor]:
         return isinstance(t, BatchedTensor) and t._level == level
 
     if _is_pointwise(func):
@@ -117,7 +120,7 @@ def _run(func: Callable, args: tuple, kwargs: dict) -> Any:
     return _stack(rows, level)
 
 
-def _line_up(t: Tensor, at_level: Callable, width: int) -> Tensor:
+def _line_up(t: Tensor, at_level: _Level, width: int) -> Tensor:
     if not at_level(t):
         return t
     value = t._value
@@ -127,7 +130,7 @@ def _line_up(t: Tensor, at_level: Callable, width: int) -> Tensor:
     return value
 
 
-def _row(t: Tensor, at_level: Callable, row: int) -> Tensor:
+def _row(t: Tensor, at_level: _Level, row: int) -> Tensor:
     return t._value[row] if at_level(t) else t
 
 
@@ -140,7 +143,7 @@ def _stack(rows: list, level: int) -> Any:
     return first
 
 
-def _index(source: Tensor, index: Any, at_level: Callable, level: int) -> Any:
+def _index(source: Tensor, index: Any, at_level: _Level, level: int) -> Any:
     """`source[i, j, ...]` with 0-dim positions for leading dimensions, some of them batched: one index operation."""
     items = index if isinstance(index, tuple) else (index,)
     if not all(isinstance(i, int) or (isinstance(i, Tensor) and i.dim() == 0 and i.dtype.category == 1) for i in items):

@@ -194,4 +194,7 @@ def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None:
         raise AssertionError(message.format(arg_name))
 
 
-__all__ = [name for name in __dir__() if not name.startswith("_") and name not in ("Any", "annotations")]
+# Operators are among the names, and found when they are asked for.
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
+    name for name in __dir__() if not name.startswith("_") and name not in ("Any", "annotations")
+]

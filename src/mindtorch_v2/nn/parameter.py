@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
+from typing import Any, NoReturn, SupportsIndex
 
 import mindtorch_v2 as torch
 
@@ -42,15 +42,14 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         """Make a parameter that shares the memory of ``data``."""
-        if data is None:
-            data = torch.empty(0)
-        kind = type(data)
+        source = torch.empty(0) if data is None else data
+        kind = type(source)
         if kind is Tensor or kind is Parameter:
-            if requires_grad and not (data.dtype.is_floating_point or data.dtype.is_complex):
+            if requires_grad and not (source.dtype.is_floating_point or source.dtype.is_complex):
                 raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-            return alias_as(cls, data, requires_grad)
+            return alias_as(cls, source, requires_grad)
         # A subclass keeps its own class, so only the flag can say that it is a parameter.
-        leaf = data.detach().requires_grad_(requires_grad)
+        leaf = source.detach().requires_grad_(requires_grad)
         if type(leaf) is not kind:
             raise RuntimeError(
                 f"Creating a Parameter from an instance of type {kind.__name__} requires that detach() returns an "
@@ -67,10 +66,10 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             memo[key] = type(self)(self.data.clone(memory_format=torch.preserve_format), self.requires_grad)
         return memo[key]
 
-    def __repr__(self) -> str:
-        return "Parameter containing:\n" + super().__repr__()
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        return "Parameter containing:\n" + super().__repr__(tensor_contents=tensor_contents)
 
-    def __reduce_ex__(self, proto: int) -> tuple[Any, ...]:
+    def __reduce_ex__(self, proto: SupportsIndex) -> tuple[Any, ...]:
         state = torch._utils._get_obj_state(self)
         hooks: OrderedDict[int, Any] = OrderedDict()
         if not state:
@@ -100,9 +99,8 @@ class Buffer(Tensor, metaclass=_BufferMeta):
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Tensor:
         """Make a detached alias of ``data`` with the marks of a buffer."""
-        if data is None:
-            data = torch.empty(0)
-        alias = data.detach().requires_grad_(data.requires_grad)
+        source = torch.empty(0) if data is None else data
+        alias = source.detach().requires_grad_(source.requires_grad)
         alias.persistent = persistent
         alias._is_buffer = True
         return alias
@@ -113,7 +111,8 @@ class UninitializedTensorMixin:
 
     __slots__ = ()
 
-    cls_to_become: type | None = None
+    cls_to_become: Any = None
+    requires_grad: bool
     _allowed = frozenset(
         "size copy_ is_complex is_floating_point half float double char short int long cuda cpu to get_device "
         "_has_compatible_shallow_copy_type detach requires_grad_ data device dtype is_meta requires_grad".split()
@@ -133,17 +132,17 @@ class UninitializedTensorMixin:
             "to initialize the parameters before accessing their attributes."
         )
 
-    def share_memory_(self) -> None:
+    def share_memory_(self) -> NoReturn:
         """Raises RuntimeError: there is no memory yet."""
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters "
             "before calling `module.share_memory()`."
         )
 
-    def __repr__(self) -> str:
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
         return f"<{type(self).__name__}>"
 
-    def __reduce_ex__(self, proto: int) -> tuple[Any, ...]:
+    def __reduce_ex__(self, proto: SupportsIndex) -> tuple[Any, ...]:
         return type(self), (self.requires_grad,)
 
     @classmethod
@@ -152,8 +151,9 @@ class UninitializedTensorMixin:
         if name == "_to_copy":
             # Its rule looks at the shape, which the tensor inside has.
             return func(args[0].data, *args[1:], **(kwargs or {}))
+        inherited: Any = super()  # of Parameter or Tensor, which stand behind this class
         if name in cls._allowed or name in ("__get__", "__set__"):
-            return super().__torch_function__(func, types, args, kwargs or {})
+            return inherited.__torch_function__(func, types, args, kwargs or {})
         raise ValueError(
             f"Attempted to use an uninitialized parameter in {func}. This error happens when you are using a "
             f"`LazyModule` or explicitly manipulating `torch.nn.parameter.{cls.__name__}` objects. When using "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import mindtorch_v2 as torch
 
@@ -59,12 +59,13 @@ class Adafactor(SingleTensorOptimizer):
         if param.is_complex():
             raise RuntimeError("Adafactor does not support complex parameters")
         state["step"] = self._counter(group, param)
-        if param.grad.dim() > 1:
-            *outer, rows, cols = param.grad.shape
-            state["row_var"] = param.grad.new_zeros([*outer, rows, 1])
-            state["col_var"] = param.grad.new_zeros([*outer, 1, cols])
+        grad = cast(Tensor, param.grad)  # only parameters that have one come here
+        if grad.dim() > 1:
+            *outer, rows, cols = grad.shape
+            state["row_var"] = grad.new_zeros([*outer, rows, 1])
+            state["col_var"] = grad.new_zeros([*outer, 1, cols])
         else:
-            state["variance"] = zeros_like(param.grad)
+            state["variance"] = zeros_like(grad)
 
     def _update(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
         lr = scalar(group["lr"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import mindtorch_v2 as torch
 
@@ -84,7 +84,7 @@ class Muon(SingleTensorOptimizer):
     def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         if param.is_complex():
             raise RuntimeError("Muon does not support complex parameters")
-        state["momentum_buffer"] = zeros_like(param.grad)
+        state["momentum_buffer"] = zeros_like(cast(Tensor, param.grad))  # only parameters that have one come here
 
     def _update(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
         lr, momentum, buffer = number(scalar(group["lr"])), group["momentum"], state["momentum_buffer"]

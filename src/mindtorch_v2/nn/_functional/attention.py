@@ -38,6 +38,12 @@ def _in_projection_packed(
     return _f.linear(q, w_q, b_q), packed[0], packed[1]
 
 
+def _separate(weight: Tensor | None, name: str) -> Tensor:
+    if weight is None:
+        raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
+    return weight
+
+
 def _in_projection(
     q: Tensor,
     k: Tensor,
@@ -227,11 +233,12 @@ def multi_head_attention_forward(
             raise AssertionError(
                 f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}"
             )
-        for name, weight in (("q", q_proj_weight), ("k", k_proj_weight), ("v", v_proj_weight)):
-            if weight is None:
-                raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
+        q_weight, k_weight, v_weight = (
+            _separate(weight, name)
+            for name, weight in (("q", q_proj_weight), ("k", k_proj_weight), ("v", v_proj_weight))
+        )
         biases = (None, None, None) if in_proj_bias is None else in_proj_bias.chunk(3)
-        q, k, v = _in_projection(query, key, value, q_proj_weight, k_proj_weight, v_proj_weight, *biases)
+        q, k, v = _in_projection(query, key, value, q_weight, k_weight, v_weight, *biases)
     else:
         if key.shape != value.shape:
             raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
@@ -281,18 +288,17 @@ def multi_head_attention_forward(
             raise AssertionError("FIXME: is_causal not implemented for need_weights")
         scaled = q * math.sqrt(1.0 / float(head_dim))
         if attn_mask is None:
-            weights = torch.bmm(scaled, k.transpose(-2, -1))
+            scores = torch.bmm(scaled, k.transpose(-2, -1))
         else:
-            weights = torch.baddbmm(attn_mask, scaled, k.transpose(-2, -1))
-        weights = softmax(weights, dim=-1)
+            scores = torch.baddbmm(attn_mask, scaled, k.transpose(-2, -1))
+        scores = softmax(scores, dim=-1)
         if dropout_p > 0.0:
-            weights = dropout(weights, p=dropout_p)
-        output = torch.bmm(weights, v).transpose(0, 1).reshape(tgt_len * bsz, embed_dim)
-        weights = weights.view(bsz, num_heads, tgt_len, src_len)
+            scores = dropout(scores, p=dropout_p)
+        output = torch.bmm(scores, v).transpose(0, 1).reshape(tgt_len * bsz, embed_dim)
+        scores = scores.view(bsz, num_heads, tgt_len, src_len)
         if average_attn_weights:
-            weights = weights.mean(dim=1)
-        if not batched:
-            weights = weights.squeeze(0)
+            scores = scores.mean(dim=1)
+        weights = scores if batched else scores.squeeze(0)
     else:
         if attn_mask is not None:
             if attn_mask.size(0) == 1 and attn_mask.dim() == 3:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import mindtorch_v2 as torch
 
@@ -87,27 +88,28 @@ def gaussian_nll_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """The negative log likelihood of ``target`` under Gaussians of mean ``input`` and variance ``var``."""
+    variance: Any = var
     if isinstance(var, float):
         if var < 0:
             raise ValueError("var has negative entry/entries")
-        var = var * torch.ones_like(input)
+        variance = var * torch.ones_like(input)
     elif torch.any(var < 0):
         raise ValueError("var has negative entry/entries")
-    if var.size() != input.size():
-        if input.size()[:-1] == var.size():
-            var = torch.unsqueeze(var, -1)
+    if variance.size() != input.size():
+        if input.size()[:-1] == variance.size():
+            variance = torch.unsqueeze(variance, -1)
         elif not (
             # One variance for a whole dimension: all sizes agree but one, which is 1.
-            input.ndim == var.ndim
-            and sum(own for given, own in zip(input.size(), var.size(), strict=True) if given != own) == 1
+            input.ndim == variance.ndim
+            and sum(own for given, own in zip(input.size(), variance.size(), strict=True) if given != own) == 1
         ):
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(reduction + " is not valid")
-    var = var.clone()
+    variance = variance.clone()
     with torch.no_grad():
-        var.clamp_(min=eps)
-    loss = 0.5 * (torch.log(var) + (input - target) ** 2 / var)
+        variance.clamp_(min=eps)
+    loss = 0.5 * (torch.log(variance) + (input - target) ** 2 / variance)
     if full:
         loss += 0.5 * math.log(2 * math.pi)
     return _reduce(loss, reduction)

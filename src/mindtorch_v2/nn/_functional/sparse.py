@@ -79,7 +79,7 @@ def embedding_bag(
                 "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
                 f"sequences. However, found offsets of type {type(offsets)}"
             )
-        offsets = torch.arange(0, input.numel(), input.size(1), dtype=input.dtype, device=input.device)
+        starts = torch.arange(0, input.numel(), input.size(1), dtype=input.dtype, device=input.device)
         include_last_offset = False
         input = input.reshape(-1)
         if per_sample_weights is not None:
@@ -89,6 +89,7 @@ def embedding_bag(
             raise ValueError("offsets has to be a 1D Tensor but got None")
         if offsets.dim() != 1:
             raise ValueError("offsets has to be a 1D Tensor")
+        starts = offsets
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
     if mode not in ("sum", "mean", "max"):
@@ -105,13 +106,13 @@ def embedding_bag(
             f"(got mode='{mode}'). Please open a feature request on GitHub."
         )
     if include_last_offset:
-        offsets = offsets[:-1]
+        starts = starts[:-1]
     if padding_idx is not None and padding_idx < 0:
         padding_idx += weight.size(0)
     rows = _f.embedding(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq, sparse)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.unsqueeze(-1)
-    return _reduce_bags(rows, offsets.tolist(), None if padding_idx is None else input != padding_idx, mode)
+    return _reduce_bags(rows, starts.tolist(), None if padding_idx is None else input != padding_idx, mode)
 
 
 def _reduce_bags(rows: Tensor, starts: list[int], counted: Tensor | None, mode: str) -> Tensor:

@@ -84,9 +84,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def reset_parameters(self) -> None:
         """Draw all parameters again."""
         self.head.reset_parameters()
-        for down, up in self.tail:
-            down.reset_parameters()
-            up.reset_parameters()
+        for cluster in self.tail:
+            for layer in cluster.children():
+                layer.reset_parameters()
 
     def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:
         """The log-probabilities of targets (N) given inputs (N, in_features), and the loss. Raises RuntimeError."""

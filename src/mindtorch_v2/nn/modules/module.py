@@ -267,12 +267,12 @@ class Module(HookMethods, StateDictMethods, TreeMethods, MovementMethods):
         self._set_buffer(name, value, marked)
 
     def _set_buffer(self, name: str, value: Any, marked: bool) -> None:
+        persistent = value.persistent if marked else name not in self._non_persistent_buffers_set
         if value is not None and not (isinstance(value, Tensor) or hasattr(value, "__torch_function__")):
             raise TypeError(
                 f"cannot assign '{torch.typename(value)}' as buffer '{name}' "
                 "(torch.nn.Buffer, torch.Tensor or None expected)"
             )
-        persistent = value.persistent if marked else name not in self._non_persistent_buffers_set
         # Subclasses may have a register_buffer from the time when all buffers were persistent.
         if getattr(self.register_buffer, "__func__", None) is Module.register_buffer:
             self.register_buffer(name, value, persistent)

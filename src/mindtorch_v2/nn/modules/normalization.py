@@ -53,7 +53,7 @@ class CrossMapLRN2d(Module):
         before = (self.size - 1) // 2
         squares = F.pad(input.pow(2), (0, 0, 0, 0, before, self.size - 1 - before))
         channels = input.size(1)
-        total = sum(squares[:, shift : shift + channels] for shift in range(self.size))
+        total: Any = sum(squares[:, shift : shift + channels] for shift in range(self.size))
         return input / (total * (self.alpha / self.size) + self.k).pow(self.beta)
 
     def extra_repr(self) -> str:

@@ -27,14 +27,14 @@ def _fuse(
     factor = torch.rsqrt(var + eps)
     scale = torch.ones_like(mean) if scale is None else scale
     shift = torch.zeros_like(mean) if shift is None else shift
-    bias = torch.zeros_like(mean) if bias is None else bias
+    added = torch.zeros_like(mean) if bias is None else bias
     shape = [1] * weight.dim()
     shape[dim] = -1
     fused_weight = (weight * (scale * factor).reshape(shape)).to(dtype=weight.dtype)
-    fused_bias = ((bias - mean) * factor * scale + shift).to(dtype=bias.dtype)
+    fused_bias = ((added - mean) * factor * scale + shift).to(dtype=added.dtype)
     return (
         Parameter(fused_weight, weight.requires_grad),
-        Parameter(fused_bias, bias.requires_grad),
+        Parameter(fused_bias, added.requires_grad),
     )
 
 

@@ -47,17 +47,18 @@ class PackedSequence(PackedSequence_):
         """Make one of its fields, or of the pair of the first two."""
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
+        sizes: Any = batch_sizes
         if batch_sizes is None:
             if not (isinstance(data, (list, tuple)) and len(data) == 2):
                 raise AssertionError("Expected data to be a list or tuple of length 2")
-            data, batch_sizes = data
+            data, sizes = data
         elif batch_sizes.device.type != "cpu":
             raise ValueError(
                 "batch_sizes should always be on CPU. Instances of PackedSequence should never be created manually. "
                 "They should be instantiated by functions like pack_sequence and pack_padded_sequences in "
                 "nn.utils.rnn. https://pytorch.org/docs/stable/nn.html#torch.nn.utils.rnn.pack_sequence"
             )
-        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+        return super().__new__(cls, data, sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
         """Move or cast ``data``; the indices follow to its device."""
@@ -168,19 +169,19 @@ def pack_padded_sequence(
     Raises RuntimeError for lengths that are not positive or, with ``enforce_sorted``, not in decreasing order.
     """
     if isinstance(lengths, Tensor):
-        lengths = lengths.to(dtype=torch.int64)
+        steps = lengths.to(dtype=torch.int64)
     else:
-        lengths = torch.as_tensor(lengths, dtype=torch.int64, device="cpu")
+        steps = torch.as_tensor(lengths, dtype=torch.int64, device="cpu")
     sorted_indices = None
     if not enforce_sorted:
-        lengths, sorted_indices = torch.sort(lengths, descending=True)
+        steps, sorted_indices = torch.sort(steps, descending=True)
         sorted_indices = sorted_indices.to(input.device)
         input = input.index_select(0 if batch_first else 1, sorted_indices)
     if batch_first:
         input = input.transpose(0, 1)
     if input.numel() == 0:
         raise RuntimeError("Cannot pack empty tensors.")
-    values = _check_lengths(lengths, input.size(1))
+    values = _check_lengths(steps, input.size(1))
     if values[0] > input.size(0):
         raise RuntimeError(
             f"Expected a length of at most {input.size(0)}, the padded length, but got {values[0]} in 'lengths'"

@@ -65,7 +65,7 @@ def _track_steps(optimizer: Any) -> None:
 
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        self = owner()
+        self: Any = owner()
         self._opt_called = True
         return function.__get__(self, type(self))(*args, **kwargs)
 
