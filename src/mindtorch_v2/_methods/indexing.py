@@ -161,7 +161,7 @@ def _basic(self: Tensor, index: Any) -> tuple[Tensor, list | None]:
             tensors[dim] = _mask(bool(item), self)
             dim += 1
         elif isinstance(item, slice):
-            result = _slice(result, dim, item)
+            result = _slice(result, dim, item, index is item)
             dim += 1
             place += 1
         elif isinstance(item, Tensor):
@@ -213,7 +213,9 @@ def _item(part: Any) -> Any:
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     if isinstance(part, Tensor) and part._dtype is _uint8:
         warnings.warn(
-            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning, stacklevel=4
+            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+            UserWarning,
+            stacklevel=4,
         )
     return part
 
@@ -247,13 +249,14 @@ def _select(result: Tensor, dim: int, position: int, place: int) -> Tensor:
     return ops.select(result, dim, position)
 
 
-def _slice(result: Tensor, dim: int, item: slice) -> Tensor:
+def _slice(result: Tensor, dim: int, item: slice, alone: bool) -> Tensor:
     step = 1 if item.step is None else _as_int(item.step)
     if step <= 0:
         raise ValueError("step must be greater than zero")
     start = None if item.start is None else _as_int(item.start)
     stop = None if item.stop is None else _as_int(item.stop)
-    if start in (None, 0) and step == 1 and (stop is None or stop >= result.shape[dim]) and result.dim():
+    # An item that leaves everything in place is no operation, unless it is the whole index.
+    if not alone and start in (None, 0) and step == 1 and (stop is None or stop >= result.shape[dim]) and result.dim():
         return result
     return ops.slice(result, dim, start, stop, step)
 

@@ -65,20 +65,19 @@ static inline TARGET T NAME(gelu_slope)(T x)
 #define GELU_LINE 0.79788456f
 #define GELU_CUBE 0.044715f
 
+/* 0.5 (1 + tanh u) is the logistic function of 2 u. */
 static inline TARGET T NAME(gelu_tanh)(T x)
 {
-    T t = NAME(hyperbolic_tangent)(GELU_LINE * (x + GELU_CUBE * x * x * x));
-    T half = 0.5f * x;
-    return half + half * t;
+    return x / (1.0f + NAME(exponential)(-2 * GELU_LINE * x * (1.0f + GELU_CUBE * (x * x))));
 }
 
 static inline TARGET T NAME(gelu_tanh_slope)(T x)
 {
     T square = x * x;
-    T t = NAME(hyperbolic_tangent)(GELU_LINE * x * (1.0f + GELU_CUBE * square));
-    T inner = GELU_LINE * (1.0f + 3 * GELU_CUBE * square);
-    T bump = (1.0f - t * t) * inner * x;
-    return 0.5f * (1.0f + t + (1.0f - t * t == 0 ? 0.0f : bump));
+    T e = NAME(exponential)(-2 * GELU_LINE * x * (1.0f + GELU_CUBE * square));
+    e = e > 1e18f ? 1e18f : e;
+    T s = 1.0f / (1.0f + e);
+    return s + x * (2 * GELU_LINE) * (1.0f + 3 * GELU_CUBE * square) * (e * s * s);
 }
 
 EACH(erf_each, NAME(error_function)(x))

@@ -1,10 +1,9 @@
 /* Elementary functions that compilers vectorise: polynomials without branches. Included, by the files of loops, for each type and processor.
  *
  * The coefficients come from weighted minimax fits in 50 digits. NaN goes through all of them; infinities give the limits. Largest errors:
- * exponential 1 ulp, hyperbolic tangent and error function 2 ulp.
+ * exponential 1 ulp, error function 2 ulp.
  */
 
-/* Multiplied and added at once where the processor can, else one after the other. */
 #if IS_DOUBLE
 
 /* exp(x): x = n ln 2 + r, exp(r) = 1 + r + r^2 Q(r), and 2^n in two steps so that subnormal results come out. */
@@ -66,23 +65,6 @@ static inline TARGET T NAME(exponential)(T x)
     low.bits = (npy_int32)((npy_uint32)(half + 127) << 23);
     high.bits = (npy_int32)((npy_uint32)(whole - half + 127) << 23);
     return p * low.value * high.value;
-}
-
-static inline TARGET T NAME(hyperbolic_tangent)(T x)
-{
-    T a = x < 0 ? -x : x;
-    T square = x * x;
-    T q = 2.12274555e-3f;
-    q = q * square - 8.15628020e-3f;
-    q = q * square + 2.16926070e-2f;
-    q = q * square - 5.39453784e-2f;
-    q = q * square + 1.33331959e-1f;
-    q = q * square - 3.33333306e-1f;
-    T small = (q * square) * x + x;
-    T e = NAME(exponential)(a + a);
-    T large = 1.0f - 2.0f / (e + 1.0f);
-    large = x < 0 ? -large : large;
-    return a < 0.625f ? small : large;
 }
 
 /* The normal distribution beyond |x|, and exp(-x^2/2): the first is the second times t P(t), t = 1 / (1 + 0.28 |x|). */

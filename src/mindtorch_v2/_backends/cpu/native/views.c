@@ -259,7 +259,8 @@ PyObject *view_slice(PyArrayObject *array, int dim, PyObject *start, PyObject *s
         return NULL; /* a result without elements: numpy's strides are not the rule's */
     }
     if (whole != NULL) {
-        *whole = first == 0 && last == n && step == 1;
+        Py_ssize_t given = 0;
+        *whole = (start == Py_None || (as_index(start, &given) && given == 0)) && last == n && step == 1;
     }
     npy_intp offset = first * g.strides[dim];
     g.dims[dim] = (last - first - 1) / step + 1;
@@ -285,7 +286,8 @@ static PyObject *expanded(PyObject *const *args, int keeps)
     if (wide.ndim < g.ndim) {
         return NULL;
     }
-    npy_intp continued = PyArray_ITEMSIZE((PyArrayObject *)args[0]);
+    /* A new dimension of size 1 continues those behind it; before a 0-dim tensor there is nothing to continue. */
+    npy_intp continued = g.ndim ? PyArray_ITEMSIZE((PyArrayObject *)args[0]) : 0;
     for (int d = wide.ndim - 1; d >= 0; d--) {
         int from = d - (wide.ndim - g.ndim);
         npy_intp have = from < 0 ? 1 : g.dims[from];

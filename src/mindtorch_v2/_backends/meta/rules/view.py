@@ -214,6 +214,8 @@ def expand(self: Any, size: Sequence[int]) -> ViewSpec:
                     f"The expanded size of the tensor ({wanted}) isn't allowed in a leading, non-existing dimension "
                     f"{at}"
                 )
+            if wanted == 1 and shape:  # continues the dimensions behind it
+                strides[at] = target[at + 1] * strides[at + 1]
             continue
         length = shape[at - lead]
         if wanted == -1:
