@@ -156,6 +156,11 @@ def _ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, 
     return call(tables._ctc_loss_backward, (grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity))
 
 
+def multilabel_margin_loss(input, target, reduction=1):
+    """multilabel_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor"""
+    return call(tables.multilabel_margin_loss, (input, target, reduction))
+
+
 tables.mse_loss.function = mse_loss
 
 
@@ -233,3 +238,6 @@ tables._ctc_loss.function = _ctc_loss
 
 
 tables._ctc_loss_backward.function = _ctc_loss_backward
+
+
+tables.multilabel_margin_loss.function = multilabel_margin_loss

@@ -80,6 +80,7 @@ _BY_MODULE = {
     "random": "fork_rng",
     "serialization": "load save",
     "torch_version": "__version__",
+    "utils.dlpack": "from_dlpack to_dlpack",
 }
 _MODULES = {name: module for module, names in _BY_MODULE.items() for name in names.split()}
 _SUBMODULES = {"registry": "_dispatch.registry"} | {
