@@ -123,6 +123,8 @@ device.__module__ = "torch"
 def _named(name: str) -> device:
     """The device of a name: what pickles call, since a class of the module `torch` cannot be found without the proxy."""
     return device(name)
+
+
 CPU = device("cpu")
 META = device("meta")
 

@@ -100,7 +100,8 @@ def outdate_aliases(target: Tensor, others: tuple) -> None:
     if not isinstance(node, Node) or not node.saved:
         return
     node.saved = [
-        (entry[0], entry[1] - 1) if entry.__class__ is tuple and counter(entry[0]) is keeper else entry for entry in node.saved
+        (entry[0], entry[1] - 1) if entry.__class__ is tuple and counter(entry[0]) is keeper else entry
+        for entry in node.saved
     ]
 
 

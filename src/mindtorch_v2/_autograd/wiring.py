@@ -12,7 +12,16 @@ from .._tensor import Size, Tensor, wrap
 from .inplace import check_inplace, outdate_aliases, rebase_history
 from .node import VIEW, AccumulateGrad, Node, SavedOutput, keep, live_node
 
-__all__ = ["VIEW", "check_inplace", "copy_", "mark_view", "outdate_aliases", "rebase_history", "snapshot", "snapshot_view"]
+__all__ = [
+    "VIEW",
+    "check_inplace",
+    "copy_",
+    "mark_view",
+    "outdate_aliases",
+    "rebase_history",
+    "snapshot",
+    "snapshot_view",
+]
 
 dispatcher.autograd = sys.modules[__name__]
 native.connect(

@@ -187,7 +187,9 @@ def _element_detail(param: Param, position: int, index: int, item: Any) -> str:
     kind = type(item).__name__
     if param.type == "Tensor":
         return f"expected Tensor as element {index} in argument {position}, but got {kind}"
-    return f'failed to unpack the object at pos {index + 1} with error "type must be {param.type_text()},but got {kind}"'
+    return (
+        f'failed to unpack the object at pos {index + 1} with error "type must be {param.type_text()},but got {kind}"'
+    )
 
 
 def convert(op: Operator, args: tuple) -> tuple:

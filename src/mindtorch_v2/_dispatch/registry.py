@@ -46,7 +46,9 @@ def register(op: str, device: str, fn: Callable, meta: Callable | None = None) -
     operator = find(op)
     if operator is None:
         if meta is None:
-            raise ValueError(f"{op}: the schema has no such operator; a new one needs meta=, the rule that gives its result's shape")
+            raise ValueError(
+                f"{op}: the schema has no such operator; a new one needs meta=, the rule that gives its result's shape"
+            )
         operator = _custom[op] = _new(op, fn, meta)
     elif meta is not None:
         operator.meta = meta

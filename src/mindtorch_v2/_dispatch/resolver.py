@@ -10,13 +10,19 @@ from .convert import Mismatch, convert_one, describe
 from .operator import Operator, Param
 
 # Spellings that PyTorch accepts for its own, for the sake of numpy's users.
-_SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "x": "self", "x1": "self", "x2": "other", "a": "self", "input": "self"}
+_SPELLINGS = {
+    "axis": "dim",
+    "keepdims": "keepdim",
+    "x": "self",
+    "x1": "self",
+    "x2": "other",
+    "a": "self",
+    "input": "self",
+}
 _INT_TYPES = ("int", "SymInt")
 
 
-def resolve(
-    overloads: Sequence[Operator], args: tuple, kwargs: dict, method: bool = False
-) -> tuple[Operator, tuple]:
+def resolve(overloads: Sequence[Operator], args: tuple, kwargs: dict, method: bool = False) -> tuple[Operator, tuple]:
     """The first overload that the arguments fit, and the arguments in its order.
 
     TypeError names the argument when there is one overload, and lists all overloads otherwise.
@@ -138,13 +144,15 @@ def combination(overloads: Sequence[Operator], args: tuple, kwargs: dict, method
     shown = [_type_of(a) for a in (args[1:] if method else args)]
     shown += [f"{name}={_type_of(value)}" for name, value in kwargs.items()]
     lines = "".join(f" * {op}\n" for op in overloads)
-    return (
-        f"{overloads[0].name}() received an invalid combination of arguments - got ({', '.join(shown)}), but expected one of:\n{lines}"
-    )
+    return f"{overloads[0].name}() received an invalid combination of arguments - got ({', '.join(shown)}), but expected one of:\n{lines}"
 
 
 def _type_of(value: Any) -> str:
     if isinstance(value, (tuple, list)):
         inner = ", ".join(type(item).__name__ for item in value)
-        return f"{type(value).__name__} of ({inner}{',' if isinstance(value, tuple) and len(value) == 1 else ''})" if value else type(value).__name__
+        return (
+            f"{type(value).__name__} of ({inner}{',' if isinstance(value, tuple) and len(value) == 1 else ''})"
+            if value
+            else type(value).__name__
+        )
     return type(value).__name__

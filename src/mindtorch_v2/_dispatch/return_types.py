@@ -16,7 +16,9 @@ def named(name: str, fields: tuple[str, ...]) -> type:
     def construct(cls: type, values: Any) -> Any:
         values = tuple(values)
         if len(values) != len(fields):
-            raise TypeError(f"torch.return_types.{name}() takes a {len(fields)}-sequence ({len(values)}-sequence given)")
+            raise TypeError(
+                f"torch.return_types.{name}() takes a {len(fields)}-sequence ({len(values)}-sequence given)"
+            )
         return tuple.__new__(cls, values)
 
     def show(self: Any) -> str:

@@ -9,7 +9,7 @@ their real view: twice as many numbers.
 from __future__ import annotations
 
 import math
-from typing import Sequence
+from collections.abc import Sequence
 
 import numpy as np
 

@@ -42,9 +42,7 @@ def run(op: Operator, spec: Any, args: tuple, where: Any = None) -> Any:
     return [None if s is None else laid_out(r, s) for r, s in zip(results, spec)]
 
 
-def run_into(
-    op: Operator, spec: Spec, args: tuple, target: ndarray, where: Any = None, copied: bool = False
-) -> None:
+def run_into(op: Operator, spec: Spec, args: tuple, target: ndarray, where: Any = None, copied: bool = False) -> None:
     """Results in memory that is given; its dtype may be another than the spec's."""
     kernel = op.kernels.get("cpu")
     if kernel is None:
@@ -92,7 +90,9 @@ def laid_out(result: Any, spec: Spec) -> ndarray:
     if spec.shape is None:
         return np.ascontiguousarray(result).reshape(shape)
     if shape != tuple(spec.shape):
-        raise RuntimeError(f"internal: a kernel returned the shape {list(shape)} where its rule says {list(spec.shape)}")
+        raise RuntimeError(
+            f"internal: a kernel returned the shape {list(shape)} where its rule says {list(spec.shape)}"
+        )
     strides = contiguous_strides(shape) if spec.stride is None else tuple(spec.stride)
     item = want.itemsize
     if result.strides == tuple([s * item for s in strides]):

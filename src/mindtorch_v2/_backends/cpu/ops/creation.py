@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...._dtype import dtype as DType
-from ...._dtype import get_default_dtype, int64
+from ...._dtype import dtype as DType, get_default_dtype, int64
 from ...._random.arithmetic import fma64
 
 Array = np.ndarray
