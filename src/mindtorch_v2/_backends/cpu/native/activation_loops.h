@@ -57,7 +57,7 @@ static inline TARGET T NAME(gelu_slope)(T x)
     T a = x < 0 ? -x : x, density;
     T tail = NAME(upper_tail)(a, &density);
     T below = x < 0 ? tail : 1.0f - tail;
-    T bump = a > 30.0f ? 0.0f : x * density * 0.39894228f;
+    T bump = x * density * 0.39894228f;
     T slope = below + bump;
     return x != x ? x : slope;
 }
@@ -75,9 +75,9 @@ static inline TARGET T NAME(gelu_tanh_slope)(T x)
 {
     T square = x * x;
     T e = NAME(exponential)(-2 * GELU_LINE * x * (1.0f + GELU_CUBE * square));
-    e = e > 1e18f ? 1e18f : e;
     T s = 1.0f / (1.0f + e);
-    return s + x * (2 * GELU_LINE) * (1.0f + 3 * GELU_CUBE * square) * (e * s * s);
+    T bump = e > 1e18f ? 0.0f : e * s * s;
+    return s + bump * x * (2 * GELU_LINE) * (1.0f + 3 * GELU_CUBE * square);
 }
 
 EACH(erf_each, NAME(error_function)(x))
