@@ -59,11 +59,7 @@ def allclose(
 
 
 def equal(self: Tensor, other: Tensor) -> bool:
-    """Whether shapes and all elements are equal. Raises RuntimeError for two dtypes."""
+    """Whether shapes and all elements are equal; two dtypes are compared as `eq` compares them."""
     if self.shape != other.shape:
         return False
-    if self.dtype is not other.dtype:
-        raise RuntimeError(
-            f"Expected object of data type {self.dtype.cpp} but got data type {other.dtype.cpp} for argument #2 'other' in call to equal"
-        )
     return bool(F.all(F.eq(self, other)).item())

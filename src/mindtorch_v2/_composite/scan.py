@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch_v2 import _dtype
+from mindtorch_v2._backends.meta.rules._common import wrap_existing_dim
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._tensor import Tensor
 
@@ -35,35 +36,60 @@ def diff(
     return x
 
 
+def _check(name: str, y: Tensor, x: Tensor | None = None) -> None:
+    """RuntimeError for boolean points or values."""
+    if x is not None and (y.dtype is _dtype.bool or x.dtype is _dtype.bool):
+        raise RuntimeError(f"{name}: received a bool input for `x` or `y`, but bool is not supported")
+    if y.dtype is _dtype.bool:
+        raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
+
+
+def _nothing(y: Tensor, dim: int) -> Tensor:
+    """The integral over no points at all: zeros of y's dtype."""
+    shape = list(y.shape)
+    del shape[dim]
+    return F.new_zeros(y, shape)
+
+
 def _ends(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """All but the first, and all but the last."""
     n = x.shape[dim] - 1
+    if n < 0:
+        return x, x
     return F.narrow(x, dim, 1, n), F.narrow(x, dim, 0, n)
 
 
-def _widths(y: Tensor, x: Tensor, dim: int) -> Any:
+def _points(y: Tensor, x: Tensor, dim: int, name: str) -> Tensor:
+    """The points of each value, in as many dimensions as the values have. RuntimeError unless there is one for each."""
     if x.dim() == 1 and y.dim() > 1:
+        if x.shape[0] != y.shape[dim]:
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
         shape = [1] * y.dim()
         shape[dim] = x.shape[0]
-        x = F.reshape(x, shape)
-    later, earlier = _ends(x, dim if x.dim() == y.dim() else dim % y.dim() - y.dim() + x.dim())
-    return F.sub(later, earlier)
+        return F.reshape(x, shape)
+    if x.dim() < y.dim():
+        return F.reshape(x, [*[1] * (y.dim() - x.dim()), *x.shape])
+    return x
 
 
 def trapezoid_x(y: Tensor, x: Tensor, dim: int = -1) -> Tensor:
     """The integral over points `x` by the trapezoidal rule. RuntimeError for boolean inputs."""
-    if y.shape[dim] == 0:
-        return F.sum(F.mul(y, 0), [dim])
-    later, earlier = _ends(y, dim)
-    return F.div(F.sum(F.mul(_widths(y, x, dim), F.add(later, earlier)), [dim]), 2.0)
+    at = wrap_existing_dim(dim, y.dim())
+    if not y.shape[at]:
+        return _nothing(y, at)
+    _check("trapezoid", y, x)
+    (later, earlier), (right, left) = _ends(y, at), _ends(_points(y, x, at, "trapezoid"), at - y.dim())
+    return F.div(F.sum(F.mul(F.sub(right, left), F.add(later, earlier)), [at]), 2.0)
 
 
 def trapezoid_dx(y: Tensor, dx: Any = 1, dim: int = -1) -> Tensor:
-    """The integral over equal steps by the trapezoidal rule."""
-    if y.shape[dim] == 0:
-        return F.sum(F.mul(y, 0), [dim])
-    later, earlier = _ends(y, dim)
-    return F.mul(F.div(F.sum(F.add(later, earlier), [dim]), 2.0), dx)
+    """The integral over equal steps by the trapezoidal rule. RuntimeError for booleans."""
+    at = wrap_existing_dim(dim, y.dim())
+    if not y.shape[at]:
+        return _nothing(y, at)
+    _check("trapezoid", y)
+    later, earlier = _ends(y, at)
+    return F.mul(F.div(F.sum(F.add(later, earlier), [at]), 2.0), dx)
 
 
 def trapz_x(y: Tensor, x: Tensor, dim: int = -1) -> Tensor:
@@ -77,12 +103,22 @@ def trapz_dx(y: Tensor, dx: float = 1, dim: int = -1) -> Tensor:
 
 
 def cumulative_trapezoid_x(y: Tensor, x: Tensor, dim: int = -1) -> Tensor:
-    """The running integral over points `x`."""
-    later, earlier = _ends(y, dim)
-    return F.div(F.cumsum(F.mul(_widths(y, x, dim), F.add(later, earlier)), dim), 2.0)
+    """The running integral over points `x`. RuntimeError for boolean inputs."""
+    at = _sliced_dim(y, dim)
+    _check("cumulative_trapezoid", y, x)
+    (later, earlier), (right, left) = _ends(y, at), _ends(_points(y, x, at, "cumulative_trapezoid"), at - y.dim())
+    return F.div(F.cumsum(F.mul(F.sub(right, left), F.add(later, earlier)), at), 2.0)
 
 
 def cumulative_trapezoid_dx(y: Tensor, dx: Any = 1, dim: int = -1) -> Tensor:
-    """The running integral over equal steps."""
-    later, earlier = _ends(y, dim)
-    return F.mul(F.cumsum(F.add(later, earlier), dim), dx / 2.0)
+    """The running integral over equal steps. RuntimeError for booleans."""
+    at = _sliced_dim(y, dim)
+    _check("cumulative_trapezoid", y)
+    later, earlier = _ends(y, at)
+    return F.mul(F.cumsum(F.add(later, earlier), at), dx / 2.0)
+
+
+def _sliced_dim(y: Tensor, dim: int) -> int:
+    if not y.dim():
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    return wrap_existing_dim(dim, y.dim())

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mindtorch_v2._generated import functions as F
-from mindtorch_v2._layout import contiguous_format
+from mindtorch_v2._layout import contiguous_format, preserve_format
 from mindtorch_v2._tensor import Tensor
 
 Tensors = tuple[Tensor, ...]
@@ -32,38 +32,15 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
     return F.expand(self, list(other.shape))
 
 
-def reshape_copy(self: Tensor, shape: Sequence[int]) -> Tensor:
-    """`reshape` of a tensor whose elements cannot be viewed in `shape`: a contiguous copy."""
-    return F._unsafe_view(F.clone(self, memory_format=contiguous_format), _resolved(list(shape), self.numel()))
-
-
-def flatten_copy(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """`flatten` where a view is impossible."""
-    shape = list(self.shape)
-    first, last = start_dim % len(shape), end_dim % len(shape)
-    merged = 1
-    for n in shape[first : last + 1]:
-        merged *= n
-    return reshape_copy(self, [*shape[:first], merged, *shape[last + 1 :]])
-
-
-def _resolved(shape: list[int], count: int) -> list[int]:
-    """The shape with -1 replaced."""
-    if -1 not in shape:
-        return shape
-    known = 1
-    for n in shape:
-        known *= n if n != -1 else 1
-    return [count // known if n == -1 else n for n in shape]
-
-
 def mH(self: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions."""
     return F.conj(F.mT(self))
 
 
 def adjoint(self: Tensor) -> Tensor:
-    """The conjugate transpose of the last two dimensions. RuntimeError for 1-D tensors."""
+    """The conjugate transpose of the last two dimensions; of a number, its conjugate. RuntimeError for 1-D tensors."""
+    if not self.dim():
+        return F.conj(self)
     if self.dim() < 2:
         raise RuntimeError(
             f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {self.dim()}-D tensor."
@@ -174,6 +151,8 @@ def lift(self: Tensor) -> Tensor:
 
 def contiguous(self: Tensor, memory_format: Any = contiguous_format) -> Tensor:
     """self where it is contiguous in `memory_format` already, else a copy."""
+    if memory_format is preserve_format and self.is_contiguous():
+        return self
     if self.is_contiguous(memory_format=memory_format):
         return self
     return F.clone(self, memory_format=memory_format)

@@ -229,7 +229,7 @@ class _State:
 def draw_number(pick: Picker) -> Any:
     """A Python number."""
     if pick.gradient:
-        return pick.choice((2, 1.5, 0.75))
+        return pick.choice((1.93, 1.47, 0.71))
     return pick.choice((2, 1, 0.5, 3, -1, 1.5, 0, True, 1 + 2j) if not pick.valid else (2, 1, 0.5))
 
 

@@ -14,6 +14,7 @@ from .table import Row
 @strategy(
     "elementwise",
     "polygamma",
+    "frexp",
     "comparison",
     "logical",
     "bitwise",

@@ -85,7 +85,7 @@ def _error_difference(expected: dict, found: Any) -> tuple[str, str] | None:
         return "error", f"expected {told}\ngot {pack_result(found)}"
     if found.kind != expected["error"]:
         return "message", f"expected {told}\ngot      {found.kind}: {found.whole}"
-    if found.kind != "TypeError" and not found.whole.startswith(expected["message"]):
+    if found.kind != "TypeError" and not found.whole.strip().startswith(expected["message"]):
         return "message", f"expected {told}\ngot      {found.kind}: {found.whole}"
     return None
 

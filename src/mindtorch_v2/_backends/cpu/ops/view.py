@@ -209,7 +209,7 @@ def unfold_backward(grad_in: ndarray, input_sizes: Sequence[int], dim: int, size
     """Windows lie in the last dimension of `grad_in`; overlapping ones add up."""
     result = np.zeros(tuple(input_sizes), grad_in.dtype)
     if not result.ndim:
-        return grad_in.reshape(())
+        return grad_in.reshape(()) if size else result
     dim %= result.ndim
     count = grad_in.shape[dim]
     for place in range(size):

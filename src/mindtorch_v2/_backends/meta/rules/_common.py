@@ -26,8 +26,9 @@ DTYPES_ACCEPTED = {
     "real_numeric": (_I, _F),
     "floating": (_F, _C),
     "floating_real": (_F,),
+    "floating_wide": (_F,),
 }
-"""The categories behind the word that an entry gives as `dtypes`."""
+"""The categories behind the word that an entry gives as `dtypes`. `floating_wide` has no half types."""
 
 
 def is_tensor(value: Any) -> bool:
@@ -43,7 +44,11 @@ def not_implemented(op: str, d: dtype) -> NotImplementedError:
 def check_dtype(d: dtype, accepted: str, op: str) -> None:
     """NotImplementedError unless the dtype belongs to the `accepted` word of DTYPES_ACCEPTED. float8 types have no
     arithmetic."""
-    if d.category not in DTYPES_ACCEPTED[accepted] or d in FLOAT8:
+    if (
+        d.category not in DTYPES_ACCEPTED[accepted]
+        or d in FLOAT8
+        or (accepted == "floating_wide" and d.itemsize < 4)
+    ):
         raise not_implemented(op, d)
 
 

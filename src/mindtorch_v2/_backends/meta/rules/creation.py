@@ -191,6 +191,8 @@ def window(window_length: int, dtype: dtype | None = None, op: str = "hann_windo
     target = dtype or _d.get_default_dtype()
     if not (target.is_floating_point or target.is_complex):
         raise RuntimeError(f"{op} expects floating point dtypes, got: {target.ctype}")
+    if target.is_complex and window_length > 1:
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{target.cpp}'")
     return Spec((int(window_length),), target)
 
 

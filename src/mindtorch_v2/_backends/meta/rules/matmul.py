@@ -171,7 +171,7 @@ def dot(self: Any, tensor: Any, op: str = "dot") -> Spec:
             "have the same "
             f"number of elements, but got {self.numel()} and {tensor.numel()} elements respectively"
         )
-    _refuse_bool(self, op)
+    _refuse_bool(self, "dot")
     return _product((), self)
 
 
@@ -306,6 +306,7 @@ def cross(self: Any, other: Any, dim: int | None = -1) -> Spec:
         )
     if self.dtype is not other.dtype:
         raise RuntimeError(f"expected scalar type {self.dtype.cpp} but found {other.dtype.cpp}")
+    _refuse_bool(self, "cross")
     return _product(broadcast(self.shape, other.shape), self)
 
 

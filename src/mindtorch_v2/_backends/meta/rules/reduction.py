@@ -249,9 +249,9 @@ def cumulative_with_indices(self: Any, dim: int, op: str = "cummax") -> tuple[Sp
 def softmax(self: Any, dim: int, dtype: dtype | None = None, op: str = "softmax") -> Spec:
     """softmax and log_softmax: contiguous, of floating dtype. NotImplementedError for integers without `dtype`."""
     target = dtype or self.dtype
-    wrap_dim(dim, self.dim())
+    last = wrap_dim(dim, self.dim()) >= self.dim() - 1
     if self.numel() and (not target.is_floating_point or target in _d.FLOAT8):
-        raise not_implemented(f"{op}_kernel_impl", target)
+        raise not_implemented(f"{op}_{'lastdim_' if last else ''}kernel_impl", target)
     return Spec(tuple(self.shape), target, None, target.opmath)
 
 
