@@ -7,13 +7,8 @@
 typedef void (*Each)(const void *input, void *output, npy_intp n);
 typedef void (*EachWithGrad)(const void *gradient, const void *input, void *output, npy_intp n);
 
-#if HAS_WIDE
-#define BOTH(name) (S.wide ? name##_float_wide : name##_float_plain), (S.wide ? name##_double_wide : name##_double_plain)
-#define FLOAT(name) (S.wide ? name##_float_wide : name##_float_plain), NULL
-#else
-#define BOTH(name) name##_float_plain, name##_double_plain
-#define FLOAT(name) name##_float_plain, NULL
-#endif
+#define BOTH(name) CHOOSE32(name), CHOOSE64(name)
+#define FLOAT(name) CHOOSE32(name), NULL
 
 /* Where the result goes: `out` when it is a fitting array, else a new one; NULL to decline. */
 static PyObject *place(PyArrayObject *like, PyObject *out)

@@ -145,7 +145,14 @@ PyMODINIT_FUNC PyInit__native(void)
     S.descr64 = PyArray_DescrFromType(NPY_DOUBLE);
 #if HAS_WIDE
     __builtin_cpu_init();
-    S.wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) {
+        S.vectors = 1;
+        /* Processors with VBMI2 run long vectors at full clock; the first ones with AVX-512 do not. */
+        if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+            __builtin_cpu_supports("avx512vbmi2")) {
+            S.vectors = 2;
+        }
+    }
 #endif
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL) {

@@ -28,13 +28,17 @@
 
 #define INTERNAL __attribute__((visibility("hidden")))
 
-/* Two variants of the loops that gain by wide vectors: plain, and for processors with AVX2 and FMA, chosen at run time. */
+/* Variants of the loops that gain by wide vectors, chosen at run time: plain, for AVX2 with FMA, and for the later AVX-512. */
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define HAS_WIDE 1
 #define WIDE __attribute__((target("avx2,fma,bmi2")))
+#if defined(__clang__)
+#define WIDEST __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2"), min_vector_width(512)))
+#else
+#define WIDEST __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2,prefer-vector-width=512")))
+#endif
 #else
 #define HAS_WIDE 0
-#define WIDE
 #endif
 
 /* ---------------------------------------------------------------------------------------------------------------- state */
@@ -57,7 +61,7 @@ typedef struct {
     Py_ssize_t at_data, at_dtype, at_node, at_base;             /* slots of Tensor */
     Py_ssize_t at_edges, at_saved, at_consts, at_outputs;       /* slots of Node */
     Py_ssize_t at_payload, at_kind, at_reference, at_version, at_number; /* slots of SavedOutput */
-    int wide; /* whether the processor has what WIDE functions need */
+    int vectors; /* 0 plain, 1 WIDE, 2 WIDEST */
     /* interned names */
     PyObject *grad_enabled, *record, *number, *epoch, *version, *shares, *inference, *shape, *dtype;
 } State;

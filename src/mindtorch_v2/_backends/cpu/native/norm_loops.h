@@ -1,55 +1,13 @@
 /* Layer norm over rows, forward and backward; included for each type and processor. */
-
-#define LANES 16
-
-static inline TARGET T NAME(sum_lanes)(const T *lanes)
-{
-    T half[LANES / 2];
-    for (int k = 0; k < LANES / 2; k++) {
-        half[k] = lanes[k] + lanes[k + LANES / 2];
-    }
-    T total = 0;
-    for (int k = 0; k < LANES / 2; k++) {
-        total += half[k];
-    }
-    return total;
-}
+#include "lanes.h"
 
 /* Mean and variance of a row, in two passes. */
 static inline TARGET void NAME(moments)(const T *x, npy_intp n, T *mean, T *variance)
 {
-    double total = 0, squares = 0;
-    npy_intp i = 0;
-    while (i + LANES <= n) {
-        npy_intp end = i + 2048 < n ? i + 2048 : n;
-        T lanes[LANES] = {0};
-        for (; i + LANES <= end; i += LANES) {
-            for (int k = 0; k < LANES; k++) {
-                lanes[k] += x[i + k];
-            }
-        }
-        total += NAME(sum_lanes)(lanes);
-    }
-    for (; i < n; i++) {
-        total += x[i];
-    }
-    T centre = (T)(total / (double)n);
-    i = 0;
-    while (i + LANES <= n) {
-        npy_intp end = i + 2048 < n ? i + 2048 : n;
-        T lanes[LANES] = {0};
-        for (; i + LANES <= end; i += LANES) {
-            for (int k = 0; k < LANES; k++) {
-                T d = x[i + k] - centre;
-                lanes[k] += d * d;
-            }
-        }
-        squares += NAME(sum_lanes)(lanes);
-    }
-    for (; i < n; i++) {
-        T d = x[i] - centre;
-        squares += (double)d * d;
-    }
+    T centre = (T)(NAME(sum_of)(x, n) / (double)n);
+    V centres = NAME(all)(centre);
+    double squares;
+    SUM_OVER(squares, n, (NAME(load)(x + j) - centres) * (NAME(load)(x + j) - centres), (x[j] - centre) * (x[j] - centre));
     *mean = centre;
     *variance = (T)(squares / (double)n);
 }
@@ -91,28 +49,19 @@ static inline TARGET void NAME(backward_row)(const T *grad, const T *x, T mean, 
                                              T *shift)
 {
     if (input != NULL) {
-        double along = 0, level = 0;
-        npy_intp i = 0;
-        while (i + LANES <= n) {
-            npy_intp end = i + 2048 < n ? i + 2048 : n;
-            T a[LANES] = {0}, b[LANES] = {0};
-            for (; i + LANES <= end; i += LANES) {
-                for (int k = 0; k < LANES; k++) {
-                    T u = weight == NULL ? grad[i + k] : grad[i + k] * weight[i + k];
-                    a[k] += u * ((x[i + k] - mean) * rstd);
-                    b[k] += u;
-                }
-            }
-            along += NAME(sum_lanes)(a);
-            level += NAME(sum_lanes)(b);
+        double along, level;
+        V means = NAME(all)(mean), rstds = NAME(all)(rstd);
+        if (weight == NULL) {
+            SUM_OVER(along, n, NAME(load)(grad + j) * ((NAME(load)(x + j) - means) * rstds), grad[j] * ((x[j] - mean) * rstd));
+            level = NAME(sum_of)(grad, n);
         }
-        for (; i < n; i++) {
-            T u = weight == NULL ? grad[i] : grad[i] * weight[i];
-            along += u * ((x[i] - mean) * rstd);
-            level += u;
+        else {
+            SUM_OVER(along, n, NAME(load)(grad + j) * NAME(load)(weight + j) * ((NAME(load)(x + j) - means) * rstds),
+                     grad[j] * weight[j] * ((x[j] - mean) * rstd));
+            SUM_OVER(level, n, NAME(load)(grad + j) * NAME(load)(weight + j), grad[j] * weight[j]);
         }
         T by = (T)(along / (double)n), off = (T)(level / (double)n);
-        for (i = 0; i < n; i++) {
+        for (npy_intp i = 0; i < n; i++) {
             T u = weight == NULL ? grad[i] : grad[i] * weight[i];
             input[i] = (u - off - (x[i] - mean) * rstd * by) * rstd;
         }
@@ -170,5 +119,3 @@ static TARGET void NAME(layer_norm_backward_rows)(const void *gradient, const vo
         }
     }
 }
-
-#undef LANES

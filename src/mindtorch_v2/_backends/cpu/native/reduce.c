@@ -4,8 +4,6 @@
 #define LOOPS "reduce_loops.h"
 #include "variants.h"
 
-#define SHORT 512 /* longer dimensions that are not the last are added in pairs, which Python does */
-
 static PyObject *reduced_all(PyObject *object, int mean)
 {
     int width = dense_width(object);
@@ -76,9 +74,6 @@ static PyObject *reduced_dim(PyObject *const *args, int mean)
         else if (args[2] == Py_True) {
             dims[left++] = 1;
         }
-    }
-    if (inner > 1 && n > SHORT) {
-        return NULL;
     }
     PyObject *out = new_array(left, dims, PyArray_DESCR(x));
     if (out == NULL) {

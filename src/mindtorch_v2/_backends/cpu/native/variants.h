@@ -1,57 +1,82 @@
-/* Includes the file LOOPS once for each type and processor: NAME(sum) is sum_float_plain, sum_double_plain, sum_float_wide or
- * sum_double_wide, T the type, TARGET what a function needs before its result type, and IS_DOUBLE tells the types apart.
+/* Includes the file LOOPS once for each type and processor.
  *
- * CHOOSE(sum, width) is the function for a type and this processor.
+ * There NAME(sum) is sum_float_plain, sum_double_wide and so on, T the type, IS_DOUBLE tells the types apart, TARGET is what a function
+ * needs before its result type, and VECTOR_BYTES the size of the processor's vectors. CHOOSE(sum, width, ...) calls the function for an
+ * item size and this processor.
  */
-#define NAME(name) name##_float_plain
 #define T float
 #define IS_DOUBLE 0
-#define TARGET
-#include LOOPS
-#undef NAME
-#undef T
-#undef IS_DOUBLE
 
-#define NAME(name) name##_double_plain
-#define T double
-#define IS_DOUBLE 1
+#define NAME(name) name##_float_plain
+#define TARGET
+#define VECTOR_BYTES 16
 #include LOOPS
 #undef NAME
-#undef T
-#undef IS_DOUBLE
 #undef TARGET
+#undef VECTOR_BYTES
 
 #if HAS_WIDE
-#define TARGET WIDE
 #define NAME(name) name##_float_wide
-#define T float
-#define IS_DOUBLE 0
+#define TARGET WIDE
+#define VECTOR_BYTES 32
 #include LOOPS
 #undef NAME
-#undef T
-#undef IS_DOUBLE
-
-#define NAME(name) name##_double_wide
-#define T double
-#define IS_DOUBLE 1
-#include LOOPS
-#undef NAME
-#undef T
-#undef IS_DOUBLE
 #undef TARGET
+#undef VECTOR_BYTES
+
+#define NAME(name) name##_float_widest
+#define TARGET WIDEST
+#define VECTOR_BYTES 64
+#include LOOPS
+#undef NAME
+#undef TARGET
+#undef VECTOR_BYTES
 #endif
 
+#undef T
+#undef IS_DOUBLE
+#define T double
+#define IS_DOUBLE 1
+
+#define NAME(name) name##_double_plain
+#define TARGET
+#define VECTOR_BYTES 16
+#include LOOPS
+#undef NAME
+#undef TARGET
+#undef VECTOR_BYTES
+
+#if HAS_WIDE
+#define NAME(name) name##_double_wide
+#define TARGET WIDE
+#define VECTOR_BYTES 32
+#include LOOPS
+#undef NAME
+#undef TARGET
+#undef VECTOR_BYTES
+
+#define NAME(name) name##_double_widest
+#define TARGET WIDEST
+#define VECTOR_BYTES 64
+#include LOOPS
+#undef NAME
+#undef TARGET
+#undef VECTOR_BYTES
+#endif
+
+#undef T
+#undef IS_DOUBLE
 #undef LOOPS
 
 #ifndef CHOOSE
 #if HAS_WIDE
-#define CHOOSE32(name) (S.wide ? name##_float_wide : name##_float_plain)
-#define CHOOSE64(name) (S.wide ? name##_double_wide : name##_double_plain)
+#define CHOOSE32(name) (S.vectors == 2 ? name##_float_widest : S.vectors == 1 ? name##_float_wide : name##_float_plain)
+#define CHOOSE64(name) (S.vectors == 2 ? name##_double_widest : S.vectors == 1 ? name##_double_wide : name##_double_plain)
 #else
 #define CHOOSE32(name) name##_float_plain
 #define CHOOSE64(name) name##_double_plain
 #endif
-/* Calls the variant for an item size; the arguments are pointers that each variant casts by itself. */
+/* The arguments are pointers to void that each variant takes for its own type, and numbers. */
 #define CHOOSE(name, width, ...)                                                                                                          \
     do {                                                                                                                                   \
         if ((width) == 8) {                                                                                                                \
