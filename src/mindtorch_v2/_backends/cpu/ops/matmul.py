@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import math
+
 import numpy as np
 from numpy import ndarray
 
@@ -31,7 +33,7 @@ def _largest(array: ndarray) -> int:
 def matmul(self: ndarray, other: ndarray) -> ndarray:
     """All of `matmul`'s cases; a matrix on the right of a batch makes one product of it."""
     if self.ndim > 2 and other.ndim == 2:
-        rows = self.reshape(-1, self.shape[-1])
+        rows = self.reshape(math.prod(self.shape[:-1]), self.shape[-1])
         return product(rows, other).reshape(*self.shape[:-1], other.shape[-1])
     return np.asarray(product(self, other))
 
