@@ -73,10 +73,6 @@ class Type:
         return self.base == "Tensor" and not self.list
 
     @property
-    def is_tensor_list(self) -> bool:
-        return self.base == "Tensor" and self.list
-
-    @property
     def is_differentiable(self) -> bool:
         return self.base in DIFFERENTIABLE_TYPES
 
@@ -273,10 +269,6 @@ class Derivative:
         """Every name that the formula reads, once, in order of appearance."""
         return tuple(dict.fromkeys(use.name for use in self.uses))
 
-    @property
-    def uses_needs(self) -> bool:
-        return "needs" in self.names
-
     def rewritten(self, replace: Callable[[str, str | None], str | None]) -> str:
         """The formula with each use replaced by `replace(name, attribute)`; None leaves the use as it is written."""
         text = self.formula
@@ -352,11 +344,6 @@ class Op:
         return self.signature.returns
 
     @property
-    def tensor_arguments(self) -> tuple[Argument, ...]:
-        """Arguments that are, or hold, tensors."""
-        return tuple(a for a in self.arguments if a.is_tensor_like)
-
-    @property
     def is_inplace(self) -> bool:
         """The signature itself is an in-place one (`fill_.Scalar`)."""
         return self.name.endswith("_") and not self.name.endswith("__")
@@ -420,9 +407,6 @@ class Function:
     @property
     def aliases(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(alias for op in self.overloads for alias in op.aliases))
-
-    def with_variant(self, variant: str) -> tuple[Op, ...]:
-        return tuple(op for op in self.overloads if op.has(variant))
 
 
 @dataclass(frozen=True)

@@ -216,17 +216,6 @@ class Tape:
 
         return " ".join(d.rewritten(replace).split())
 
-    def _position(self, name: str) -> int | None:
-        """The edge number of an input; None behind a list."""
-        position = 0
-        for a in self.inputs:
-            if a.name == name:
-                return position
-            if a.type.list:
-                return None
-            position += 1
-        raise KeyError(name)
-
     def _has_edge(self, name: str) -> str:
         argument = self.op.signature.argument(name)
         assert argument is not None

@@ -94,10 +94,3 @@ def unavailable(where: device) -> str:
     if where.type == "cuda":
         return "Torch not compiled with CUDA enabled"
     return f"mindtorch_v2 has no backend for the device type {where.type!r}; it has cpu, meta and npu"
-
-
-def same_storage(a: Any, b: Any) -> bool:
-    """Whether two payloads share their memory."""
-    if a.__class__ is ndarray:
-        return b.__class__ is ndarray and _memory.owner(a) is _memory.owner(b)
-    return a.__class__ is b.__class__ and a.storage is b.storage

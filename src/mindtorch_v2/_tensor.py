@@ -109,7 +109,6 @@ class Tensor(_Attached, metaclass=_TensorType):
     _retains = False
     _multi_view = False  # one of several views that one operator returned
     _inference = False
-    _pending = False
 
     _data: Any
     _dtype: dtype

@@ -79,9 +79,6 @@ class CustomNode(Node):
                 raise TypeError(f"expected Variable or None (got {type(value).__name__})")
         return tuple(given[position] for position in positions)
 
-    def release(self) -> None:
-        Node.release(self)
-
 
 def _backward_of(function: type) -> Callable:
     own = function.backward is not Function.backward

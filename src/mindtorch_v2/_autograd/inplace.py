@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._dispatch import ops
 from .._state import TLS
 from .._tensor import Tensor, counter
@@ -103,10 +101,3 @@ def outdate_aliases(target: Tensor, others: tuple) -> None:
         (entry[0], entry[1] - 1) if entry.__class__ is tuple and counter(entry[0]) is keeper else entry
         for entry in node.saved
     ]
-
-
-def writes_history(tensor: Any) -> bool:
-    """Whether in-place operations with this operand are recorded."""
-    if not TLS.grad_enabled or not isinstance(tensor, Tensor) or tensor._node is None:
-        return False
-    return tensor._base is None or live_node(tensor) is not None

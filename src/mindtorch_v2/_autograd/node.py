@@ -21,8 +21,6 @@ from .._dispatch import ops
 from .._state import TLS
 from .._tensor import Tensor, counter, version, wrap
 
-Edge = "tuple[Node, int] | None"
-
 
 class Node:
     """One operation on the tape. Generated subclasses define `apply(grads) -> tuple`, aligned with `edges`."""

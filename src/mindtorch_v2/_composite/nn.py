@@ -159,12 +159,3 @@ def _text(shape: Sequence[int]) -> str:
 def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     """v with the norms `g` along `dim`."""
     return F._weight_norm_interface(v, g, dim)[0]
-
-
-def embedding_backward(
-    grad: Tensor, indices: Tensor, num_weights: int, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
-) -> Tensor:
-    """The gradient of embedding's weight. RuntimeError for sparse gradients, which do not exist here."""
-    if sparse:
-        raise RuntimeError("embedding: sparse gradients are not supported")
-    return F.embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq)

@@ -26,9 +26,6 @@ class Mismatch(Exception):
         self.detail = detail
 
 
-_INTS = (int, np.integer)
-
-
 def _int(value: Any) -> Any:
     kind = value.__class__
     if kind is int:

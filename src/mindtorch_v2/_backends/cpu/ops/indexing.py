@@ -61,19 +61,6 @@ def index(self: ndarray, indices: Indices) -> ndarray:
     return result.copy() if result.base is not None else result
 
 
-def fast_index(self: ndarray, indices: Indices) -> ndarray | None:
-    """`index` with one integer index for the first dimension."""
-    if len(indices) != 1 or not self.ndim or not self.flags.c_contiguous:
-        return None
-    places = indices[0]
-    if places is None or places.dtype.kind != "i" or not places.ndim:
-        return None
-    try:
-        return self.take(places, 0)
-    except IndexError:
-        return None
-
-
 def index_put_(self: ndarray, indices: Indices, values: ndarray, accumulate: bool = False) -> ndarray:
     key = key_of(indices)
     try:
@@ -426,12 +413,6 @@ def nonzero(self: ndarray) -> ndarray:
     for row, place in zip(result, places, strict=True):
         row[...] = place
     return result.T
-
-
-def where(condition: ndarray, self: ndarray, other: ndarray) -> ndarray:
-    if condition.dtype.kind != "b":
-        condition = condition != 0
-    return np.where(condition, self, other)
 
 
 def one_hot(self: ndarray, num_classes: int = -1) -> ndarray:

@@ -226,18 +226,6 @@ def native_group_norm(
     return out.reshape(input.shape), mean.reshape(N, group), rstd.reshape(N, group)
 
 
-def group_norm(
-    input: ndarray,
-    num_groups: int,
-    weight: ndarray | None = None,
-    bias: ndarray | None = None,
-    eps: float = 1e-05,
-    cudnn_enabled: bool = True,
-) -> ndarray:
-    batch, channels = input.shape[:2]
-    return native_group_norm(input, weight, bias, batch, channels, math.prod(input.shape[2:]), num_groups, eps)[0]
-
-
 def native_group_norm_backward(
     grad_out: ndarray,
     input: ndarray,

@@ -203,18 +203,6 @@ def _avg_pool_backward(
     return result[(..., *geometry.inner())]
 
 
-def avg_pool1d(
-    self: ndarray,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-) -> ndarray:
-    geometry = _Geometry(self.shape[-1:], kernel_size, stride, padding, 1, ceil_mode, 1)
-    return _avg_pool(self, geometry, count_include_pad, None)
-
-
 def avg_pool2d(
     self: ndarray,
     kernel_size: Any,

@@ -32,11 +32,6 @@ def _count(self: Array, axis: tuple[int, ...]) -> int:
     return math.prod(self.shape[a] for a in axis)
 
 
-def _scalar_axis(dim: int, ndim: int) -> int | None:
-    """One axis, or None for a 0-dim array."""
-    return dim % ndim if ndim else None
-
-
 def _add(self: Array, axis: tuple[int, ...], keepdim: bool = False) -> Array:
     """The sum over axes. numpy adds pairwise only along the innermost axis; here long outer axes are halved too."""
     if self.dtype.kind in "fc" and axis and axis[-1] != self.ndim - 1 and _count(self, axis) > 2 * _PAIR:
@@ -364,14 +359,3 @@ def vector_norm(
         return np.sqrt(_add(magnitude * magnitude, axis, keepdim))
     kind = magnitude.dtype.type
     return np.power(_add(np.power(magnitude, kind(ord)), axis, keepdim), kind(1.0 / ord))
-
-
-def norm(
-    self: Array,
-    p: Number | None = 2,
-    dim: Dim = None,
-    keepdim: bool = False,
-    dtype: Any = None,
-) -> Array:
-    """`vector_norm` under its old name; `p` of None is 2."""
-    return vector_norm(self, 2 if p is None else p, dim, keepdim)

@@ -20,20 +20,6 @@ def cat(tensors: list[ndarray], dim: int = 0) -> ndarray:
     return np.concatenate(kept, axis=dim)
 
 
-def fast_cat(tensors: list[ndarray], dim: int = 0) -> ndarray | None:
-    """`cat` of contiguous arrays of one dtype, none of them empty."""
-    if dim.__class__ is not int or not tensors:
-        return None
-    dtype = tensors[0].dtype
-    for t in tensors:
-        if t.dtype is not dtype or not t.size or not t.ndim or not t.flags.c_contiguous:
-            return None
-    try:
-        return np.concatenate(tensors, axis=dim)
-    except ValueError:
-        return None
-
-
 def stack(tensors: list[ndarray], dim: int = 0) -> ndarray:
     first = tensors[0]
     dim %= first.ndim + 1
