@@ -5,9 +5,8 @@ Note [Integer products]: numpy multiplies integer matrices without BLAS. Where t
 
 from __future__ import annotations
 
-from typing import Any
-
 import math
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
