@@ -2049,6 +2049,29 @@ def _record_digamma(out, self_):
     return attach(out, node)
 
 
+class FrexpBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        grads = node.materialize(grads)
+        grad = grads[0]
+        (result1,) = node.unpack()
+        return (grad / exp2(result1),)
+
+
+def _record_frexp_Tensor(out, self_):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = FrexpBackward0()
+    node.edges = (edge_self,)
+    node.saved = [keep_output(out[1], 1)]
+    node.consts = None
+    return attach_many(out, node, (0,))
+
+
 class PolygammaBackward0(Node):
     __slots__ = ()
 
@@ -2403,6 +2426,7 @@ tables.erfc.record = recorder(_record_erfc, ErfcBackward0, 1, (0,), ((0, ()),), 
 tables.erfinv.record = recorder(_record_erfinv, ErfinvBackward0, 1, (0,), ((-1, ()),), ())
 tables.lgamma.record = recorder(_record_lgamma, LgammaBackward0, 1, (0,), ((0, ()),), ())
 tables.digamma.record = recorder(_record_digamma, DigammaBackward0, 1, (0,), ((0, ()),), ())
+tables.frexp_Tensor.record = _record_frexp_Tensor
 tables.polygamma.record = recorder(_record_polygamma, PolygammaBackward0, 2, (1,), ((1, ()),), ((0, None),))
 tables.i0.record = recorder(_record_i0, I0Backward0, 1, (0,), ((0, ()),), ())
 tables.special_i0e.record = recorder(_record_special_i0e, SpecialI0eBackward0, 1, (0,), ((0, ()), (-1, ())), ())

@@ -1762,6 +1762,11 @@ def digamma_(input):
     return call_inplace(tables.digamma, (input,))
 
 
+def frexp(input, *, out=None):
+    """frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)"""
+    return call(tables.frexp_Tensor, (input,), out)
+
+
 def polygamma(n, self, *, out=None):
     """polygamma(int n, Tensor self) -> Tensor"""
     return call(tables.polygamma, (n, self), out)
@@ -2354,6 +2359,9 @@ tables.lgamma.function = lgamma
 
 
 tables.digamma.function = digamma
+
+
+tables.frexp_Tensor.function = frexp
 
 
 tables.polygamma.function = polygamma

@@ -173,6 +173,11 @@ def native_dropout(input, p, train):
     return call(tables.native_dropout, (input, p, train))
 
 
+def native_dropout_backward(grad_output, mask, scale):
+    """native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor"""
+    return call(tables.native_dropout_backward, (grad_output, mask, scale))
+
+
 def dropout(input, p, train):
     """dropout(Tensor input, float p, bool train) -> Tensor"""
     return call(tables.dropout, (input, p, train))
@@ -287,6 +292,9 @@ tables.poisson.function = poisson
 
 
 tables.native_dropout.function = native_dropout
+
+
+tables.native_dropout_backward.function = native_dropout_backward
 
 
 tables.dropout.function = dropout

@@ -140,6 +140,15 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
     """histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor"""
     return call(tables.histc, (input, bins, min, max), out)
 
+_histogram_overloads = (tables.histogram_bins_tensor, tables.histogram_bin_ct, )
+
+
+def histogram(*args, **kwargs):
+    """histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges); histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"""
+    out = kwargs.pop("out", None)
+    op, bound = resolve(_histogram_overloads, args, kwargs)
+    return call_converted(op, bound, out)
+
 
 tables.sort.function = sort
 tables.sort_stable.function = sort
@@ -194,3 +203,7 @@ tables.bincount.function = bincount
 
 
 tables.histc.function = histc
+
+
+tables.histogram_bins_tensor.function = histogram
+tables.histogram_bin_ct.function = histogram

@@ -118,11 +118,11 @@ def log1p(self):
 
 
 def logaddexp(self, other):
-    return rules.elementwise(self, other, float=True)
+    return rules.elementwise(self, other, dtypes='floating', op='logaddexp_cpu')
 
 
 def logaddexp2(self, other):
-    return rules.elementwise(self, other, float=True, dtypes='floating_real', op='logaddexp2_cpu')
+    return rules.elementwise(self, other, dtypes='floating_real', op='logaddexp2_cpu')
 
 
 def sigmoid(self):
@@ -142,27 +142,27 @@ def logit(self, eps):
 
 
 def logit_backward(grad_output, self, eps):
-    return rules.elementwise(grad_output, self)
+    return rules.elementwise(grad_output, self, dtypes='floating_real', op='logit_backward_cpu')
 
 
 def xlogy_Tensor(self, other):
-    return rules.elementwise(self, other, float=True)
+    return rules.elementwise(self, other, float=True, dtypes='floating_real', op='xlogy_cpu')
 
 
 def xlogy_Scalar_Self(self, other):
-    return rules.elementwise(self, other, float=True)
+    return rules.elementwise(self, other, float=True, dtypes='floating_real', op='xlogy_cpu')
 
 
 def special_xlog1py(self, other):
-    return rules.elementwise(self, other, float=True)
+    return rules.elementwise(self, other, float=True, dtypes='floating_real', op='xlog1py_cpu')
 
 
 def special_xlog1py_self_scalar(self, other):
-    return rules.elementwise(self, other, float=True)
+    return rules.elementwise(self, other, float=True, dtypes='floating_real', op='xlog1py_cpu')
 
 
 def special_entr(self):
-    return rules.elementwise(self, float=True)
+    return rules.elementwise(self, float=True, dtypes='floating_real', op='entr_cpu')
 
 
 def sin(self):
@@ -214,7 +214,7 @@ def atanh(self):
 
 
 def atan2(self, other):
-    return rules.elementwise(self, other, float=True)
+    return rules.elementwise(self, other, float=True, dtypes='floating_real', op='atan2_cpu')
 
 
 def sinc(self):
@@ -294,7 +294,7 @@ def fmin(self, other):
 
 
 def copysign_Tensor(self, other):
-    return rules.elementwise(self, other, float=True, dtypes='floating_real', op='copysign')
+    return rules.elementwise(self, other, float=True, dtypes='floating_real', op='copysign_cpu')
 
 
 def heaviside(self, values):
@@ -329,16 +329,20 @@ def digamma(self):
     return rules.elementwise(self, float=True, dtypes='floating_real', op='digamma')
 
 
+def frexp_Tensor(self):
+    return rules.frexp(self)
+
+
 def polygamma(n, self):
     return rules.polygamma(self, n)
 
 
 def special_zeta(self, other):
-    return rules.elementwise(self, other, float=True, dtypes='floating_real', op='zeta')
+    return rules.elementwise(self, other, float=True, dtypes='floating_wide', op='zeta_cpu')
 
 
 def special_zeta_self_scalar(self, other):
-    return rules.elementwise(self, other, float=True, dtypes='floating_real', op='zeta')
+    return rules.elementwise(self, other, float=True, dtypes='floating_wide', op='zeta_cpu')
 
 
 def i0(self):
@@ -346,35 +350,35 @@ def i0(self):
 
 
 def special_i0e(self):
-    return rules.elementwise(self, float=True)
+    return rules.elementwise(self, float=True, dtypes='floating_real', op='i0e_cpu')
 
 
 def special_i1(self):
-    return rules.elementwise(self, float=True)
+    return rules.elementwise(self, float=True, dtypes='floating_real', op='i1_cpu')
 
 
 def special_i1e(self):
-    return rules.elementwise(self, float=True)
+    return rules.elementwise(self, float=True, dtypes='floating_real', op='i1e_cpu')
 
 
 def special_erfcx(self):
-    return rules.elementwise(self, float=True)
+    return rules.elementwise(self, float=True, dtypes='floating_wide', op='erfcx_cpu')
 
 
 def special_ndtri(self):
-    return rules.elementwise(self, float=True)
+    return rules.elementwise(self, float=True, dtypes='floating_wide', op='ndtri_cpu')
 
 
 def special_log_ndtr(self):
-    return rules.elementwise(self, float=True)
+    return rules.elementwise(self, float=True, dtypes='floating_wide', op='log_ndtr_cpu')
 
 
 def igamma(self, other):
-    return rules.elementwise(self, other, dtypes='floating_real', op='igamma')
+    return rules.elementwise(self, other, dtypes='floating_real', op='igamma_cpu')
 
 
 def igammac(self, other):
-    return rules.elementwise(self, other, dtypes='floating_real', op='igammac')
+    return rules.elementwise(self, other, dtypes='floating_real', op='igammac_cpu')
 
 
 def bitwise_not(self):

@@ -91,3 +91,11 @@ def bincount(self, weights, minlength):
 
 def histc(self, bins, min, max):
     return rules.histc(self, bins)
+
+
+def histogram_bins_tensor(self, bins, weight, density):
+    return rules.histogram(self, bins, None, weight)
+
+
+def histogram_bin_ct(self, bins, range, weight, density):
+    return rules.histogram(self, bins, range, weight)

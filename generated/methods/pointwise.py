@@ -1971,6 +1971,14 @@ def digamma_(self):
 METHODS["digamma_"] = digamma_
 
 
+def frexp(self):
+    """frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)"""
+    return call(tables.frexp_Tensor, (self,))
+
+
+METHODS["frexp"] = frexp
+
+
 def polygamma(self, n):
     """polygamma(int n, Tensor self) -> Tensor"""
     return call(tables.polygamma, (n, self))

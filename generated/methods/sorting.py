@@ -124,3 +124,15 @@ def histc(self, bins=100, min=0, max=0):
 
 
 METHODS["histc"] = histc
+
+
+_histogram_methods = (tables.histogram_bins_tensor, tables.histogram_bin_ct, )
+
+
+def histogram(self, *args, **kwargs):
+    """histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges); histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"""
+    op, bound = resolve(_histogram_methods, (self, *args), kwargs, True)
+    return call_converted(op, bound)
+
+
+METHODS["histogram"] = histogram

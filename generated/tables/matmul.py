@@ -299,7 +299,7 @@ chain_matmul = Operator(
     (
         Param('matrices', 'Tensor', is_list=True, required=True),
     ),
-    composite="matmul.multi_dot",
+    composite="matmul.chain_matmul",
     variants=('function', 'out'),
 )
 

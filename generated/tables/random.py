@@ -11,7 +11,7 @@ from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..meta import random as _meta
 
-__all__ = ["uniform_", "normal_", "random__from", "random__to", "random_", "bernoulli__Tensor", "bernoulli__float", "exponential_", "geometric_", "cauchy_", "log_normal_", "rand", "rand_generator", "randn", "randn_generator", "randint", "randint_generator", "randint_low", "randint_low_generator", "randperm", "randperm_generator", "rand_like", "rand_like_generator", "randn_like", "randn_like_generator", "randint_like", "randint_like_low_dtype", "normal_Tensor_Tensor", "normal_Tensor_float", "normal_float_Tensor", "normal_float_float", "bernoulli", "bernoulli_p", "multinomial", "poisson", "native_dropout", "dropout", "dropout_", "feature_dropout", "feature_dropout_", "alpha_dropout", "alpha_dropout_", "feature_alpha_dropout", "feature_alpha_dropout_"]
+__all__ = ["uniform_", "normal_", "random__from", "random__to", "random_", "bernoulli__Tensor", "bernoulli__float", "exponential_", "geometric_", "cauchy_", "log_normal_", "rand", "rand_generator", "randn", "randn_generator", "randint", "randint_generator", "randint_low", "randint_low_generator", "randperm", "randperm_generator", "rand_like", "rand_like_generator", "randn_like", "randn_like_generator", "randint_like", "randint_like_low_dtype", "normal_Tensor_Tensor", "normal_Tensor_float", "normal_float_Tensor", "normal_float_float", "bernoulli", "bernoulli_p", "multinomial", "poisson", "native_dropout", "native_dropout_backward", "dropout", "dropout_", "feature_dropout", "feature_dropout_", "alpha_dropout", "alpha_dropout_", "feature_alpha_dropout", "feature_alpha_dropout_"]
 _UNUSED = (numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 uniform_ = Operator(
@@ -700,6 +700,18 @@ native_dropout = Operator(
     returns=('', ''),
     variants=('function',),
     derivatives="random",
+)
+
+native_dropout_backward = Operator(
+    "native_dropout_backward",
+    "",
+    (
+        Param('grad_output', 'Tensor', required=True),
+        Param('mask', 'Tensor', required=True),
+        Param('scale', 'float', required=True),
+    ),
+    composite="random.native_dropout_backward",
+    variants=('function',),
 )
 
 dropout = Operator(

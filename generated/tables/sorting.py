@@ -11,7 +11,7 @@ from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..meta import sorting as _meta
 
-__all__ = ["sort", "sort_stable", "argsort", "argsort_stable", "msort", "topk", "kthvalue", "median", "median_dim", "nanmedian", "nanmedian_dim", "mode", "_unique2", "unique_dim", "unique_consecutive", "searchsorted_Tensor", "bucketize_Tensor", "isin_Tensor_Tensor", "searchsorted_Scalar", "bucketize_Scalar", "isin_Scalar_Tensor", "bincount", "histc"]
+__all__ = ["sort", "sort_stable", "argsort", "argsort_stable", "msort", "topk", "kthvalue", "median", "median_dim", "nanmedian", "nanmedian_dim", "mode", "_unique2", "unique_dim", "unique_consecutive", "searchsorted_Tensor", "bucketize_Tensor", "isin_Tensor_Tensor", "searchsorted_Scalar", "bucketize_Scalar", "isin_Scalar_Tensor", "bincount", "histc", "histogram_bins_tensor", "histogram_bin_ct"]
 _UNUSED = (numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 sort = Operator(
@@ -432,5 +432,42 @@ histc = Operator(
         "cpu": kernels_sorting.histc,
     },
     tags=('reduction',),
+    variants=('function', 'method', 'out'),
+)
+
+histogram_bins_tensor = Operator(
+    "histogram",
+    "bins_tensor",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('bins', 'Tensor', required=True),
+        Param('weight', 'Tensor', optional=True, default=None, keyword=True),
+        Param('density', 'bool', default=False, keyword=True),
+    ),
+    meta=_meta.histogram_bins_tensor,
+    cast=(0, 1, 2),
+    kernels={
+        "cpu": kernels_sorting.histogram_edges,
+    },
+    returns=('hist', 'bin_edges'),
+    variants=('function', 'method', 'out'),
+)
+
+histogram_bin_ct = Operator(
+    "histogram",
+    "bin_ct",
+    (
+        Param('self', 'Tensor', required=True),
+        Param('bins', 'int', default=100),
+        Param('range', 'float', optional=True, is_list=True, default=None, keyword=True),
+        Param('weight', 'Tensor', optional=True, default=None, keyword=True),
+        Param('density', 'bool', default=False, keyword=True),
+    ),
+    meta=_meta.histogram_bin_ct,
+    cast=(0, 3),
+    kernels={
+        "cpu": kernels_sorting.histogram,
+    },
+    returns=('hist', 'bin_edges'),
     variants=('function', 'method', 'out'),
 )

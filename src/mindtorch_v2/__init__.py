@@ -68,7 +68,7 @@ _BY_MODULE = {
     ),
     "_functions.randomness": ("Generator default_generator get_rng_state initial_seed manual_seed seed set_rng_state"),
     "_functions.sugar": (
-        "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod chain_matmul einsum meshgrid nonzero "
+        "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod chain_matmul einsum lu meshgrid nonzero "
         "norm split stft tensordot unique unique_consecutive where"
     ),
     "_printing": "set_printoptions",

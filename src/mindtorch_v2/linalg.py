@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._backends.common.errors import LinAlgError
 from ._generated import functions as _functions
 
+__all__ = ["LinAlgError"]
 _OPERATORS = _functions.NAMESPACES.get("linalg", {})
 
 
@@ -19,7 +21,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_OPERATORS})
-
-
-class LinAlgError(RuntimeError):
-    """A matrix does not allow the operation."""

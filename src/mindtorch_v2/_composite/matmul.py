@@ -70,8 +70,6 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of matrices in the order that costs least; the first and the last may be vectors."""
     count = len(tensors)
     if count < 2:
-        if count == 1 and tensors[0].dim() == 2:
-            return tensors[0]
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}")
     matrices = list(tensors)
     row = matrices[0].dim() == 1
@@ -87,6 +85,16 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     if column:
         result = F.squeeze(result, -1)
     return F.squeeze(result, 0) if row else result
+
+
+def chain_matmul(matrices: Sequence[Tensor]) -> Tensor:
+    """The product of two-dimensional matrices in the order that costs least."""
+    for matrix in matrices:
+        if matrix.dim() != 2:
+            raise RuntimeError(f"Tensor dimension is {matrix.dim()}, expected 2 instead.")
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
 
 
 def _cheapest(sizes: Sequence[int]) -> list[list[int]]:

@@ -16,6 +16,11 @@ def _check(p: float) -> None:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")
 
 
+def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
+    """The gradient of native_dropout's input."""
+    return F.mul(F.mul(grad_output, mask), scale)
+
+
 def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Zeros with probability p, the rest divided by 1 - p; `input` itself outside of training.
 

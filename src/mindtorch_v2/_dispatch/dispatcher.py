@@ -60,6 +60,8 @@ def _call(op: Operator, args: tuple, out: Any) -> Any:
         args = TLS.autocast.cast(op, args)
     if op.composite is not None:
         result = op.composite_function()(*args)
+        if result.__class__ is tuple and len(op.returns) > 1:
+            result = return_type(op, list(result))
         return result if out is None else write_out(op, result, out)
     if op.missing is not None:
         raise NotImplementedError(f"{op.full_name} is not implemented: {op.missing}")
@@ -205,7 +207,7 @@ def _call_out(op: Operator, spec: Any, args: tuple, out: Any, where: device) -> 
         _check_distinct(op, out, args)
     if spec.shape is None:
         return write_out(op, wrap(backend_of(where).run(op, spec, args, where), spec.dtype), out)
-    resize_out(out, tuple(spec.shape), spec.stride)
+    resize_out(out, tuple(spec.shape), None if "contiguous_out" in op.tags else spec.stride)
     check_overlap(op, out, args)
     backend_of(where).run_into(op, spec, args, out._data, where)
     bump_version(out)
@@ -302,7 +304,7 @@ def write_out(op: Operator, result: Any, out: Any) -> Any:
         out = out[0]
     _check_out(op, (result,), out, result.device)
     _check_out_dtype(op, result._dtype, out)
-    resize_out(out, result._data.shape, _payload.stride_of(result._data))
+    resize_out(out, result._data.shape, None if "contiguous_out" in op.tags else _payload.stride_of(result._data))
     _copy_payload(out._data, result._data)
     bump_version(out)
     return out

@@ -39,7 +39,8 @@ class Param:
         self.keyword = keyword
 
     def __str__(self) -> str:
-        return f"{self.type_text()} {self.name}" + ("" if self.required else f"={self.default}")
+        default = f'"{self.default}"' if self.default.__class__ is str else self.default
+        return f"{self.type_text()} {self.name}" + ("" if self.required else f" = {default}")
 
     def type_text(self) -> str:
         """The type as PyTorch's messages write it: `tuple of ints`, `Number`, `Tensor`."""
@@ -149,7 +150,7 @@ class Operator:
     def __str__(self) -> str:
         positional = [str(p) for p in self.params if not p.keyword]
         keyword = [str(p) for p in self.params if p.keyword]
-        out = ["Tensor out=None"] if "out" in self.variants else []
+        out = ["Tensor out = None"] if "out" in self.variants else []
         rest = ["*", *keyword, *out] if keyword or out else []
         text = ", ".join([*positional, *rest])
         if positional and self.params[0].name == "self":

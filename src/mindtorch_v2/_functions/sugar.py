@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._dispatch import ops
+from .._dispatch.return_types import named
 from .._tensor import Size, Tensor
 
 
@@ -19,19 +20,25 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
 def norm(
     input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None
 ) -> Tensor:
-    """The vector norm over `dim` (all dimensions by default); p: a number, 'fro' or 'nuc'."""
-    if isinstance(dim, int):
-        dim = (dim,)
-    if p == "nuc":
-        return ops.linalg_matrix_norm(input, "nuc", dim or (-2, -1), keepdim, dtype=dtype)
-    if p == "fro" or p is None:
-        p = 2
-    elif isinstance(p, str):
-        raise ValueError(f"only valid string values are 'fro' and 'nuc', found {p}")
-    result = ops.linalg_vector_norm(input, p, dim, keepdim, dtype=dtype)
-    if out is not None:
-        return out.set_(result) if out.numel() == 0 else out.copy_(result)
-    return result
+    """The vector norm over `dim` (all dimensions by default); p: a number, or 'fro' or 'nuc' for matrix norms."""
+    dims = (dim,) if isinstance(dim, int) else dim
+    keywords = {"dtype": dtype} if out is None else {"dtype": dtype, "out": out}
+    if isinstance(p, str):
+        if p == "fro" and (dims is None or len(dims) <= 2):
+            return ops.linalg_vector_norm(input, 2, dims, keepdim, **keywords)
+        return ops.linalg_matrix_norm(input, p, list(range(input.dim())) if dims is None else dims, keepdim, **keywords)
+    return ops.linalg_vector_norm(input, 2.0 if p is None else p, dims, keepdim, **keywords)
+
+
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> tuple:
+    """(L and U in one matrix, pivots), and with `get_infos` how each matrix went."""
+    found = ops._lu_with_info(A, pivot=pivot, check_errors=not get_infos)
+    kept = named("_lu_with_info", ("LU", "pivots", "info"))(found) if get_infos else tuple(found[:2])
+    if out is None:
+        return kept
+    for buffer, value in zip(out, kept, strict=True):
+        buffer.resize_as_(value).copy_(value)
+    return out
 
 
 def einsum(*args: Any) -> Tensor:

@@ -22,6 +22,13 @@ def norm(self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, d
     return norm_function(self, p, dim, keepdim, dtype=dtype)
 
 
+def lu(self: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple:
+    """The factorisation into L and U: see `torch.lu`."""
+    from .._functions.sugar import lu as lu_function
+
+    return lu_function(self, pivot, get_infos)
+
+
 def unique_consecutive(self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
     """The first of each run of equal elements: see `torch.unique_consecutive`."""
     from .._functions.sugar import unique_consecutive as unique_function
@@ -71,6 +78,7 @@ MEMBERS: dict[str, Any] = {
     "imag": property(lambda self: ops.imag(self)),
     "split": split,
     "norm": norm,
+    "lu": lu,
     "nonzero": nonzero,
     "unique": unique,
     "unique_consecutive": unique_consecutive,

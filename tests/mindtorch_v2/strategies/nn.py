@@ -364,12 +364,14 @@ def ctc_loss(pick: Picker, row: Row) -> dict[str, Any]:
     n = pick.integer(1, 2)
     targets = draw_operand(pick, (n, 2), "int64", "positive")
     targets = replace(targets, values=tuple(1 + v % 2 for v in targets.values))
-    given: dict[str, Any] = {"log_probs": draw_operand(pick, (5, n, 3), dtype, "negative"), "targets": targets}
+    given: dict[str, Any] = {"blank": 0, "log_probs": draw_operand(pick, (5, n, 3), dtype, "negative"), "targets": targets}
     for name, value in (("input_lengths", 5), ("target_lengths", 2)):
         parameter = row.parameter(name)
         given[name] = draw_operand(pick, (n,), "int64") if parameter.is_tensor else [value] * n
         if parameter.is_tensor:
             given[name] = replace(given[name], values=(value,) * len(given[name].values))
+    if row.parameter("reduction") is not None:
+        given["reduction"] = pick.choice((1, 0, 2))
     return given
 
 
@@ -385,10 +387,11 @@ def attention(pick: Picker, row: Row) -> dict[str, Any]:
         "value": draw_operand(pick, (*batch, source, width), dtype),
     }
     how = pick.choice(("plain", "causal", "mask"))
+    masks = (dtype,) if row.rule == "attention.attention_math" else (dtype, "bool")  # which has been told apart before
     if how == "causal":
         arguments["is_causal"] = True
     elif how == "mask":
-        arguments["attn_mask"] = draw_operand(pick, (length, source), dtype if pick.boolean() else "bool")
+        arguments["attn_mask"] = draw_operand(pick, (length, source), pick.choice(masks))
     return arguments
 
 

@@ -4,9 +4,11 @@ They are written with public operators, so that a derivative can itself be diffe
 operators; each names in `__all__` what schema entries may call.
 """
 
+# ruff: noqa: F403 (the modules' __all__ say what is meant)
 from __future__ import annotations
 
 from .indexing import *
+from .linalg import *
 from .loss import *
 from .matmul import *
 from .nn import *

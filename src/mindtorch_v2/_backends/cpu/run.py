@@ -88,7 +88,7 @@ def laid_out(result: Any, spec: Spec) -> ndarray:
         result = result.astype(want, order="K")
     shape = result.shape
     if spec.shape is None:
-        return np.ascontiguousarray(result).reshape(shape)
+        return result if spec.stride == () else np.ascontiguousarray(result).reshape(shape)
     if shape != tuple(spec.shape):
         raise RuntimeError(
             f"internal: a kernel returned the shape {list(shape)} where its rule says {list(spec.shape)}"

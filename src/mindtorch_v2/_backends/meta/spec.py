@@ -22,7 +22,8 @@ CHANNELS_LAST_ORDER = {4: (1, 3, 2, 0), 5: (1, 4, 3, 2, 0)}
 
 
 class Spec:
-    """A fresh result: its shape (None: the data decide), dtype and strides (None: contiguous).
+    """A fresh result: its shape (None: the data decide), dtype and strides (None: contiguous; () beside an unknown
+    shape: as the kernel laid it out).
 
     compute: the dtype in which the kernel computes, and to which the dispatcher casts the promoted operands first;
     None: operands stay as they are.

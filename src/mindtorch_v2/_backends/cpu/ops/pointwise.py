@@ -407,3 +407,8 @@ def frexp(self: Array) -> tuple[Array, Array]:
 def ldexp(self: Array, other: Array, out: Out = None) -> Array:
     """self * 2 ** other."""
     return np.multiply(self, np.exp2(other), out)
+
+
+def frexp(self: Array) -> tuple[Array, Array]:
+    """(mantissa within [0.5, 1), exponent of two)."""
+    return np.frexp(self)

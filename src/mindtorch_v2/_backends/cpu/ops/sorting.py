@@ -6,6 +6,7 @@ NaN counts as larger than every number. Sorts are stable, and among equal elemen
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -180,7 +181,12 @@ def unique_dim(
 ) -> tuple[Array, Array, Array]:
     """Unique slices along a dimension: (slices in order, inverse, counts)."""
     values, inverse, counts = np.unique(_comparable(self), return_inverse=True, return_counts=True, axis=dim)
-    return values.astype(self.dtype, copy=False), inverse.reshape(-1), counts
+    return _slices_first(values.astype(self.dtype, copy=False), dim), inverse.reshape(-1), counts
+
+
+def _slices_first(x: Array, dim: int) -> Array:
+    """x in memory slice by slice along `dim`."""
+    return np.moveaxis(np.ascontiguousarray(np.moveaxis(x, dim, 0)), 0, dim)
 
 
 def unique_consecutive(
@@ -198,7 +204,7 @@ def unique_consecutive(
     first = np.flatnonzero(starts)
     inverse = np.cumsum(starts) - 1
     counts = np.diff(np.append(first, n))
-    values = x[first] if dim is None else np.moveaxis(x[first], 0, dim)
+    values = x[first] if dim is None else np.moveaxis(np.ascontiguousarray(x[first]), 0, dim)
     return (
         values,
         (inverse.reshape(self.shape) if dim is None else inverse) if return_inverse else np.empty(0, np.int64),
@@ -280,3 +286,38 @@ def histc(self: Array, bins: int = 100, min: float = 0, max: float = 0) -> Array
     x = x[(x >= low) & (x <= high)].astype(np.float64)
     bucket = np.minimum(((x - low) * bins / (high - low)).astype(np.int64), bins - 1)
     return np.bincount(bucket, minlength=bins).astype(self.dtype)
+
+
+def histogram(
+    self: Array,
+    bins: int = 100,
+    range: Sequence[float] | None = None,
+    weight: Array | None = None,
+    density: bool = False,
+) -> tuple[Array, Array]:
+    """(weights by bin, edges) for equal bins over `range`, or over the data."""
+    if range is not None:
+        low, high = range
+    elif self.size:
+        low, high = float(self.min()), float(self.max())
+    else:
+        low, high = 0.0, 1.0
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise RuntimeError(f"torch.histogramdd: dimension 0's range [{low:g}, {high:g}] is not finite")
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return histogram_edges(self, np.linspace(low, high, bins + 1).astype(self.dtype), weight, density)
+
+
+def histogram_edges(
+    self: Array, bins: Array, weight: Array | None = None, density: bool = False
+) -> tuple[Array, Array]:
+    """(weights by bin, edges); the last bin includes its right edge, and what lies outside does not count."""
+    x = self.reshape(-1)
+    inside = (x >= bins[0]) & (x <= bins[-1])
+    place = np.minimum(np.searchsorted(bins, x[inside], "right"), len(bins) - 1) - 1
+    weights = None if weight is None else weight.reshape(-1)[inside]
+    hist = np.bincount(place, weights, len(bins) - 1).astype(self.dtype)
+    if density:
+        hist = hist / (hist.sum() * np.diff(bins))
+    return hist, bins.copy()

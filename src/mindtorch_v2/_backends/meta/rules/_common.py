@@ -44,11 +44,7 @@ def not_implemented(op: str, d: dtype) -> NotImplementedError:
 def check_dtype(d: dtype, accepted: str, op: str) -> None:
     """NotImplementedError unless the dtype belongs to the `accepted` word of DTYPES_ACCEPTED. float8 types have no
     arithmetic."""
-    if (
-        d.category not in DTYPES_ACCEPTED[accepted]
-        or d in FLOAT8
-        or (accepted == "floating_wide" and d.itemsize < 4)
-    ):
+    if d.category not in DTYPES_ACCEPTED[accepted] or d in FLOAT8 or (accepted == "floating_wide" and d.itemsize < 4):
         raise not_implemented(op, d)
 
 

@@ -426,6 +426,14 @@ def activation_backward(grad: Any, self: Any, op: str = "activation_backward", d
     return elementwise(grad, self, dtypes=dtypes, op=op)
 
 
+def frexp(self: Any) -> tuple[Spec, Spec]:
+    """(mantissa, int32 exponent). RuntimeError for dtypes that are not floating."""
+    if not self.dtype.is_floating_point:
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    spec = elementwise(self)
+    return spec, Spec(spec.shape, _d.int32, spec.stride, spec.compute)
+
+
 def polygamma(self: Any, n: int) -> Spec:
     """The n-th derivative of digamma. RuntimeError for a negative n."""
     if n < 0:
@@ -540,6 +548,7 @@ __all__ = [
     "fill",
     "foreach",
     "foreach_reduction",
+    "frexp",
     "glu",
     "isin",
     "lerp",

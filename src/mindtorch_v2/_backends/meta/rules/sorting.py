@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .... import _dtype as _d
 from ..spec import Spec, format_strides, numel
-from ._common import check_dtype, shape_text, wrap_dim, wrap_existing_dim
+from ._common import check_dtype, is_tensor, not_implemented, shape_text, wrap_dim, wrap_existing_dim
 
 
 def sort(self: Any, dim: int = -1) -> tuple[Spec, Spec]:
@@ -47,7 +48,7 @@ def unique(self: Any, dim: int | None = None) -> tuple[Spec, Spec, Spec]:
         at = wrap_existing_dim(dim, self.dim())
         if 0 in (*self.shape[:at], *self.shape[at + 1 :]):
             raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
-    return Spec(None, self.dtype), Spec(None, _d.int64), Spec(None, _d.int64)
+    return Spec(None, self.dtype, None if dim is None else ()), Spec(None, _d.int64), Spec(None, _d.int64)
 
 
 def multinomial(self: Any, num_samples: int, replacement: bool = False) -> Spec:
@@ -131,12 +132,56 @@ def histc(self: Any, bins: int = 100) -> Spec:
     return Spec((int(bins),), self.dtype, None, self.dtype.opmath)
 
 
+def histogram(self: Any, bins: Any, range: Sequence[float] | None = None, weight: Any = None) -> tuple[Spec, Spec]:
+    """(hist, the edges of the bins), in self's dtype; bins is a number or a tensor of edges."""
+    op = "torch.histogramdd"
+    if is_tensor(bins):
+        if bins.dtype is not self.dtype:
+            raise RuntimeError("torch.histogram(): input tensor and bins tensors should have the same dtype")
+        if bins.dim() != 1:
+            raise RuntimeError(
+                f"{op}: bins tensor should have one dimension, but got {bins.dim()} dimensions in the bins tensor for "
+                "dimension 0"
+            )
+        count = bins.numel() - 1
+    else:
+        count = int(bins)
+    if count <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {count} for dimension 0")
+    if weight is not None:
+        if weight.dtype is not self.dtype:
+            raise RuntimeError(
+                f"{op}: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but "
+                f"got input({self.dtype.ctype}), and weight({weight.dtype.ctype})"
+            )
+        if weight.numel() != self.numel():
+            raise RuntimeError(
+                f"{op}: if weight tensor is provided it should have the same shape as the input tensor excluding its "
+                f"innermost dimension, but got input with shape [{self.numel()}, 1] and weight with shape "
+                f"[{weight.numel()}]"
+            )
+    if range is not None:
+        if len(range) != 2:
+            raise RuntimeError(
+                f"{op}: for a 1-dimensional histogram range should have 2 elements, but got {len(range)}"
+            )
+        if range[0] > range[1]:
+            raise RuntimeError(
+                f"{op}: min should not exceed max, but got min {range[0]:g} max {range[1]:g} for dimension 0"
+            )
+    if self.dtype not in (_d.float32, _d.float64):
+        raise not_implemented("histogramdd", self.dtype)
+    return Spec((count,), self.dtype), Spec((count + 1,), self.dtype)
+
+
 __all__ = [
     "argsort",
     "bincount",
     "histc",
+    "histogram",
     "multinomial",
     "searchsorted",
     "sort",
-    "topkunique",
+    "topk",
+    "unique",
 ]

@@ -1,0 +1,398 @@
+"""Factorisations and solvers over numpy's LAPACK; what numpy does not have is written here over whole batches.
+
+Note [Failing matrices]. numpy refuses a whole batch when one matrix fails, PyTorch says in `info` which did, and the operators for
+users make a LinAlgError of it. So the batch is tried as a whole, and matrix by matrix only where that fails.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+from numpy.linalg import LinAlgError as Failed
+
+from ...common.errors import CHOLESKY, INVERSE, LU, SOLVE, LinAlgError, refuse_info
+
+
+def _adjoint(a: ndarray) -> ndarray:
+    return a.conj().swapaxes(-1, -2)
+
+
+def _batch(a: ndarray) -> ndarray:
+    """The matrices in one row."""
+    return a.reshape(math.prod(a.shape[:-2]), *a.shape[-2:])
+
+
+def _refuse(info: ndarray, api: str, message: str) -> None:
+    refuse_info(info.reshape(-1).tolist(), info.ndim > 0, api, message)
+
+
+# --- cholesky -----------------------------------------------------------------------------------------------------------------
+
+
+def _partial_cholesky(a: ndarray) -> tuple[ndarray, int]:
+    """The factor up to the first leading minor that is not positive, and its order; what follows is left as it was."""
+    result = np.tril(a)
+    for j in range(len(a)):
+        row = result[j, :j]
+        pivot = (result[j, j] - row @ row.conj()).real
+        if not pivot > 0:
+            return result, j + 1
+        root = np.sqrt(pivot)
+        result[j, j] = root
+        result[j + 1 :, j] = (result[j + 1 :, j] - result[j + 1 :, :j] @ row.conj()) / root
+    return result, 0
+
+
+def cholesky_ex(self: ndarray, upper: bool = False, check_errors: bool = False) -> tuple[ndarray, ndarray]:
+    """(lower or upper factor, info). Only that triangle of the matrices is read."""
+    lower = _adjoint(self) if upper else self
+    info = np.zeros(self.shape[:-2], np.int32)
+    try:
+        factor = np.linalg.cholesky(lower)
+    except Failed:
+        pairs = [_partial_cholesky(a) for a in _batch(lower)]
+        factor = np.stack([made for made, _ in pairs]).reshape(self.shape)
+        info[...] = np.reshape([order for _, order in pairs], info.shape)
+    if check_errors:
+        _refuse(info, "linalg.cholesky_ex", CHOLESKY)
+    return _adjoint(factor) if upper else factor, info
+
+
+# --- LU -----------------------------------------------------------------------------------------------------------------------
+
+
+def lu_factor_ex(A: ndarray, pivot: bool = True, check_errors: bool = False) -> tuple[ndarray, ndarray, ndarray]:
+    """(L below the diagonal and U on and above it, the row that each row was swapped with (from 1), info), with partial pivoting."""
+    lu = _batch(A).copy()
+    count, rows, columns = lu.shape
+    steps = min(rows, columns)
+    pivots = np.zeros((count, steps), np.int32)
+    info = np.zeros(count, np.int32)
+    each = np.arange(count)
+    for j in range(steps):
+        column = lu[:, j:, j]
+        size = np.abs(column.real) + np.abs(column.imag) if lu.dtype.kind == "c" else np.abs(column)
+        chosen = size.argmax(1) + j
+        pivots[:, j] = chosen + 1
+        lu[each, chosen], lu[:, j] = lu[:, j].copy(), lu[each, chosen]
+        head = lu[:, j, j]
+        zero = head == 0
+        info[zero & (info == 0)] = j + 1
+        lu[:, j + 1 :, j] /= np.where(zero, 1, head)[:, None]
+        lu[:, j + 1 :, j + 1 :] -= lu[:, j + 1 :, j, None] * lu[:, j, None, j + 1 :]
+    info = info.reshape(A.shape[:-2])
+    if check_errors:
+        _refuse(info, "torch.linalg.lu_factor_ex", LU)
+    return lu.reshape(A.shape), pivots.reshape(*A.shape[:-2], steps), info
+
+
+def _permutation(pivots: ndarray, rows: int) -> ndarray:
+    """The order of rows that the swaps give."""
+    flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
+    order = np.tile(np.arange(rows), (len(flat), 1))
+    each = np.arange(len(flat))
+    for j in range(pivots.shape[-1]):
+        chosen = flat[:, j] - 1
+        order[each, chosen], order[:, j] = order[:, j].copy(), order[each, chosen]
+    return order
+
+
+def lu_unpack(
+    LU: ndarray, pivots: ndarray, unpack_data: bool = True, unpack_pivots: bool = True
+) -> tuple[ndarray, ndarray, ndarray]:
+    """(P, L, U) with P @ L @ U the matrix that was factored."""
+    rows, columns = LU.shape[-2:]
+    inner = min(rows, columns)
+    permutation = lower = upper = np.empty(0, LU.dtype)
+    if unpack_pivots:
+        order = _permutation(pivots, rows)
+        permutation = np.zeros((len(order), rows, rows), LU.dtype)
+        permutation[np.arange(len(order))[:, None], order, np.arange(rows)] = 1
+        permutation = permutation.reshape(*LU.shape[:-2], rows, rows)
+    if unpack_data:
+        lower = np.tril(LU[..., :inner], -1)
+        at = np.arange(inner)
+        lower[..., at, at] = 1
+        upper = np.triu(LU[..., :inner, :])
+    return permutation, lower, upper
+
+
+def lu(A: ndarray, pivot: bool = True) -> tuple[ndarray, ndarray, ndarray]:
+    """(P, L, U)."""
+    factors, pivots, _ = lu_factor_ex(A, pivot)
+    return lu_unpack(factors, pivots)
+
+
+# --- solving ------------------------------------------------------------------------------------------------------------------
+
+
+def _substitute(a: ndarray, b: ndarray, upper: bool, unit: bool) -> ndarray:
+    """Solve by substitution, row by row over the batch; a zero on the diagonal gives inf and nan."""
+    n = a.shape[-1]
+    shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:])
+    x = np.array(np.broadcast_to(b, shape))
+    for i in range(n - 1, -1, -1) if upper else range(n):
+        done = slice(i + 1, n) if upper else slice(0, i)
+        if done.start < done.stop:
+            x[..., i, :] -= np.matmul(a[..., i, None, done], x[..., done, :])[..., 0, :]
+        if not unit:
+            x[..., i, :] /= a[..., i, i, None]
+    return x
+
+
+def solve_triangular(self: ndarray, B: ndarray, upper: bool, left: bool = True, unitriangular: bool = False) -> ndarray:
+    """X with self @ X = B (X @ self = B); only the triangle is read."""
+    if left:
+        return _substitute(self, B, upper, unitriangular)
+    flipped = _substitute(self.swapaxes(-1, -2), B.swapaxes(-1, -2), not upper, unitriangular)
+    return flipped.swapaxes(-1, -2)
+
+
+def _solve_by_lu(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray]:
+    """(a^-1 b with inf and nan for singular matrices, info)."""
+    factors, pivots, info = lu_factor_ex(a)
+    order = _permutation(pivots, a.shape[-1]).reshape(*a.shape[:-2], -1, 1)
+    shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:])
+    permuted = np.take_along_axis(np.broadcast_to(b, shape), np.broadcast_to(order, (*shape[:-1], 1)), -2)
+    return _substitute(factors, _substitute(factors, permuted, False, True), True, False), info
+
+
+def solve_ex(A: ndarray, B: ndarray, left: bool = True, check_errors: bool = False) -> tuple[ndarray, ndarray]:
+    """(X with A @ X = B, or X @ A = B, info)."""
+    vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
+    b = B[..., None] if vector else B
+    a = A
+    if not left:
+        a, b = A.swapaxes(-1, -2), b.swapaxes(-1, -2)
+    info = np.zeros(A.shape[:-2], np.int32)
+    try:
+        result = np.linalg.solve(a, b)
+    except Failed:
+        result, info = _solve_by_lu(a, b)
+        if check_errors:
+            _refuse(info, "torch.linalg.solve_ex", SOLVE)
+    if not left:
+        result = result.swapaxes(-1, -2)
+    return result[..., 0] if vector else result, info
+
+
+def inv_ex(A: ndarray, check_errors: bool = False) -> tuple[ndarray, ndarray]:
+    """(inverse, info)."""
+    try:
+        return np.linalg.inv(A), np.zeros(A.shape[:-2], np.int32)
+    except Failed:
+        result, info = _solve_by_lu(A, np.eye(A.shape[-1], dtype=A.dtype))
+        if check_errors:
+            _refuse(info, "linalg.inv_ex", INVERSE)
+        return result, info
+
+
+def det(A: ndarray) -> ndarray:
+    return np.linalg.det(A)
+
+
+def slogdet(A: ndarray) -> tuple[ndarray, ndarray]:
+    """(sign, logarithm of the magnitude)."""
+    return np.linalg.slogdet(A)
+
+
+def cholesky_solve(self: ndarray, input2: ndarray, upper: bool = False) -> ndarray:
+    """X with A @ X = self, where input2 is A's Cholesky factor."""
+    first, second = (_adjoint(input2), input2) if upper else (input2, _adjoint(input2))
+    return _substitute(second, _substitute(first, self, False, False), True, False)
+
+
+def cholesky_inverse(self: ndarray, upper: bool = False) -> ndarray:
+    """The inverse of the matrix whose Cholesky factor self is."""
+    return cholesky_solve(np.broadcast_to(np.eye(self.shape[-1], dtype=self.dtype), self.shape), self, upper)
+
+
+# --- orthogonal factorisations --------------------------------------------------------------------------------------------------
+
+
+def qr(A: ndarray, mode: str = "reduced") -> tuple[ndarray, ndarray]:
+    """(Q, R)."""
+    if mode == "r":
+        return np.empty(0, A.dtype), np.linalg.qr(A, "r")
+    if not A.size:
+        return _empty_qr(A, mode)
+    return np.linalg.qr(A, mode)
+
+
+def _empty_qr(A: ndarray, mode: str) -> tuple[ndarray, ndarray]:
+    *batch, rows, columns = A.shape
+    inner = rows if mode == "complete" else min(rows, columns)
+    q = np.broadcast_to(np.eye(rows, inner, dtype=A.dtype), (*batch, rows, inner))
+    return q, np.zeros((*batch, inner, columns), A.dtype)
+
+
+def geqrf(self: ndarray) -> tuple[ndarray, ndarray]:
+    """R on and above the diagonal, the Householder reflectors below, and their factors."""
+    reflectors, factors = np.linalg.qr(self, "raw")
+    return reflectors.swapaxes(-1, -2), factors
+
+
+def svd(
+    A: ndarray, full_matrices: bool = False, compute_uv: bool = True, driver: str | None = None
+) -> tuple[ndarray, ndarray, ndarray]:
+    """(U, S, V^H), singular values in falling order."""
+    if not np.isfinite(A).all():
+        raise LinAlgError(
+            "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values."
+        )
+    try:
+        if not compute_uv:
+            none = np.empty(0, A.dtype)
+            return none, np.linalg.svd(A, compute_uv=False), none
+        return tuple(np.linalg.svd(A, full_matrices))  # type: ignore[return-value]
+    except Failed:
+        raise LinAlgError(
+            "linalg.svd: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated "
+            f"singular values (error code: {min(A.shape[-2:]) - 1})."
+        ) from None
+
+
+def eigh(A: ndarray, UPLO: str = "L", compute_v: bool = True) -> tuple[ndarray, ndarray]:
+    """(eigenvalues in rising order, eigenvectors) of Hermitian matrices; only one triangle is read."""
+    try:
+        if compute_v:
+            return tuple(np.linalg.eigh(A, UPLO.upper()))  # type: ignore[return-value]
+        return np.linalg.eigvalsh(A, UPLO.upper()), np.empty(0, A.dtype)
+    except Failed:
+        raise LinAlgError(
+            "linalg.eigh: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated "
+            f"eigenvalues (error code: {A.shape[-1] - 1})."
+        ) from None
+
+
+def eig(self: ndarray) -> tuple[ndarray, ndarray]:
+    """(eigenvalues, eigenvectors of length 1), complex."""
+    if not np.isfinite(self).all():
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+    try:
+        values, vectors = np.linalg.eig(self)
+    except Failed:
+        raise LinAlgError(
+            "linalg.eig: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated "
+            "eigenvalues."
+        ) from None
+    kind = np.result_type(self.dtype, np.complex64)
+    return values.astype(kind), vectors.astype(kind)
+
+
+# --- least squares --------------------------------------------------------------------------------------------------------------
+
+
+def lstsq(
+    self: ndarray, b: ndarray, rcond: float | None = None, driver: str | None = None
+) -> tuple[ndarray, ndarray, ndarray, ndarray]:
+    """(solution of least norm, squared residuals, rank, singular values)."""
+    vector = b.ndim == 1 or (self.ndim == b.ndim + 1 and b.shape == self.shape[:-1])
+    right = b[..., None] if vector else b
+    batch = np.broadcast_shapes(self.shape[:-2], right.shape[:-2])
+    rows, columns = self.shape[-2:]
+    kind = self.real.dtype
+    if rcond is None:
+        rcond = float(np.finfo(kind).eps) * max(rows, columns)
+    a = np.broadcast_to(self, (*batch, rows, columns))
+    right = np.broadcast_to(right, (*batch, rows, right.shape[-1]))
+    parts = [_lstsq_one(x, y, rcond) for x, y in zip(_batch(a), _batch(right), strict=True)]
+    sides = right.shape[-1]
+    inner = min(rows, columns)
+    solution = _stacked([p[0] for p in parts], (*batch, columns, sides), self.dtype)
+    rank = _stacked([p[1] for p in parts], batch, np.dtype(np.int64))
+    values = _stacked([p[2] for p in parts], (*batch, inner), kind)
+    residuals = np.empty(0, kind)
+    driver = driver or "gelsy"
+    if rows > columns and driver != "gelsy" and (driver == "gels" or (rank == columns).all()):
+        left = np.matmul(a, solution) - right
+        residuals = (left.real**2 + left.imag**2 if left.dtype.kind == "c" else left * left).sum(-2)
+    if driver == "gels":
+        rank = np.empty(0, np.int64)
+    if driver not in ("gelsd", "gelss"):
+        values = np.empty(0, kind)
+    return solution[..., 0] if vector else solution, residuals, rank, values
+
+
+def _stacked(parts: list, shape: tuple[int, ...], kind: np.dtype) -> ndarray:
+    return np.array(parts, kind).reshape(shape) if parts else np.zeros(shape, kind)
+
+
+def _lstsq_one(a: ndarray, b: ndarray, rcond: float) -> tuple[ndarray, int, ndarray]:
+    if not a.size:
+        return np.zeros((a.shape[1], b.shape[1]), a.dtype), 0, np.zeros(0, a.real.dtype)
+    solution, _, rank, values = np.linalg.lstsq(a, b, rcond)
+    return solution, int(rank), values
+
+
+def pinv(self: ndarray, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> ndarray:
+    """The pseudo-inverse; singular values below max(atol, rtol * the largest) count as zero."""
+    rows, columns = self.shape[-2:]
+    if not self.size:
+        return np.zeros((*self.shape[:-2], columns, rows), self.dtype)
+    kind = self.real.dtype
+    if rtol is None:
+        given = atol is not None and np.any(np.asarray(atol) > 0)
+        rtol = 0.0 if given else float(np.finfo(kind).eps) * max(rows, columns)
+    if hermitian:
+        values, vectors = eigh(self)
+        size = np.abs(values)
+        left, right = vectors, _adjoint(vectors)
+    else:
+        left, values, right = svd(self)
+        size = values
+    bound = np.maximum(0.0 if atol is None else atol, np.asarray(rtol) * size.max(-1, initial=0))
+    kept = size > np.asarray(bound)[..., None]
+    inverse = np.where(kept, 1 / np.where(kept, values, 1), 0).astype(kind)
+    return np.matmul(_adjoint(right) * inverse[..., None, :], _adjoint(left))
+
+
+# --- the exponential ------------------------------------------------------------------------------------------------------------
+
+_PADE = (
+    64764752532480000.0,
+    32382376266240000.0,
+    7771770303897600.0,
+    1187353796428800.0,
+    129060195264000.0,
+    10559470521600.0,
+    670442572800.0,
+    33522128640.0,
+    1323241920.0,
+    40840800.0,
+    960960.0,
+    16380.0,
+    182.0,
+    1.0,
+)
+_PADE_REACH = 5.371920351148152
+"""Up to this 1-norm the Padé approximant of order 13 is exact to double precision."""
+
+
+def matrix_exp(self: ndarray) -> ndarray:
+    """The exponential of each matrix: the Padé approximant of order 13 of a scaled matrix, squared again."""
+    n = self.shape[-1]
+    if not self.size:
+        return self.copy()
+    wide = np.complex128 if self.dtype.kind == "c" else np.float64
+    a = _batch(self).astype(wide)
+    finite = np.isfinite(a).all((-1, -2))
+    norm = np.where(finite, np.abs(a).sum(-2).max(-1), 0)
+    squarings = np.ceil(np.log2(np.maximum(norm / _PADE_REACH, 1))).astype(int)
+    a = a / np.exp2(squarings)[:, None, None]
+    one = np.eye(n, dtype=wide)
+    a2 = a @ a
+    a4 = a2 @ a2
+    a6 = a4 @ a2
+    b = _PADE
+    odd = a @ (a6 @ (b[13] * a6 + b[11] * a4 + b[9] * a2) + b[7] * a6 + b[5] * a4 + b[3] * a2 + b[1] * one)
+    even = a6 @ (b[12] * a6 + b[10] * a4 + b[8] * a2) + b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * one
+    result = np.full_like(a, np.nan)
+    result[finite] = np.linalg.solve(even[finite] - odd[finite], even[finite] + odd[finite])
+    for step in range(int(squarings.max(initial=0))):
+        again = squarings > step
+        result[again] = result[again] @ result[again]
+    return result.reshape(self.shape).astype(self.dtype)
