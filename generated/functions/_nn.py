@@ -90,7 +90,27 @@ def threshold_(input, threshold, value):
 
 def threshold_backward(grad_output, self, threshold):
     """threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor"""
+    if (
+        grad_output.__class__ in PLAIN
+        and self.__class__ in PLAIN
+    ):
+        grad_output_data = grad_output._data
+        self_data = self._data
+        if grad_output_data.__class__ is ndarray and self_data.__class__ is ndarray:
+            data = kernels_nn.fast_threshold_backward(grad_output_data, self_data, threshold)
+            if data is not None:
+                made = new(Tensor)
+                made._data = data
+                kind = made._dtype = grad_output._dtype
+                made._base = None
+                made._node = None
+                if grad_output._node is None and self._node is None:
+                    return made
+                return tables.threshold_backward.record(made, grad_output, self, threshold)
     return call(tables.threshold_backward, (grad_output, self, threshold))
+
+
+threshold_backward = accelerate(threshold_backward, (tables.threshold_backward, kernels_nn.fast_threshold_backward))
 
 
 def leaky_relu(input, negative_slope=0.01, *, out=None):
@@ -150,7 +170,27 @@ def gelu_(input, *, approximate='none'):
 
 def gelu_backward(grad_output, self, *, approximate='none'):
     """gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor"""
+    if (
+        grad_output.__class__ in PLAIN
+        and self.__class__ in PLAIN
+    ):
+        grad_output_data = grad_output._data
+        self_data = self._data
+        if grad_output_data.__class__ is ndarray and self_data.__class__ is ndarray:
+            data = kernels_nn.fast_gelu_backward(grad_output_data, self_data, approximate)
+            if data is not None:
+                made = new(Tensor)
+                made._data = data
+                kind = made._dtype = grad_output._dtype
+                made._base = None
+                made._node = None
+                if grad_output._node is None and self._node is None:
+                    return made
+                return tables.gelu_backward.record(made, grad_output, self, approximate)
     return call(tables.gelu_backward, (grad_output, self, approximate))
+
+
+gelu_backward = accelerate(gelu_backward, (tables.gelu_backward, kernels_nn.fast_gelu_backward))
 
 
 def silu(input, *, out=None):
@@ -185,7 +225,27 @@ def silu_(input):
 
 def silu_backward(grad_output, self):
     """silu_backward(Tensor grad_output, Tensor self) -> Tensor"""
+    if (
+        grad_output.__class__ in PLAIN
+        and self.__class__ in PLAIN
+    ):
+        grad_output_data = grad_output._data
+        self_data = self._data
+        if grad_output_data.__class__ is ndarray and self_data.__class__ is ndarray:
+            data = kernels_nn.fast_silu_backward(grad_output_data, self_data)
+            if data is not None:
+                made = new(Tensor)
+                made._data = data
+                kind = made._dtype = grad_output._dtype
+                made._base = None
+                made._node = None
+                if grad_output._node is None and self._node is None:
+                    return made
+                return tables.silu_backward.record(made, grad_output, self)
     return call(tables.silu_backward, (grad_output, self))
+
+
+silu_backward = accelerate(silu_backward, (tables.silu_backward, kernels_nn.fast_silu_backward))
 
 
 def mish(input, *, out=None):
@@ -413,14 +473,56 @@ def _softmax_backward_data(grad_output, output, dim=REQUIRED, input_dtype=REQUIR
     """_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor"""
     if spellings:
         (grad_output, output, dim, input_dtype) = respelled(tables._softmax_backward_data, (grad_output, output, dim, input_dtype), spellings)
+    if (
+        grad_output.__class__ in PLAIN
+        and output.__class__ in PLAIN
+    ):
+        grad_output_data = grad_output._data
+        output_data = output._data
+        if grad_output_data.__class__ is ndarray and output_data.__class__ is ndarray:
+            data = kernels_softmax.fast_softmax_backward_data(grad_output_data, output_data, dim, input_dtype)
+            if data is not None:
+                made = new(Tensor)
+                made._data = data
+                kind = made._dtype = grad_output._dtype
+                made._base = None
+                made._node = None
+                if grad_output._node is None and output._node is None:
+                    return made
+                return tables._softmax_backward_data.record(made, grad_output, output, dim, input_dtype)
     return call(tables._softmax_backward_data, (grad_output, output, dim, input_dtype))
+
+
+_softmax_backward_data = accelerate(_softmax_backward_data, (tables._softmax_backward_data, kernels_softmax.fast_softmax_backward_data))
 
 
 def _log_softmax_backward_data(grad_output, output, dim=REQUIRED, input_dtype=REQUIRED, *, out=None, **spellings):
     """_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor"""
     if spellings:
         (grad_output, output, dim, input_dtype) = respelled(tables._log_softmax_backward_data, (grad_output, output, dim, input_dtype), spellings)
-    return call(tables._log_softmax_backward_data, (grad_output, output, dim, input_dtype), out)
+    if out is not None:
+        return call(tables._log_softmax_backward_data, (grad_output, output, dim, input_dtype), out)
+    if (
+        grad_output.__class__ in PLAIN
+        and output.__class__ in PLAIN
+    ):
+        grad_output_data = grad_output._data
+        output_data = output._data
+        if grad_output_data.__class__ is ndarray and output_data.__class__ is ndarray:
+            data = kernels_softmax.fast_log_softmax_backward_data(grad_output_data, output_data, dim, input_dtype)
+            if data is not None:
+                made = new(Tensor)
+                made._data = data
+                kind = made._dtype = grad_output._dtype
+                made._base = None
+                made._node = None
+                if grad_output._node is None and output._node is None:
+                    return made
+                return tables._log_softmax_backward_data.record(made, grad_output, output, dim, input_dtype)
+    return call(tables._log_softmax_backward_data, (grad_output, output, dim, input_dtype))
+
+
+_log_softmax_backward_data = accelerate(_log_softmax_backward_data, (tables._log_softmax_backward_data, kernels_softmax.fast_log_softmax_backward_data))
 
 
 def _safe_softmax(input, dim=REQUIRED, dtype=None, **spellings):

@@ -724,12 +724,52 @@ def sigmoid_(input):
 
 def sigmoid_backward(grad_output, output):
     """sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor"""
+    if (
+        grad_output.__class__ in PLAIN
+        and output.__class__ in PLAIN
+    ):
+        grad_output_data = grad_output._data
+        output_data = output._data
+        if grad_output_data.__class__ is ndarray and output_data.__class__ is ndarray:
+            data = kernels_pointwise.fast_sigmoid_backward(grad_output_data, output_data)
+            if data is not None:
+                made = new(Tensor)
+                made._data = data
+                kind = made._dtype = grad_output._dtype
+                made._base = None
+                made._node = None
+                if grad_output._node is None and output._node is None:
+                    return made
+                return tables.sigmoid_backward.record(made, grad_output, output)
     return call(tables.sigmoid_backward, (grad_output, output))
+
+
+sigmoid_backward = accelerate(sigmoid_backward, (tables.sigmoid_backward, kernels_pointwise.fast_sigmoid_backward))
 
 
 def tanh_backward(grad_output, output):
     """tanh_backward(Tensor grad_output, Tensor output) -> Tensor"""
+    if (
+        grad_output.__class__ in PLAIN
+        and output.__class__ in PLAIN
+    ):
+        grad_output_data = grad_output._data
+        output_data = output._data
+        if grad_output_data.__class__ is ndarray and output_data.__class__ is ndarray:
+            data = kernels_pointwise.fast_tanh_backward(grad_output_data, output_data)
+            if data is not None:
+                made = new(Tensor)
+                made._data = data
+                kind = made._dtype = grad_output._dtype
+                made._base = None
+                made._node = None
+                if grad_output._node is None and output._node is None:
+                    return made
+                return tables.tanh_backward.record(made, grad_output, output)
     return call(tables.tanh_backward, (grad_output, output))
+
+
+tanh_backward = accelerate(tanh_backward, (tables.tanh_backward, kernels_pointwise.fast_tanh_backward))
 
 
 def logit(input, eps=None, *, out=None):

@@ -104,6 +104,8 @@ const KernelEntry softmax_kernels[] = {
     {"softmax.softmax", softmax_kernel},
     {"softmax.log_softmax", log_softmax_kernel},
     {"softmax.softmax_backward_data", softmax_backward_kernel},
+    {"softmax.fast_softmax_backward_data", softmax_backward_kernel},
     {"softmax.log_softmax_backward_data", log_softmax_backward_kernel},
+    {"softmax.fast_log_softmax_backward_data", log_softmax_backward_kernel},
     {NULL, NULL},
 };

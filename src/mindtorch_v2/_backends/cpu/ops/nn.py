@@ -12,7 +12,7 @@ import numpy as np
 from numpy import ndarray
 
 from ...._dispatch import native
-from .blocked import BLOCK, blocked
+from .blocked import BLOCK, alike, blocked
 from .special import erf
 
 F32 = np.dtype(np.float32)
@@ -92,6 +92,13 @@ def threshold_backward(grad_output: ndarray, self: ndarray, threshold: float) ->
         np.copyto(out, 0, where=x <= threshold)
 
     return blockwise(kernel, None, grad_output, self)
+
+
+def fast_threshold_backward(grad_output: ndarray, self: ndarray, threshold: float) -> ndarray | None:
+    """`threshold_backward` of contiguous float arrays."""
+    if not alike(grad_output, self) or (threshold.__class__ is not int and threshold.__class__ is not float):
+        return None
+    return threshold_backward(grad_output, self, threshold)
 
 
 def _select(mask: ndarray, chosen: float | ndarray, other: ndarray, out: ndarray | None) -> ndarray:
@@ -237,6 +244,13 @@ def gelu_backward(grad_output: ndarray, self: ndarray, approximate: str = "none"
     return blockwise(kernel, None, grad_output, self)
 
 
+def fast_gelu_backward(grad_output: ndarray, self: ndarray, approximate: str = "none") -> ndarray | None:
+    """`gelu_backward` of contiguous float arrays."""
+    if not alike(grad_output, self) or approximate not in ("none", "tanh"):
+        return None
+    return gelu_backward(grad_output, self, approximate)
+
+
 # ------------------------------------------------------------------------------------------------------- sigmoid and its kin
 
 
@@ -275,6 +289,11 @@ def _silu_backward(out: ndarray, grad: ndarray, x: ndarray) -> None:
 @native.kernel
 def silu_backward(grad_output: ndarray, self: ndarray) -> ndarray:
     return blockwise(_silu_backward, None, grad_output, self)
+
+
+def fast_silu_backward(grad_output: ndarray, self: ndarray) -> ndarray | None:
+    """`silu_backward` of contiguous float arrays."""
+    return silu_backward(grad_output, self) if alike(grad_output, self) else None
 
 
 def _tanh_softplus(x: ndarray) -> ndarray:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...._dispatch import native
-from .blocked import blocked
+from .blocked import alike, blocked
 
 Array = np.ndarray
 Out = Array | None
@@ -275,11 +275,21 @@ def sigmoid_backward(grad_output: Array, output: Array) -> Array:
     return np.multiply(grad_output, factor)
 
 
+def fast_sigmoid_backward(grad_output: Array, output: Array) -> Array | None:
+    """`sigmoid_backward` of contiguous float arrays."""
+    return sigmoid_backward(grad_output, output) if alike(grad_output, output) else None
+
+
 @native.kernel
 def tanh_backward(grad_output: Array, output: Array) -> Array:
     """The gradient of tanh from its result."""
     factor = np.multiply(output, output)
     return np.multiply(grad_output, np.subtract(1, factor))
+
+
+def fast_tanh_backward(grad_output: Array, output: Array) -> Array | None:
+    """`tanh_backward` of contiguous float arrays."""
+    return tanh_backward(grad_output, output) if alike(grad_output, output) else None
 
 
 def logit(self: Array, eps: float | None, out: Out = None) -> Array:
@@ -407,8 +417,3 @@ def frexp(self: Array) -> tuple[Array, Array]:
 def ldexp(self: Array, other: Array, out: Out = None) -> Array:
     """self * 2 ** other."""
     return np.multiply(self, np.exp2(other), out)
-
-
-def frexp(self: Array) -> tuple[Array, Array]:
-    """(mantissa within [0.5, 1), exponent of two)."""
-    return np.frexp(self)

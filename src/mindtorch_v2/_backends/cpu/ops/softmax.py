@@ -10,6 +10,7 @@ import numpy as np
 from numpy import ndarray
 
 from ...._dispatch import native
+from .blocked import alike
 
 F32 = np.dtype(np.float32)
 F64 = np.dtype(np.float64)
@@ -91,9 +92,23 @@ def softmax_backward_data(grad_output: ndarray, output: ndarray, dim: int, input
     return _by_rows(_softmax_backward_block, dim, grad_output, output)
 
 
+def fast_softmax_backward_data(grad_output: ndarray, output: ndarray, dim: int, input_dtype: Any) -> ndarray | None:
+    """`softmax_backward_data` of contiguous float arrays."""
+    if not alike(grad_output, output) or dim.__class__ is not int or not -output.ndim <= dim < output.ndim:
+        return None
+    return softmax_backward_data(grad_output, output, dim)
+
+
 @native.kernel
 def log_softmax_backward_data(grad_output: ndarray, output: ndarray, dim: int, input_dtype: Any = None) -> ndarray:
     return _by_rows(_log_softmax_backward_block, dim, grad_output, output)
+
+
+def fast_log_softmax_backward_data(grad_output: ndarray, output: ndarray, dim: int, input_dtype: Any) -> ndarray | None:
+    """`log_softmax_backward_data` of contiguous float arrays."""
+    if not alike(grad_output, output) or dim.__class__ is not int or not -output.ndim <= dim < output.ndim:
+        return None
+    return log_softmax_backward_data(grad_output, output, dim)
 
 
 def safe_softmax(self: ndarray, dim: int, dtype: Any = None) -> ndarray:
