@@ -14,19 +14,13 @@ from mindtorch_v2._torch_proxy.stubs.symbols import (
     SymBool, SymFloat, SymInt, sym_float, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sum,
 )
 from mindtorch_v2._torch_proxy.stubs.toplevel import (
-    _running_with_deploy, are_deterministic_algorithms_enabled, compiled_with_cxx11_abi,
-    get_deterministic_debug_mode, get_device_module, get_float32_matmul_precision,
-    is_deterministic_algorithms_warn_only_enabled, is_warn_always_enabled, set_deterministic_debug_mode,
-    set_float32_matmul_precision, set_warn_always, torch, typename, use_deterministic_algorithms,
+    _running_with_deploy, compiled_with_cxx11_abi, get_device_module, torch,
 )
 from mindtorch_v2.amp._state import (
     autocast_decrement_nesting, autocast_increment_nesting, clear_autocast_cache, get_autocast_cpu_dtype,
     get_autocast_dtype, get_autocast_gpu_dtype, is_autocast_cache_enabled, is_autocast_cpu_enabled,
     is_autocast_enabled, set_autocast_cache_enabled, set_autocast_cpu_dtype, set_autocast_cpu_enabled,
     set_autocast_dtype, set_autocast_enabled, set_autocast_gpu_dtype,
-)
-from mindtorch_v2.utils.dlpack import (
-    from_dlpack, to_dlpack,
 )
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function
 

@@ -61,15 +61,19 @@ _BY_MODULE = {
     "_constants": "e inf nan newaxis pi",
     "_functions.construct": "as_tensor asarray from_numpy frombuffer tensor",
     "_functions.queries": (
-        "are_deterministic_algorithms_enabled get_device get_float32_matmul_precision get_num_interop_threads get_num_threads is_complex "
-        "is_conj is_deterministic_algorithms_warn_only_enabled is_floating_point is_inference is_nonzero is_same_size is_signed is_storage "
-        "is_tensor is_warn_always_enabled numel resolve_conj resolve_neg set_default_tensor_type set_float32_matmul_precision "
-        "set_flush_denormal set_num_interop_threads set_num_threads set_warn_always typename use_deterministic_algorithms"
+        "get_device is_complex is_conj is_floating_point is_inference is_nonzero is_same_size is_signed is_storage is_tensor numel "
+        "resolve_conj resolve_neg typename"
     ),
     "_functions.randomness": ("Generator default_generator get_rng_state initial_seed manual_seed seed set_rng_state"),
     "_functions.sugar": (
         "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod chain_matmul einsum lu meshgrid nonzero "
         "norm split stft tensordot unique unique_consecutive where"
+    ),
+    "_functions.settings": (
+        "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision get_num_interop_threads "
+        "get_num_threads is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_default_tensor_type "
+        "set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_num_threads "
+        "set_warn_always use_deterministic_algorithms"
     ),
     "_printing": "set_printoptions",
     "_promotion": "can_cast promote_types result_type",

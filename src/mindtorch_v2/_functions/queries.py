@@ -1,10 +1,9 @@
-"""Questions about tensors and dtypes, and process-wide settings."""
+"""Questions about tensors and dtypes."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .. import _dtype
 from .._tensor import Tensor
 
 
@@ -78,104 +77,10 @@ def resolve_conj(input: Tensor) -> Tensor:
 resolve_neg = resolve_conj
 
 
-def set_default_tensor_type(kind: Any) -> None:
-    """Make the dtype of a legacy floating type the default one."""
-    from .types import as_dtype
-
-    _dtype.set_default_dtype(as_dtype(kind))
-
-
-_settings = {
-    "deterministic": False,
-    "deterministic_warn": False,
-    "matmul_precision": "highest",
-    "flush_denormal": False,
-    "threads": None,
-    "interop_threads": 1,
-    "warn_always": False,
-}
-
-
-def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Record the wish; every CPU kernel here is deterministic anyway."""
-    _settings["deterministic"] = bool(mode)
-    _settings["deterministic_warn"] = bool(warn_only)
-
-
-def are_deterministic_algorithms_enabled() -> bool:
-    """What `use_deterministic_algorithms` recorded."""
-    return bool(_settings["deterministic"])
-
-
-def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether the wish was to warn only."""
-    return bool(_settings["deterministic_warn"])
-
-
-def set_float32_matmul_precision(precision: str) -> None:
-    """Record the precision; CPU products are always in full float32."""
-    if precision not in ("highest", "high", "medium"):
-        raise RuntimeError(f"Invalid float32 matmul precision: {precision}")
-    _settings["matmul_precision"] = precision
-
-
-def get_float32_matmul_precision() -> str:
-    """What `set_float32_matmul_precision` recorded."""
-    return str(_settings["matmul_precision"])
-
-
-def set_flush_denormal(mode: bool) -> bool:
-    """Whether denormals can be flushed: numpy has no such switch, so False."""
-    return False
-
-
-def get_num_threads() -> int:
-    """The number of threads of matrix products: as set, else that of the machine."""
-    import os
-
-    if _settings["threads"] is None:
-        return int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
-    return int(_settings["threads"])
-
-
-def set_num_threads(count: int) -> None:
-    """Use at most `count` threads in matrix products, where threadpoolctl can reach numpy's BLAS."""
-    if count <= 0:
-        raise RuntimeError(
-            "Expected nthreads > 0, but got false.  (Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"
-        )
-    _settings["threads"] = count
-    try:
-        import threadpoolctl
-    except ImportError:
-        return
-    threadpoolctl.threadpool_limits(count)
-
-
-def get_num_interop_threads() -> int:
-    """As set, 1 by default."""
-    return int(_settings["interop_threads"])  # type: ignore[arg-type]
-
-
-def set_num_interop_threads(count: int) -> None:
-    """Record the number; there is no inter-operator parallelism."""
-    _settings["interop_threads"] = count
-
-
-def set_warn_always(mode: bool) -> None:
-    """Record whether warnings repeat."""
-    _settings["warn_always"] = bool(mode)
-
-
-def is_warn_always_enabled() -> bool:
-    """What `set_warn_always` recorded."""
-    return bool(_settings["warn_always"])
-
-
 def typename(obj: object) -> str:
-    """The legacy type name of a tensor, or the qualified class name of anything else."""
+    """The legacy type name of a tensor; of anything else the qualified name of its class, or of itself where it has one."""
     if isinstance(obj, Tensor):
         return obj.type()
-    kind = type(obj)
-    module = "" if kind.__module__ in ("builtins", None) else kind.__module__ + "."
-    return module + kind.__qualname__
+    named: Any = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = named.__module__
+    return named.__qualname__ if module in ("builtins", None) else f"{module}.{named.__qualname__}"

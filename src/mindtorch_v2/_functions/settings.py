@@ -1,0 +1,133 @@
+"""Settings of the process: threads, precision, determinism, warnings. Most are kept for programs that ask, and change nothing here."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+from .. import _dtype
+
+_PRECISIONS = ("highest", "high", "medium")
+_MODES = ("default", "warn", "error")
+
+_settings: dict[str, Any] = {
+    "deterministic": False,
+    "deterministic_warn": False,
+    "matmul_precision": "highest",
+    "threads": None,
+    "interop_threads": 1,
+    "warn_always": False,
+}
+
+
+def set_default_tensor_type(kind: Any) -> None:
+    """Make the dtype of a legacy floating type the default one."""
+    from .types import as_dtype
+
+    _dtype.set_default_dtype(as_dtype(kind))
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Record the wish; every CPU kernel here is deterministic anyway. TypeError for a mode that is no bool."""
+    if not isinstance(mode, bool):
+        raise TypeError(
+            f"_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}"
+        )
+    _settings["deterministic"] = mode
+    _settings["deterministic_warn"] = bool(warn_only)
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Whether deterministic algorithms were asked for."""
+    return _settings["deterministic"]
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether the wish was to warn only."""
+    return _settings["deterministic_warn"]
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """`use_deterministic_algorithms` by a mode's name (`default`, `warn`, `error`) or number. TypeError or RuntimeError for others."""
+    if not isinstance(debug_mode, (str, int)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    if isinstance(debug_mode, str):
+        if debug_mode not in _MODES:
+            raise RuntimeError(
+                f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}"
+            )
+        debug_mode = _MODES.index(debug_mode)
+    if debug_mode not in (0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
+    use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
+
+
+def get_deterministic_debug_mode() -> int:
+    """The mode as a number: 0 default, 1 warn, 2 error."""
+    if not _settings["deterministic"]:
+        return 0
+    return 1 if _settings["deterministic_warn"] else 2
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Record the precision; CPU products are always in full float32. A warning for an unknown one, which changes nothing."""
+    if precision not in _PRECISIONS:
+        warnings.warn(
+            f"{precision} is not one of 'highest', 'high', or 'medium'; the current"
+            "setFloat32MatmulPrecision call has no effect.",
+            stacklevel=2,
+        )
+        return
+    _settings["matmul_precision"] = precision
+
+
+def get_float32_matmul_precision() -> str:
+    """What `set_float32_matmul_precision` recorded."""
+    return _settings["matmul_precision"]
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """Whether denormals can be flushed: numpy has no such switch, so False."""
+    return False
+
+
+def get_num_threads() -> int:
+    """The number of threads of matrix products: as set, else that of the machine."""
+    if _settings["threads"] is None:
+        return int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
+    return _settings["threads"]
+
+
+def set_num_threads(count: int) -> None:
+    """Use at most `count` threads in matrix products, where threadpoolctl can reach numpy's BLAS. RuntimeError below 1."""
+    if count <= 0:
+        raise RuntimeError("set_num_threads expects a positive integer")
+    _settings["threads"] = int(count)
+    try:
+        import threadpoolctl
+    except ImportError:
+        return
+    threadpoolctl.threadpool_limits(count)
+
+
+def get_num_interop_threads() -> int:
+    """As set, 1 by default."""
+    return _settings["interop_threads"]
+
+
+def set_num_interop_threads(count: int) -> None:
+    """Record the number; there is no inter-operator parallelism. RuntimeError below 1."""
+    if count <= 0:
+        raise RuntimeError("set_num_interop_threads expects a positive integer")
+    _settings["interop_threads"] = int(count)
+
+
+def set_warn_always(mode: bool) -> None:
+    """Record whether warnings repeat."""
+    _settings["warn_always"] = bool(mode)
+
+
+def is_warn_always_enabled() -> bool:
+    """What `set_warn_always` recorded."""
+    return _settings["warn_always"]
