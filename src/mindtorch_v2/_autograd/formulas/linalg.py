@@ -7,6 +7,7 @@ gradient is that of the real part of the inner product.
 from __future__ import annotations
 
 from collections.abc import Sequence
+
 from ..._dispatch import ops
 from ..._tensor import Tensor
 
