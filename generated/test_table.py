@@ -5461,7 +5461,7 @@ ROWS = [
         "family": "nn",
         "namespace": "nn",
         "public": "hardtanh",
-        "rule": "activation",
+        "rule": "hardtanh",
         "forms": ('function', 'inplace', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
@@ -6092,7 +6092,7 @@ ROWS = [
         "family": "nn",
         "namespace": "torch",
         "public": "_softmax_backward_data",
-        "rule": "activation_backward",
+        "rule": "softmax_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -6110,7 +6110,7 @@ ROWS = [
         "family": "nn",
         "namespace": "torch",
         "public": "_log_softmax_backward_data",
-        "rule": "activation_backward",
+        "rule": "softmax_backward",
         "forms": ('function', 'out'),
         "parameters": (
             ("grad_output", "Tensor", False, False),

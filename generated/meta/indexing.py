@@ -38,7 +38,7 @@ def index_fill_int_Tensor(self, dim, index, value):
 
 
 def index_reduce(self, dim, index, source, reduce, include_self):
-    return rules.index_add(self=self, dim=dim, index=index, source=source, op='index_reduce')
+    return rules.index_add(self=self, dim=dim, index=index, source=source, op='index_reduce', reduce=reduce)
 
 
 def gather(self, dim, index, sparse_grad):

@@ -14,7 +14,7 @@ def relu6(self):
 
 
 def hardtanh(self, min_val, max_val):
-    return rules.activation(self, op='hardtanh', dtypes='real_numeric', numbers=(min_val, max_val))
+    return rules.hardtanh(self, min_val, max_val)
 
 
 def hardtanh_backward(grad_output, self, min_val, max_val):
@@ -110,7 +110,7 @@ def celu(self, alpha):
 
 
 def softshrink(self, lambd):
-    return rules.activation(self, op='softshrink_check')
+    return rules.activation(self, op='softshrink_check', lambd=lambd)
 
 
 def softshrink_backward(grad_output, self, lambd):
@@ -150,11 +150,11 @@ def _log_softmax(self, dim, half_to_float):
 
 
 def _softmax_backward_data(grad_output, output, dim, input_dtype):
-    return rules.activation_backward(grad_output, output, op='softmax_backward_lastdim_kernel_impl')
+    return rules.softmax_backward(grad_output, output, dim=dim)
 
 
 def _log_softmax_backward_data(grad_output, output, dim, input_dtype):
-    return rules.activation_backward(grad_output, output, op='log_softmax_backward_lastdim_kernel_impl')
+    return rules.softmax_backward(grad_output, output, dim=dim, op='log_softmax_backward')
 
 
 def _safe_softmax(self, dim, dtype):

@@ -222,11 +222,11 @@ def sinc(self):
 
 
 def deg2rad(self):
-    return rules.elementwise(self, float=True)
+    return rules.elementwise(self, float=True, dtypes='floating_real', op='deg2rad')
 
 
 def rad2deg(self):
-    return rules.elementwise(self, float=True)
+    return rules.elementwise(self, float=True, dtypes='floating_real', op='rad2deg')
 
 
 def floor(self):

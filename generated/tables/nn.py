@@ -57,7 +57,7 @@ hardtanh = Operator(
         Param('max_val', 'Scalar', default=1),
     ),
     meta=_meta.hardtanh,
-    cast=(0,),
+    cast=(0, 1, 2),
     kernels={
         "cpu": kernels_nn.hardtanh,
     },

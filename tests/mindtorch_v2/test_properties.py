@@ -180,6 +180,8 @@ def _differ(row: Row, expected: Any, found: Any, what: str, exact: bool = True) 
             same = expected.kind == found.kind or "TypeError" in (expected.kind, found.kind)
             return None if same else f"function: {expected}\n{what}: {found}"
         return f"function: {_text(expected)}\n{what}: {_text(found)}"
+    if not exact and [_shape_of(leaf) for leaf in leaves(expected)] != [_shape_of(leaf) for leaf in leaves(found)]:
+        return f"function: {geometry(expected)}\n{what}: {geometry(found)}"
     if exact and geometry(expected) != geometry(found):
         return f"function: {geometry(expected)}\n{what}: {geometry(found)}"
     if _comparable(row):
@@ -187,6 +189,10 @@ def _differ(row: Row, expected: Any, found: Any, what: str, exact: bool = True) 
             if not _same_values(a, b):
                 return f"function: {a}\n{what}: {b}"
     return None
+
+
+def _shape_of(result: Any) -> Any:
+    return (str(result.dtype), tuple(result.shape)) if is_tensor(result) else type(result).__name__
 
 
 def _general_path_differs(case: Case, cpu: Any) -> str | None:

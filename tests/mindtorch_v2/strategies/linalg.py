@@ -42,7 +42,7 @@ def matrix(pick: Picker, kind: str = "square") -> Operand:
     for b in range(2 if batch else 1):
         shift = pick.integer(0, 3) / 4
         rows = [
-            [(((3 * i + 5 * j + b) % 7) - 3) / 8 + (3 + 1.5 * i + shift if i == j else 0) for j in range(m)]
+            [(((3 * i + 5 * j + b) % 7) - 2.5) / 8 + (3 + 1.5 * i + shift if i == j else 0) for j in range(m)]
             for i in range(n)
         ]
         if kind in ("symmetric", "positive"):

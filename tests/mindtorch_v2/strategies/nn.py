@@ -364,7 +364,11 @@ def ctc_loss(pick: Picker, row: Row) -> dict[str, Any]:
     n = pick.integer(1, 2)
     targets = draw_operand(pick, (n, 2), "int64", "positive")
     targets = replace(targets, values=tuple(1 + v % 2 for v in targets.values))
-    given: dict[str, Any] = {"blank": 0, "log_probs": draw_operand(pick, (5, n, 3), dtype, "negative"), "targets": targets}
+    given: dict[str, Any] = {
+        "blank": 0,
+        "log_probs": draw_operand(pick, (5, n, 3), dtype, "negative"),
+        "targets": targets,
+    }
     for name, value in (("input_lengths", 5), ("target_lengths", 2)):
         parameter = row.parameter(name)
         given[name] = draw_operand(pick, (n,), "int64") if parameter.is_tensor else [value] * n

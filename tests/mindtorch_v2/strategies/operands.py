@@ -297,7 +297,7 @@ def _integers(kind: str, dtype: str, count: int, rng: random.Random) -> tuple:
         low, high = max(low, 0), max(high, 1)
     if kind == "distinct":
         start = max(low, 0)
-        return tuple(rng.sample(range(start, start + count), count))
+        return tuple(value % 120 for value in rng.sample(range(start, start + count), count))  # int8 ends at 127
     found = [rng.randint(low, high) for _ in range(count)]
     if kind == "nonzero" and dtype != "uint8":
         found = [value * rng.choice((1, 1, -1)) for value in found]

@@ -39,8 +39,6 @@ def pointwise(pick: Picker, row: Row) -> dict[str, Any]:
 
     Sometimes as many dimensions as channels_last needs, since the order of memory is kept.
     """
-    if row.base_name.endswith("_data"):  # the gradients of softmax
-        return _softmax_backward(pick, row)
     if row.base_name == "binary_cross_entropy_backward":
         return STRATEGIES["binary_cross_entropy"](pick, row)
     if row.tensors and row.parameters[0].is_tensor and pick.chance(5) and not pick.gradient:
@@ -195,9 +193,12 @@ def prelu(pick: Picker, row: Row) -> dict[str, Any]:
     return {"self": draw_operand(pick, shape, dtype), "weight": draw_operand(pick, own, dtype)}
 
 
-def _softmax_backward(pick: Picker, row: Row) -> dict[str, Any]:
+@strategy("softmax_backward")
+def softmax_backward(pick: Picker, row: Row) -> dict[str, Any]:
     """The gradient and the result of a softmax, of one shape."""
     shape = draw_shape(pick, 1)
     dtype = draw_dtype(pick, "floating")
     tensors = {p.name: draw_operand(pick, shape, dtype, "probability") for p in row.tensors}
+    if pick.wrong(8):
+        tensors["output"] = draw_operand(pick, (*shape, 2), dtype)
     return {**tensors, "dim": draw_dim(pick, len(shape)), "input_dtype": Symbol(dtype)}

@@ -77,7 +77,8 @@ def zeros_of_view(pick: Picker, row: Row) -> dict[str, Any]:
 @strategy("view_dtype")
 def view_dtype(pick: Picker, row: Row) -> dict[str, Any]:
     """A tensor and a dtype whose size may differ."""
-    return complete(pick, row, {"self": draw_operand(pick, (*draw_shape(pick, 0, 2), pick.choice((2, 4, 3, 1))))})
+    shape = tuple(max(n, 1) for n in draw_shape(pick, 0, 2))  # numpy does not keep the strides of nothing
+    return complete(pick, row, {"self": draw_operand(pick, (*shape, pick.choice((2, 4, 3, 1))))})
 
 
 @strategy("flatten")

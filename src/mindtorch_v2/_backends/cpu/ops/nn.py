@@ -103,6 +103,8 @@ def fast_threshold_backward(grad_output: ndarray, self: ndarray, threshold: floa
 
 def _select(mask: ndarray, chosen: float | ndarray, other: ndarray, out: ndarray | None) -> ndarray:
     """`chosen` where `mask`, else `other`, in other's dtype."""
+    if mask.shape != other.shape:
+        other = np.broadcast_to(other, np.broadcast_shapes(mask.shape, other.shape))
     if out is None:
         out = np.empty_like(other)
     if out is not other:
@@ -403,10 +405,6 @@ def celu(self: ndarray, alpha: float = 1.0, out: ndarray | None = None) -> ndarr
 
 
 def softshrink(self: ndarray, lambd: float = 0.5, out: ndarray | None = None) -> ndarray:
-    if lambd < 0:
-        name = "double" if self.dtype == F64 else "float"
-        limit = np.finfo(self.dtype).max
-        raise RuntimeError(f"lambda must be in range [0, {limit:g}] for input dtype {name}, but found {lambd:g}")
     bound = self.dtype.type(lambd)
     result = np.where(self > bound, self - bound, np.where(self < -bound, self + bound, self * 0))
     return result if out is None else _store(result, out)

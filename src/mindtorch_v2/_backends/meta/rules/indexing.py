@@ -8,7 +8,7 @@ from typing import Any
 from .... import _dtype as _d
 from ...._dtype import dtype
 from ..spec import Geometry, Shape, Spec, elementwise_strides, format_strides
-from ._common import as_list, broadcast, is_tensor, shape_text, wrap_dim
+from ._common import as_list, broadcast, check_dtype, is_tensor, shape_text, wrap_dim
 from .pointwise import _check_number
 
 _INDEX_DTYPES = (_d.int32, _d.int64)
@@ -203,9 +203,19 @@ def _without(shape: Sequence[int], at: int) -> Shape:
     return (*shape[:at], *shape[at + 1 :])
 
 
-def index_add(self: Any, dim: int, index: Any, source: Any, alpha: Any = 1, op: str = "index_add") -> Spec:
-    """self with source's slices added at the indices of `dim`: contiguous. source has self's shape but for `dim`."""
+def index_add(
+    self: Any, dim: int, index: Any, source: Any, alpha: Any = 1, op: str = "index_add", reduce: str | None = None
+) -> Spec:
+    """self with source's slices added at the indices of `dim`: contiguous. source has self's shape but for `dim`.
+
+    reduce: what index_reduce does in place of adding.
+    """
     name = f"{op}_()"
+    if reduce is not None:
+        if reduce not in ("prod", "mean", "amax", "amin"):
+            raise RuntimeError(
+                f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}."
+            )
     at = wrap_dim(dim, self.dim())
     if index.dtype not in _INDEX_DTYPES:
         raise RuntimeError(f"{name}: Expected dtype int32/int64 for index but got: {index.dtype.cpp}")
@@ -232,6 +242,8 @@ def index_add(self: Any, dim: int, index: Any, source: Any, alpha: Any = 1, op: 
             f"Got self.shape = {shape_text(own)} source.shape = {shape_text(sizes)}"
         )
     _check_number(alpha, self.dtype)
+    if reduce is not None:
+        check_dtype(self.dtype, "real_numeric", "index_func_")
     return Spec(own, self.dtype)
 
 

@@ -411,14 +411,32 @@ def activation(
     dtypes: str = "floating_real",
     approximate: str | None = None,
     numbers: Sequence[Any] = (),
+    lambd: Any = 0,
 ) -> Spec:
     """Floating types only; NotImplementedError for others. approximate: gelu's argument, 'none' or 'tanh'. numbers:
-    what self's dtype must hold."""
+    what self's dtype must hold. lambd: softshrink's argument, RuntimeError when negative."""
+    if lambd < 0:
+        limit = f"{_d.finfo(self.dtype).max:g}" if self.dtype.is_floating_point else "0"
+        raise RuntimeError(
+            f"lambda must be in range [0, {limit}] for input dtype {self.dtype.cpp}, but found {lambd:g}"
+        )
     for value in numbers:
         _check_number(value, self.dtype)
     if approximate not in (None, "none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
     return elementwise(self, dtypes=dtypes, op=op)
+
+
+def hardtanh(self: Any, min_val: Any, max_val: Any) -> Spec:
+    """Real numbers between two bounds, which self's dtype must hold. RuntimeError for bools, and for negative bounds of
+    unsigned integers."""
+    if self.dtype is _d.bool:
+        raise RuntimeError("Bool inputs not supported for hardtanh")
+    if self.dtype.is_complex:
+        raise NotImplementedError("clamp is not supported for complex types")
+    if self.dtype is _d.uint8 and (min_val < 0 or max_val < 0):
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+    return activation(self, "hardtanh", "real_numeric", numbers=(min_val, max_val))
 
 
 def activation_backward(grad: Any, self: Any, op: str = "activation_backward", dtypes: str = "floating_real") -> Spec:

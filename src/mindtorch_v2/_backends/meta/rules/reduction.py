@@ -9,7 +9,7 @@ from .... import _dtype as _d
 from ...._dtype import dtype
 from ...._promotion import can_cast
 from ..spec import Shape, Spec
-from ._common import as_list, check_dtype, not_implemented, wrap_dim, wrap_dims
+from ._common import as_list, check_dtype, not_implemented, shape_text, wrap_dim, wrap_dims
 
 _Dim = int | Sequence[int] | None
 
@@ -253,6 +253,22 @@ def softmax(self: Any, dim: int, dtype: dtype | None = None, op: str = "softmax"
     if self.numel() and (not target.is_floating_point or target in _d.FLOAT8):
         raise not_implemented(f"{op}_{'lastdim_' if last else ''}kernel_impl", target)
     return Spec(tuple(self.shape), target, None, target.opmath)
+
+
+def softmax_backward(grad: Any, output: Any, dim: int, op: str = "softmax_backward") -> Spec:
+    """The gradient of softmax or log_softmax: like its result, contiguous. RuntimeError unless the operands agree in shape
+    and dtype."""
+    if tuple(grad.shape) != tuple(output.shape):
+        raise RuntimeError(
+            f"Expected tensor for argument #1 'grad' to have same size as tensor for argument #2 'output'; but "
+            f"{shape_text(grad.shape)} does not equal {shape_text(output.shape)} (while checking arguments for {op})"
+        )
+    last = wrap_dim(dim, grad.dim()) >= grad.dim() - 1
+    if grad.numel() and not grad.dtype.is_floating_point:
+        raise not_implemented(f"{op}_{'lastdim_' if last else ''}kernel_impl", grad.dtype)
+    if grad.dtype is not output.dtype:
+        raise RuntimeError(f"expected scalar type {grad.dtype.cpp} but found {output.dtype.cpp}")
+    return Spec(tuple(grad.shape), grad.dtype, None, grad.dtype.opmath)
 
 
 def trace(self: Any) -> Spec:
