@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from numpy import ndarray
+
 import mindtorch_v2 as torch
 
-from .._tensor import Tensor
+from .._state import PLAIN
+from .._tensor import Tensor, bump_version
 from .optimizer import Optimizer, _get_scalar_dtype, _use_grad_for_differentiable
 
 
@@ -49,6 +52,21 @@ def scalar(value: Any) -> Any:
 def number(value: Any) -> Any:
     """The number in a tensor; other values as they are."""
     return value.item() if isinstance(value, Tensor) else value
+
+
+def arrays(*tensors: Tensor) -> tuple | None:
+    """The arrays of plain CPU tensors, for kernels that change them in place; None when one is of another kind."""
+    for tensor in tensors:
+        if tensor.__class__ not in PLAIN or tensor._data.__class__ is not ndarray:
+            return None
+    return tuple(tensor._data for tensor in tensors)
+
+
+def changed(*tensors: Tensor) -> bool:
+    """Count a change in place of each tensor; True."""
+    for tensor in tensors:
+        bump_version(tensor)
+    return True
 
 
 class SingleTensorOptimizer(Optimizer):

@@ -6,9 +6,12 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from .._backends.cpu.ops.optim import adam_step
 from .._tensor import Tensor
 from ._single import (
     SingleTensorOptimizer,
+    arrays,
+    changed,
     check_betas,
     check_fused,
     check_lr,
@@ -100,6 +103,8 @@ class Adam(SingleTensorOptimizer):
         lr, decay = scalar(group["lr"]), group["weight_decay"]
         beta1, beta2 = (scalar(beta) for beta in group["betas"])
         state["step"] += 1
+        if self._in_one_pass(group, param, grad, state):
+            return
         if decay != 0:
             if group["decoupled_weight_decay"]:
                 param.mul_(1 - lr * decay)
@@ -122,6 +127,22 @@ class Adam(SingleTensorOptimizer):
             square = largest
         denominator = (square.sqrt() / root).add_(group["eps"])
         param.addcdiv_(mean, denominator, value=-number(step_size))
+
+    def _in_one_pass(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> bool:
+        """Let a kernel do the whole update: whether it could."""
+        decay = group["weight_decay"]
+        if group["capturable"] or group["differentiable"] or group["amsgrad"] or isinstance(decay, Tensor):
+            return False
+        mean, square = state["exp_avg"], state["exp_avg_sq"]
+        plain = arrays(param, grad, mean, square)
+        if plain is None:
+            return False
+        beta1, beta2 = (number(beta) for beta in group["betas"])
+        step, lr, decoupled = state["step"].item(), number(group["lr"]), group["decoupled_weight_decay"]
+        size, root = lr / (1 - beta1**step), (1 - beta2**step) ** 0.5
+        shrink, added = (1 - lr * decay, 0.0) if decoupled else (1.0, decay)
+        done = adam_step(*plain, beta1, beta2, group["eps"], size, root, shrink, added)
+        return done and changed(param, mean, square)
 
     def _update_by_tensors(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
         """The same with the step counter as a tensor: it stays on the device, and gradients flow through the update."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._backends.cpu.ops.optim import sgd_step
 from .._tensor import Tensor
-from ._single import SingleTensorOptimizer, check_fused, number, scalar
+from ._single import SingleTensorOptimizer, arrays, changed, check_fused, number, scalar
 from .optimizer import ParamsT
 
 __all__ = ["SGD"]
@@ -72,6 +73,8 @@ class SGD(SingleTensorOptimizer):
             state["momentum_buffer"] = None
 
     def _update(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
+        if self._in_one_pass(group, param, grad, state):
+            return
         lr, decay, momentum = scalar(group["lr"]), group["weight_decay"], group["momentum"]
         if decay != 0:
             if isinstance(decay, Tensor) and decay.requires_grad:
@@ -89,6 +92,21 @@ class SGD(SingleTensorOptimizer):
             param.addcmul_(grad, lr, value=-1)
         else:
             param.add_(grad, alpha=-number(lr))
+
+    def _in_one_pass(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> bool:
+        """Let a kernel do the whole update: whether it could."""
+        lr, decay, momentum = group["lr"], group["weight_decay"], group["momentum"]
+        buffer = state.get("momentum_buffer")
+        if group["differentiable"] or isinstance(decay, Tensor) or (momentum != 0 and buffer is None):
+            return False
+        kept = () if buffer is None else (buffer,)
+        plain = arrays(param, grad, *kept)
+        if plain is None:
+            return False
+        memory = plain[2] if kept else None
+        fresh, nesterov = 1 - group["dampening"], bool(group["nesterov"])
+        done = sgd_step(plain[0], plain[1], memory, number(lr), momentum, fresh, decay, nesterov)
+        return done and changed(param, *kept)
 
     # Every operation is linear, so complex numbers need no care.
     _update_complex = _update

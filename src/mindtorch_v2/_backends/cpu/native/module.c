@@ -2,8 +2,10 @@
 #define NATIVE_IMPORTS_NUMPY
 #include "native.h"
 
-static const KernelEntry *const tables[] = {view_kernels,       reduce_kernels,    matmul_kernels, softmax_kernels, norm_kernels,
-                                           activation_kernels, embedding_kernels, NULL};
+static const KernelEntry *const tables[] = {
+    view_kernels, reduce_kernels, matmul_kernels, softmax_kernels, norm_kernels, activation_kernels, embedding_kernels,
+    loss_kernels, optim_kernels, NULL,
+};
 
 Kernel find_kernel(const char *name)
 {

@@ -223,6 +223,8 @@ extern INTERNAL const KernelEntry softmax_kernels[];
 extern INTERNAL const KernelEntry norm_kernels[];
 extern INTERNAL const KernelEntry activation_kernels[];
 extern INTERNAL const KernelEntry embedding_kernels[];
+extern INTERNAL const KernelEntry loss_kernels[];
+extern INTERNAL const KernelEntry optim_kernels[];
 INTERNAL Kernel find_kernel(const char *name);
 
 /* ---------------------------------------------------------------------------------------------------------------- types */

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy import ndarray
 
+from ...._dispatch import native
+
 MEAN, SUM = 1, 2
 
 
@@ -107,6 +109,7 @@ class _Targets:
         return self.kept.astype(dtype) if self.weights is None else self.weights.astype(dtype, copy=False)
 
 
+@native.kernel
 def nll_loss_forward(
     self: ndarray, target: ndarray, weight: ndarray | None, reduction: int, ignore_index: int
 ) -> tuple[ndarray, ndarray]:
@@ -125,6 +128,7 @@ def nll_loss_forward(
     return np.asarray(loss / total if reduction == MEAN else loss, dtype=self.dtype), np.asarray(total)
 
 
+@native.kernel
 def nll_loss_backward(
     grad_output: ndarray,
     self: ndarray,
