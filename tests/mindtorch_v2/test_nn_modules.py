@@ -48,20 +48,9 @@ def test_module(case, recorded):
         same(tensor, recorded["grads"][name], f"gradient of {name}", rtol=1e-3, atol=1e-4)
 
 
-# Initializers by an operator that they need and that is not there yet.
-WAITING = {"init.orthogonal_(t, 2.0)": "torch.linalg.qr is not implemented"}
-
-
-def waiting(call):
-    return [pytest.mark.xfail(strict=True, raises=AttributeError, reason=WAITING[call])] if call in WAITING else []
-
-
 @pytest.mark.parametrize(
     ("case", "recorded"),
-    [
-        pytest.param(case, recorded, id=case[0], marks=waiting(case[0]))
-        for case, recorded in zip(nn_cases.INITS, RECORD["inits"], strict=True)
-    ],
+    [pytest.param(case, recorded, id=case[0]) for case, recorded in zip(nn_cases.INITS, RECORD["inits"], strict=True)],
 )
 def test_init(case, recorded):
     same(nn_cases.run_init(torch, math, *case), recorded, case[0], rtol=2e-6, atol=1e-7)

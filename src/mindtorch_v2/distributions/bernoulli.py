@@ -8,12 +8,12 @@ import mindtorch_v2 as mt
 
 from . import constraints
 from .distribution import ExponentialFamily, binary_parameters
-from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+from .utils import TwoOutcomes, broadcast_all
 
 __all__ = ["Bernoulli"]
 
 
-class Bernoulli(ExponentialFamily):
+class Bernoulli(TwoOutcomes, ExponentialFamily):
     """1 with probability `probs` (or log odds `logits`), otherwise 0."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -29,16 +29,6 @@ class Bernoulli(ExponentialFamily):
             (self.logits,) = broadcast_all(logits)
             self._param = self.logits
         super().__init__(self._param.size(), validate_args=validate_args)
-
-    @lazy_property
-    def logits(self) -> Any:
-        """The log odds."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self) -> Any:
-        """The probabilities of 1."""
-        return logits_to_probs(self.logits, is_binary=True)
 
     @property
     def param_shape(self) -> Any:

@@ -8,12 +8,12 @@ import mindtorch_v2 as mt
 
 from . import constraints
 from .distribution import Distribution, binary_parameters
-from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+from .utils import TwoOutcomes, broadcast_all
 
 __all__ = ["Geometric"]
 
 
-class Geometric(Distribution):
+class Geometric(TwoOutcomes, Distribution):
     """How many failures come before the first success of probability `probs`."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -30,16 +30,6 @@ class Geometric(Distribution):
             raise ValueError(
                 f"Expected parameter probs of distribution {self!r} to be positive but found invalid values:\n{self.probs}"
             )
-
-    @lazy_property
-    def logits(self) -> Any:
-        """The log odds."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self) -> Any:
-        """The probability of a success."""
-        return logits_to_probs(self.logits, is_binary=True)
 
     @property
     def mean(self) -> Any:

@@ -9,12 +9,12 @@ import mindtorch_v2 as mt
 from . import constraints
 from .distribution import Distribution, binary_parameters
 from .gamma import Gamma
-from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+from .utils import TwoOutcomes, broadcast_all
 
 __all__ = ["NegativeBinomial"]
 
 
-class NegativeBinomial(Distribution):
+class NegativeBinomial(TwoOutcomes, Distribution):
     """How many successes, of probability `probs`, come before `total_count` failures."""
 
     arg_constraints = {
@@ -37,16 +37,6 @@ class NegativeBinomial(Distribution):
             self.total_count = self.total_count.type_as(self.logits)
             self._param = self.logits
         super().__init__(self._param.size(), validate_args=validate_args)
-
-    @lazy_property
-    def logits(self) -> Any:
-        """The log odds of a success."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self) -> Any:
-        """The probability of a success."""
-        return logits_to_probs(self.logits, is_binary=True)
 
     @property
     def param_shape(self) -> Any:

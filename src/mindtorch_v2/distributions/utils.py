@@ -66,3 +66,17 @@ class lazy_property:
     if TYPE_CHECKING:  # an instance's own attribute hides the property
 
         def __set__(self, instance: Any, value: Any) -> None: ...
+
+
+class TwoOutcomes:
+    """The probabilities and the log odds of one of two outcomes: each follows from the other when it is asked for."""
+
+    @lazy_property
+    def logits(self) -> Any:
+        """The log odds."""
+        return probs_to_logits(self.probs, is_binary=True)
+
+    @lazy_property
+    def probs(self) -> Any:
+        """The probabilities."""
+        return logits_to_probs(self.logits, is_binary=True)

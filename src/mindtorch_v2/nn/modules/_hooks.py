@@ -288,12 +288,7 @@ class HookMethods:
             for key, hook in (*_global_forward_hooks.items(), *self._forward_hooks.items()):
                 if key in self._forward_hooks_always_called or key in _global_forward_hooks_always_called:
                     called.add(key)
-                if key in self._forward_hooks_with_kwargs or key in _global_forward_hooks_with_kwargs:
-                    changed = hook(self, args, kwargs, result)
-                else:
-                    changed = hook(self, args, result)
-                if changed is not None:
-                    result = changed
+                result = self._run_forward_hook(key, hook, args, kwargs, result)
 
             if backward_hook is not None:
                 if not isinstance(result, (Tensor, tuple)):
@@ -324,6 +319,14 @@ class HookMethods:
                 node.register_hook(_WrappedHook(hook, self))  # type: ignore[arg-type]
             self._maybe_warn_non_full_backward_hook(args, result, node)
 
+    def _run_forward_hook(self, key: int, hook: Callable[..., Any], args: Any, kwargs: Any, result: Any) -> Any:
+        """Call a hook; gives what it puts in place of the result, or the result."""
+        if key in self._forward_hooks_with_kwargs or key in _global_forward_hooks_with_kwargs:
+            changed = hook(self, args, kwargs, result)
+        else:
+            changed = hook(self, args, result)
+        return result if changed is None else changed
+
     def _run_remaining_hooks(self, called: set[int], args: Any, kwargs: Any, result: Any) -> None:
         """After a failure: run the forward hooks that want to be called always and were not; their errors are warnings."""
         for owner, hooks, always in (
@@ -334,12 +337,7 @@ class HookMethods:
                 if key not in always or key in called:
                     continue
                 try:
-                    if key in self._forward_hooks_with_kwargs or key in _global_forward_hooks_with_kwargs:
-                        changed = hook(self, args, kwargs, result)
-                    else:
-                        changed = hook(self, args, result)
-                    if changed is not None:
-                        result = changed
+                    result = self._run_forward_hook(key, hook, args, kwargs, result)
                 except Exception as error:  # noqa: BLE001 (any error of a hook; the first one is raised)
                     warnings.warn(
                         f"{owner} forward hook with ``always_call=True`` raised an exception that was silenced as "

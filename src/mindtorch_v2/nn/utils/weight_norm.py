@@ -8,6 +8,7 @@ from typing import Any
 from ..._tensor import Tensor
 from ..modules.module import Module
 from ..parameter import Parameter, is_lazy
+from ._pre_hooks import remove
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
@@ -85,9 +86,4 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     """Undo :func:`weight_norm`. Raises ValueError when there is nothing to undo."""
-    for key, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, WeightNorm) and hook.name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[key]
-            return module
-    raise ValueError(f"weight_norm of '{name}' not found in {module}")
+    return remove(module, WeightNorm, name, "weight_norm")
