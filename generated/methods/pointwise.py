@@ -66,6 +66,7 @@ def add_(self, other, *, alpha=1):
     return call_inplace(tables.add_Tensor, (self, other, alpha))
 
 
+add_ = accelerate(add_, (tables.add_Tensor, numpy.add, None), method=True, inplace=True)
 METHODS["add_"] = add_
 
 
@@ -110,6 +111,7 @@ def sub_(self, other, *, alpha=1):
     return call_inplace(tables.sub_Tensor, (self, other, alpha))
 
 
+sub_ = accelerate(sub_, (tables.sub_Tensor, numpy.subtract, None), method=True, inplace=True)
 METHODS["sub_"] = sub_
 METHODS["subtract_"] = sub_
 
@@ -155,6 +157,7 @@ def mul_(self, other):
     return call_inplace(tables.mul_Tensor, (self, other))
 
 
+mul_ = accelerate(mul_, (tables.mul_Tensor, numpy.multiply, None), method=True, inplace=True)
 METHODS["mul_"] = mul_
 METHODS["multiply_"] = mul_
 
@@ -211,6 +214,7 @@ def div_(self, *args, **kwargs):
     return call_inplace(op, bound)
 
 
+div_ = accelerate(div_, (tables.div_Tensor, numpy.divide, None), method=True, inplace=True)
 METHODS["div_"] = div_
 METHODS["divide_"] = div_
 METHODS["true_divide_"] = div_
@@ -327,6 +331,7 @@ def neg_(self):
     return call_inplace(tables.neg, (self,))
 
 
+neg_ = accelerate(neg_, (tables.neg, numpy.negative, None), method=True, inplace=True)
 METHODS["neg_"] = neg_
 METHODS["negative_"] = neg_
 
@@ -370,6 +375,7 @@ def abs_(self):
     return call_inplace(tables.abs, (self,))
 
 
+abs_ = accelerate(abs_, (tables.abs, numpy.absolute, None), method=True, inplace=True)
 METHODS["abs_"] = abs_
 METHODS["absolute_"] = abs_
 
@@ -404,6 +410,7 @@ def square_(self):
     return call_inplace(tables.square, (self,))
 
 
+square_ = accelerate(square_, (tables.square, numpy.square, None), method=True, inplace=True)
 METHODS["square_"] = square_
 
 
@@ -437,6 +444,7 @@ def sqrt_(self):
     return call_inplace(tables.sqrt, (self,))
 
 
+sqrt_ = accelerate(sqrt_, (tables.sqrt, numpy.sqrt, None), method=True, inplace=True)
 METHODS["sqrt_"] = sqrt_
 
 
@@ -486,6 +494,7 @@ def reciprocal_(self):
     return call_inplace(tables.reciprocal, (self,))
 
 
+reciprocal_ = accelerate(reciprocal_, (tables.reciprocal, numpy.reciprocal, None), method=True, inplace=True)
 METHODS["reciprocal_"] = reciprocal_
 
 
@@ -567,6 +576,7 @@ def exp_(self):
     return call_inplace(tables.exp, (self,))
 
 
+exp_ = accelerate(exp_, (tables.exp, numpy.exp, None), method=True, inplace=True)
 METHODS["exp_"] = exp_
 
 
@@ -600,6 +610,7 @@ def exp2_(self):
     return call_inplace(tables.exp2, (self,))
 
 
+exp2_ = accelerate(exp2_, (tables.exp2, numpy.exp2, None), method=True, inplace=True)
 METHODS["exp2_"] = exp2_
 
 
@@ -633,6 +644,7 @@ def expm1_(self):
     return call_inplace(tables.expm1, (self,))
 
 
+expm1_ = accelerate(expm1_, (tables.expm1, numpy.expm1, None), method=True, inplace=True)
 METHODS["expm1_"] = expm1_
 
 
@@ -666,6 +678,7 @@ def log_(self):
     return call_inplace(tables.log, (self,))
 
 
+log_ = accelerate(log_, (tables.log, numpy.log, None), method=True, inplace=True)
 METHODS["log_"] = log_
 
 
@@ -699,6 +712,7 @@ def log2_(self):
     return call_inplace(tables.log2, (self,))
 
 
+log2_ = accelerate(log2_, (tables.log2, numpy.log2, None), method=True, inplace=True)
 METHODS["log2_"] = log2_
 
 
@@ -732,6 +746,7 @@ def log10_(self):
     return call_inplace(tables.log10, (self,))
 
 
+log10_ = accelerate(log10_, (tables.log10, numpy.log10, None), method=True, inplace=True)
 METHODS["log10_"] = log10_
 
 
@@ -765,6 +780,7 @@ def log1p_(self):
     return call_inplace(tables.log1p, (self,))
 
 
+log1p_ = accelerate(log1p_, (tables.log1p, numpy.log1p, None), method=True, inplace=True)
 METHODS["log1p_"] = log1p_
 
 
@@ -878,6 +894,7 @@ def sin_(self):
     return call_inplace(tables.sin, (self,))
 
 
+sin_ = accelerate(sin_, (tables.sin, numpy.sin, None), method=True, inplace=True)
 METHODS["sin_"] = sin_
 
 
@@ -911,6 +928,7 @@ def cos_(self):
     return call_inplace(tables.cos, (self,))
 
 
+cos_ = accelerate(cos_, (tables.cos, numpy.cos, None), method=True, inplace=True)
 METHODS["cos_"] = cos_
 
 
@@ -944,6 +962,7 @@ def tan_(self):
     return call_inplace(tables.tan, (self,))
 
 
+tan_ = accelerate(tan_, (tables.tan, numpy.tan, None), method=True, inplace=True)
 METHODS["tan_"] = tan_
 
 
@@ -978,6 +997,7 @@ def asin_(self):
     return call_inplace(tables.asin, (self,))
 
 
+asin_ = accelerate(asin_, (tables.asin, numpy.arcsin, None), method=True, inplace=True)
 METHODS["asin_"] = asin_
 METHODS["arcsin_"] = asin_
 
@@ -1013,6 +1033,7 @@ def acos_(self):
     return call_inplace(tables.acos, (self,))
 
 
+acos_ = accelerate(acos_, (tables.acos, numpy.arccos, None), method=True, inplace=True)
 METHODS["acos_"] = acos_
 METHODS["arccos_"] = acos_
 
@@ -1048,6 +1069,7 @@ def atan_(self):
     return call_inplace(tables.atan, (self,))
 
 
+atan_ = accelerate(atan_, (tables.atan, numpy.arctan, None), method=True, inplace=True)
 METHODS["atan_"] = atan_
 METHODS["arctan_"] = atan_
 
@@ -1082,6 +1104,7 @@ def sinh_(self):
     return call_inplace(tables.sinh, (self,))
 
 
+sinh_ = accelerate(sinh_, (tables.sinh, numpy.sinh, None), method=True, inplace=True)
 METHODS["sinh_"] = sinh_
 
 
@@ -1115,6 +1138,7 @@ def cosh_(self):
     return call_inplace(tables.cosh, (self,))
 
 
+cosh_ = accelerate(cosh_, (tables.cosh, numpy.cosh, None), method=True, inplace=True)
 METHODS["cosh_"] = cosh_
 
 
@@ -1148,6 +1172,7 @@ def tanh_(self):
     return call_inplace(tables.tanh, (self,))
 
 
+tanh_ = accelerate(tanh_, (tables.tanh, numpy.tanh, None), method=True, inplace=True)
 METHODS["tanh_"] = tanh_
 
 
@@ -1182,6 +1207,7 @@ def asinh_(self):
     return call_inplace(tables.asinh, (self,))
 
 
+asinh_ = accelerate(asinh_, (tables.asinh, numpy.arcsinh, None), method=True, inplace=True)
 METHODS["asinh_"] = asinh_
 METHODS["arcsinh_"] = asinh_
 
@@ -1217,6 +1243,7 @@ def acosh_(self):
     return call_inplace(tables.acosh, (self,))
 
 
+acosh_ = accelerate(acosh_, (tables.acosh, numpy.arccosh, None), method=True, inplace=True)
 METHODS["acosh_"] = acosh_
 METHODS["arccosh_"] = acosh_
 
@@ -1252,6 +1279,7 @@ def atanh_(self):
     return call_inplace(tables.atanh, (self,))
 
 
+atanh_ = accelerate(atanh_, (tables.atanh, numpy.arctanh, None), method=True, inplace=True)
 METHODS["atanh_"] = atanh_
 METHODS["arctanh_"] = atanh_
 
@@ -1294,6 +1322,7 @@ def atan2_(self, other):
     return call_inplace(tables.atan2, (self, other))
 
 
+atan2_ = accelerate(atan2_, (tables.atan2, numpy.arctan2, None), method=True, inplace=True)
 METHODS["atan2_"] = atan2_
 METHODS["arctan2_"] = atan2_
 
@@ -1344,6 +1373,7 @@ def deg2rad_(self):
     return call_inplace(tables.deg2rad, (self,))
 
 
+deg2rad_ = accelerate(deg2rad_, (tables.deg2rad, numpy.deg2rad, None), method=True, inplace=True)
 METHODS["deg2rad_"] = deg2rad_
 
 
@@ -1377,6 +1407,7 @@ def rad2deg_(self):
     return call_inplace(tables.rad2deg, (self,))
 
 
+rad2deg_ = accelerate(rad2deg_, (tables.rad2deg, numpy.rad2deg, None), method=True, inplace=True)
 METHODS["rad2deg_"] = rad2deg_
 
 
@@ -1410,6 +1441,7 @@ def floor_(self):
     return call_inplace(tables.floor, (self,))
 
 
+floor_ = accelerate(floor_, (tables.floor, numpy.floor, None), method=True, inplace=True)
 METHODS["floor_"] = floor_
 
 
@@ -1443,6 +1475,7 @@ def ceil_(self):
     return call_inplace(tables.ceil, (self,))
 
 
+ceil_ = accelerate(ceil_, (tables.ceil, numpy.ceil, None), method=True, inplace=True)
 METHODS["ceil_"] = ceil_
 
 
@@ -1477,6 +1510,7 @@ def trunc_(self):
     return call_inplace(tables.trunc, (self,))
 
 
+trunc_ = accelerate(trunc_, (tables.trunc, numpy.trunc, None), method=True, inplace=True)
 METHODS["trunc_"] = trunc_
 METHODS["fix_"] = trunc_
 
@@ -1520,6 +1554,7 @@ def round_(self, *args, **kwargs):
     return call_inplace(op, bound)
 
 
+round_ = accelerate(round_, (tables.round, numpy.rint, None), method=True, inplace=True)
 METHODS["round_"] = round_
 
 
@@ -1645,6 +1680,7 @@ def clamp_min_(self, min):
     return call_inplace(tables.clamp_min_Tensor, (self, min))
 
 
+clamp_min_ = accelerate(clamp_min_, (tables.clamp_min_Tensor, numpy.maximum, None), method=True, inplace=True)
 METHODS["clamp_min_"] = clamp_min_
 
 
@@ -1688,6 +1724,7 @@ def clamp_max_(self, max):
     return call_inplace(tables.clamp_max_Tensor, (self, max))
 
 
+clamp_max_ = accelerate(clamp_max_, (tables.clamp_max_Tensor, numpy.minimum, None), method=True, inplace=True)
 METHODS["clamp_max_"] = clamp_max_
 
 
@@ -2334,6 +2371,7 @@ def __iadd__(self, other):
     return call_inplace(tables.add_Tensor, (self, other, 1))
 
 
+__iadd__ = accelerate(__iadd__, (tables.add_Tensor, numpy.add, None), method=True, inplace=True)
 METHODS["__iadd__"] = __iadd__
 
 
@@ -2382,6 +2420,7 @@ def __isub__(self, other):
     return call_inplace(tables.sub_Tensor, (self, other, 1))
 
 
+__isub__ = accelerate(__isub__, (tables.sub_Tensor, numpy.subtract, None), method=True, inplace=True)
 METHODS["__isub__"] = __isub__
 
 
@@ -2477,6 +2516,7 @@ def __imul__(self, other):
     return call_inplace(tables.mul_Tensor, (self, other))
 
 
+__imul__ = accelerate(__imul__, (tables.mul_Tensor, numpy.multiply, None), method=True, inplace=True)
 METHODS["__imul__"] = __imul__
 
 
@@ -2535,6 +2575,7 @@ def __itruediv__(self, other):
     return call_inplace(tables.div_Tensor, (self, other))
 
 
+__itruediv__ = accelerate(__itruediv__, (tables.div_Tensor, numpy.divide, None), method=True, inplace=True)
 METHODS["__itruediv__"] = __itruediv__
 
 
@@ -2593,6 +2634,7 @@ def __idiv__(self, other):
     return call_inplace(tables.div_Tensor, (self, other))
 
 
+__idiv__ = accelerate(__idiv__, (tables.div_Tensor, numpy.divide, None), method=True, inplace=True)
 METHODS["__idiv__"] = __idiv__
 
 

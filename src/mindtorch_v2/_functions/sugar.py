@@ -197,6 +197,31 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
     return ops.where(condition, input, other) if out is None else ops.where(condition, input, other, out=out)
 
 
-def stft(*args: Any, **kwargs: Any) -> Tensor:
-    """The short-time Fourier transform is not implemented."""
-    raise NotImplementedError("stft is not implemented")
+def stft(
+    input: Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    center: bool = True,
+    pad_mode: str = "reflect",
+    normalized: bool = False,
+    onesided: bool | None = None,
+    return_complex: bool | None = None,
+    align_to_window: bool | None = None,
+) -> Tensor:
+    """The Fourier transforms of overlapping frames of a signal: (batch, frequencies, frames)."""
+    return ops.stft(
+        input,
+        n_fft,
+        hop_length,
+        win_length,
+        window,
+        center,
+        pad_mode,
+        normalized=normalized,
+        onesided=onesided,
+        return_complex=return_complex,
+        align_to_window=align_to_window,
+    )
+

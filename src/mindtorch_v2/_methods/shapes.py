@@ -22,6 +22,13 @@ def norm(self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, d
     return norm_function(self, p, dim, keepdim, dtype=dtype)
 
 
+def stft(self: Tensor, n_fft: int, *args: Any, **kwargs: Any) -> Tensor:
+    """The Fourier transforms of overlapping frames: see `torch.stft`."""
+    from .._functions.sugar import stft as stft_function
+
+    return stft_function(self, n_fft, *args, **kwargs)
+
+
 def lu(self: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple:
     """The factorisation into L and U: see `torch.lu`."""
     from .._functions.sugar import lu as lu_function
@@ -79,6 +86,7 @@ MEMBERS: dict[str, Any] = {
     "split": split,
     "norm": norm,
     "lu": lu,
+    "stft": stft,
     "nonzero": nonzero,
     "unique": unique,
     "unique_consecutive": unique_consecutive,

@@ -7,6 +7,7 @@ operators; each names in `__all__` what schema entries may call.
 # ruff: noqa: F403 (the modules' __all__ say what is meant)
 from __future__ import annotations
 
+from .fft import *
 from .indexing import *
 from .linalg import *
 from .loss import *

@@ -20,6 +20,7 @@ from .creation import (
     tril_indices,
     window,
 )
+from .fft import fft_c2c, fft_c2r, fft_r2c
 from .indexing import (
     data_dependent,
     gather,
@@ -302,6 +303,9 @@ __all__ = [
     "extremum",
     "eye",
     "factory",
+    "fft_c2c",
+    "fft_c2r",
+    "fft_r2c",
     "fill",
     "flash_attention",
     "flash_attention_backward",

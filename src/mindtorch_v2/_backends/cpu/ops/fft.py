@@ -1,0 +1,49 @@
+"""Fourier transforms over numpy's. normalization: 0 none, 1 by the root of the number of points, 2 by that number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy import ndarray
+
+
+def _scaled(result: ndarray, count: int, normalization: int) -> ndarray:
+    if normalization:
+        scale = 1 / math.sqrt(count) if normalization == 1 else 1 / count
+        result *= result.real.dtype.type(scale)
+    return result
+
+
+def _count(shape: Sequence[int], dim: Sequence[int]) -> int:
+    return max(math.prod(shape[d] for d in dim), 1)
+
+
+def fft_c2c(self: ndarray, dim: Sequence[int], normalization: int, forward: bool) -> ndarray:
+    if not dim or not self.size:
+        return self.copy()
+    # numpy's norm says which direction is scaled: ask for none here.
+    result = np.fft.fftn(self, axes=dim) if forward else np.fft.ifftn(self, axes=dim, norm="forward")
+    return _scaled(result, _count(self.shape, dim), normalization)
+
+
+def fft_r2c(self: ndarray, dim: Sequence[int], normalization: int, onesided: bool) -> ndarray:
+    if not self.size:
+        shape = list(self.shape)
+        if onesided:
+            shape[dim[-1]] = shape[dim[-1]] // 2 + 1
+        return np.zeros(shape, np.result_type(self.dtype, np.complex64))
+    result = np.fft.rfftn(self, axes=dim) if onesided else np.fft.fftn(self, axes=dim)
+    return _scaled(result, _count(self.shape, dim), normalization)
+
+
+def fft_c2r(self: ndarray, dim: Sequence[int], normalization: int, last_dim_size: int) -> ndarray:
+    sizes = [self.shape[d] for d in dim]
+    sizes[-1] = last_dim_size
+    if not self.size:
+        shape = list(self.shape)
+        shape[dim[-1]] = last_dim_size
+        return np.zeros(shape, self.real.dtype)
+    result = np.fft.irfftn(self, sizes, axes=dim, norm="forward")
+    return _scaled(result, max(math.prod(sizes), 1), normalization)
