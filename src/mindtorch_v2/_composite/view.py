@@ -170,9 +170,17 @@ def imag(self: Tensor) -> Tensor:
     return F.select(F.view_as_real(self), -1, 1)
 
 
+def _copied(self: Tensor) -> Tensor:
+    """A copy with self's own strides; contiguous where elements of self share memory."""
+    strides = self.stride()
+    if any(step == 0 and size > 1 for size, step in zip(self.shape, strides)):
+        return F.clone(self, memory_format=contiguous_format)
+    return F.copy_(F.empty_strided(list(self.shape), list(strides), dtype=self.dtype, device=self.device), self)
+
+
 def _written(self: Tensor, src: Tensor, view: Any) -> Tensor:
     """A copy of self in which the part that `view(copy)` shows is `src`."""
-    copy = F.clone(self, memory_format=contiguous_format)
+    copy = _copied(self)
     part = view(copy)
     if part.shape != src.shape:
         raise RuntimeError(
@@ -215,4 +223,6 @@ def as_strided_scatter(
             )
         flat = F.index_put(F.reshape(self, [-1]), [F.reshape(places, [-1])], F.reshape(src, [-1]))
         return F.reshape(flat, list(self.shape))
-    return _written(self, src, lambda copy: F.as_strided(copy, size, stride, storage_offset))
+    start = self.storage_offset()
+    offset = max((start if storage_offset is None else storage_offset) - start, 0)
+    return _written(self, src, lambda copy: F.as_strided(copy, size, stride, offset))

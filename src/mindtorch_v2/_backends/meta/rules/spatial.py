@@ -303,7 +303,8 @@ def _pooled(
             f"({'x'.join(map(str, [channels, *found]))}). Output size is too small"
         )
     result = (*shape[:-ndim], *sizes)
-    return result, suggested_strides(self, result) if ndim > 1 else None
+    # Of three dimensions only max pooling keeps channels_last.
+    return result, suggested_strides(self, result) if ndim == 2 or ndim == 3 and op.startswith("max") else None
 
 
 def pool(
@@ -376,7 +377,7 @@ def adaptive_pool(
     if not self.dtype.is_floating_point:
         raise not_implemented(name, self.dtype)
     result = (*shape[:-ndim], *sizes)
-    strides = suggested_strides(self, result) if ndim > 1 else None
+    strides = suggested_strides(self, result) if ndim == 2 else None
     values = Spec(result, self.dtype, strides, self.dtype.opmath)
     return (values, Spec(result, _d.int64, strides)) if indices else values
 
