@@ -283,6 +283,11 @@ class Function:
         return tuple(fast for fast in self.fast if fast.op in self.methods and not fast.op.is_inplace)
 
     @property
+    def fast_inplaces(self) -> tuple[Fast, ...]:
+        """The fast paths of the in-place forms: ufuncs whose result has the dtype of the operands."""
+        return tuple(fast for fast in self.fast if fast.op in self.inplaces and fast.is_ufunc and fast.result is None)
+
+    @property
     def doc(self) -> str:
         return "; ".join(str(op.signature) for op in self.overloads)
 
@@ -477,10 +482,10 @@ def operator_rows(own: list[Function]) -> list[OperatorRow]:
 def _operator_fast(dunder: str, op: Op, kind: str, own: list[Function]) -> Fast | None:
     """The fast path of a Python operator: a ufunc's, or a kernel's that takes no more than the two operands."""
     bare = dunder.strip("_")
-    if kind == "inplace":
-        return None
     if op.fast is not None:
         fast = Fast(op)
+        if kind == "inplace":
+            return fast if fast.is_ufunc and fast.result is None else None
         return fast if fast.is_ufunc or kind != "reflected" and len(op.arguments) <= 2 else None
     if kind == "binary" and op.name == bare and bare.startswith("r"):
         mirrored = [fast for f in own if f.name == bare[1:] for fast in f.fast if fast.is_ufunc]

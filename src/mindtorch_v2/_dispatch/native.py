@@ -68,15 +68,18 @@ def _name(function: Any) -> str:
     return f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
 
 
-def accelerate(function: Callable, *paths: tuple, method: bool = False, reflected: str = "") -> Callable:
+def accelerate(
+    function: Callable, *paths: tuple, method: bool = False, reflected: str = "", inplace: bool = False
+) -> Callable:
     """`function`, or what stands before it: a callable that takes the short cuts `paths` and otherwise calls it.
 
     paths: (operator, kernel) with a kernel of a fast path, or (operator, ufunc, kind of result) with "bool" or None for the operands' dtype.
+    inplace: the result of the ufunc is written to the first argument, which is returned.
     reflected: of an operator like `__rsub__`, "arguments" when the function's are the operator's in reverse, "operands" when the ufunc's are.
     """
     if extension is None:
         return function
-    described = tuple(_describe(path, method, reflected) for path in paths)
+    described = tuple(_describe(path, method, reflected, inplace) for path in paths)
     if None in described:
         return function
     return _dressed(extension.Fast(function, described), function)
@@ -89,7 +92,7 @@ def _dressed(made: Any, function: Callable) -> Any:
     return made
 
 
-def _describe(path: tuple, method: bool, reflected: str) -> tuple | None:
+def _describe(path: tuple, method: bool, reflected: str, inplace: bool) -> tuple | None:
     op: Operator = path[0]
     params = op.params
     roles = "".join(_role(p) for p in params)
@@ -127,6 +130,7 @@ def _describe(path: tuple, method: bool, reflected: str) -> tuple | None:
         reflected == "arguments",
         bool(reflected),
         op.numbers,
+        inplace,
     )
 
 

@@ -212,6 +212,53 @@ static PyObject *run_unary(const Path *path, PyObject *const *bound)
     return data == NULL ? NULL : wrapped(path, data, kind, may_have_history(first), bound);
 }
 
+/* Whether an in-place operation on `target` is recorded, refused, or needs a look at histories: then Python does it. */
+static int may_change(PyObject *target, PyObject *other)
+{
+    PyObject *inference = PyObject_GetAttr(target, S.inference);
+    Py_XDECREF(inference);
+    if (inference != Py_False) {
+        PyErr_Clear();
+        return 0;
+    }
+    PyObject *base = SLOT(target, S.at_base);
+    int viewed = base != NULL && base != Py_None && SLOT(target, S.at_node) != S.view;
+    if (!viewed && !may_have_history(target) && (other == NULL || !may_have_history(other))) {
+        return 1;
+    }
+    int enabled = grad_enabled();
+    if (enabled < 0) {
+        PyErr_Clear();
+    }
+    return enabled == 0;
+}
+
+static PyObject *run_inplace(const Path *path, PyObject *const *bound)
+{
+    PyObject *target = bound[0], *second = path->operands == 2 ? bound[1] : NULL;
+    if (!is_plain(target) || !has_defaults(path, bound)) {
+        return NULL;
+    }
+    PyObject *kind = SLOT(target, S.at_dtype), *number = NULL;
+    PyArrayObject *array = array_of(target), *other = NULL;
+    if (array == NULL || (kind != S.float32 && kind != S.float64)) {
+        return NULL;
+    }
+    if (second != NULL) {
+        if (path->numbers && (PyFloat_CheckExact(second) || PyLong_CheckExact(second))) {
+            number = second;
+            second = NULL;
+        }
+        else if (!is_plain(second) || SLOT(second, S.at_dtype) != kind || (other = array_of(second)) == NULL) {
+            return NULL;
+        }
+    }
+    if (!may_change(target, second) || !loop_inplace(path->loops, array, other, number) || bump_version(target) < 0) {
+        return NULL;
+    }
+    return Py_NewRef(target);
+}
+
 static PyObject *run_kernel(const Path *path, PyObject *const *bound)
 {
     PyObject *payloads[MAX_PARAMS + 1];
@@ -294,10 +341,10 @@ static int read_path(Path *path, PyObject *description)
 {
     const char *kind, *roles, *kernel_name;
     PyObject *op, *names, *defaults, *required, *target, *result;
-    int positional, gathers, to_bool, is_view, records, like, swaps, reflected, numbers;
-    if (!PyArg_ParseTuple(description, "sOO!O!O!sOzOiiiiiiiii", &kind, &op, &PyTuple_Type, &names, &PyTuple_Type, &defaults, &PyTuple_Type,
+    int positional, gathers, to_bool, is_view, records, like, swaps, reflected, numbers, inplace;
+    if (!PyArg_ParseTuple(description, "sOO!O!O!sOzOiiiiiiiiii", &kind, &op, &PyTuple_Type, &names, &PyTuple_Type, &defaults, &PyTuple_Type,
                           &required, &roles, &target, &kernel_name, &result, &positional, &gathers, &to_bool, &is_view, &records,
-                          &like, &swaps, &reflected, &numbers)) {
+                          &like, &swaps, &reflected, &numbers, &inplace)) {
         return -1;
     }
     Py_ssize_t params = PyTuple_GET_SIZE(names);
@@ -331,7 +378,7 @@ static int read_path(Path *path, PyObject *description)
         path->numbers = numbers;
         path->swaps = swaps;
         path->reflected = reflected;
-        path->run = path->operands == 1 ? run_unary : run_binary;
+        path->run = inplace ? run_inplace : path->operands == 1 ? run_unary : run_binary;
         if (params < path->operands) {
             PyErr_SetString(PyExc_ValueError, "a ufunc with more operands than parameters");
             return -1;

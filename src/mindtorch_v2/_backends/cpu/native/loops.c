@@ -70,6 +70,72 @@ PyObject *loop_unary(const Loop *loops, int to_bool, PyArrayObject *x)
     return out;
 }
 
+/* The value of an exact int or float; 0 when it is something else or too large. */
+static int read_number(PyObject *number, double *value)
+{
+    if (PyFloat_CheckExact(number)) {
+        *value = PyFloat_AS_DOUBLE(number);
+        return 1;
+    }
+    if (!PyLong_CheckExact(number)) {
+        return 0;
+    }
+    *value = PyLong_AsDouble(number);
+    if (*value == -1.0 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    return 1;
+}
+
+/* Whether the memory of two dense arrays meets. */
+static int overlaps(PyArrayObject *a, PyArrayObject *b)
+{
+    const char *from_a = PyArray_BYTES(a), *from_b = PyArray_BYTES(b);
+    return from_a < from_b + PyArray_NBYTES(b) && from_b < from_a + PyArray_NBYTES(a);
+}
+
+int loop_inplace(const Loop *loops, PyArrayObject *target, PyArrayObject *other, PyObject *number)
+{
+    int width = float_width(target);
+    npy_intp count = PyArray_SIZE(target);
+    if (!width || !is_contiguous(target) || !PyArray_ISWRITEABLE(target) || !count) {
+        return 0;
+    }
+    double value;
+    float narrow;
+    char *data = PyArray_BYTES(target);
+    const Loop *loop = &loops[width == 8];
+    if (other == NULL && number == NULL) {
+        char *args[2] = {data, data};
+        npy_intp steps[2] = {width, width};
+        run_loop(loop, args, count, steps);
+        return 1;
+    }
+    char *args[3] = {data, NULL, data};
+    npy_intp steps[3] = {width, 0, width};
+    if (number != NULL) {
+        if (!read_number(number, &value)) {
+            return 0;
+        }
+        narrow = (float)value;
+        args[1] = width == 8 ? (char *)&value : (char *)&narrow;
+    }
+    else {
+        int same = PyArray_SAMESHAPE(target, other);
+        if (PyArray_DESCR(other) != PyArray_DESCR(target) || !is_contiguous(other) || !(same || PyArray_NDIM(other) == 0)) {
+            return 0;
+        }
+        if (overlaps(target, other) && !(same && PyArray_BYTES(other) == data)) {
+            return 0;
+        }
+        args[1] = PyArray_BYTES(other);
+        steps[1] = same ? width : 0;
+    }
+    run_loop(loop, args, count, steps);
+    return 1;
+}
+
 PyObject *loop_number(const Loop *loops, int to_bool, PyArrayObject *x, PyObject *number, int reflected)
 {
     int width = float_width(x);
@@ -78,17 +144,7 @@ PyObject *loop_number(const Loop *loops, int to_bool, PyArrayObject *x, PyObject
         return NULL;
     }
     double value;
-    if (PyFloat_CheckExact(number)) {
-        value = PyFloat_AS_DOUBLE(number);
-    }
-    else if (PyLong_CheckExact(number)) {
-        value = PyLong_AsDouble(number);
-        if (value == -1.0 && PyErr_Occurred()) {
-            PyErr_Clear();
-            return NULL;
-        }
-    }
-    else {
+    if (!read_number(number, &value)) {
         return NULL;
     }
     PyObject *out = new_result(PyArray_NDIM(x), PyArray_DIMS(x), PyArray_DESCR(x), to_bool);

@@ -137,6 +137,8 @@ INTERNAL int grad_enabled(void);
 INTERNAL PyObject *finish_view(PyObject *made, PyObject *source, PyObject *op, PyObject *const *args, Py_ssize_t count);
 INTERNAL PyObject *record_call(PyObject *op, PyObject *made, PyObject *const *args, Py_ssize_t count);
 INTERNAL Py_ssize_t slot_offset(PyObject *type, const char *name);
+INTERNAL PyObject *counter_of(PyObject *tensor); /* a new reference */
+INTERNAL int bump_version(PyObject *tensor);
 INTERNAL int install_attributes(PyObject *tensor);
 
 /* --------------------------------------------------------------------------------------------------------------- arrays */
@@ -247,6 +249,8 @@ typedef struct {
 INTERNAL int find_loops(PyObject *ufunc, int to_bool, Loop *loops);
 INTERNAL PyObject *loop_unary(const Loop *loops, int to_bool, PyArrayObject *x);
 INTERNAL PyObject *loop_binary(const Loop *loops, int to_bool, PyArrayObject *left, PyArrayObject *right);
+/* In place: `other` is an array, or a number's value, or NULL for a ufunc of one operand; 0 to decline. */
+INTERNAL int loop_inplace(const Loop *loops, PyArrayObject *target, PyArrayObject *other, PyObject *number);
 /* With a number on one side: the right one unless `reflected`. */
 INTERNAL PyObject *loop_number(const Loop *loops, int to_bool, PyArrayObject *x, PyObject *number, int reflected);
 

@@ -35,31 +35,6 @@ static PyObject *attribute(PyObject *object, PyObject *name)
     return PyObject_GetAttr(object, name);
 }
 
-/* The tensor that counts the versions of this one: its base, or what it was detached from. A new reference. */
-static PyObject *counter_of(PyObject *tensor)
-{
-    Py_INCREF(tensor);
-    for (;;) {
-        PyObject *above = SLOT(tensor, S.at_base);
-        if (above != NULL && above != Py_None) {
-            Py_INCREF(above);
-        }
-        else {
-            above = attribute(tensor, S.shares);
-            if (above == NULL) {
-                Py_DECREF(tensor);
-                return NULL;
-            }
-            if (above == Py_None) {
-                Py_DECREF(above);
-                return tensor;
-            }
-        }
-        Py_DECREF(tensor);
-        tensor = above;
-    }
-}
-
 /* What a node saves of a tensor: (tensor, version). Inference tensors are refused in Python. */
 static PyObject *keep(PyObject *tensor)
 {

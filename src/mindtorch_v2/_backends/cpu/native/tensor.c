@@ -95,6 +95,51 @@ PyObject *record_call(PyObject *op, PyObject *made, PyObject *const *args, Py_ss
     return result;
 }
 
+/* The tensor that counts the versions of this one: its base, or what it was detached from. A new reference. */
+PyObject *counter_of(PyObject *tensor)
+{
+    Py_INCREF(tensor);
+    for (;;) {
+        PyObject *above = SLOT(tensor, S.at_base);
+        if (above != NULL && above != Py_None) {
+            Py_INCREF(above);
+        }
+        else {
+            above = PyObject_GetAttr(tensor, S.shares);
+            if (above == NULL) {
+                Py_DECREF(tensor);
+                return NULL;
+            }
+            if (above == Py_None) {
+                Py_DECREF(above);
+                return tensor;
+            }
+        }
+        Py_DECREF(tensor);
+        tensor = above;
+    }
+}
+
+/* Counts one change in place; -1 with an exception. */
+int bump_version(PyObject *tensor)
+{
+    PyObject *counter = counter_of(tensor);
+    if (counter == NULL) {
+        return -1;
+    }
+    int status = -1;
+    PyObject *version = PyObject_GetAttr(counter, S.version), *one = PyLong_FromLong(1);
+    PyObject *next = version == NULL || one == NULL ? NULL : PyNumber_Add(version, one);
+    if (next != NULL) {
+        status = PyObject_SetAttr(counter, S.version, next);
+    }
+    Py_XDECREF(version);
+    Py_XDECREF(one);
+    Py_XDECREF(next);
+    Py_DECREF(counter);
+    return status;
+}
+
 static void set_node(PyObject *made, PyObject *node)
 {
     PyObject *before = SLOT(made, S.at_node);
