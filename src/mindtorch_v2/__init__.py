@@ -80,6 +80,12 @@ _BY_MODULE = {
     "_storage": "UntypedStorage",
     "_typed_storage": "TypedStorage",
     "amp": "autocast",
+    "amp._state": (
+        "autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_cpu_dtype get_autocast_dtype "
+        "get_autocast_gpu_dtype is_autocast_available is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled "
+        "set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled "
+        "set_autocast_gpu_dtype"
+    ),
     "func": "vmap",
     "random": "fork_rng",
     "serialization": "load save",

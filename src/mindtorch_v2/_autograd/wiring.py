@@ -66,7 +66,7 @@ def snapshot(target: Tensor) -> Tensor:
 def snapshot_view(target: Tensor) -> Tensor:
     """The geometry and history that a tensor has before its own geometry changes."""
     before = wrap(target._data, target._dtype)
-    before._node = target._node
+    before._node = live_node(target)
     if target._nr:
         before._nr = target._nr
     return before

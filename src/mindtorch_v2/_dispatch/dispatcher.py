@@ -380,8 +380,6 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
 def _inplace_view(op: Operator, spec: ViewSpec, args: tuple) -> Tensor:
     """`squeeze_` and its kin: the tensor itself becomes the view."""
     target = args[0]
-    if target._base is not None:
-        raise RuntimeError(f"{op.name}_: changing the geometry of a view in place is not supported; use {op.name}")
     before = autograd.snapshot_view(target)
     target._data = view.apply(target._data, spec)
     if op.record is not None and TLS.grad_enabled:

@@ -136,7 +136,7 @@ def conv(
     if any(step <= 0 for step in steps):
         raise RuntimeError("non-positive stride is not supported")
     if any(step <= 0 for step in spacing):
-        raise RuntimeError("non-positive dilation is not supported")
+        raise RuntimeError("dilation should be greater than zero")
     same = padding == "same"
     if not same:
         _check_conv_shapes(shape, weight, bias, pads, spacing, transposed, groups)
