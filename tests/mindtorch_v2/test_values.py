@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from differences import DIFFERENT
 from hand_picked import EXPRESSIONS, evaluate
 from strategies import Case, Row, read_rows, unpack
 from strategies.outcomes import Failure, attempt
@@ -18,9 +19,6 @@ from mindtorch_v2._dispatch import ops
 
 DATA = Path(__file__).parent / "data"
 ROWS = {row.name: row for row in read_rows()}
-
-DIFFERENT: dict[str, dict[str, str]] = {}
-"""By operator (or expression), by kind of difference: why it does not give PyTorch's outcome today. A kind that does not occur fails the run."""
 
 
 def _read(path: Path) -> dict:

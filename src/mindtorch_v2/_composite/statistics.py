@@ -168,7 +168,7 @@ def cov(
         weights = F.to(fweights, real)
     if aweights is not None:
         _check_weights("aweights", aweights, "floating point", aweights.dtype.is_floating_point, count)
-        weights = F.to(aweights, real) if weights is None else F.mul(weights, aweights)
+        weights = aweights if weights is None else F.mul(weights, aweights)
     if weights is None:
         total: Any = count
         mean = F.mean(x, [1], True) if count else F.sum(x, [1], True)
