@@ -187,6 +187,19 @@ def check_implementation(op: Op, context: Context) -> Iterator[Problem]:
         yield _problem(op, "meta", "needs 'grad': a formula for each differentiable input, or 'none'")
 
 
+def check_node(op: Op, context: Context) -> Iterator[Problem]:
+    """`node` names a node in PyTorch's way, of an operator that has one."""
+    if op.node is None:
+        return
+    if not op.derivatives:
+        yield _problem(op, "node", "has a 'node' but no derivative")
+    elif not _NODE_NAME.fullmatch(op.node):
+        yield _problem(op, "node", f"'{op.node}' is no name of a node like 'MaxBackward1'")
+
+
+_NODE_NAME = re.compile(r"[A-Z]\w*Backward\d+|CopyBackwards|NotImplemented")
+
+
 # Rules
 
 
@@ -469,6 +482,7 @@ OP_CHECKS: tuple[Callable[[Op, Context], Iterator[Problem]], ...] = (
     check_aliases,
     check_namespace,
     check_mutates,
+    check_node,
     check_implementation,
     check_meta,
     check_kernels,

@@ -22,6 +22,7 @@ FIELDS = (
     "namespace",
     "meta",
     "grad",
+    "node",
     "kernels",
     "composite",
     "mutates",
@@ -86,7 +87,7 @@ class _Entry:
         }
         if entry.get("variants") is not None:
             fields["variants"] = self.names(entry, "variants")
-        for name in ("namespace", "composite", "fast", "differs", "missing"):
+        for name in ("namespace", "composite", "fast", "node", "differs", "missing"):
             text = self.text(entry.get(name), name)
             if text is not None:
                 fields[name] = text

@@ -301,6 +301,8 @@ class Op:
     meta: Call | None = None
     grad: tuple[Derivative, ...] | str | None = None
     """Derivatives, the word `none` for an operator that is not differentiable, or None when a composite says nothing."""
+    node: str | None = None
+    """The printed name of the node, where it is not the operator's in PyTorch's spelling (`MaxBackward1`)."""
     kernels: tuple[Kernel, ...] = ()
     composite: str | None = None
     mutates: tuple[str, ...] = ()

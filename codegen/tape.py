@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,11 +23,9 @@ class Tape:
     op: Op
 
     @property
-    def class_name(self) -> str:
-        words = self.op.name.strip("_").split("_")
-        lead = "_" if self.op.name.startswith("_") else ""
-        del lead
-        return "".join(word[:1].upper() + word[1:] for word in words) + "Backward0"
+    def printed(self) -> str:
+        """The node's name without its number, in PyTorch's spelling, in which a letter after a digit is large."""
+        return "".join(word.title() for word in self.op.name.strip("_").split("_")) + "Backward"
 
     @cached_property
     def inputs(self) -> list[Argument]:
@@ -273,11 +272,21 @@ def module(ops: list[Op], schema: Schema) -> dict[str, Any]:
     ]
     if unknown:
         raise ValueError(f"formulas use unknown functions: {unknown}")
-    classes: dict[str, int] = {}
-    named = []
+    return {"tapes": _named(tapes), "formulas": formulas, "operators": operators}
+
+
+def _named(tapes: list[Tape]) -> list[tuple[Tape, str, str]]:
+    """(tape, class, printed name). Overloads are numbered in their order unless the entry names the node."""
+    counts: Counter[str] = Counter()
+    printed = []
     for tape in tapes:
-        name = tape.class_name
-        count = classes.get(name, 0)
-        classes[name] = count + 1
-        named.append((tape, name if not count else name[:-1] + str(count)))
-    return {"tapes": named, "formulas": formulas, "operators": operators}
+        if tape.op.node is not None:
+            printed.append(tape.op.node)
+        else:
+            printed.append(f"{tape.printed}{counts[tape.printed]}")
+            counts[tape.printed] += 1
+    shared = {name for name, count in Counter(printed).items() if count > 1}
+    return [
+        (tape, f"{name}_of_{tape.op.identifier}" if name in shared else name, name)
+        for tape, name in zip(tapes, printed, strict=True)
+    ]

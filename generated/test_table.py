@@ -7193,7 +7193,7 @@ ROWS = [
         "returns": ("Tensor", ),
         "hints": {'other': 'nonzero'},
         "tags": ('pointwise',),
-        "differentiable": (),
+        "differentiable": ("self", "other", ),
     },
     {
         "name": "remainder.Tensor",

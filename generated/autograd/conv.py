@@ -53,7 +53,7 @@ from ..tables import conv as tables
 _UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
-class Conv1dBackward0(Node):
+class ConvolutionBackward0_of_conv1d(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -67,6 +67,9 @@ class Conv1dBackward0(Node):
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_input, of_weight, of_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, False, 0, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_input, of_weight, of_bias)
+
+
+ConvolutionBackward0_of_conv1d.__name__ = "ConvolutionBackward0"
 
 
 def _record_conv1d(out, input, weight, bias, stride, padding, dilation, groups):
@@ -77,14 +80,14 @@ def _record_conv1d(out, input, weight, bias, stride, padding, dilation, groups):
     edge_bias = edge(bias)
     if edge_input is None and edge_weight is None and edge_bias is None:
         return out
-    node = Conv1dBackward0()
+    node = ConvolutionBackward0_of_conv1d()
     node.edges = (edge_input, edge_weight, edge_bias)
     node.saved = [keep(input), keep(weight), keep(bias)]
     node.consts = (stride, padding, dilation, groups, )
     return attach(out, node)
 
 
-class Conv2dBackward0(Node):
+class ConvolutionBackward0_of_conv2d(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -98,6 +101,9 @@ class Conv2dBackward0(Node):
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_input, of_weight, of_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, False, 0, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_input, of_weight, of_bias)
+
+
+ConvolutionBackward0_of_conv2d.__name__ = "ConvolutionBackward0"
 
 
 def _record_conv2d(out, input, weight, bias, stride, padding, dilation, groups):
@@ -108,14 +114,14 @@ def _record_conv2d(out, input, weight, bias, stride, padding, dilation, groups):
     edge_bias = edge(bias)
     if edge_input is None and edge_weight is None and edge_bias is None:
         return out
-    node = Conv2dBackward0()
+    node = ConvolutionBackward0_of_conv2d()
     node.edges = (edge_input, edge_weight, edge_bias)
     node.saved = [keep(input), keep(weight), keep(bias)]
     node.consts = (stride, padding, dilation, groups, )
     return attach(out, node)
 
 
-class Conv3dBackward0(Node):
+class ConvolutionBackward0_of_conv3d(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -131,6 +137,9 @@ class Conv3dBackward0(Node):
         return (of_input, of_weight, of_bias)
 
 
+ConvolutionBackward0_of_conv3d.__name__ = "ConvolutionBackward0"
+
+
 def _record_conv3d(out, input, weight, bias, stride, padding, dilation, groups):
     if not TLS.grad_enabled:
         return out
@@ -139,14 +148,14 @@ def _record_conv3d(out, input, weight, bias, stride, padding, dilation, groups):
     edge_bias = edge(bias)
     if edge_input is None and edge_weight is None and edge_bias is None:
         return out
-    node = Conv3dBackward0()
+    node = ConvolutionBackward0_of_conv3d()
     node.edges = (edge_input, edge_weight, edge_bias)
     node.saved = [keep(input), keep(weight), keep(bias)]
     node.consts = (stride, padding, dilation, groups, )
     return attach(out, node)
 
 
-class ConvTranspose1dBackward0(Node):
+class ConvolutionBackward0_of_conv_transpose1d(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -160,6 +169,9 @@ class ConvTranspose1dBackward0(Node):
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_input, of_weight, of_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, True, output_padding, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_input, of_weight, of_bias)
+
+
+ConvolutionBackward0_of_conv_transpose1d.__name__ = "ConvolutionBackward0"
 
 
 def _record_conv_transpose1d(out, input, weight, bias, stride, padding, output_padding, groups, dilation):
@@ -170,14 +182,14 @@ def _record_conv_transpose1d(out, input, weight, bias, stride, padding, output_p
     edge_bias = edge(bias)
     if edge_input is None and edge_weight is None and edge_bias is None:
         return out
-    node = ConvTranspose1dBackward0()
+    node = ConvolutionBackward0_of_conv_transpose1d()
     node.edges = (edge_input, edge_weight, edge_bias)
     node.saved = [keep(input), keep(weight), keep(bias)]
     node.consts = (stride, padding, output_padding, groups, dilation, )
     return attach(out, node)
 
 
-class ConvTranspose2dBackward0(Node):
+class ConvolutionBackward0_of_conv_transpose2d_input(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -191,6 +203,9 @@ class ConvTranspose2dBackward0(Node):
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_input, of_weight, of_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, True, output_padding, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_input, of_weight, of_bias)
+
+
+ConvolutionBackward0_of_conv_transpose2d_input.__name__ = "ConvolutionBackward0"
 
 
 def _record_conv_transpose2d_input(out, input, weight, bias, stride, padding, output_padding, groups, dilation):
@@ -201,14 +216,14 @@ def _record_conv_transpose2d_input(out, input, weight, bias, stride, padding, ou
     edge_bias = edge(bias)
     if edge_input is None and edge_weight is None and edge_bias is None:
         return out
-    node = ConvTranspose2dBackward0()
+    node = ConvolutionBackward0_of_conv_transpose2d_input()
     node.edges = (edge_input, edge_weight, edge_bias)
     node.saved = [keep(input), keep(weight), keep(bias)]
     node.consts = (stride, padding, output_padding, groups, dilation, )
     return attach(out, node)
 
 
-class ConvTranspose3dBackward0(Node):
+class ConvolutionBackward0_of_conv_transpose3d_input(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -224,6 +239,9 @@ class ConvTranspose3dBackward0(Node):
         return (of_input, of_weight, of_bias)
 
 
+ConvolutionBackward0_of_conv_transpose3d_input.__name__ = "ConvolutionBackward0"
+
+
 def _record_conv_transpose3d_input(out, input, weight, bias, stride, padding, output_padding, groups, dilation):
     if not TLS.grad_enabled:
         return out
@@ -232,14 +250,14 @@ def _record_conv_transpose3d_input(out, input, weight, bias, stride, padding, ou
     edge_bias = edge(bias)
     if edge_input is None and edge_weight is None and edge_bias is None:
         return out
-    node = ConvTranspose3dBackward0()
+    node = ConvolutionBackward0_of_conv_transpose3d_input()
     node.edges = (edge_input, edge_weight, edge_bias)
     node.saved = [keep(input), keep(weight), keep(bias)]
     node.consts = (stride, padding, output_padding, groups, dilation, )
     return attach(out, node)
 
 
-class ConvolutionBackward0(Node):
+class ConvolutionBackward0_of_convolution(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -255,6 +273,9 @@ class ConvolutionBackward0(Node):
         return (of_input, of_weight, of_bias)
 
 
+ConvolutionBackward0_of_convolution.__name__ = "ConvolutionBackward0"
+
+
 def _record_convolution(out, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     if not TLS.grad_enabled:
         return out
@@ -263,7 +284,7 @@ def _record_convolution(out, input, weight, bias, stride, padding, dilation, tra
     edge_bias = edge(bias)
     if edge_input is None and edge_weight is None and edge_bias is None:
         return out
-    node = ConvolutionBackward0()
+    node = ConvolutionBackward0_of_convolution()
     node.edges = (edge_input, edge_weight, edge_bias)
     node.saved = [keep(input), keep(weight), keep(bias)]
     node.consts = (stride, padding, dilation, transposed, output_padding, groups, )
@@ -302,7 +323,7 @@ def _record_convolution_backward(out, grad_output, input, weight, bias_sizes, st
     return attach_many(out, node)
 
 
-class Im2colBackward0(Node):
+class Im2ColBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -317,14 +338,14 @@ def _record_im2col(out, self_, kernel_size, dilation, padding, stride):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = Im2colBackward0()
+    node = Im2ColBackward0()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (kernel_size, dilation, padding, stride, getattr(self_, "shape", None), )
     return attach(out, node)
 
 
-class Col2imBackward0(Node):
+class Col2ImBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -339,14 +360,14 @@ def _record_col2im(out, self_, output_size, kernel_size, dilation, padding, stri
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = Col2imBackward0()
+    node = Col2ImBackward0()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (kernel_size, dilation, padding, stride, )
     return attach(out, node)
 
 
-class MaxPool1dWithIndicesBackward0(Node):
+class SqueezeBackward1(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -362,14 +383,14 @@ def _record_max_pool1d_with_indices(out, self_, kernel_size, stride, padding, di
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = MaxPool1dWithIndicesBackward0()
+    node = SqueezeBackward1()
     node.edges = (edge_self,)
     node.saved = [keep(self_), keep_output(out[1], 1)]
     node.consts = None
     return attach_many(out, node, (0,))
 
 
-class MaxPool2dWithIndicesBackward0(Node):
+class MaxPool2DWithIndicesBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -386,14 +407,14 @@ def _record_max_pool2d_with_indices(out, self_, kernel_size, stride, padding, di
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = MaxPool2dWithIndicesBackward0()
+    node = MaxPool2DWithIndicesBackward0()
     node.edges = (edge_self,)
     node.saved = [keep(self_), keep_output(out[1], 1)]
     node.consts = (kernel_size, stride, padding, dilation, ceil_mode, )
     return attach_many(out, node, (0,))
 
 
-class MaxPool2dWithIndicesBackwardBackward0(Node):
+class MaxPool2DWithIndicesBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -416,14 +437,14 @@ def _record_max_pool2d_with_indices_backward(out, grad_output, self_, kernel_siz
     edge_self = edge(self_)
     if edge_grad_output is None and edge_self is None:
         return out
-    node = MaxPool2dWithIndicesBackwardBackward0()
+    node = MaxPool2DWithIndicesBackwardBackward0()
     node.edges = (edge_grad_output, edge_self)
     node.saved = [keep(indices) if edge_grad_output is not None else None]
     node.consts = None
     return attach(out, node)
 
 
-class MaxPool3dWithIndicesBackward0(Node):
+class MaxPool3DWithIndicesBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -440,14 +461,14 @@ def _record_max_pool3d_with_indices(out, self_, kernel_size, stride, padding, di
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = MaxPool3dWithIndicesBackward0()
+    node = MaxPool3DWithIndicesBackward0()
     node.edges = (edge_self,)
     node.saved = [keep(self_), keep_output(out[1], 1)]
     node.consts = (kernel_size, stride, padding, dilation, ceil_mode, )
     return attach_many(out, node, (0,))
 
 
-class MaxPool3dWithIndicesBackwardBackward0(Node):
+class MaxPool3DWithIndicesBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -470,14 +491,14 @@ def _record_max_pool3d_with_indices_backward(out, grad_output, self_, kernel_siz
     edge_self = edge(self_)
     if edge_grad_output is None and edge_self is None:
         return out
-    node = MaxPool3dWithIndicesBackwardBackward0()
+    node = MaxPool3DWithIndicesBackwardBackward0()
     node.edges = (edge_grad_output, edge_self)
     node.saved = [keep(indices) if edge_grad_output is not None else None]
     node.consts = None
     return attach(out, node)
 
 
-class AdaptiveMaxPool2dBackward0(Node):
+class AdaptiveMaxPool2DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -493,14 +514,14 @@ def _record_adaptive_max_pool2d(out, self_, output_size):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = AdaptiveMaxPool2dBackward0()
+    node = AdaptiveMaxPool2DBackward0()
     node.edges = (edge_self,)
     node.saved = [keep(self_), keep_output(out[1], 1)]
     node.consts = None
     return attach_many(out, node, (0,))
 
 
-class AdaptiveMaxPool2dBackwardBackward0(Node):
+class AdaptiveMaxPool2DBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -523,14 +544,14 @@ def _record_adaptive_max_pool2d_backward(out, grad_output, self_, indices):
     edge_self = edge(self_)
     if edge_grad_output is None and edge_self is None:
         return out
-    node = AdaptiveMaxPool2dBackwardBackward0()
+    node = AdaptiveMaxPool2DBackwardBackward0()
     node.edges = (edge_grad_output, edge_self)
     node.saved = [keep(indices) if edge_grad_output is not None else None]
     node.consts = None
     return attach(out, node)
 
 
-class AdaptiveMaxPool3dBackward0(Node):
+class AdaptiveMaxPool3DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -546,14 +567,14 @@ def _record_adaptive_max_pool3d(out, self_, output_size):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = AdaptiveMaxPool3dBackward0()
+    node = AdaptiveMaxPool3DBackward0()
     node.edges = (edge_self,)
     node.saved = [keep(self_), keep_output(out[1], 1)]
     node.consts = None
     return attach_many(out, node, (0,))
 
 
-class AvgPool2dBackward0(Node):
+class AvgPool2DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -569,14 +590,14 @@ def _record_avg_pool2d(out, self_, kernel_size, stride, padding, ceil_mode, coun
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = AvgPool2dBackward0()
+    node = AvgPool2DBackward0()
     node.edges = (edge_self,)
     node.saved = [keep(self_)]
     node.consts = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, )
     return attach(out, node)
 
 
-class AvgPool2dBackwardBackward0(Node):
+class AvgPool2DBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -599,14 +620,14 @@ def _record_avg_pool2d_backward(out, grad_output, self_, kernel_size, stride, pa
     edge_self = edge(self_)
     if edge_grad_output is None and edge_self is None:
         return out
-    node = AvgPool2dBackwardBackward0()
+    node = AvgPool2DBackwardBackward0()
     node.edges = (edge_grad_output, edge_self)
     node.saved = None
     node.consts = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, )
     return attach(out, node)
 
 
-class AvgPool3dBackward0(Node):
+class AvgPool3DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -622,14 +643,14 @@ def _record_avg_pool3d(out, self_, kernel_size, stride, padding, ceil_mode, coun
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = AvgPool3dBackward0()
+    node = AvgPool3DBackward0()
     node.edges = (edge_self,)
     node.saved = [keep(self_)]
     node.consts = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, )
     return attach(out, node)
 
 
-class AvgPool3dBackwardBackward0(Node):
+class AvgPool3DBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -652,14 +673,14 @@ def _record_avg_pool3d_backward(out, grad_output, self_, kernel_size, stride, pa
     edge_self = edge(self_)
     if edge_grad_output is None and edge_self is None:
         return out
-    node = AvgPool3dBackwardBackward0()
+    node = AvgPool3DBackwardBackward0()
     node.edges = (edge_grad_output, edge_self)
     node.saved = None
     node.consts = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, )
     return attach(out, node)
 
 
-class AdaptiveAvgPool2dBackward0(Node):
+class AdaptiveAvgPool2DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -674,14 +695,14 @@ def _record__adaptive_avg_pool2d(out, self_, output_size):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = AdaptiveAvgPool2dBackward0()
+    node = AdaptiveAvgPool2DBackward0()
     node.edges = (edge_self,)
     node.saved = [keep(self_)]
     node.consts = None
     return attach(out, node)
 
 
-class AdaptiveAvgPool2dBackwardBackward0(Node):
+class AdaptiveAvgPool2DBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -704,14 +725,14 @@ def _record__adaptive_avg_pool2d_backward(out, grad_output, self_):
     edge_self = edge(self_)
     if edge_grad_output is None and edge_self is None:
         return out
-    node = AdaptiveAvgPool2dBackwardBackward0()
+    node = AdaptiveAvgPool2DBackwardBackward0()
     node.edges = (edge_grad_output, edge_self)
     node.saved = None
     node.consts = (getattr(grad_output, "shape", None), )
     return attach(out, node)
 
 
-class AdaptiveAvgPool3dBackward0(Node):
+class AdaptiveAvgPool3DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -726,14 +747,14 @@ def _record__adaptive_avg_pool3d(out, self_, output_size):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = AdaptiveAvgPool3dBackward0()
+    node = AdaptiveAvgPool3DBackward0()
     node.edges = (edge_self,)
     node.saved = [keep(self_)]
     node.consts = None
     return attach(out, node)
 
 
-class AdaptiveAvgPool3dBackwardBackward0(Node):
+class AdaptiveAvgPool3DBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -756,14 +777,14 @@ def _record__adaptive_avg_pool3d_backward(out, grad_output, self_):
     edge_self = edge(self_)
     if edge_grad_output is None and edge_self is None:
         return out
-    node = AdaptiveAvgPool3dBackwardBackward0()
+    node = AdaptiveAvgPool3DBackwardBackward0()
     node.edges = (edge_grad_output, edge_self)
     node.saved = None
     node.consts = (getattr(grad_output, "shape", None), )
     return attach(out, node)
 
 
-class UpsampleNearest1dBackward0(Node):
+class UpsampleNearest1DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -778,14 +799,14 @@ def _record_upsample_nearest1d(out, self_, output_size, scales):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = UpsampleNearest1dBackward0()
+    node = UpsampleNearest1DBackward0()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (output_size, scales, getattr(self_, "shape", None), )
     return attach(out, node)
 
 
-class UpsampleNearest1dBackwardBackward0(Node):
+class UpsampleNearest1DBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -800,14 +821,14 @@ def _record_upsample_nearest1d_backward(out, grad_output, output_size, input_siz
     edge_grad_output = edge(grad_output)
     if edge_grad_output is None:
         return out
-    node = UpsampleNearest1dBackwardBackward0()
+    node = UpsampleNearest1DBackwardBackward0()
     node.edges = (edge_grad_output,)
     node.saved = None
     node.consts = (output_size, scales, )
     return attach(out, node)
 
 
-class UpsampleNearest2dBackward0(Node):
+class UpsampleNearest2DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -822,14 +843,14 @@ def _record_upsample_nearest2d(out, self_, output_size, scales_h, scales_w):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = UpsampleNearest2dBackward0()
+    node = UpsampleNearest2DBackward0()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (output_size, scales_h, scales_w, getattr(self_, "shape", None), )
     return attach(out, node)
 
 
-class UpsampleNearest2dBackwardBackward0(Node):
+class UpsampleNearest2DBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -844,14 +865,14 @@ def _record_upsample_nearest2d_backward(out, grad_output, output_size, input_siz
     edge_grad_output = edge(grad_output)
     if edge_grad_output is None:
         return out
-    node = UpsampleNearest2dBackwardBackward0()
+    node = UpsampleNearest2DBackwardBackward0()
     node.edges = (edge_grad_output,)
     node.saved = None
     node.consts = (output_size, scales_h, scales_w, )
     return attach(out, node)
 
 
-class UpsampleNearest3dBackward0(Node):
+class UpsampleNearest3DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -866,14 +887,14 @@ def _record_upsample_nearest3d(out, self_, output_size, scales_d, scales_h, scal
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = UpsampleNearest3dBackward0()
+    node = UpsampleNearest3DBackward0()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (output_size, scales_d, scales_h, scales_w, getattr(self_, "shape", None), )
     return attach(out, node)
 
 
-class UpsampleNearest3dBackwardBackward0(Node):
+class UpsampleNearest3DBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -888,14 +909,14 @@ def _record_upsample_nearest3d_backward(out, grad_output, output_size, input_siz
     edge_grad_output = edge(grad_output)
     if edge_grad_output is None:
         return out
-    node = UpsampleNearest3dBackwardBackward0()
+    node = UpsampleNearest3DBackwardBackward0()
     node.edges = (edge_grad_output,)
     node.saved = None
     node.consts = (output_size, scales_d, scales_h, scales_w, )
     return attach(out, node)
 
 
-class UpsampleNearestExact1dBackward0(Node):
+class UpsampleNearestExact1DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -910,14 +931,14 @@ def _record__upsample_nearest_exact1d(out, self_, output_size, scales):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = UpsampleNearestExact1dBackward0()
+    node = UpsampleNearestExact1DBackward0()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (output_size, scales, getattr(self_, "shape", None), )
     return attach(out, node)
 
 
-class UpsampleNearestExact1dBackwardBackward0(Node):
+class UpsampleNearestExact1DBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -932,14 +953,14 @@ def _record__upsample_nearest_exact1d_backward(out, grad_output, output_size, in
     edge_grad_output = edge(grad_output)
     if edge_grad_output is None:
         return out
-    node = UpsampleNearestExact1dBackwardBackward0()
+    node = UpsampleNearestExact1DBackwardBackward0()
     node.edges = (edge_grad_output,)
     node.saved = None
     node.consts = (output_size, scales, )
     return attach(out, node)
 
 
-class UpsampleNearestExact2dBackward0(Node):
+class UpsampleNearestExact2DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -954,14 +975,14 @@ def _record__upsample_nearest_exact2d(out, self_, output_size, scales_h, scales_
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = UpsampleNearestExact2dBackward0()
+    node = UpsampleNearestExact2DBackward0()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (output_size, scales_h, scales_w, getattr(self_, "shape", None), )
     return attach(out, node)
 
 
-class UpsampleNearestExact2dBackwardBackward0(Node):
+class UpsampleNearestExact2DBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -976,14 +997,14 @@ def _record__upsample_nearest_exact2d_backward(out, grad_output, output_size, in
     edge_grad_output = edge(grad_output)
     if edge_grad_output is None:
         return out
-    node = UpsampleNearestExact2dBackwardBackward0()
+    node = UpsampleNearestExact2DBackwardBackward0()
     node.edges = (edge_grad_output,)
     node.saved = None
     node.consts = (output_size, scales_h, scales_w, )
     return attach(out, node)
 
 
-class UpsampleNearestExact3dBackward0(Node):
+class UpsampleNearestExact3DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -998,14 +1019,14 @@ def _record__upsample_nearest_exact3d(out, self_, output_size, scales_d, scales_
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = UpsampleNearestExact3dBackward0()
+    node = UpsampleNearestExact3DBackward0()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (output_size, scales_d, scales_h, scales_w, getattr(self_, "shape", None), )
     return attach(out, node)
 
 
-class UpsampleNearestExact3dBackwardBackward0(Node):
+class UpsampleNearestExact3DBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -1020,14 +1041,14 @@ def _record__upsample_nearest_exact3d_backward(out, grad_output, output_size, in
     edge_grad_output = edge(grad_output)
     if edge_grad_output is None:
         return out
-    node = UpsampleNearestExact3dBackwardBackward0()
+    node = UpsampleNearestExact3DBackwardBackward0()
     node.edges = (edge_grad_output,)
     node.saved = None
     node.consts = (output_size, scales_d, scales_h, scales_w, )
     return attach(out, node)
 
 
-class UpsampleLinear1dBackward0(Node):
+class UpsampleLinear1DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -1042,14 +1063,14 @@ def _record_upsample_linear1d(out, self_, output_size, align_corners, scales):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = UpsampleLinear1dBackward0()
+    node = UpsampleLinear1DBackward0()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (output_size, align_corners, scales, getattr(self_, "shape", None), )
     return attach(out, node)
 
 
-class UpsampleLinear1dBackwardBackward0(Node):
+class UpsampleLinear1DBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -1064,14 +1085,14 @@ def _record_upsample_linear1d_backward(out, grad_output, output_size, input_size
     edge_grad_output = edge(grad_output)
     if edge_grad_output is None:
         return out
-    node = UpsampleLinear1dBackwardBackward0()
+    node = UpsampleLinear1DBackwardBackward0()
     node.edges = (edge_grad_output,)
     node.saved = None
     node.consts = (output_size, align_corners, scales, )
     return attach(out, node)
 
 
-class UpsampleBilinear2dBackward0(Node):
+class UpsampleBilinear2DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -1086,14 +1107,14 @@ def _record_upsample_bilinear2d(out, self_, output_size, align_corners, scales_h
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = UpsampleBilinear2dBackward0()
+    node = UpsampleBilinear2DBackward0()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (output_size, align_corners, scales_h, scales_w, getattr(self_, "shape", None), )
     return attach(out, node)
 
 
-class UpsampleBilinear2dBackwardBackward0(Node):
+class UpsampleBilinear2DBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -1108,14 +1129,14 @@ def _record_upsample_bilinear2d_backward(out, grad_output, output_size, input_si
     edge_grad_output = edge(grad_output)
     if edge_grad_output is None:
         return out
-    node = UpsampleBilinear2dBackwardBackward0()
+    node = UpsampleBilinear2DBackwardBackward0()
     node.edges = (edge_grad_output,)
     node.saved = None
     node.consts = (output_size, align_corners, scales_h, scales_w, )
     return attach(out, node)
 
 
-class UpsampleBicubic2dBackward0(Node):
+class UpsampleBicubic2DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -1130,14 +1151,14 @@ def _record_upsample_bicubic2d(out, self_, output_size, align_corners, scales_h,
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = UpsampleBicubic2dBackward0()
+    node = UpsampleBicubic2DBackward0()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (output_size, align_corners, scales_h, scales_w, getattr(self_, "shape", None), )
     return attach(out, node)
 
 
-class UpsampleBicubic2dBackwardBackward0(Node):
+class UpsampleBicubic2DBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -1152,14 +1173,14 @@ def _record_upsample_bicubic2d_backward(out, grad_output, output_size, input_siz
     edge_grad_output = edge(grad_output)
     if edge_grad_output is None:
         return out
-    node = UpsampleBicubic2dBackwardBackward0()
+    node = UpsampleBicubic2DBackwardBackward0()
     node.edges = (edge_grad_output,)
     node.saved = None
     node.consts = (output_size, align_corners, scales_h, scales_w, )
     return attach(out, node)
 
 
-class UpsampleTrilinear3dBackward0(Node):
+class UpsampleTrilinear3DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -1174,14 +1195,14 @@ def _record_upsample_trilinear3d(out, self_, output_size, align_corners, scales_
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = UpsampleTrilinear3dBackward0()
+    node = UpsampleTrilinear3DBackward0()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (output_size, align_corners, scales_d, scales_h, scales_w, getattr(self_, "shape", None), )
     return attach(out, node)
 
 
-class UpsampleTrilinear3dBackwardBackward0(Node):
+class UpsampleTrilinear3DBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -1196,56 +1217,56 @@ def _record_upsample_trilinear3d_backward(out, grad_output, output_size, input_s
     edge_grad_output = edge(grad_output)
     if edge_grad_output is None:
         return out
-    node = UpsampleTrilinear3dBackwardBackward0()
+    node = UpsampleTrilinear3DBackwardBackward0()
     node.edges = (edge_grad_output,)
     node.saved = None
     node.consts = (output_size, align_corners, scales_d, scales_h, scales_w, )
     return attach(out, node)
 
 
-tables.conv1d.record = recorder(_record_conv1d, Conv1dBackward0, 7, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None)))
-tables.conv2d.record = recorder(_record_conv2d, Conv2dBackward0, 7, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None)))
-tables.conv3d.record = recorder(_record_conv3d, Conv3dBackward0, 7, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None)))
-tables.conv_transpose1d.record = recorder(_record_conv_transpose1d, ConvTranspose1dBackward0, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None), (7, None)))
-tables.conv_transpose2d_input.record = recorder(_record_conv_transpose2d_input, ConvTranspose2dBackward0, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None), (7, None)))
-tables.conv_transpose3d_input.record = recorder(_record_conv_transpose3d_input, ConvTranspose3dBackward0, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None), (7, None)))
-tables.convolution.record = recorder(_record_convolution, ConvolutionBackward0, 9, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None), (7, None), (8, None)))
+tables.conv1d.record = recorder(_record_conv1d, ConvolutionBackward0_of_conv1d, 7, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None)))
+tables.conv2d.record = recorder(_record_conv2d, ConvolutionBackward0_of_conv2d, 7, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None)))
+tables.conv3d.record = recorder(_record_conv3d, ConvolutionBackward0_of_conv3d, 7, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None)))
+tables.conv_transpose1d.record = recorder(_record_conv_transpose1d, ConvolutionBackward0_of_conv_transpose1d, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None), (7, None)))
+tables.conv_transpose2d_input.record = recorder(_record_conv_transpose2d_input, ConvolutionBackward0_of_conv_transpose2d_input, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None), (7, None)))
+tables.conv_transpose3d_input.record = recorder(_record_conv_transpose3d_input, ConvolutionBackward0_of_conv_transpose3d_input, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None), (7, None)))
+tables.convolution.record = recorder(_record_convolution, ConvolutionBackward0_of_convolution, 9, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None), (7, None), (8, None)))
 tables.convolution_backward.record = _record_convolution_backward
-tables.im2col.record = recorder(_record_im2col, Im2colBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
-tables.col2im.record = recorder(_record_col2im, Col2imBackward0, 6, (0,), (), ((2, None), (3, None), (4, None), (5, None)))
+tables.im2col.record = recorder(_record_im2col, Im2ColBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
+tables.col2im.record = recorder(_record_col2im, Col2ImBackward0, 6, (0,), (), ((2, None), (3, None), (4, None), (5, None)))
 tables.max_pool1d_with_indices.record = _record_max_pool1d_with_indices
 tables.max_pool2d_with_indices.record = _record_max_pool2d_with_indices
-tables.max_pool2d_with_indices_backward.record = recorder(_record_max_pool2d_with_indices_backward, MaxPool2dWithIndicesBackwardBackward0, 8, (0, 1), ((7, (0,)),), ())
+tables.max_pool2d_with_indices_backward.record = recorder(_record_max_pool2d_with_indices_backward, MaxPool2DWithIndicesBackwardBackward0, 8, (0, 1), ((7, (0,)),), ())
 tables.max_pool3d_with_indices.record = _record_max_pool3d_with_indices
-tables.max_pool3d_with_indices_backward.record = recorder(_record_max_pool3d_with_indices_backward, MaxPool3dWithIndicesBackwardBackward0, 8, (0, 1), ((7, (0,)),), ())
+tables.max_pool3d_with_indices_backward.record = recorder(_record_max_pool3d_with_indices_backward, MaxPool3DWithIndicesBackwardBackward0, 8, (0, 1), ((7, (0,)),), ())
 tables.adaptive_max_pool2d.record = _record_adaptive_max_pool2d
-tables.adaptive_max_pool2d_backward.record = recorder(_record_adaptive_max_pool2d_backward, AdaptiveMaxPool2dBackwardBackward0, 3, (0, 1), ((2, (0,)),), ())
+tables.adaptive_max_pool2d_backward.record = recorder(_record_adaptive_max_pool2d_backward, AdaptiveMaxPool2DBackwardBackward0, 3, (0, 1), ((2, (0,)),), ())
 tables.adaptive_max_pool3d.record = _record_adaptive_max_pool3d
-tables.avg_pool2d.record = recorder(_record_avg_pool2d, AvgPool2dBackward0, 7, (0,), ((0, ()),), ((1, None), (2, None), (3, None), (4, None), (5, None), (6, None)))
-tables.avg_pool2d_backward.record = recorder(_record_avg_pool2d_backward, AvgPool2dBackwardBackward0, 8, (0, 1), (), ((2, None), (3, None), (4, None), (5, None), (6, None), (7, None)))
-tables.avg_pool3d.record = recorder(_record_avg_pool3d, AvgPool3dBackward0, 7, (0,), ((0, ()),), ((1, None), (2, None), (3, None), (4, None), (5, None), (6, None)))
-tables.avg_pool3d_backward.record = recorder(_record_avg_pool3d_backward, AvgPool3dBackwardBackward0, 8, (0, 1), (), ((2, None), (3, None), (4, None), (5, None), (6, None), (7, None)))
-tables._adaptive_avg_pool2d.record = recorder(_record__adaptive_avg_pool2d, AdaptiveAvgPool2dBackward0, 2, (0,), ((0, ()),), ())
-tables._adaptive_avg_pool2d_backward.record = recorder(_record__adaptive_avg_pool2d_backward, AdaptiveAvgPool2dBackwardBackward0, 2, (0, 1), (), ((0, 'shape'),))
-tables._adaptive_avg_pool3d.record = recorder(_record__adaptive_avg_pool3d, AdaptiveAvgPool3dBackward0, 2, (0,), ((0, ()),), ())
-tables._adaptive_avg_pool3d_backward.record = recorder(_record__adaptive_avg_pool3d_backward, AdaptiveAvgPool3dBackwardBackward0, 2, (0, 1), (), ((0, 'shape'),))
-tables.upsample_nearest1d.record = recorder(_record_upsample_nearest1d, UpsampleNearest1dBackward0, 3, (0,), (), ((1, None), (2, None), (0, 'shape')))
-tables.upsample_nearest1d_backward.record = recorder(_record_upsample_nearest1d_backward, UpsampleNearest1dBackwardBackward0, 4, (0,), (), ((1, None), (3, None)))
-tables.upsample_nearest2d.record = recorder(_record_upsample_nearest2d, UpsampleNearest2dBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
-tables.upsample_nearest2d_backward.record = recorder(_record_upsample_nearest2d_backward, UpsampleNearest2dBackwardBackward0, 5, (0,), (), ((1, None), (3, None), (4, None)))
-tables.upsample_nearest3d.record = recorder(_record_upsample_nearest3d, UpsampleNearest3dBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
-tables.upsample_nearest3d_backward.record = recorder(_record_upsample_nearest3d_backward, UpsampleNearest3dBackwardBackward0, 6, (0,), (), ((1, None), (3, None), (4, None), (5, None)))
-tables._upsample_nearest_exact1d.record = recorder(_record__upsample_nearest_exact1d, UpsampleNearestExact1dBackward0, 3, (0,), (), ((1, None), (2, None), (0, 'shape')))
-tables._upsample_nearest_exact1d_backward.record = recorder(_record__upsample_nearest_exact1d_backward, UpsampleNearestExact1dBackwardBackward0, 4, (0,), (), ((1, None), (3, None)))
-tables._upsample_nearest_exact2d.record = recorder(_record__upsample_nearest_exact2d, UpsampleNearestExact2dBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
-tables._upsample_nearest_exact2d_backward.record = recorder(_record__upsample_nearest_exact2d_backward, UpsampleNearestExact2dBackwardBackward0, 5, (0,), (), ((1, None), (3, None), (4, None)))
-tables._upsample_nearest_exact3d.record = recorder(_record__upsample_nearest_exact3d, UpsampleNearestExact3dBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
-tables._upsample_nearest_exact3d_backward.record = recorder(_record__upsample_nearest_exact3d_backward, UpsampleNearestExact3dBackwardBackward0, 6, (0,), (), ((1, None), (3, None), (4, None), (5, None)))
-tables.upsample_linear1d.record = recorder(_record_upsample_linear1d, UpsampleLinear1dBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
-tables.upsample_linear1d_backward.record = recorder(_record_upsample_linear1d_backward, UpsampleLinear1dBackwardBackward0, 5, (0,), (), ((1, None), (3, None), (4, None)))
-tables.upsample_bilinear2d.record = recorder(_record_upsample_bilinear2d, UpsampleBilinear2dBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
-tables.upsample_bilinear2d_backward.record = recorder(_record_upsample_bilinear2d_backward, UpsampleBilinear2dBackwardBackward0, 6, (0,), (), ((1, None), (3, None), (4, None), (5, None)))
-tables.upsample_bicubic2d.record = recorder(_record_upsample_bicubic2d, UpsampleBicubic2dBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
-tables.upsample_bicubic2d_backward.record = recorder(_record_upsample_bicubic2d_backward, UpsampleBicubic2dBackwardBackward0, 6, (0,), (), ((1, None), (3, None), (4, None), (5, None)))
-tables.upsample_trilinear3d.record = recorder(_record_upsample_trilinear3d, UpsampleTrilinear3dBackward0, 6, (0,), (), ((1, None), (2, None), (3, None), (4, None), (5, None), (0, 'shape')))
-tables.upsample_trilinear3d_backward.record = recorder(_record_upsample_trilinear3d_backward, UpsampleTrilinear3dBackwardBackward0, 7, (0,), (), ((1, None), (3, None), (4, None), (5, None), (6, None)))
+tables.avg_pool2d.record = recorder(_record_avg_pool2d, AvgPool2DBackward0, 7, (0,), ((0, ()),), ((1, None), (2, None), (3, None), (4, None), (5, None), (6, None)))
+tables.avg_pool2d_backward.record = recorder(_record_avg_pool2d_backward, AvgPool2DBackwardBackward0, 8, (0, 1), (), ((2, None), (3, None), (4, None), (5, None), (6, None), (7, None)))
+tables.avg_pool3d.record = recorder(_record_avg_pool3d, AvgPool3DBackward0, 7, (0,), ((0, ()),), ((1, None), (2, None), (3, None), (4, None), (5, None), (6, None)))
+tables.avg_pool3d_backward.record = recorder(_record_avg_pool3d_backward, AvgPool3DBackwardBackward0, 8, (0, 1), (), ((2, None), (3, None), (4, None), (5, None), (6, None), (7, None)))
+tables._adaptive_avg_pool2d.record = recorder(_record__adaptive_avg_pool2d, AdaptiveAvgPool2DBackward0, 2, (0,), ((0, ()),), ())
+tables._adaptive_avg_pool2d_backward.record = recorder(_record__adaptive_avg_pool2d_backward, AdaptiveAvgPool2DBackwardBackward0, 2, (0, 1), (), ((0, 'shape'),))
+tables._adaptive_avg_pool3d.record = recorder(_record__adaptive_avg_pool3d, AdaptiveAvgPool3DBackward0, 2, (0,), ((0, ()),), ())
+tables._adaptive_avg_pool3d_backward.record = recorder(_record__adaptive_avg_pool3d_backward, AdaptiveAvgPool3DBackwardBackward0, 2, (0, 1), (), ((0, 'shape'),))
+tables.upsample_nearest1d.record = recorder(_record_upsample_nearest1d, UpsampleNearest1DBackward0, 3, (0,), (), ((1, None), (2, None), (0, 'shape')))
+tables.upsample_nearest1d_backward.record = recorder(_record_upsample_nearest1d_backward, UpsampleNearest1DBackwardBackward0, 4, (0,), (), ((1, None), (3, None)))
+tables.upsample_nearest2d.record = recorder(_record_upsample_nearest2d, UpsampleNearest2DBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
+tables.upsample_nearest2d_backward.record = recorder(_record_upsample_nearest2d_backward, UpsampleNearest2DBackwardBackward0, 5, (0,), (), ((1, None), (3, None), (4, None)))
+tables.upsample_nearest3d.record = recorder(_record_upsample_nearest3d, UpsampleNearest3DBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
+tables.upsample_nearest3d_backward.record = recorder(_record_upsample_nearest3d_backward, UpsampleNearest3DBackwardBackward0, 6, (0,), (), ((1, None), (3, None), (4, None), (5, None)))
+tables._upsample_nearest_exact1d.record = recorder(_record__upsample_nearest_exact1d, UpsampleNearestExact1DBackward0, 3, (0,), (), ((1, None), (2, None), (0, 'shape')))
+tables._upsample_nearest_exact1d_backward.record = recorder(_record__upsample_nearest_exact1d_backward, UpsampleNearestExact1DBackwardBackward0, 4, (0,), (), ((1, None), (3, None)))
+tables._upsample_nearest_exact2d.record = recorder(_record__upsample_nearest_exact2d, UpsampleNearestExact2DBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
+tables._upsample_nearest_exact2d_backward.record = recorder(_record__upsample_nearest_exact2d_backward, UpsampleNearestExact2DBackwardBackward0, 5, (0,), (), ((1, None), (3, None), (4, None)))
+tables._upsample_nearest_exact3d.record = recorder(_record__upsample_nearest_exact3d, UpsampleNearestExact3DBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
+tables._upsample_nearest_exact3d_backward.record = recorder(_record__upsample_nearest_exact3d_backward, UpsampleNearestExact3DBackwardBackward0, 6, (0,), (), ((1, None), (3, None), (4, None), (5, None)))
+tables.upsample_linear1d.record = recorder(_record_upsample_linear1d, UpsampleLinear1DBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
+tables.upsample_linear1d_backward.record = recorder(_record_upsample_linear1d_backward, UpsampleLinear1DBackwardBackward0, 5, (0,), (), ((1, None), (3, None), (4, None)))
+tables.upsample_bilinear2d.record = recorder(_record_upsample_bilinear2d, UpsampleBilinear2DBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
+tables.upsample_bilinear2d_backward.record = recorder(_record_upsample_bilinear2d_backward, UpsampleBilinear2DBackwardBackward0, 6, (0,), (), ((1, None), (3, None), (4, None), (5, None)))
+tables.upsample_bicubic2d.record = recorder(_record_upsample_bicubic2d, UpsampleBicubic2DBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
+tables.upsample_bicubic2d_backward.record = recorder(_record_upsample_bicubic2d_backward, UpsampleBicubic2DBackwardBackward0, 6, (0,), (), ((1, None), (3, None), (4, None), (5, None)))
+tables.upsample_trilinear3d.record = recorder(_record_upsample_trilinear3d, UpsampleTrilinear3DBackward0, 6, (0,), (), ((1, None), (2, None), (3, None), (4, None), (5, None), (0, 'shape')))
+tables.upsample_trilinear3d_backward.record = recorder(_record_upsample_trilinear3d_backward, UpsampleTrilinear3DBackwardBackward0, 7, (0,), (), ((1, None), (3, None), (4, None), (5, None), (6, None)))

@@ -39,7 +39,7 @@ def _record__to_copy(out, self_, dtype, layout, device, pin_memory, non_blocking
     return attach(out, node)
 
 
-class CopyBackward0(Node):
+class CopyBackwards_of_copy_(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -52,6 +52,9 @@ class CopyBackward0(Node):
         if edges[1] is not None:
             of_src = grad
         return (of_self, of_src)
+
+
+CopyBackwards_of_copy_.__name__ = "CopyBackwards"
 
 
 def _record_copy_(out, self_, src, non_blocking):
@@ -61,14 +64,14 @@ def _record_copy_(out, self_, src, non_blocking):
     edge_src = edge(src)
     if edge_self is None and edge_src is None:
         return out
-    node = CopyBackward0()
+    node = CopyBackwards_of_copy_()
     node.edges = (edge_self, edge_src)
     node.saved = None
     node.consts = None
     return attach(out, node)
 
 
-class CopyBackward1(Node):
+class CopyBackwards_of_copy(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -83,6 +86,9 @@ class CopyBackward1(Node):
         return (of_self, of_src)
 
 
+CopyBackwards_of_copy.__name__ = "CopyBackwards"
+
+
 def _record_copy(out, self_, src, non_blocking):
     if not TLS.grad_enabled:
         return out
@@ -90,7 +96,7 @@ def _record_copy(out, self_, src, non_blocking):
     edge_src = edge(src)
     if edge_self is None and edge_src is None:
         return out
-    node = CopyBackward1()
+    node = CopyBackwards_of_copy()
     node.edges = (edge_self, edge_src)
     node.saved = None
     node.consts = None
@@ -98,5 +104,5 @@ def _record_copy(out, self_, src, non_blocking):
 
 
 tables._to_copy.record = recorder(_record__to_copy, ToCopyBackward0, 7, (0,), (), ((0, 'dtype'), (0, 'device')))
-tables.copy_.record = recorder(_record_copy_, CopyBackward0, 3, (0, 1), (), ())
-tables.copy.record = recorder(_record_copy, CopyBackward1, 3, (0, 1), (), ())
+tables.copy_.record = recorder(_record_copy_, CopyBackwards_of_copy_, 3, (0, 1), (), ())
+tables.copy.record = recorder(_record_copy, CopyBackwards_of_copy, 3, (0, 1), (), ())

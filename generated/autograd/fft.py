@@ -18,7 +18,7 @@ from ..tables import fft as tables
 _UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
-class FftR2cBackward0(Node):
+class FftR2CBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -33,14 +33,14 @@ def _record__fft_r2c(out, self_, dim, normalization, onesided):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = FftR2cBackward0()
+    node = FftR2CBackward0()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (dim, normalization, onesided, getattr(self_, "shape", None), )
     return attach(out, node)
 
 
-class FftC2rBackward0(Node):
+class FftC2RBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -55,14 +55,14 @@ def _record__fft_c2r(out, self_, dim, normalization, last_dim_size):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = FftC2rBackward0()
+    node = FftC2RBackward0()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (dim, normalization, )
     return attach(out, node)
 
 
-class FftC2cBackward0(Node):
+class FftC2CBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -77,13 +77,13 @@ def _record__fft_c2c(out, self_, dim, normalization, forward):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = FftC2cBackward0()
+    node = FftC2CBackward0()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (dim, normalization, forward, )
     return attach(out, node)
 
 
-tables._fft_r2c.record = recorder(_record__fft_r2c, FftR2cBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
-tables._fft_c2r.record = recorder(_record__fft_c2r, FftC2rBackward0, 4, (0,), (), ((1, None), (2, None)))
-tables._fft_c2c.record = recorder(_record__fft_c2c, FftC2cBackward0, 4, (0,), (), ((1, None), (2, None), (3, None)))
+tables._fft_r2c.record = recorder(_record__fft_r2c, FftR2CBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
+tables._fft_c2r.record = recorder(_record__fft_c2r, FftC2RBackward0, 4, (0,), (), ((1, None), (2, None)))
+tables._fft_c2c.record = recorder(_record__fft_c2c, FftC2CBackward0, 4, (0,), (), ((1, None), (2, None), (3, None)))

@@ -406,13 +406,16 @@ def _record_linalg_lstsq(out, self_, b, rcond, driver):
     return attach_many(out, node)
 
 
-class LinalgPinvBackward0(Node):
+class LinalgPinvBackward0_of_linalg_pinv_atol_rtol_tensor(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
         return (pinv_gradient(grad, result0, self_),)
+
+
+LinalgPinvBackward0_of_linalg_pinv_atol_rtol_tensor.__name__ = "LinalgPinvBackward0"
 
 
 def _record_linalg_pinv_atol_rtol_tensor(out, self_, atol, rtol, hermitian):
@@ -421,14 +424,14 @@ def _record_linalg_pinv_atol_rtol_tensor(out, self_, atol, rtol, hermitian):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = LinalgPinvBackward0()
+    node = LinalgPinvBackward0_of_linalg_pinv_atol_rtol_tensor()
     node.edges = (edge_self,)
     node.saved = [keep(self_), keep_output(out)]
     node.consts = None
     return attach(out, node)
 
 
-class LinalgPinvBackward1(Node):
+class LinalgPinvBackward0_of_linalg_pinv_atol_rtol_float(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -437,13 +440,16 @@ class LinalgPinvBackward1(Node):
         return (pinv_gradient(grad, result0, self_),)
 
 
+LinalgPinvBackward0_of_linalg_pinv_atol_rtol_float.__name__ = "LinalgPinvBackward0"
+
+
 def _record_linalg_pinv_atol_rtol_float(out, self_, atol, rtol, hermitian):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = LinalgPinvBackward1()
+    node = LinalgPinvBackward0_of_linalg_pinv_atol_rtol_float()
     node.edges = (edge_self,)
     node.saved = [keep(self_), keep_output(out)]
     node.consts = None
@@ -532,8 +538,8 @@ tables.linalg_inv_ex.record = _record_linalg_inv_ex
 tables.linalg_solve_ex.record = _record_linalg_solve_ex
 tables.linalg_solve_triangular.record = recorder(_record_linalg_solve_triangular, LinalgSolveTriangularBackward0, 5, (0, 1), ((0, ()), (-1, ())), ((2, None), (3, None), (4, None)))
 tables.linalg_lstsq.record = _record_linalg_lstsq
-tables.linalg_pinv_atol_rtol_tensor.record = recorder(_record_linalg_pinv_atol_rtol_tensor, LinalgPinvBackward0, 4, (0,), ((0, ()), (-1, ())), ())
-tables.linalg_pinv_atol_rtol_float.record = recorder(_record_linalg_pinv_atol_rtol_float, LinalgPinvBackward1, 4, (0,), ((0, ()), (-1, ())), ())
+tables.linalg_pinv_atol_rtol_tensor.record = recorder(_record_linalg_pinv_atol_rtol_tensor, LinalgPinvBackward0_of_linalg_pinv_atol_rtol_tensor, 4, (0,), ((0, ()), (-1, ())), ())
+tables.linalg_pinv_atol_rtol_float.record = recorder(_record_linalg_pinv_atol_rtol_float, LinalgPinvBackward0_of_linalg_pinv_atol_rtol_float, 4, (0,), ((0, ()), (-1, ())), ())
 tables.linalg_det.record = recorder(_record_linalg_det, LinalgDetBackward0, 1, (0,), ((0, ()), (-1, ())), ())
 tables.linalg_slogdet.record = _record_linalg_slogdet
 tables.linalg_matrix_exp.record = recorder(_record_linalg_matrix_exp, LinalgMatrixExpBackward0, 1, (0,), ((0, ()),), ())

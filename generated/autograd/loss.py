@@ -243,7 +243,7 @@ def _record_binary_cross_entropy_with_logits(out, self_, target, weight, pos_wei
     return attach(out, node)
 
 
-class NllLossForwardBackward0(Node):
+class NllLossBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -260,7 +260,7 @@ def _record_nll_loss_forward(out, self_, target, weight, reduction, ignore_index
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = NllLossForwardBackward0()
+    node = NllLossBackward0()
     node.edges = (edge_self,)
     node.saved = [keep(self_), keep(target), keep(weight), keep_output(out[1], 1)]
     node.consts = (reduction, ignore_index, )
@@ -298,7 +298,7 @@ def _record_nll_loss_backward(out, grad_output, self_, target, weight, reduction
     return attach(out, node)
 
 
-class NllLoss2dForwardBackward0(Node):
+class NllLoss2DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -315,14 +315,14 @@ def _record_nll_loss2d_forward(out, self_, target, weight, reduction, ignore_ind
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = NllLoss2dForwardBackward0()
+    node = NllLoss2DBackward0()
     node.edges = (edge_self,)
     node.saved = [keep(self_), keep(target), keep(weight), keep_output(out[1], 1)]
     node.consts = (reduction, ignore_index, )
     return attach_many(out, node, (0,))
 
 
-class NllLoss2dBackwardBackward0(Node):
+class NllLoss2DBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -346,7 +346,7 @@ def _record_nll_loss2d_backward(out, grad_output, self_, target, weight, reducti
     edge_self = edge(self_)
     if edge_grad_output is None and edge_self is None:
         return out
-    node = NllLoss2dBackwardBackward0()
+    node = NllLoss2DBackwardBackward0()
     node.edges = (edge_grad_output, edge_self)
     node.saved = [keep(target) if edge_grad_output is not None else None, keep(weight) if edge_grad_output is not None else None]
     node.consts = (reduction, ignore_index, )
@@ -424,6 +424,6 @@ tables.binary_cross_entropy_with_logits.record = recorder(_record_binary_cross_e
 tables.nll_loss_forward.record = _record_nll_loss_forward
 tables.nll_loss_backward.record = recorder(_record_nll_loss_backward, NllLossBackwardBackward0, 7, (0, 1), ((2, (0,)), (3, (0,))), ((4, None), (5, None)))
 tables.nll_loss2d_forward.record = _record_nll_loss2d_forward
-tables.nll_loss2d_backward.record = recorder(_record_nll_loss2d_backward, NllLoss2dBackwardBackward0, 7, (0, 1), ((2, (0,)), (3, (0,))), ((4, None), (5, None)))
+tables.nll_loss2d_backward.record = recorder(_record_nll_loss2d_backward, NllLoss2DBackwardBackward0, 7, (0, 1), ((2, (0,)), (3, (0,))), ((4, None), (5, None)))
 tables._ctc_loss.record = _record__ctc_loss
 tables._ctc_loss_backward.record = recorder(_record__ctc_loss_backward, CtcLossBackwardBackward0, 9, (0, 1, 5, 6), (), ())

@@ -31,7 +31,7 @@ from ..tables import matmul as tables
 _UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
-class MmBackward0(Node):
+class MmBackward0_of_mm(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -47,6 +47,9 @@ class MmBackward0(Node):
         return (of_self, of_mat2)
 
 
+MmBackward0_of_mm.__name__ = "MmBackward0"
+
+
 def _record_mm(out, self_, mat2):
     if not TLS.grad_enabled:
         return out
@@ -54,7 +57,7 @@ def _record_mm(out, self_, mat2):
     edge_mat2 = edge(mat2)
     if edge_self is None and edge_mat2 is None:
         return out
-    node = MmBackward0()
+    node = MmBackward0_of_mm()
     node.edges = (edge_self, edge_mat2)
     node.saved = [keep(self_) if edge_mat2 is not None else None, keep(mat2) if edge_self is not None else None]
     node.consts = None
@@ -91,7 +94,7 @@ def _record_bmm(out, self_, mat2):
     return attach(out, node)
 
 
-class MatmulBackward0(Node):
+class MmBackward0_of_matmul(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -105,6 +108,9 @@ class MatmulBackward0(Node):
         return (of_self, of_other)
 
 
+MmBackward0_of_matmul.__name__ = "MmBackward0"
+
+
 def _record_matmul(out, self_, other):
     if not TLS.grad_enabled:
         return out
@@ -112,14 +118,14 @@ def _record_matmul(out, self_, other):
     edge_other = edge(other)
     if edge_self is None and edge_other is None:
         return out
-    node = MatmulBackward0()
+    node = MmBackward0_of_matmul()
     node.edges = (edge_self, edge_other)
     node.saved = [keep(self_), keep(other)]
     node.consts = None
     return attach(out, node)
 
 
-class LinearBackward0(Node):
+class AddmmBackward0_of_linear(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -134,6 +140,9 @@ class LinearBackward0(Node):
         return (of_input, of_weight, of_bias)
 
 
+AddmmBackward0_of_linear.__name__ = "AddmmBackward0"
+
+
 def _record_linear(out, input, weight, bias):
     if not TLS.grad_enabled:
         return out
@@ -142,14 +151,14 @@ def _record_linear(out, input, weight, bias):
     edge_bias = edge(bias)
     if edge_input is None and edge_weight is None and edge_bias is None:
         return out
-    node = LinearBackward0()
+    node = AddmmBackward0_of_linear()
     node.edges = (edge_input, edge_weight, edge_bias)
     node.saved = [keep(input), keep(weight)]
     node.consts = None
     return attach(out, node)
 
 
-class AddmmBackward0(Node):
+class AddmmBackward0_of_addmm(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -169,6 +178,9 @@ class AddmmBackward0(Node):
         return (of_self, of_mat1, of_mat2)
 
 
+AddmmBackward0_of_addmm.__name__ = "AddmmBackward0"
+
+
 def _record_addmm(out, self_, mat1, mat2, beta, alpha):
     if not TLS.grad_enabled:
         return out
@@ -177,7 +189,7 @@ def _record_addmm(out, self_, mat1, mat2, beta, alpha):
     edge_mat2 = edge(mat2)
     if edge_self is None and edge_mat1 is None and edge_mat2 is None:
         return out
-    node = AddmmBackward0()
+    node = AddmmBackward0_of_addmm()
     node.edges = (edge_self, edge_mat1, edge_mat2)
     node.saved = [keep(mat1) if edge_mat2 is not None else None, keep(mat2) if edge_mat1 is not None else None]
     node.consts = (beta, alpha, )
@@ -414,7 +426,7 @@ def _record_vdot(out, self_, other):
     return attach(out, node)
 
 
-class OuterBackward0(Node):
+class MulBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -437,7 +449,7 @@ def _record_outer(out, self_, vec2):
     edge_vec2 = edge(vec2)
     if edge_self is None and edge_vec2 is None:
         return out
-    node = OuterBackward0()
+    node = MulBackward0()
     node.edges = (edge_self, edge_vec2)
     node.saved = [keep(self_) if edge_vec2 is not None else None, keep(vec2) if edge_self is not None else None]
     node.consts = None
@@ -475,7 +487,7 @@ def _record_linalg_cross(out, self_, other, dim):
     return attach(out, node)
 
 
-class CdistForwardBackward0(Node):
+class CdistBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -499,7 +511,7 @@ def _record__cdist_forward(out, x1, x2, p, compute_mode):
     edge_x2 = edge(x2)
     if edge_x1 is None and edge_x2 is None:
         return out
-    node = CdistForwardBackward0()
+    node = CdistBackward0()
     node.edges = (edge_x1, edge_x2)
     node.saved = [keep(x1), keep(x2), keep_output(out)]
     node.consts = (p, )
@@ -543,11 +555,11 @@ def _record__cdist_backward(out, grad, x1, x2, p, cdist):
     return attach(out, node)
 
 
-tables.mm.record = recorder(_record_mm, MmBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
+tables.mm.record = recorder(_record_mm, MmBackward0_of_mm, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
 tables.bmm.record = recorder(_record_bmm, BmmBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
-tables.matmul.record = recorder(_record_matmul, MatmulBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
-tables.linear.record = recorder(_record_linear, LinearBackward0, 3, (0, 1, 2), ((0, ()), (1, ())), ())
-tables.addmm.record = recorder(_record_addmm, AddmmBackward0, 5, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None), (4, None)))
+tables.matmul.record = recorder(_record_matmul, MmBackward0_of_matmul, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.linear.record = recorder(_record_linear, AddmmBackward0_of_linear, 3, (0, 1, 2), ((0, ()), (1, ())), ())
+tables.addmm.record = recorder(_record_addmm, AddmmBackward0_of_addmm, 5, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None), (4, None)))
 tables.addbmm.record = recorder(_record_addbmm, AddbmmBackward0, 5, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None), (4, None)))
 tables.baddbmm.record = recorder(_record_baddbmm, BaddbmmBackward0, 5, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None), (4, None)))
 tables.addmv.record = recorder(_record_addmv, AddmvBackward0, 5, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None), (4, None)))
@@ -555,7 +567,7 @@ tables.addr.record = recorder(_record_addr, AddrBackward0, 5, (0, 1, 2), ((1, (2
 tables.mv.record = recorder(_record_mv, MvBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
 tables.dot.record = recorder(_record_dot, DotBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
 tables.vdot.record = recorder(_record_vdot, VdotBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
-tables.outer.record = recorder(_record_outer, OuterBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
+tables.outer.record = recorder(_record_outer, MulBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
 tables.linalg_cross.record = recorder(_record_linalg_cross, LinalgCrossBackward0, 3, (0, 1), ((0, (1,)), (1, (0,))), ((2, None),))
-tables._cdist_forward.record = recorder(_record__cdist_forward, CdistForwardBackward0, 4, (0, 1), ((0, ()), (1, ()), (-1, ())), ((2, None),))
+tables._cdist_forward.record = recorder(_record__cdist_forward, CdistBackward0, 4, (0, 1), ((0, ()), (1, ()), (-1, ())), ((2, None),))
 tables._cdist_backward.record = recorder(_record__cdist_backward, CdistBackwardBackward0, 5, (0, 1, 2, 4), (), ())

@@ -70,7 +70,7 @@ def _record_relu(out, self_):
     return attach(out, node)
 
 
-class Relu6Backward0(Node):
+class HardtanhBackward0_of_relu6(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -79,20 +79,23 @@ class Relu6Backward0(Node):
         return (hardtanh_backward(grad, self_, 0, 6),)
 
 
+HardtanhBackward0_of_relu6.__name__ = "HardtanhBackward0"
+
+
 def _record_relu6(out, self_):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = Relu6Backward0()
+    node = HardtanhBackward0_of_relu6()
     node.edges = (edge_self,)
     node.saved = [keep(self_)]
     node.consts = None
     return attach(out, node)
 
 
-class HardtanhBackward0(Node):
+class HardtanhBackward0_of_hardtanh(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -102,13 +105,16 @@ class HardtanhBackward0(Node):
         return (hardtanh_backward(grad, self_, min_val, max_val),)
 
 
+HardtanhBackward0_of_hardtanh.__name__ = "HardtanhBackward0"
+
+
 def _record_hardtanh(out, self_, min_val, max_val):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = HardtanhBackward0()
+    node = HardtanhBackward0_of_hardtanh()
     node.edges = (edge_self,)
     node.saved = [keep(self_)]
     node.consts = (min_val, max_val, )
@@ -620,7 +626,7 @@ def _record_log_sigmoid(out, self_):
     return attach(out, node)
 
 
-class EluBackward0(Node):
+class EluBackward0_of_elu(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -630,13 +636,16 @@ class EluBackward0(Node):
         return (elu_backward(grad, alpha, scale, input_scale, False, self_),)
 
 
+EluBackward0_of_elu.__name__ = "EluBackward0"
+
+
 def _record_elu(out, self_, alpha, scale, input_scale):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = EluBackward0()
+    node = EluBackward0_of_elu()
     node.edges = (edge_self,)
     node.saved = [keep(self_)]
     node.consts = (alpha, scale, input_scale, )
@@ -674,7 +683,7 @@ def _record_elu_backward(out, grad_output, alpha, scale, input_scale, is_result,
     return attach(out, node)
 
 
-class SeluBackward0(Node):
+class EluBackward0_of_selu(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -683,13 +692,16 @@ class SeluBackward0(Node):
         return (selu_gradient(grad, self_),)
 
 
+EluBackward0_of_selu.__name__ = "EluBackward0"
+
+
 def _record_selu(out, self_):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = SeluBackward0()
+    node = EluBackward0_of_selu()
     node.edges = (edge_self,)
     node.saved = [keep(self_)]
     node.consts = None
@@ -879,7 +891,7 @@ def _record_glu_backward(out, grad_output, self_, dim):
     return attach(out, node)
 
 
-class SoftmaxBackward0(Node):
+class SoftmaxBackward0_of_softmax_int(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -887,6 +899,9 @@ class SoftmaxBackward0(Node):
         (result0,) = node.unpack()
         (dim, self_dtype) = node.consts
         return (_softmax_backward_data(grad, result0, dim, self_dtype),)
+
+
+SoftmaxBackward0_of_softmax_int.__name__ = "SoftmaxBackward0"
 
 
 def _record_softmax_int(out, self_, dim, dtype):
@@ -895,14 +910,14 @@ def _record_softmax_int(out, self_, dim, dtype):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = SoftmaxBackward0()
+    node = SoftmaxBackward0_of_softmax_int()
     node.edges = (edge_self,)
     node.saved = [keep_output(out)]
     node.consts = (dim, getattr(self_, "dtype", None), )
     return attach(out, node)
 
 
-class LogSoftmaxBackward0(Node):
+class LogSoftmaxBackward0_of_log_softmax_int(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -912,20 +927,23 @@ class LogSoftmaxBackward0(Node):
         return (_log_softmax_backward_data(grad, result0, dim, self_dtype),)
 
 
+LogSoftmaxBackward0_of_log_softmax_int.__name__ = "LogSoftmaxBackward0"
+
+
 def _record_log_softmax_int(out, self_, dim, dtype):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = LogSoftmaxBackward0()
+    node = LogSoftmaxBackward0_of_log_softmax_int()
     node.edges = (edge_self,)
     node.saved = [keep_output(out)]
     node.consts = (dim, getattr(self_, "dtype", None), )
     return attach(out, node)
 
 
-class SoftmaxBackward1(Node):
+class SoftmaxBackward0_of__softmax(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -935,20 +953,23 @@ class SoftmaxBackward1(Node):
         return (_softmax_backward_data(grad, result0, dim, self_dtype),)
 
 
+SoftmaxBackward0_of__softmax.__name__ = "SoftmaxBackward0"
+
+
 def _record__softmax(out, self_, dim, half_to_float):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = SoftmaxBackward1()
+    node = SoftmaxBackward0_of__softmax()
     node.edges = (edge_self,)
     node.saved = [keep_output(out)]
     node.consts = (dim, getattr(self_, "dtype", None), )
     return attach(out, node)
 
 
-class LogSoftmaxBackward1(Node):
+class LogSoftmaxBackward0_of__log_softmax(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -958,13 +979,16 @@ class LogSoftmaxBackward1(Node):
         return (_log_softmax_backward_data(grad, result0, dim, self_dtype),)
 
 
+LogSoftmaxBackward0_of__log_softmax.__name__ = "LogSoftmaxBackward0"
+
+
 def _record__log_softmax(out, self_, dim, half_to_float):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = LogSoftmaxBackward1()
+    node = LogSoftmaxBackward0_of__log_softmax()
     node.edges = (edge_self,)
     node.saved = [keep_output(out)]
     node.consts = (dim, getattr(self_, "dtype", None), )
@@ -1181,8 +1205,8 @@ def _record__scaled_dot_product_flash_attention_for_cpu_backward(out, grad_out, 
 
 
 tables.relu.record = recorder(_record_relu, ReluBackward0, 1, (0,), ((-1, ()),), ())
-tables.relu6.record = recorder(_record_relu6, Relu6Backward0, 1, (0,), ((0, ()),), ())
-tables.hardtanh.record = recorder(_record_hardtanh, HardtanhBackward0, 3, (0,), ((0, ()),), ((1, None), (2, None)))
+tables.relu6.record = recorder(_record_relu6, HardtanhBackward0_of_relu6, 1, (0,), ((0, ()),), ())
+tables.hardtanh.record = recorder(_record_hardtanh, HardtanhBackward0_of_hardtanh, 3, (0,), ((0, ()),), ((1, None), (2, None)))
 tables.hardtanh_backward.record = recorder(_record_hardtanh_backward, HardtanhBackwardBackward0, 4, (0, 1), ((1, (0,)),), ((2, None), (3, None)))
 tables.threshold.record = recorder(_record_threshold, ThresholdBackward0, 3, (0,), ((0, ()),), ((1, None),))
 tables.threshold_backward.record = recorder(_record_threshold_backward, ThresholdBackwardBackward0, 3, (0, 1), ((1, (0,)),), ((2, None),))
@@ -1202,9 +1226,9 @@ tables.hardswish_backward.record = recorder(_record_hardswish_backward, Hardswis
 tables.hardsigmoid.record = recorder(_record_hardsigmoid, HardsigmoidBackward0, 1, (0,), ((0, ()),), ())
 tables.hardsigmoid_backward.record = recorder(_record_hardsigmoid_backward, HardsigmoidBackwardBackward0, 2, (0, 1), ((1, (0,)),), ())
 tables.log_sigmoid.record = recorder(_record_log_sigmoid, LogSigmoidBackward0, 1, (0,), ((0, ()),), ())
-tables.elu.record = recorder(_record_elu, EluBackward0, 4, (0,), ((0, ()),), ((1, None), (2, None), (3, None)))
+tables.elu.record = recorder(_record_elu, EluBackward0_of_elu, 4, (0,), ((0, ()),), ((1, None), (2, None), (3, None)))
 tables.elu_backward.record = recorder(_record_elu_backward, EluBackwardBackward0, 6, (0, 5), ((0, (1,)), (5, ())), ((1, None), (2, None), (3, None), (4, None)))
-tables.selu.record = recorder(_record_selu, SeluBackward0, 1, (0,), ((0, ()),), ())
+tables.selu.record = recorder(_record_selu, EluBackward0_of_selu, 1, (0,), ((0, ()),), ())
 tables.celu.record = recorder(_record_celu, CeluBackward0, 2, (0,), ((0, ()),), ((1, None),))
 tables.softshrink.record = recorder(_record_softshrink, SoftshrinkBackward0, 2, (0,), ((0, ()),), ((1, None),))
 tables.softshrink_backward.record = recorder(_record_softshrink_backward, SoftshrinkBackwardBackward0, 3, (0, 1), ((1, (0,)),), ((2, None),))
@@ -1212,10 +1236,10 @@ tables.hardshrink.record = recorder(_record_hardshrink, HardshrinkBackward0, 2, 
 tables.hardshrink_backward.record = recorder(_record_hardshrink_backward, HardshrinkBackwardBackward0, 3, (0, 1), ((1, (0,)),), ((2, None),))
 tables.glu.record = recorder(_record_glu, GluBackward0, 2, (0,), ((0, ()),), ((1, None),))
 tables.glu_backward.record = recorder(_record_glu_backward, GluBackwardBackward0, 3, (0, 1), ((0, ()), (1, ())), ((2, None),))
-tables.softmax_int.record = recorder(_record_softmax_int, SoftmaxBackward0, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
-tables.log_softmax_int.record = recorder(_record_log_softmax_int, LogSoftmaxBackward0, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
-tables._softmax.record = recorder(_record__softmax, SoftmaxBackward1, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
-tables._log_softmax.record = recorder(_record__log_softmax, LogSoftmaxBackward1, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
+tables.softmax_int.record = recorder(_record_softmax_int, SoftmaxBackward0_of_softmax_int, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
+tables.log_softmax_int.record = recorder(_record_log_softmax_int, LogSoftmaxBackward0_of_log_softmax_int, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
+tables._softmax.record = recorder(_record__softmax, SoftmaxBackward0_of__softmax, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
+tables._log_softmax.record = recorder(_record__log_softmax, LogSoftmaxBackward0_of__log_softmax, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
 tables._softmax_backward_data.record = recorder(_record__softmax_backward_data, SoftmaxBackwardDataBackward0, 4, (0, 1), ((0, (1,)), (1, ())), ((2, None), (3, None)))
 tables._log_softmax_backward_data.record = recorder(_record__log_softmax_backward_data, LogSoftmaxBackwardDataBackward0, 4, (0, 1), ((0, (1,)), (1, ())), ((2, None),))
 tables._safe_softmax.record = recorder(_record__safe_softmax, SafeSoftmaxBackward0, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))

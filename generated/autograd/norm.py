@@ -22,7 +22,7 @@ from ..tables import norm as tables
 _UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
-class LayerNormBackward0(Node):
+class NativeLayerNormBackward0_of_layer_norm(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -38,6 +38,9 @@ class LayerNormBackward0(Node):
         return (of_input, of_weight, of_bias)
 
 
+NativeLayerNormBackward0_of_layer_norm.__name__ = "NativeLayerNormBackward0"
+
+
 def _record_layer_norm(out, input, normalized_shape, weight, bias, eps, cudnn_enable):
     if not TLS.grad_enabled:
         return out
@@ -46,14 +49,14 @@ def _record_layer_norm(out, input, normalized_shape, weight, bias, eps, cudnn_en
     edge_bias = edge(bias)
     if edge_input is None and edge_weight is None and edge_bias is None:
         return out
-    node = LayerNormBackward0()
+    node = NativeLayerNormBackward0_of_layer_norm()
     node.edges = (edge_input, edge_weight, edge_bias)
     node.saved = [keep(input), keep(weight), keep(bias)]
     node.consts = (normalized_shape, eps, )
     return attach(out, node)
 
 
-class NativeLayerNormBackward0(Node):
+class NativeLayerNormBackward0_of_native_layer_norm(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -70,6 +73,9 @@ class NativeLayerNormBackward0(Node):
         return (of_input, of_weight, of_bias)
 
 
+NativeLayerNormBackward0_of_native_layer_norm.__name__ = "NativeLayerNormBackward0"
+
+
 def _record_native_layer_norm(out, input, normalized_shape, weight, bias, eps):
     if not TLS.grad_enabled:
         return out
@@ -78,7 +84,7 @@ def _record_native_layer_norm(out, input, normalized_shape, weight, bias, eps):
     edge_bias = edge(bias)
     if edge_input is None and edge_weight is None and edge_bias is None:
         return out
-    node = NativeLayerNormBackward0()
+    node = NativeLayerNormBackward0_of_native_layer_norm()
     node.edges = (edge_input, edge_weight, edge_bias)
     node.saved = [keep(input), keep(weight), keep(bias), keep_output(out[1], 1), keep_output(out[2], 2)]
     node.consts = (normalized_shape, )
@@ -117,7 +123,7 @@ def _record_native_layer_norm_backward(out, grad_out, input, normalized_shape, m
     return attach_many(out, node)
 
 
-class RmsNormBackward0(Node):
+class MulBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -139,7 +145,7 @@ def _record_rms_norm(out, input, normalized_shape, weight, eps):
     edge_weight = edge(weight)
     if edge_input is None and edge_weight is None:
         return out
-    node = RmsNormBackward0()
+    node = MulBackward0()
     node.edges = (edge_input, edge_weight)
     node.saved = [keep(input), keep(weight)]
     node.consts = (normalized_shape, eps, )
@@ -304,10 +310,10 @@ def _record__weight_norm_interface(out, v, g, dim):
     return attach_many(out, node, (0,))
 
 
-tables.layer_norm.record = recorder(_record_layer_norm, LayerNormBackward0, 6, (0, 2, 3), ((0, ()), (2, ()), (3, ())), ((1, None), (4, None)))
+tables.layer_norm.record = recorder(_record_layer_norm, NativeLayerNormBackward0_of_layer_norm, 6, (0, 2, 3), ((0, ()), (2, ()), (3, ())), ((1, None), (4, None)))
 tables.native_layer_norm.record = _record_native_layer_norm
 tables.native_layer_norm_backward.record = _record_native_layer_norm_backward
-tables.rms_norm.record = recorder(_record_rms_norm, RmsNormBackward0, 4, (0, 2), ((0, ()), (2, ())), ((1, None), (3, None)))
+tables.rms_norm.record = recorder(_record_rms_norm, MulBackward0, 4, (0, 2), ((0, ()), (2, ())), ((1, None), (3, None)))
 tables.native_group_norm.record = _record_native_group_norm
 tables.native_group_norm_backward.record = _record_native_group_norm_backward
 tables.native_batch_norm.record = _record_native_batch_norm

@@ -16,6 +16,7 @@ from mindtorch_v2._autograd.formulas import (
     floor_quotient,
     i1_gradient,
     i1e_gradient,
+    no_derivative,
     polar_gradient,
     pow_exponent,
     pow_self,
@@ -120,7 +121,7 @@ def _record_sub_Tensor(out, self_, other, alpha):
     return attach(out, node)
 
 
-class RsubBackward0(Node):
+class RsubBackward1(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -143,7 +144,7 @@ def _record_rsub_Tensor(out, self_, other, alpha):
     edge_other = edge(other)
     if edge_self is None and edge_other is None:
         return out
-    node = RsubBackward0()
+    node = RsubBackward1()
     node.edges = (edge_self, edge_other)
     node.saved = None
     node.consts = (alpha, )
@@ -210,7 +211,7 @@ def _record_div_Tensor(out, self_, other):
     return attach(out, node)
 
 
-class DivBackward1(Node):
+class DivBackward2(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -234,10 +235,39 @@ def _record_div_Tensor_mode(out, self_, other, rounding_mode):
     edge_other = edge(other)
     if edge_self is None and edge_other is None:
         return out
-    node = DivBackward1()
+    node = DivBackward2()
     node.edges = (edge_self, edge_other)
     node.saved = [keep(self_) if edge_other is not None else None, keep(other)]
     node.consts = (rounding_mode, )
+    return attach(out, node)
+
+
+class NotImplemented(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        edges = node.edges
+        of_self = None
+        of_other = None
+        if edges[0] is not None:
+            of_self = no_derivative('floor_divide')
+        if edges[1] is not None:
+            of_other = no_derivative('floor_divide')
+        return (of_self, of_other)
+
+
+def _record_floor_divide(out, self_, other):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    edge_other = edge(other)
+    if edge_self is None and edge_other is None:
+        return out
+    node = NotImplemented()
+    node.edges = (edge_self, edge_other)
+    node.saved = None
+    node.consts = None
     return attach(out, node)
 
 
@@ -324,7 +354,7 @@ def _record_fmod_Tensor(out, self_, other):
     return attach(out, node)
 
 
-class PowBackward0(Node):
+class PowBackward0_of_pow_Tensor_Tensor(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -340,6 +370,9 @@ class PowBackward0(Node):
         return (of_self, of_exponent)
 
 
+PowBackward0_of_pow_Tensor_Tensor.__name__ = "PowBackward0"
+
+
 def _record_pow_Tensor_Tensor(out, self_, exponent):
     if not TLS.grad_enabled:
         return out
@@ -347,14 +380,14 @@ def _record_pow_Tensor_Tensor(out, self_, exponent):
     edge_exponent = edge(exponent)
     if edge_self is None and edge_exponent is None:
         return out
-    node = PowBackward0()
+    node = PowBackward0_of_pow_Tensor_Tensor()
     node.edges = (edge_self, edge_exponent)
     node.saved = [keep(self_), keep(exponent), keep_output(out) if edge_exponent is not None else None]
     node.consts = None
     return attach(out, node)
 
 
-class PowBackward1(Node):
+class PowBackward2(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -370,7 +403,7 @@ def _record_pow_Scalar(out, self_, exponent):
     edge_exponent = edge(exponent)
     if edge_exponent is None:
         return out
-    node = PowBackward1()
+    node = PowBackward2()
     node.edges = (edge_exponent,)
     node.saved = [keep(exponent), keep_output(out)]
     node.consts = (self_, )
@@ -420,7 +453,7 @@ def _record_abs(out, self_):
     return attach(out, node)
 
 
-class SquareBackward0(Node):
+class PowBackward0_of_square(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -429,13 +462,16 @@ class SquareBackward0(Node):
         return (grad * (2 * conj_of(self_)),)
 
 
+PowBackward0_of_square.__name__ = "PowBackward0"
+
+
 def _record_square(out, self_):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = SquareBackward0()
+    node = PowBackward0_of_square()
     node.edges = (edge_self,)
     node.saved = [keep(self_)]
     node.consts = None
@@ -744,7 +780,7 @@ def _record_log10(out, self_):
     return attach(out, node)
 
 
-class Log1pBackward0(Node):
+class Log1PBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -759,7 +795,7 @@ def _record_log1p(out, self_):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = Log1pBackward0()
+    node = Log1PBackward0()
     node.edges = (edge_self,)
     node.saved = [keep(self_)]
     node.consts = None
@@ -1015,7 +1051,7 @@ def _record_xlogy_Scalar_Self(out, self_, other):
     return attach(out, node)
 
 
-class SpecialXlog1pyBackward0(Node):
+class SpecialXlog1PyBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -1038,14 +1074,14 @@ def _record_special_xlog1py(out, self_, other):
     edge_other = edge(other)
     if edge_self is None and edge_other is None:
         return out
-    node = SpecialXlog1pyBackward0()
+    node = SpecialXlog1PyBackward0()
     node.edges = (edge_self, edge_other)
     node.saved = [keep(self_), keep(other)]
     node.consts = None
     return attach(out, node)
 
 
-class SpecialXlog1pyBackward1(Node):
+class SpecialXlog1PyBackward1(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -1061,7 +1097,7 @@ def _record_special_xlog1py_self_scalar(out, self_, other):
     edge_other = edge(other)
     if edge_other is None:
         return out
-    node = SpecialXlog1pyBackward1()
+    node = SpecialXlog1PyBackward1()
     node.edges = (edge_other,)
     node.saved = [keep(other)]
     node.consts = (self_, )
@@ -1406,7 +1442,7 @@ def _record_sinc(out, self_):
     return attach(out, node)
 
 
-class Deg2radBackward0(Node):
+class Deg2RadBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -1420,14 +1456,14 @@ def _record_deg2rad(out, self_):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = Deg2radBackward0()
+    node = Deg2RadBackward0()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = None
     return attach(out, node)
 
 
-class Rad2degBackward0(Node):
+class Rad2DegBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -1441,7 +1477,7 @@ def _record_rad2deg(out, self_):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = Rad2degBackward0()
+    node = Rad2DegBackward0()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = None
@@ -1639,7 +1675,7 @@ def _record_nan_to_num(out, self_, nan, posinf, neginf):
     return attach(out, node)
 
 
-class ClampBackward0(Node):
+class ClampBackward1(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -1662,7 +1698,7 @@ def _record_clamp_Tensor(out, self_, min, max):
     edge_max = edge(max)
     if edge_self is None and edge_min is None and edge_max is None:
         return out
-    node = ClampBackward0()
+    node = ClampBackward1()
     node.edges = (edge_self, edge_min, edge_max)
     node.saved = [keep(self_), keep(min), keep(max)]
     node.consts = None
@@ -2117,7 +2153,7 @@ def _record_i0(out, self_):
     return attach(out, node)
 
 
-class SpecialI0eBackward0(Node):
+class SpecialI0EBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -2132,7 +2168,7 @@ def _record_special_i0e(out, self_):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = SpecialI0eBackward0()
+    node = SpecialI0EBackward0()
     node.edges = (edge_self,)
     node.saved = [keep(self_), keep_output(out)]
     node.consts = None
@@ -2161,7 +2197,7 @@ def _record_special_i1(out, self_):
     return attach(out, node)
 
 
-class SpecialI1eBackward0(Node):
+class SpecialI1EBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -2176,7 +2212,7 @@ def _record_special_i1e(out, self_):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = SpecialI1eBackward0()
+    node = SpecialI1EBackward0()
     node.edges = (edge_self,)
     node.saved = [keep(self_), keep_output(out)]
     node.consts = None
@@ -2349,18 +2385,19 @@ def _record__conj_physical(out, self_):
 
 tables.add_Tensor.record = recorder(_record_add_Tensor, AddBackward0, 3, (0, 1), (), ((2, None),))
 tables.sub_Tensor.record = recorder(_record_sub_Tensor, SubBackward0, 3, (0, 1), (), ((2, None),))
-tables.rsub_Tensor.record = recorder(_record_rsub_Tensor, RsubBackward0, 3, (0, 1), (), ((2, None),))
+tables.rsub_Tensor.record = recorder(_record_rsub_Tensor, RsubBackward1, 3, (0, 1), (), ((2, None),))
 tables.mul_Tensor.record = recorder(_record_mul_Tensor, MulBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
 tables.div_Tensor.record = recorder(_record_div_Tensor, DivBackward0, 2, (0, 1), ((0, (1,)), (1, ())), ())
-tables.div_Tensor_mode.record = recorder(_record_div_Tensor_mode, DivBackward1, 3, (0, 1), ((0, (1,)), (1, ())), ((2, None),))
+tables.div_Tensor_mode.record = recorder(_record_div_Tensor_mode, DivBackward2, 3, (0, 1), ((0, (1,)), (1, ())), ((2, None),))
+tables.floor_divide.record = recorder(_record_floor_divide, NotImplemented, 2, (0, 1), (), ())
 tables.remainder_Tensor.record = recorder(_record_remainder_Tensor, RemainderBackward0, 2, (0, 1), ((0, (1,)), (1, (1,))), ())
 tables.remainder_Scalar_Tensor.record = recorder(_record_remainder_Scalar_Tensor, RemainderBackward1, 2, (1,), ((1, ()),), ((0, None),))
 tables.fmod_Tensor.record = recorder(_record_fmod_Tensor, FmodBackward0, 2, (0, 1), ((0, (1,)), (1, (1,))), ())
-tables.pow_Tensor_Tensor.record = recorder(_record_pow_Tensor_Tensor, PowBackward0, 2, (0, 1), ((0, ()), (1, ()), (-1, (1,))), ())
-tables.pow_Scalar.record = recorder(_record_pow_Scalar, PowBackward1, 2, (1,), ((1, ()), (-1, ())), ((0, None),))
+tables.pow_Tensor_Tensor.record = recorder(_record_pow_Tensor_Tensor, PowBackward0_of_pow_Tensor_Tensor, 2, (0, 1), ((0, ()), (1, ()), (-1, (1,))), ())
+tables.pow_Scalar.record = recorder(_record_pow_Scalar, PowBackward2, 2, (1,), ((1, ()), (-1, ())), ((0, None),))
 tables.neg.record = recorder(_record_neg, NegBackward0, 1, (0,), (), ())
 tables.abs.record = recorder(_record_abs, AbsBackward0, 1, (0,), ((0, ()),), ())
-tables.square.record = recorder(_record_square, SquareBackward0, 1, (0,), ((0, ()),), ())
+tables.square.record = recorder(_record_square, PowBackward0_of_square, 1, (0,), ((0, ()),), ())
 tables.sqrt.record = recorder(_record_sqrt, SqrtBackward0, 1, (0,), ((-1, ()),), ())
 tables.rsqrt.record = recorder(_record_rsqrt, RsqrtBackward0, 1, (0,), ((-1, ()),), ())
 tables.reciprocal.record = recorder(_record_reciprocal, ReciprocalBackward0, 1, (0,), ((-1, ()),), ())
@@ -2373,7 +2410,7 @@ tables.expm1.record = recorder(_record_expm1, Expm1Backward0, 1, (0,), ((-1, ())
 tables.log.record = recorder(_record_log, LogBackward0, 1, (0,), ((0, ()),), ())
 tables.log2.record = recorder(_record_log2, Log2Backward0, 1, (0,), ((0, ()),), ())
 tables.log10.record = recorder(_record_log10, Log10Backward0, 1, (0,), ((0, ()),), ())
-tables.log1p.record = recorder(_record_log1p, Log1pBackward0, 1, (0,), ((0, ()),), ())
+tables.log1p.record = recorder(_record_log1p, Log1PBackward0, 1, (0,), ((0, ()),), ())
 tables.logaddexp.record = recorder(_record_logaddexp, LogaddexpBackward0, 2, (0, 1), ((0, (0,)), (1, (1,)), (-1, ())), ())
 tables.logaddexp2.record = recorder(_record_logaddexp2, Logaddexp2Backward0, 2, (0, 1), ((0, (0,)), (1, (1,)), (-1, ())), ())
 tables.sigmoid.record = recorder(_record_sigmoid, SigmoidBackward0, 1, (0,), ((-1, ()),), ())
@@ -2383,8 +2420,8 @@ tables.logit.record = recorder(_record_logit, LogitBackward0, 2, (0,), ((0, ()),
 tables.logit_backward.record = recorder(_record_logit_backward, LogitBackwardBackward0, 3, (0, 1), ((0, (1,)), (1, ())), ((2, None),))
 tables.xlogy_Tensor.record = recorder(_record_xlogy_Tensor, XlogyBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
 tables.xlogy_Scalar_Self.record = recorder(_record_xlogy_Scalar_Self, XlogyBackward1, 2, (1,), ((1, ()),), ((0, None),))
-tables.special_xlog1py.record = recorder(_record_special_xlog1py, SpecialXlog1pyBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
-tables.special_xlog1py_self_scalar.record = recorder(_record_special_xlog1py_self_scalar, SpecialXlog1pyBackward1, 2, (1,), ((1, ()),), ((0, None),))
+tables.special_xlog1py.record = recorder(_record_special_xlog1py, SpecialXlog1PyBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.special_xlog1py_self_scalar.record = recorder(_record_special_xlog1py_self_scalar, SpecialXlog1PyBackward1, 2, (1,), ((1, ()),), ((0, None),))
 tables.special_entr.record = recorder(_record_special_entr, SpecialEntrBackward0, 1, (0,), ((0, ()),), ())
 tables.sin.record = recorder(_record_sin, SinBackward0, 1, (0,), ((0, ()),), ())
 tables.cos.record = recorder(_record_cos, CosBackward0, 1, (0,), ((0, ()),), ())
@@ -2400,8 +2437,8 @@ tables.acosh.record = recorder(_record_acosh, AcoshBackward0, 1, (0,), ((0, ()),
 tables.atanh.record = recorder(_record_atanh, AtanhBackward0, 1, (0,), ((0, ()),), ())
 tables.atan2.record = recorder(_record_atan2, Atan2Backward0, 2, (0, 1), ((0, ()), (1, ())), ())
 tables.sinc.record = recorder(_record_sinc, SincBackward0, 1, (0,), ((0, ()),), ())
-tables.deg2rad.record = recorder(_record_deg2rad, Deg2radBackward0, 1, (0,), (), ())
-tables.rad2deg.record = recorder(_record_rad2deg, Rad2degBackward0, 1, (0,), (), ())
+tables.deg2rad.record = recorder(_record_deg2rad, Deg2RadBackward0, 1, (0,), (), ())
+tables.rad2deg.record = recorder(_record_rad2deg, Rad2DegBackward0, 1, (0,), (), ())
 tables.floor.record = recorder(_record_floor, FloorBackward0, 1, (0,), (), ())
 tables.ceil.record = recorder(_record_ceil, CeilBackward0, 1, (0,), (), ())
 tables.trunc.record = recorder(_record_trunc, TruncBackward0, 1, (0,), (), ())
@@ -2411,7 +2448,7 @@ tables.frac.record = recorder(_record_frac, FracBackward0, 1, (0,), (), ())
 tables.sign.record = recorder(_record_sign, SignBackward0, 1, (0,), (), ())
 tables.sgn.record = recorder(_record_sgn, SgnBackward0, 1, (0,), ((0, ()), (-1, ())), ())
 tables.nan_to_num.record = recorder(_record_nan_to_num, NanToNumBackward0, 4, (0,), ((0, ()),), ())
-tables.clamp_Tensor.record = recorder(_record_clamp_Tensor, ClampBackward0, 3, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ())
+tables.clamp_Tensor.record = recorder(_record_clamp_Tensor, ClampBackward1, 3, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ())
 tables.clamp_min_Tensor.record = recorder(_record_clamp_min_Tensor, ClampMinBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
 tables.clamp_max_Tensor.record = recorder(_record_clamp_max_Tensor, ClampMaxBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
 tables.maximum.record = recorder(_record_maximum, MaximumBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
@@ -2429,9 +2466,9 @@ tables.digamma.record = recorder(_record_digamma, DigammaBackward0, 1, (0,), ((0
 tables.frexp_Tensor.record = _record_frexp_Tensor
 tables.polygamma.record = recorder(_record_polygamma, PolygammaBackward0, 2, (1,), ((1, ()),), ((0, None),))
 tables.i0.record = recorder(_record_i0, I0Backward0, 1, (0,), ((0, ()),), ())
-tables.special_i0e.record = recorder(_record_special_i0e, SpecialI0eBackward0, 1, (0,), ((0, ()), (-1, ())), ())
+tables.special_i0e.record = recorder(_record_special_i0e, SpecialI0EBackward0, 1, (0,), ((0, ()), (-1, ())), ())
 tables.special_i1.record = recorder(_record_special_i1, SpecialI1Backward0, 1, (0,), ((0, ()), (-1, ())), ())
-tables.special_i1e.record = recorder(_record_special_i1e, SpecialI1eBackward0, 1, (0,), ((0, ()), (-1, ())), ())
+tables.special_i1e.record = recorder(_record_special_i1e, SpecialI1EBackward0, 1, (0,), ((0, ()), (-1, ())), ())
 tables.special_erfcx.record = recorder(_record_special_erfcx, SpecialErfcxBackward0, 1, (0,), ((0, ()), (-1, ())), ())
 tables.special_ndtri.record = recorder(_record_special_ndtri, SpecialNdtriBackward0, 1, (0,), ((-1, ()),), ())
 tables.special_log_ndtr.record = recorder(_record_special_log_ndtr, SpecialLogNdtrBackward0, 1, (0,), ((0, ()),), ())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mindtorch_v2._autograd.formulas import (
     native_dropout_gradient,
+    no_derivative,
 )
 from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
 from mindtorch_v2._dispatch.native import recorder
@@ -122,7 +123,7 @@ def _record_random_(out, self_, generator):
     return attach(out, node)
 
 
-class BernoulliBackward0(Node):
+class BernoulliBackward1(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -145,14 +146,14 @@ def _record_bernoulli__Tensor(out, self_, p, generator):
     edge_p = edge(p)
     if edge_self is None and edge_p is None:
         return out
-    node = BernoulliBackward0()
+    node = BernoulliBackward1()
     node.edges = (edge_self, edge_p)
     node.saved = [keep(p) if edge_p is not None else None]
     node.consts = None
     return attach(out, node)
 
 
-class BernoulliBackward1(Node):
+class BernoulliBackward2(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -166,7 +167,7 @@ def _record_bernoulli__float(out, self_, p, generator):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = BernoulliBackward1()
+    node = BernoulliBackward2()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = None
@@ -257,7 +258,7 @@ def _record_log_normal_(out, self_, mean, std, generator):
     return attach(out, node)
 
 
-class NormalBackward1(Node):
+class NormalBackward3(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -279,14 +280,14 @@ def _record_normal_Tensor_Tensor(out, mean, std, generator):
     edge_std = edge(std)
     if edge_mean is None and edge_std is None:
         return out
-    node = NormalBackward1()
+    node = NormalBackward3()
     node.edges = (edge_mean, edge_std)
     node.saved = None
     node.consts = None
     return attach(out, node)
 
 
-class NormalBackward2(Node):
+class NormalBackward1(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -300,14 +301,14 @@ def _record_normal_Tensor_float(out, mean, std, generator):
     edge_mean = edge(mean)
     if edge_mean is None:
         return out
-    node = NormalBackward2()
+    node = NormalBackward1()
     node.edges = (edge_mean,)
     node.saved = None
     node.consts = None
     return attach(out, node)
 
 
-class NormalBackward3(Node):
+class NormalBackward2(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -321,14 +322,14 @@ def _record_normal_float_Tensor(out, mean, std, generator):
     edge_std = edge(std)
     if edge_std is None:
         return out
-    node = NormalBackward3()
+    node = NormalBackward2()
     node.edges = (edge_std,)
     node.saved = None
     node.consts = None
     return attach(out, node)
 
 
-class BernoulliBackward2(Node):
+class BernoulliBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -342,19 +343,19 @@ def _record_bernoulli(out, self_, generator):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = BernoulliBackward2()
+    node = BernoulliBackward0()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = None
     return attach(out, node)
 
 
-class BernoulliBackward3(Node):
+class NotImplemented(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
-        return (zeros_like(grad),)
+        return (no_derivative('bernoulli'),)
 
 
 def _record_bernoulli_p(out, self_, p, generator):
@@ -363,7 +364,7 @@ def _record_bernoulli_p(out, self_, p, generator):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = BernoulliBackward3()
+    node = NotImplemented()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = None
@@ -420,16 +421,16 @@ tables.normal_.record = recorder(_record_normal_, NormalBackward0, 4, (0,), (), 
 tables.random__from.record = recorder(_record_random__from, RandomBackward0, 4, (0,), (), ())
 tables.random__to.record = recorder(_record_random__to, RandomBackward1, 3, (0,), (), ())
 tables.random_.record = recorder(_record_random_, RandomBackward2, 2, (0,), (), ())
-tables.bernoulli__Tensor.record = recorder(_record_bernoulli__Tensor, BernoulliBackward0, 3, (0, 1), ((1, (1,)),), ())
-tables.bernoulli__float.record = recorder(_record_bernoulli__float, BernoulliBackward1, 3, (0,), (), ())
+tables.bernoulli__Tensor.record = recorder(_record_bernoulli__Tensor, BernoulliBackward1, 3, (0, 1), ((1, (1,)),), ())
+tables.bernoulli__float.record = recorder(_record_bernoulli__float, BernoulliBackward2, 3, (0,), (), ())
 tables.exponential_.record = recorder(_record_exponential_, ExponentialBackward0, 3, (0,), (), ())
 tables.geometric_.record = recorder(_record_geometric_, GeometricBackward0, 3, (0,), (), ())
 tables.cauchy_.record = recorder(_record_cauchy_, CauchyBackward0, 4, (0,), (), ())
 tables.log_normal_.record = recorder(_record_log_normal_, LogNormalBackward0, 4, (0,), (), ())
-tables.normal_Tensor_Tensor.record = recorder(_record_normal_Tensor_Tensor, NormalBackward1, 3, (0, 1), (), ())
-tables.normal_Tensor_float.record = recorder(_record_normal_Tensor_float, NormalBackward2, 3, (0,), (), ())
-tables.normal_float_Tensor.record = recorder(_record_normal_float_Tensor, NormalBackward3, 3, (1,), (), ())
-tables.bernoulli.record = recorder(_record_bernoulli, BernoulliBackward2, 2, (0,), (), ())
-tables.bernoulli_p.record = recorder(_record_bernoulli_p, BernoulliBackward3, 3, (0,), (), ())
+tables.normal_Tensor_Tensor.record = recorder(_record_normal_Tensor_Tensor, NormalBackward3, 3, (0, 1), (), ())
+tables.normal_Tensor_float.record = recorder(_record_normal_Tensor_float, NormalBackward1, 3, (0,), (), ())
+tables.normal_float_Tensor.record = recorder(_record_normal_float_Tensor, NormalBackward2, 3, (1,), (), ())
+tables.bernoulli.record = recorder(_record_bernoulli, BernoulliBackward0, 2, (0,), (), ())
+tables.bernoulli_p.record = recorder(_record_bernoulli_p, NotImplemented, 3, (0,), (), ())
 tables.poisson.record = recorder(_record_poisson, PoissonBackward0, 2, (0,), (), ())
 tables.native_dropout.record = _record_native_dropout

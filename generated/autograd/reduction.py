@@ -281,7 +281,7 @@ def _record_std_mean_correction(out, self_, dim, correction, keepdim):
     return attach_many(out, node)
 
 
-class MaxBackward0(Node):
+class MaxBackward1(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -296,14 +296,14 @@ def _record_max(out, self_):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = MaxBackward0()
+    node = MaxBackward1()
     node.edges = (edge_self,)
     node.saved = [keep(self_), keep_output(out)]
     node.consts = None
     return attach(out, node)
 
 
-class MaxBackward1(Node):
+class MaxBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -320,14 +320,14 @@ def _record_max_dim(out, self_, dim, keepdim):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = MaxBackward1()
+    node = MaxBackward0()
     node.edges = (edge_self,)
     node.saved = [keep_output(out[1], 1)]
     node.consts = (dim, keepdim, getattr(self_, "shape", None), )
     return attach_many(out, node, (0,))
 
 
-class MinBackward0(Node):
+class MinBackward1(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -342,14 +342,14 @@ def _record_min(out, self_):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = MinBackward0()
+    node = MinBackward1()
     node.edges = (edge_self,)
     node.saved = [keep(self_), keep_output(out)]
     node.consts = None
     return attach(out, node)
 
 
-class MinBackward1(Node):
+class MinBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -366,7 +366,7 @@ def _record_min_dim(out, self_, dim, keepdim):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = MinBackward1()
+    node = MinBackward0()
     node.edges = (edge_self,)
     node.saved = [keep_output(out[1], 1)]
     node.consts = (dim, keepdim, getattr(self_, "shape", None), )
@@ -500,9 +500,9 @@ tables.var_correction.record = recorder(_record_var_correction, VarBackward0, 4,
 tables.std_correction.record = recorder(_record_std_correction, StdBackward0, 4, (0,), ((0, ()), (-1, ())), ((1, None), (2, None), (3, None)))
 tables.var_mean_correction.record = _record_var_mean_correction
 tables.std_mean_correction.record = _record_std_mean_correction
-tables.max.record = recorder(_record_max, MaxBackward0, 1, (0,), ((0, ()), (-1, ())), ())
+tables.max.record = recorder(_record_max, MaxBackward1, 1, (0,), ((0, ()), (-1, ())), ())
 tables.max_dim.record = _record_max_dim
-tables.min.record = recorder(_record_min, MinBackward0, 1, (0,), ((0, ()), (-1, ())), ())
+tables.min.record = recorder(_record_min, MinBackward1, 1, (0,), ((0, ()), (-1, ())), ())
 tables.min_dim.record = _record_min_dim
 tables.amax.record = recorder(_record_amax, AmaxBackward0, 3, (0,), ((0, ()), (-1, ())), ((1, None), (2, None)))
 tables.amin.record = recorder(_record_amin, AminBackward0, 3, (0,), ((0, ()), (-1, ())), ((1, None), (2, None)))

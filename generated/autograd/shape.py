@@ -268,7 +268,7 @@ def _record_constant_pad_nd(out, self_, pad, value):
     return attach(out, node)
 
 
-class ReflectionPad1dBackward0(Node):
+class ReflectionPad1DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -284,14 +284,14 @@ def _record_reflection_pad1d(out, self_, padding):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = ReflectionPad1dBackward0()
+    node = ReflectionPad1DBackward0()
     node.edges = (edge_self,)
     node.saved = [keep(self_)]
     node.consts = (padding, )
     return attach(out, node)
 
 
-class ReflectionPad1dBackwardBackward0(Node):
+class ReflectionPad1DBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -314,14 +314,14 @@ def _record_reflection_pad1d_backward(out, grad_output, self_, padding):
     edge_self = edge(self_)
     if edge_grad_output is None and edge_self is None:
         return out
-    node = ReflectionPad1dBackwardBackward0()
+    node = ReflectionPad1DBackwardBackward0()
     node.edges = (edge_grad_output, edge_self)
     node.saved = None
     node.consts = (padding, )
     return attach(out, node)
 
 
-class ReflectionPad2dBackward0(Node):
+class ReflectionPad2DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -337,14 +337,14 @@ def _record_reflection_pad2d(out, self_, padding):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = ReflectionPad2dBackward0()
+    node = ReflectionPad2DBackward0()
     node.edges = (edge_self,)
     node.saved = [keep(self_)]
     node.consts = (padding, )
     return attach(out, node)
 
 
-class ReflectionPad2dBackwardBackward0(Node):
+class ReflectionPad2DBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -367,14 +367,14 @@ def _record_reflection_pad2d_backward(out, grad_output, self_, padding):
     edge_self = edge(self_)
     if edge_grad_output is None and edge_self is None:
         return out
-    node = ReflectionPad2dBackwardBackward0()
+    node = ReflectionPad2DBackwardBackward0()
     node.edges = (edge_grad_output, edge_self)
     node.saved = None
     node.consts = (padding, )
     return attach(out, node)
 
 
-class ReflectionPad3dBackward0(Node):
+class ReflectionPad3DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -390,14 +390,14 @@ def _record_reflection_pad3d(out, self_, padding):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = ReflectionPad3dBackward0()
+    node = ReflectionPad3DBackward0()
     node.edges = (edge_self,)
     node.saved = [keep(self_)]
     node.consts = (padding, )
     return attach(out, node)
 
 
-class ReflectionPad3dBackwardBackward0(Node):
+class ReflectionPad3DBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -420,14 +420,14 @@ def _record_reflection_pad3d_backward(out, grad_output, self_, padding):
     edge_self = edge(self_)
     if edge_grad_output is None and edge_self is None:
         return out
-    node = ReflectionPad3dBackwardBackward0()
+    node = ReflectionPad3DBackwardBackward0()
     node.edges = (edge_grad_output, edge_self)
     node.saved = None
     node.consts = (padding, )
     return attach(out, node)
 
 
-class ReplicationPad1dBackward0(Node):
+class ReplicationPad1DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -443,14 +443,14 @@ def _record_replication_pad1d(out, self_, padding):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = ReplicationPad1dBackward0()
+    node = ReplicationPad1DBackward0()
     node.edges = (edge_self,)
     node.saved = [keep(self_)]
     node.consts = (padding, )
     return attach(out, node)
 
 
-class ReplicationPad1dBackwardBackward0(Node):
+class ReplicationPad1DBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -473,14 +473,14 @@ def _record_replication_pad1d_backward(out, grad_output, self_, padding):
     edge_self = edge(self_)
     if edge_grad_output is None and edge_self is None:
         return out
-    node = ReplicationPad1dBackwardBackward0()
+    node = ReplicationPad1DBackwardBackward0()
     node.edges = (edge_grad_output, edge_self)
     node.saved = None
     node.consts = (padding, )
     return attach(out, node)
 
 
-class ReplicationPad2dBackward0(Node):
+class ReplicationPad2DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -496,14 +496,14 @@ def _record_replication_pad2d(out, self_, padding):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = ReplicationPad2dBackward0()
+    node = ReplicationPad2DBackward0()
     node.edges = (edge_self,)
     node.saved = [keep(self_)]
     node.consts = (padding, )
     return attach(out, node)
 
 
-class ReplicationPad2dBackwardBackward0(Node):
+class ReplicationPad2DBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -526,14 +526,14 @@ def _record_replication_pad2d_backward(out, grad_output, self_, padding):
     edge_self = edge(self_)
     if edge_grad_output is None and edge_self is None:
         return out
-    node = ReplicationPad2dBackwardBackward0()
+    node = ReplicationPad2DBackwardBackward0()
     node.edges = (edge_grad_output, edge_self)
     node.saved = None
     node.consts = (padding, )
     return attach(out, node)
 
 
-class ReplicationPad3dBackward0(Node):
+class ReplicationPad3DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -549,14 +549,14 @@ def _record_replication_pad3d(out, self_, padding):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = ReplicationPad3dBackward0()
+    node = ReplicationPad3DBackward0()
     node.edges = (edge_self,)
     node.saved = [keep(self_)]
     node.consts = (padding, )
     return attach(out, node)
 
 
-class ReplicationPad3dBackwardBackward0(Node):
+class ReplicationPad3DBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -579,7 +579,7 @@ def _record_replication_pad3d_backward(out, grad_output, self_, padding):
     edge_self = edge(self_)
     if edge_grad_output is None and edge_self is None:
         return out
-    node = ReplicationPad3dBackwardBackward0()
+    node = ReplicationPad3DBackwardBackward0()
     node.edges = (edge_grad_output, edge_self)
     node.saved = None
     node.consts = (padding, )
@@ -596,15 +596,15 @@ tables.trace.record = recorder(_record_trace, TraceBackward0, 1, (0,), (), ((0, 
 tables.pixel_shuffle.record = recorder(_record_pixel_shuffle, PixelShuffleBackward0, 2, (0,), (), ((1, None),))
 tables.pixel_unshuffle.record = recorder(_record_pixel_unshuffle, PixelUnshuffleBackward0, 2, (0,), (), ((1, None),))
 tables.constant_pad_nd.record = recorder(_record_constant_pad_nd, ConstantPadNdBackward0, 3, (0,), (), ((1, None),))
-tables.reflection_pad1d.record = recorder(_record_reflection_pad1d, ReflectionPad1dBackward0, 2, (0,), ((0, ()),), ((1, None),))
-tables.reflection_pad1d_backward.record = recorder(_record_reflection_pad1d_backward, ReflectionPad1dBackwardBackward0, 3, (0, 1), (), ((2, None),))
-tables.reflection_pad2d.record = recorder(_record_reflection_pad2d, ReflectionPad2dBackward0, 2, (0,), ((0, ()),), ((1, None),))
-tables.reflection_pad2d_backward.record = recorder(_record_reflection_pad2d_backward, ReflectionPad2dBackwardBackward0, 3, (0, 1), (), ((2, None),))
-tables.reflection_pad3d.record = recorder(_record_reflection_pad3d, ReflectionPad3dBackward0, 2, (0,), ((0, ()),), ((1, None),))
-tables.reflection_pad3d_backward.record = recorder(_record_reflection_pad3d_backward, ReflectionPad3dBackwardBackward0, 3, (0, 1), (), ((2, None),))
-tables.replication_pad1d.record = recorder(_record_replication_pad1d, ReplicationPad1dBackward0, 2, (0,), ((0, ()),), ((1, None),))
-tables.replication_pad1d_backward.record = recorder(_record_replication_pad1d_backward, ReplicationPad1dBackwardBackward0, 3, (0, 1), (), ((2, None),))
-tables.replication_pad2d.record = recorder(_record_replication_pad2d, ReplicationPad2dBackward0, 2, (0,), ((0, ()),), ((1, None),))
-tables.replication_pad2d_backward.record = recorder(_record_replication_pad2d_backward, ReplicationPad2dBackwardBackward0, 3, (0, 1), (), ((2, None),))
-tables.replication_pad3d.record = recorder(_record_replication_pad3d, ReplicationPad3dBackward0, 2, (0,), ((0, ()),), ((1, None),))
-tables.replication_pad3d_backward.record = recorder(_record_replication_pad3d_backward, ReplicationPad3dBackwardBackward0, 3, (0, 1), (), ((2, None),))
+tables.reflection_pad1d.record = recorder(_record_reflection_pad1d, ReflectionPad1DBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.reflection_pad1d_backward.record = recorder(_record_reflection_pad1d_backward, ReflectionPad1DBackwardBackward0, 3, (0, 1), (), ((2, None),))
+tables.reflection_pad2d.record = recorder(_record_reflection_pad2d, ReflectionPad2DBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.reflection_pad2d_backward.record = recorder(_record_reflection_pad2d_backward, ReflectionPad2DBackwardBackward0, 3, (0, 1), (), ((2, None),))
+tables.reflection_pad3d.record = recorder(_record_reflection_pad3d, ReflectionPad3DBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.reflection_pad3d_backward.record = recorder(_record_reflection_pad3d_backward, ReflectionPad3DBackwardBackward0, 3, (0, 1), (), ((2, None),))
+tables.replication_pad1d.record = recorder(_record_replication_pad1d, ReplicationPad1DBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.replication_pad1d_backward.record = recorder(_record_replication_pad1d_backward, ReplicationPad1DBackwardBackward0, 3, (0, 1), (), ((2, None),))
+tables.replication_pad2d.record = recorder(_record_replication_pad2d, ReplicationPad2DBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.replication_pad2d_backward.record = recorder(_record_replication_pad2d_backward, ReplicationPad2DBackwardBackward0, 3, (0, 1), (), ((2, None),))
+tables.replication_pad3d.record = recorder(_record_replication_pad3d, ReplicationPad3DBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.replication_pad3d_backward.record = recorder(_record_replication_pad3d_backward, ReplicationPad3DBackwardBackward0, 3, (0, 1), (), ((2, None),))

@@ -41,7 +41,7 @@ from ..tables import view as tables
 _UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
-class ViewBackward0(Node):
+class ViewBackward0_of_view(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -50,13 +50,16 @@ class ViewBackward0(Node):
         return (reshape(grad, self_shape),)
 
 
+ViewBackward0_of_view.__name__ = "ViewBackward0"
+
+
 def _record_view(out, self_, size):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = ViewBackward0()
+    node = ViewBackward0_of_view()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (getattr(self_, "shape", None), )
@@ -85,13 +88,16 @@ def _record__unsafe_view(out, self_, size):
     return attach(out, node)
 
 
-class ReshapeBackward0(Node):
+class ViewBackward0_of_reshape(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         (self_shape,) = node.consts
         return (reshape(grad, self_shape),)
+
+
+ViewBackward0_of_reshape.__name__ = "ViewBackward0"
 
 
 def _record_reshape(out, self_, shape):
@@ -100,20 +106,23 @@ def _record_reshape(out, self_, shape):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = ReshapeBackward0()
+    node = ViewBackward0_of_reshape()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (getattr(self_, "shape", None), )
     return attach(out, node)
 
 
-class FlattenBackward0(Node):
+class ViewBackward0_of_flatten_using_ints(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         (self_shape,) = node.consts
         return (reshape(grad, self_shape),)
+
+
+ViewBackward0_of_flatten_using_ints.__name__ = "ViewBackward0"
 
 
 def _record_flatten_using_ints(out, self_, start_dim, end_dim):
@@ -122,14 +131,14 @@ def _record_flatten_using_ints(out, self_, start_dim, end_dim):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = FlattenBackward0()
+    node = ViewBackward0_of_flatten_using_ints()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (getattr(self_, "shape", None), )
     return attach(out, node)
 
 
-class UnflattenBackward0(Node):
+class ViewBackward0_of_unflatten_int(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -138,26 +147,32 @@ class UnflattenBackward0(Node):
         return (reshape(grad, self_shape),)
 
 
+ViewBackward0_of_unflatten_int.__name__ = "ViewBackward0"
+
+
 def _record_unflatten_int(out, self_, dim, sizes):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = UnflattenBackward0()
+    node = ViewBackward0_of_unflatten_int()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (getattr(self_, "shape", None), )
     return attach(out, node)
 
 
-class TransposeBackward0(Node):
+class TransposeBackward0_of_transpose_int(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         (dim0, dim1) = node.consts
         return (transpose(grad, dim0, dim1),)
+
+
+TransposeBackward0_of_transpose_int.__name__ = "TransposeBackward0"
 
 
 def _record_transpose_int(out, self_, dim0, dim1):
@@ -166,14 +181,14 @@ def _record_transpose_int(out, self_, dim0, dim1):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = TransposeBackward0()
+    node = TransposeBackward0_of_transpose_int()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (dim0, dim1, )
     return attach(out, node)
 
 
-class SwapaxesBackward0(Node):
+class TransposeBackward0_of_swapaxes(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -182,20 +197,23 @@ class SwapaxesBackward0(Node):
         return (transpose(grad, axis0, axis1),)
 
 
+TransposeBackward0_of_swapaxes.__name__ = "TransposeBackward0"
+
+
 def _record_swapaxes(out, self_, axis0, axis1):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = SwapaxesBackward0()
+    node = TransposeBackward0_of_swapaxes()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (axis0, axis1, )
     return attach(out, node)
 
 
-class SwapdimsBackward0(Node):
+class TransposeBackward0_of_swapdims(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -204,13 +222,16 @@ class SwapdimsBackward0(Node):
         return (transpose(grad, dim0, dim1),)
 
 
+TransposeBackward0_of_swapdims.__name__ = "TransposeBackward0"
+
+
 def _record_swapdims(out, self_, dim0, dim1):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = SwapdimsBackward0()
+    node = TransposeBackward0_of_swapdims()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (dim0, dim1, )
@@ -238,12 +259,15 @@ def _record_t(out, self_):
     return attach(out, node)
 
 
-class NumpyTBackward0(Node):
+class PermuteBackward0_of_numpy_T(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         return (numpy_T(grad),)
+
+
+PermuteBackward0_of_numpy_T.__name__ = "PermuteBackward0"
 
 
 def _record_numpy_T(out, self_):
@@ -252,19 +276,22 @@ def _record_numpy_T(out, self_):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = NumpyTBackward0()
+    node = PermuteBackward0_of_numpy_T()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = None
     return attach(out, node)
 
 
-class MTBackward0(Node):
+class TransposeBackward0_of_mT(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         return (mT(grad),)
+
+
+TransposeBackward0_of_mT.__name__ = "TransposeBackward0"
 
 
 def _record_mT(out, self_):
@@ -273,14 +300,14 @@ def _record_mT(out, self_):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = MTBackward0()
+    node = TransposeBackward0_of_mT()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = None
     return attach(out, node)
 
 
-class PermuteBackward0(Node):
+class PermuteBackward0_of_permute(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -289,26 +316,32 @@ class PermuteBackward0(Node):
         return (permute_backward(grad, dims),)
 
 
+PermuteBackward0_of_permute.__name__ = "PermuteBackward0"
+
+
 def _record_permute(out, self_, dims):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = PermuteBackward0()
+    node = PermuteBackward0_of_permute()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (dims, )
     return attach(out, node)
 
 
-class MovedimBackward0(Node):
+class PermuteBackward0_of_movedim_intlist(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         (source, destination) = node.consts
         return (movedim(grad, destination, source),)
+
+
+PermuteBackward0_of_movedim_intlist.__name__ = "PermuteBackward0"
 
 
 def _record_movedim_intlist(out, self_, source, destination):
@@ -317,20 +350,23 @@ def _record_movedim_intlist(out, self_, source, destination):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = MovedimBackward0()
+    node = PermuteBackward0_of_movedim_intlist()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (source, destination, )
     return attach(out, node)
 
 
-class MovedimBackward1(Node):
+class PermuteBackward0_of_movedim_int(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         (source, destination) = node.consts
         return (movedim(grad, destination, source),)
+
+
+PermuteBackward0_of_movedim_int.__name__ = "PermuteBackward0"
 
 
 def _record_movedim_int(out, self_, source, destination):
@@ -339,20 +375,23 @@ def _record_movedim_int(out, self_, source, destination):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = MovedimBackward1()
+    node = PermuteBackward0_of_movedim_int()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (source, destination, )
     return attach(out, node)
 
 
-class MoveaxisBackward0(Node):
+class PermuteBackward0_of_moveaxis_intlist(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         (source, destination) = node.consts
         return (movedim(grad, destination, source),)
+
+
+PermuteBackward0_of_moveaxis_intlist.__name__ = "PermuteBackward0"
 
 
 def _record_moveaxis_intlist(out, self_, source, destination):
@@ -361,14 +400,14 @@ def _record_moveaxis_intlist(out, self_, source, destination):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = MoveaxisBackward0()
+    node = PermuteBackward0_of_moveaxis_intlist()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (source, destination, )
     return attach(out, node)
 
 
-class MoveaxisBackward1(Node):
+class PermuteBackward0_of_moveaxis_int(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -377,25 +416,31 @@ class MoveaxisBackward1(Node):
         return (movedim(grad, destination, source),)
 
 
+PermuteBackward0_of_moveaxis_int.__name__ = "PermuteBackward0"
+
+
 def _record_moveaxis_int(out, self_, source, destination):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = MoveaxisBackward1()
+    node = PermuteBackward0_of_moveaxis_int()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (source, destination, )
     return attach(out, node)
 
 
-class ExpandBackward0(Node):
+class ExpandBackward0_of_expand(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         return (grad,)
+
+
+ExpandBackward0_of_expand.__name__ = "ExpandBackward0"
 
 
 def _record_expand(out, self_, size, implicit):
@@ -404,19 +449,22 @@ def _record_expand(out, self_, size, implicit):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = ExpandBackward0()
+    node = ExpandBackward0_of_expand()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = None
     return attach(out, node)
 
 
-class BroadcastToBackward0(Node):
+class ExpandBackward0_of_broadcast_to(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         return (grad,)
+
+
+ExpandBackward0_of_broadcast_to.__name__ = "ExpandBackward0"
 
 
 def _record_broadcast_to(out, self_, size):
@@ -425,7 +473,7 @@ def _record_broadcast_to(out, self_, size):
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = BroadcastToBackward0()
+    node = ExpandBackward0_of_broadcast_to()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = None
@@ -542,7 +590,7 @@ def _record_select_int(out, self_, dim, index):
     return attach(out, node)
 
 
-class SliceBackward0(Node):
+class SliceBackward0_of_slice_Tensor(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -551,20 +599,23 @@ class SliceBackward0(Node):
         return (slice_gradient(grad, self_shape, dim, start, end, step),)
 
 
+SliceBackward0_of_slice_Tensor.__name__ = "SliceBackward0"
+
+
 def _record_slice_Tensor(out, self_, dim, start, end, step):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = SliceBackward0()
+    node = SliceBackward0_of_slice_Tensor()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (dim, start, end, step, getattr(self_, "shape", None), )
     return attach(out, node)
 
 
-class NarrowBackward0(Node):
+class SliceBackward0_of_narrow(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -573,13 +624,16 @@ class NarrowBackward0(Node):
         return (narrow_gradient(grad, self_shape, dim, start, length),)
 
 
+SliceBackward0_of_narrow.__name__ = "SliceBackward0"
+
+
 def _record_narrow(out, self_, dim, start, length):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = NarrowBackward0()
+    node = SliceBackward0_of_narrow()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (dim, start, length, getattr(self_, "shape", None), )
@@ -653,7 +707,7 @@ def _record_unfold(out, self_, dimension, size, step):
     return attach(out, node)
 
 
-class SplitBackward0(Node):
+class SplitBackward0_of_split_Tensor(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -663,20 +717,23 @@ class SplitBackward0(Node):
         return (split_gradient(grads, self_shape, split_size, dim),)
 
 
+SplitBackward0_of_split_Tensor.__name__ = "SplitBackward0"
+
+
 def _record_split_Tensor(out, self_, split_size, dim):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = SplitBackward0()
+    node = SplitBackward0_of_split_Tensor()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (split_size, dim, getattr(self_, "shape", None), )
     return attach_many(out, node)
 
 
-class SplitBackward1(Node):
+class SplitWithSizesBackward0_of_split_sizes(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -686,20 +743,23 @@ class SplitBackward1(Node):
         return (split_sizes_gradient(grads, self_shape, split_size, dim),)
 
 
+SplitWithSizesBackward0_of_split_sizes.__name__ = "SplitWithSizesBackward0"
+
+
 def _record_split_sizes(out, self_, split_size, dim):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = SplitBackward1()
+    node = SplitWithSizesBackward0_of_split_sizes()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (split_size, dim, getattr(self_, "shape", None), )
     return attach_many(out, node)
 
 
-class SplitWithSizesBackward0(Node):
+class SplitWithSizesBackward0_of_split_with_sizes(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -709,20 +769,23 @@ class SplitWithSizesBackward0(Node):
         return (split_sizes_gradient(grads, self_shape, split_sizes, dim),)
 
 
+SplitWithSizesBackward0_of_split_with_sizes.__name__ = "SplitWithSizesBackward0"
+
+
 def _record_split_with_sizes(out, self_, split_sizes, dim):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = SplitWithSizesBackward0()
+    node = SplitWithSizesBackward0_of_split_with_sizes()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (split_sizes, dim, getattr(self_, "shape", None), )
     return attach_many(out, node)
 
 
-class ChunkBackward0(Node):
+class SplitBackward0_of_chunk(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -732,20 +795,23 @@ class ChunkBackward0(Node):
         return (chunk_gradient(grads, self_shape, chunks, dim),)
 
 
+SplitBackward0_of_chunk.__name__ = "SplitBackward0"
+
+
 def _record_chunk(out, self_, chunks, dim):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = ChunkBackward0()
+    node = SplitBackward0_of_chunk()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (chunks, dim, getattr(self_, "shape", None), )
     return attach_many(out, node)
 
 
-class TensorSplitBackward0(Node):
+class SliceBackward0_of_tensor_split_sections(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -755,20 +821,23 @@ class TensorSplitBackward0(Node):
         return (tensor_split_gradient(grads, self_shape, sections, dim),)
 
 
+SliceBackward0_of_tensor_split_sections.__name__ = "SliceBackward0"
+
+
 def _record_tensor_split_sections(out, self_, sections, dim):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = TensorSplitBackward0()
+    node = SliceBackward0_of_tensor_split_sections()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (sections, dim, getattr(self_, "shape", None), )
     return attach_many(out, node)
 
 
-class TensorSplitBackward1(Node):
+class SliceBackward0_of_tensor_split_indices(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -778,13 +847,16 @@ class TensorSplitBackward1(Node):
         return (tensor_split_gradient(grads, self_shape, indices, dim),)
 
 
+SliceBackward0_of_tensor_split_indices.__name__ = "SliceBackward0"
+
+
 def _record_tensor_split_indices(out, self_, indices, dim):
     if not TLS.grad_enabled:
         return out
     edge_self = edge(self_)
     if edge_self is None:
         return out
-    node = TensorSplitBackward1()
+    node = SliceBackward0_of_tensor_split_indices()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (indices, dim, getattr(self_, "shape", None), )
@@ -1007,31 +1079,31 @@ def _record_unfold_backward(out, grad_in, input_sizes, dim, size, step):
     return attach(out, node)
 
 
-tables.view.record = recorder(_record_view, ViewBackward0, 2, (0,), (), ((0, 'shape'),))
+tables.view.record = recorder(_record_view, ViewBackward0_of_view, 2, (0,), (), ((0, 'shape'),))
 tables._unsafe_view.record = recorder(_record__unsafe_view, UnsafeViewBackward0, 2, (0,), (), ((0, 'shape'),))
-tables.reshape.record = recorder(_record_reshape, ReshapeBackward0, 2, (0,), (), ((0, 'shape'),))
-tables.flatten_using_ints.record = recorder(_record_flatten_using_ints, FlattenBackward0, 3, (0,), (), ((0, 'shape'),))
-tables.unflatten_int.record = recorder(_record_unflatten_int, UnflattenBackward0, 3, (0,), (), ((0, 'shape'),))
-tables.transpose_int.record = recorder(_record_transpose_int, TransposeBackward0, 3, (0,), (), ((1, None), (2, None)))
-tables.swapaxes.record = recorder(_record_swapaxes, SwapaxesBackward0, 3, (0,), (), ((1, None), (2, None)))
-tables.swapdims.record = recorder(_record_swapdims, SwapdimsBackward0, 3, (0,), (), ((1, None), (2, None)))
+tables.reshape.record = recorder(_record_reshape, ViewBackward0_of_reshape, 2, (0,), (), ((0, 'shape'),))
+tables.flatten_using_ints.record = recorder(_record_flatten_using_ints, ViewBackward0_of_flatten_using_ints, 3, (0,), (), ((0, 'shape'),))
+tables.unflatten_int.record = recorder(_record_unflatten_int, ViewBackward0_of_unflatten_int, 3, (0,), (), ((0, 'shape'),))
+tables.transpose_int.record = recorder(_record_transpose_int, TransposeBackward0_of_transpose_int, 3, (0,), (), ((1, None), (2, None)))
+tables.swapaxes.record = recorder(_record_swapaxes, TransposeBackward0_of_swapaxes, 3, (0,), (), ((1, None), (2, None)))
+tables.swapdims.record = recorder(_record_swapdims, TransposeBackward0_of_swapdims, 3, (0,), (), ((1, None), (2, None)))
 tables.t.record = recorder(_record_t, TBackward0, 1, (0,), (), ())
-tables.numpy_T.record = recorder(_record_numpy_T, NumpyTBackward0, 1, (0,), (), ())
-tables.mT.record = recorder(_record_mT, MTBackward0, 1, (0,), (), ())
-tables.permute.record = recorder(_record_permute, PermuteBackward0, 2, (0,), (), ((1, None),))
-tables.movedim_intlist.record = recorder(_record_movedim_intlist, MovedimBackward0, 3, (0,), (), ((1, None), (2, None)))
-tables.movedim_int.record = recorder(_record_movedim_int, MovedimBackward1, 3, (0,), (), ((1, None), (2, None)))
-tables.moveaxis_intlist.record = recorder(_record_moveaxis_intlist, MoveaxisBackward0, 3, (0,), (), ((1, None), (2, None)))
-tables.moveaxis_int.record = recorder(_record_moveaxis_int, MoveaxisBackward1, 3, (0,), (), ((1, None), (2, None)))
-tables.expand.record = recorder(_record_expand, ExpandBackward0, 3, (0,), (), ())
-tables.broadcast_to.record = recorder(_record_broadcast_to, BroadcastToBackward0, 2, (0,), (), ())
+tables.numpy_T.record = recorder(_record_numpy_T, PermuteBackward0_of_numpy_T, 1, (0,), (), ())
+tables.mT.record = recorder(_record_mT, TransposeBackward0_of_mT, 1, (0,), (), ())
+tables.permute.record = recorder(_record_permute, PermuteBackward0_of_permute, 2, (0,), (), ((1, None),))
+tables.movedim_intlist.record = recorder(_record_movedim_intlist, PermuteBackward0_of_movedim_intlist, 3, (0,), (), ((1, None), (2, None)))
+tables.movedim_int.record = recorder(_record_movedim_int, PermuteBackward0_of_movedim_int, 3, (0,), (), ((1, None), (2, None)))
+tables.moveaxis_intlist.record = recorder(_record_moveaxis_intlist, PermuteBackward0_of_moveaxis_intlist, 3, (0,), (), ((1, None), (2, None)))
+tables.moveaxis_int.record = recorder(_record_moveaxis_int, PermuteBackward0_of_moveaxis_int, 3, (0,), (), ((1, None), (2, None)))
+tables.expand.record = recorder(_record_expand, ExpandBackward0_of_expand, 3, (0,), (), ())
+tables.broadcast_to.record = recorder(_record_broadcast_to, ExpandBackward0_of_broadcast_to, 2, (0,), (), ())
 tables.squeeze.record = recorder(_record_squeeze, SqueezeBackward0, 1, (0,), (), ((0, 'shape'),))
 tables.squeeze_dim.record = recorder(_record_squeeze_dim, SqueezeBackward1, 2, (0,), (), ((0, 'shape'),))
 tables.squeeze_dims.record = recorder(_record_squeeze_dims, SqueezeBackward2, 2, (0,), (), ((0, 'shape'),))
 tables.unsqueeze.record = recorder(_record_unsqueeze, UnsqueezeBackward0, 2, (0,), (), ((1, None),))
 tables.select_int.record = recorder(_record_select_int, SelectBackward0, 3, (0,), (), ((1, None), (2, None), (0, 'shape')))
-tables.slice_Tensor.record = recorder(_record_slice_Tensor, SliceBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
-tables.narrow.record = recorder(_record_narrow, NarrowBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
+tables.slice_Tensor.record = recorder(_record_slice_Tensor, SliceBackward0_of_slice_Tensor, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
+tables.narrow.record = recorder(_record_narrow, SliceBackward0_of_narrow, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
 tables.as_strided.record = recorder(_record_as_strided, AsStridedBackward0, 4, (0,), ((0, ()),), ((1, None), (2, None), (3, None)))
 tables.diagonal.record = recorder(_record_diagonal, DiagonalBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
 tables.unfold.record = recorder(_record_unfold, UnfoldBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))

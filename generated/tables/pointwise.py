@@ -138,6 +138,7 @@ floor_divide = Operator(
     },
     tags=('pointwise',),
     variants=('function', 'method', 'out', 'inplace'),
+    derivatives="pointwise",
 )
 
 remainder_Tensor = Operator(
