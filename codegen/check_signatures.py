@@ -81,11 +81,16 @@ def _parameters(signature: Signature) -> list[tuple[str, str, str, bool]]:
     return sorted((a.name, str(a.type), str(a.default), a.kwarg_only) for a in signature.arguments)
 
 
+_OPTIONS = frozenset(("dtype", "layout", "device", "pin_memory"))
+
+
 def _has_out(op: Op, entry: Native, native: Mapping[str, Native]) -> bool:
     """An overload of the same name that writes keyword-only tensors and otherwise takes the same arguments."""
     if entry.delegate is not None or any(not name.partition(".")[0].endswith("_") for name in entry.generated):
         return True
-    wanted = sorted((a.name, str(a.type)) for a in entry.signature.arguments)
+    # A factory's `out` gives dtype, layout and device, so that its out overload does not ask for them.
+    options = _OPTIONS if {a.name for a in entry.signature.arguments} >= _OPTIONS else frozenset()
+    wanted = sorted((a.name, str(a.type)) for a in entry.signature.arguments if a.name not in options)
     for other in native.values():
         if other.signature.name != op.name:
             continue

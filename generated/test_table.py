@@ -1663,7 +1663,7 @@ ROWS = [
         "namespace": "torch",
         "public": "to",
         "rule": "conversion.to_dtype",
-        "forms": ('function', 'method'),
+        "forms": ('method',),
         "parameters": (
             ("self", "Tensor", False, False),
             ("dtype", "ScalarType", False, False),
@@ -1682,7 +1682,7 @@ ROWS = [
         "namespace": "torch",
         "public": "to",
         "rule": "conversion.to_device",
-        "forms": ('function', 'method'),
+        "forms": ('method',),
         "parameters": (
             ("self", "Tensor", False, False),
             ("device", "Device", False, False),
@@ -1702,7 +1702,7 @@ ROWS = [
         "namespace": "torch",
         "public": "to",
         "rule": "conversion.to_other",
-        "forms": ('function', 'method'),
+        "forms": ('method',),
         "parameters": (
             ("self", "Tensor", False, False),
             ("other", "Tensor", False, False),
@@ -1721,7 +1721,7 @@ ROWS = [
         "namespace": "torch",
         "public": "to",
         "rule": "conversion.to_dtype_layout",
-        "forms": ('function', 'method'),
+        "forms": ('method',),
         "parameters": (
             ("self", "Tensor", False, False),
             ("dtype", "ScalarType?", True, True),
@@ -6446,14 +6446,14 @@ ROWS = [
         "rule": "activation_backward",
         "forms": ('function',),
         "parameters": (
-            ("grad_output", "Tensor", False, False),
+            ("grad_out", "Tensor", False, False),
             ("self", "Tensor", False, False),
             ("lambd", "Scalar", False, False),
         ),
         "returns": ("Tensor", ),
         "hints": {},
         "tags": (),
-        "differentiable": ("grad_output", "self", ),
+        "differentiable": ("grad_out", "self", ),
     },
     {
         "name": "rrelu",
@@ -12510,7 +12510,7 @@ ROWS = [
         "namespace": "torch",
         "public": "view",
         "rule": "view",
-        "forms": ('function', 'method'),
+        "forms": ('method',),
         "parameters": (
             ("self", "Tensor", False, False),
             ("size", "SymInt[]", False, False),
@@ -12526,7 +12526,7 @@ ROWS = [
         "namespace": "torch",
         "public": "view",
         "rule": "view_dtype",
-        "forms": ('function', 'method'),
+        "forms": ('method',),
         "parameters": (
             ("self", "Tensor", False, False),
             ("dtype", "ScalarType", False, False),
@@ -12880,7 +12880,7 @@ ROWS = [
         "namespace": "torch",
         "public": "expand",
         "rule": "expand",
-        "forms": ('function', 'method'),
+        "forms": ('method',),
         "parameters": (
             ("self", "Tensor", False, False),
             ("size", "SymInt[]", False, False),
@@ -13136,7 +13136,7 @@ ROWS = [
         "namespace": "torch",
         "public": "unfold",
         "rule": "unfold",
-        "forms": ('function', 'method'),
+        "forms": ('method',),
         "parameters": (
             ("self", "Tensor", False, False),
             ("dimension", "int", False, False),
@@ -13512,7 +13512,7 @@ ROWS = [
         "namespace": "torch",
         "public": "contiguous",
         "rule": "view.contiguous",
-        "forms": ('function', 'method'),
+        "forms": ('method',),
         "parameters": (
             ("self", "Tensor", False, False),
             ("memory_format", "MemoryFormat", True, True),

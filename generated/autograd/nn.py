@@ -816,25 +816,25 @@ class HardshrinkBackwardBackward0(Node):
         (self_,) = node.unpack()
         (lambd,) = node.consts
         edges = node.edges
-        of_grad_output = None
+        of_grad_out = None
         of_self = None
         if edges[0] is not None:
-            of_grad_output = hardshrink_backward(grad, self_, lambd)
+            of_grad_out = hardshrink_backward(grad, self_, lambd)
         if edges[1] is not None:
             of_self = zeros_like(grad)
-        return (of_grad_output, of_self)
+        return (of_grad_out, of_self)
 
 
-def _record_hardshrink_backward(out, grad_output, self_, lambd):
+def _record_hardshrink_backward(out, grad_out, self_, lambd):
     if not TLS.grad_enabled:
         return out
-    edge_grad_output = edge(grad_output)
+    edge_grad_out = edge(grad_out)
     edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
+    if edge_grad_out is None and edge_self is None:
         return out
     node = HardshrinkBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = [keep(self_) if edge_grad_output is not None else None]
+    node.edges = (edge_grad_out, edge_self)
+    node.saved = [keep(self_) if edge_grad_out is not None else None]
     node.consts = (lambd, )
     return attach(out, node)
 

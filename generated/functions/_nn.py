@@ -358,9 +358,9 @@ def hardshrink(input, lambd=0.5, *, out=None):
     return call(tables.hardshrink, (input, lambd), out)
 
 
-def hardshrink_backward(grad_output, self, lambd):
-    """hardshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor"""
-    return call(tables.hardshrink_backward, (grad_output, self, lambd))
+def hardshrink_backward(grad_out, self, lambd):
+    """hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor"""
+    return call(tables.hardshrink_backward, (grad_out, self, lambd))
 
 
 def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, generator=None):

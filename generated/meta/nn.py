@@ -121,8 +121,8 @@ def hardshrink(self, lambd):
     return rules.activation(self, op='hardshrink_cpu')
 
 
-def hardshrink_backward(grad_output, self, lambd):
-    return rules.activation_backward(grad_output, self, op='shrink_backward_cpu')
+def hardshrink_backward(grad_out, self, lambd):
+    return rules.activation_backward(grad_out, self, op='shrink_backward_cpu')
 
 
 def glu(self, dim):

@@ -46,7 +46,7 @@ to_dtype = Operator(
         Param('memory_format', 'MemoryFormat', optional=True, default=None),
     ),
     composite="conversion.to_dtype",
-    variants=('function', 'method'),
+    variants=('method',),
 )
 
 to_device = Operator(
@@ -61,7 +61,7 @@ to_device = Operator(
         Param('memory_format', 'MemoryFormat', optional=True, default=None),
     ),
     composite="conversion.to_device",
-    variants=('function', 'method'),
+    variants=('method',),
 )
 
 to_other = Operator(
@@ -75,7 +75,7 @@ to_other = Operator(
         Param('memory_format', 'MemoryFormat', optional=True, default=None),
     ),
     composite="conversion.to_other",
-    variants=('function', 'method'),
+    variants=('method',),
 )
 
 to_dtype_layout = Operator(
@@ -92,7 +92,7 @@ to_dtype_layout = Operator(
         Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True),
     ),
     composite="conversion.to_dtype_layout",
-    variants=('function', 'method'),
+    variants=('method',),
 )
 
 type_as = Operator(

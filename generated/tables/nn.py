@@ -533,7 +533,7 @@ hardshrink_backward = Operator(
     "hardshrink_backward",
     "",
     (
-        Param('grad_output', 'Tensor', required=True),
+        Param('grad_out', 'Tensor', required=True),
         Param('self', 'Tensor', required=True),
         Param('lambd', 'Scalar', required=True),
     ),

@@ -25,7 +25,7 @@ view = Operator(
     cast=(0,),
     is_view=True,
     tags=('view',),
-    variants=('function', 'method'),
+    variants=('method',),
     derivatives="view",
 )
 
@@ -40,7 +40,7 @@ view_dtype = Operator(
     cast=(0,),
     is_view=True,
     tags=('view',),
-    variants=('function', 'method'),
+    variants=('method',),
 )
 
 _unsafe_view = Operator(
@@ -348,7 +348,7 @@ expand = Operator(
     cast=(0,),
     is_view=True,
     tags=('view',),
-    variants=('function', 'method'),
+    variants=('method',),
     derivatives="view",
 )
 
@@ -575,7 +575,7 @@ unfold = Operator(
     cast=(0,),
     is_view=True,
     tags=('view',),
-    variants=('function', 'method'),
+    variants=('method',),
     derivatives="view",
 )
 
@@ -878,7 +878,7 @@ contiguous = Operator(
         Param('memory_format', 'MemoryFormat', default=contiguous_format, keyword=True),
     ),
     composite="view.contiguous",
-    variants=('function', 'method'),
+    variants=('method',),
 )
 
 view_as_real = Operator(
