@@ -108,7 +108,7 @@ def _make(
 ) -> dtype:
     self = object.__new__(dtype)
     self.name = name
-    self.np = None if np_type is None else np.dtype(np_type)  # type: ignore[call-overload]
+    self.np = None if np_type is None else np.dtype(np_type)
     self.itemsize = itemsize
     self.category = category
     self.is_floating_point = category == CATEGORY_FLOATING
@@ -325,7 +325,7 @@ class finfo:
     def __eq__(self, other: object) -> builtins.bool:
         return isinstance(other, finfo) and self.dtype == other.dtype
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __repr__(self) -> str:
         return (
@@ -356,7 +356,7 @@ class iinfo:
     def __eq__(self, other: object) -> builtins.bool:
         return isinstance(other, iinfo) and self.dtype == other.dtype
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

@@ -41,7 +41,7 @@ def payload_of_storage(
         if dtype.np is None:
             raise NotImplementedError(f"tensors of {dtype} are not supported on the CPU")
         return view_of_root(storage._root, shape, stride, offset, dtype.np)
-    return storage.view_payload(dtype, shape, stride, offset)  # type: ignore[attr-defined]
+    return storage.view_payload(dtype, shape, stride, offset)
 
 
 @functools.cache
@@ -57,7 +57,7 @@ def _get_obj_state(obj: Any) -> Any:
     attributes = {name: value for name, value in obj.__dict__.items() if name not in internal}
     slots = {
         name: getattr(obj, name)
-        for name in copyreg._slotnames(type(obj))  # type: ignore[attr-defined]
+        for name in copyreg._slotnames(type(obj))
         if name not in internal and hasattr(obj, name)
     }
     return (attributes, slots) if slots else attributes

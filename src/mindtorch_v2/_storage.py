@@ -318,7 +318,7 @@ class MetaStorage(UntypedStorage):
         return _device.META
 
     @property
-    def _root(self) -> ndarray:  # type: ignore[override]
+    def _root(self) -> ndarray:
         raise NotImplementedError("Not available for 'meta' device type")
 
     @property

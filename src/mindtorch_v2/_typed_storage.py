@@ -357,7 +357,7 @@ class _LegacyStorageMeta(type):
 class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
     """`FloatStorage` and its like: names that make a `TypedStorage` of their dtype, and are the class of it for isinstance."""
 
-    def __new__(cls, *args: Any, wrap_storage: UntypedStorage | None = None, **kwargs: Any) -> TypedStorage:  # type: ignore[misc]
+    def __new__(cls, *args: Any, wrap_storage: UntypedStorage | None = None, **kwargs: Any) -> TypedStorage:
         if kwargs:
             raise RuntimeError(
                 f"{cls}.__new__ received an invalid combination of arguments. Keyword argument {next(iter(kwargs))!r} cannot be specified"

@@ -165,9 +165,7 @@ class Library:
         def missing(*args: Any, **kwargs: Any) -> Any:
             raise NotImplementedError(f"{self.ns}::{name}: no implementation was registered")
 
-        missing.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)]
-        )
+        missing.__signature__ = inspect.Signature([inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)])
         _definitions[f"{self.ns}::{name}"] = CustomOpDef(f"{self.ns}::{name}", missing)
         return name
 

@@ -55,7 +55,7 @@ def linalg_lu_factor(A: Tensor, pivot: bool = True) -> Pair:
 
 def lu_with_info(self: Tensor, pivot: bool = True, check_errors: bool = True) -> Triple:
     """(L and U in one matrix, pivots, info)."""
-    return tuple(F.linalg_lu_factor_ex(self, pivot=pivot, check_errors=check_errors))  # type: ignore[return-value]
+    return tuple(F.linalg_lu_factor_ex(self, pivot=pivot, check_errors=check_errors))
 
 
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: bool = False) -> Tensor:
@@ -92,7 +92,7 @@ def lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
 
 def qr(self: Tensor, some: bool = True) -> Pair:
     """`linalg_qr` under its older name."""
-    return tuple(F.linalg_qr(self, "reduced" if some else "complete"))  # type: ignore[return-value]
+    return tuple(F.linalg_qr(self, "reduced" if some else "complete"))
 
 
 def householder_product(input: Tensor, tau: Tensor) -> Tensor:
@@ -306,7 +306,7 @@ def det(self: Tensor) -> Tensor:
 
 def slogdet(self: Tensor) -> Pair:
     """(sign, logarithm of the magnitude) of the determinant."""
-    return tuple(F.linalg_slogdet(self))  # type: ignore[return-value]
+    return tuple(F.linalg_slogdet(self))
 
 
 def logdet(self: Tensor) -> Tensor:
@@ -501,7 +501,7 @@ def matrix_power(self: Tensor, n: int) -> Tensor:
             result = base if result is None else F.matmul(result, base)
         n >>= 1
         if not n:
-            return result  # type: ignore[return-value]
+            return result
         base = F.matmul(base, base)
 
 

@@ -172,7 +172,7 @@ def _recorder(op: Operator, family: str) -> Callable:
 
     def record(*args: Any) -> Any:
         importlib.import_module(f"mindtorch_v2._generated.autograd.{family}")
-        return op.record(*args)  # type: ignore[misc]
+        return op.record(*args)
 
     return record
 

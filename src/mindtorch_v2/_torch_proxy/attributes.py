@@ -56,7 +56,7 @@ def attach() -> None:
         module = importlib.import_module(f"torch.{parent}" if parent else "torch")
         former = module.__dict__.get("__getattr__")
         _attached[module] = former
-        module.__getattr__ = _hook(parent, module, former)  # type: ignore[method-assign]
+        module.__getattr__ = _hook(parent, module, former)
 
 
 def detach() -> None:
@@ -66,7 +66,7 @@ def detach() -> None:
         if former is None:
             del module.__getattr__
         else:
-            module.__getattr__ = former  # type: ignore[method-assign]
+            module.__getattr__ = former
         for name, value in list(vars(module).items()):
             if isinstance(value, ModuleType) and value.__name__.startswith("torch.") and id(value) in stubs:
                 delattr(module, name)

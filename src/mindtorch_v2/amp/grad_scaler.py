@@ -96,7 +96,7 @@ class GradScaler:
             return outputs * scale.to(device=outputs.device)
         if isinstance(outputs, Iterable):
             scaled = map(self.scale, outputs)
-            return type(outputs)(scaled) if isinstance(outputs, list | tuple) else scaled  # type: ignore[call-arg]
+            return type(outputs)(scaled) if isinstance(outputs, list | tuple) else scaled
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
     def _unscale_grads_(self, optimizer: Any, inv_scale: Any, found_inf: Any, allow_fp16: bool) -> dict[Any, Any]:

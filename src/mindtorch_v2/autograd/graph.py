@@ -66,7 +66,7 @@ class disable_saved_tensors_hooks:
         saved_tensors_hooks.__enter__ = refuse  # type: ignore[method-assign]
 
     def __exit__(self, *exc: object) -> None:
-        saved_tensors_hooks.__enter__ = self.before  # type: ignore[method-assign]
+        saved_tensors_hooks.__enter__ = self.before
 
 
 __all__ = [

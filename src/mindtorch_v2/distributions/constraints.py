@@ -76,14 +76,14 @@ class _Dependent(Constraint):
         super().__init__()
 
     @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
+    def is_discrete(self) -> bool:
         """Whether it holds integers only."""
         if self._is_discrete is NotImplemented:
             raise NotImplementedError(".is_discrete cannot be determined statically")
         return self._is_discrete
 
     @property
-    def event_dim(self) -> int:  # type: ignore[override]
+    def event_dim(self) -> int:
         """How many of the last dimensions a single value has."""
         if self._event_dim is NotImplemented:
             raise NotImplementedError(".event_dim cannot be determined statically")
@@ -134,12 +134,12 @@ class _IndependentConstraint(Constraint):
         super().__init__()
 
     @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
+    def is_discrete(self) -> bool:
         """Whether it holds integers only."""
         return self.base_constraint.is_discrete
 
     @property
-    def event_dim(self) -> int:  # type: ignore[override]
+    def event_dim(self) -> int:
         """How many of the last dimensions a single value has."""
         return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
@@ -331,11 +331,11 @@ class _Cat(Constraint):
         self.dim = dim
 
     @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
+    def is_discrete(self) -> bool:
         return any(constraint.is_discrete for constraint in self.cseq)
 
     @property
-    def event_dim(self) -> int:  # type: ignore[override]
+    def event_dim(self) -> int:
         return max(constraint.event_dim for constraint in self.cseq)
 
     def check(self, value: Any) -> Any:
@@ -354,11 +354,11 @@ class _Stack(Constraint):
         self.dim = dim
 
     @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
+    def is_discrete(self) -> bool:
         return any(constraint.is_discrete for constraint in self.cseq)
 
     @property
-    def event_dim(self) -> int:  # type: ignore[override]
+    def event_dim(self) -> int:
         dim = max(constraint.event_dim for constraint in self.cseq)
         return dim + 1 if self.dim + dim < 0 else dim
 

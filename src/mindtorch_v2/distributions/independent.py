@@ -39,7 +39,7 @@ class Independent(Distribution):
         super().__init__(batch[:split], batch[split:] + base_distribution.event_shape, validate_args=validate_args)
 
     @property
-    def has_rsample(self) -> bool:  # type: ignore[override]
+    def has_rsample(self) -> bool:
         """Whether samples carry gradients."""
         return self.base_dist.has_rsample
 
@@ -79,7 +79,7 @@ class Independent(Distribution):
         return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
     @property
-    def has_enumerate_support(self) -> bool:  # type: ignore[override]
+    def has_enumerate_support(self) -> bool:
         """Whether every value can be listed."""
         return not self.reinterpreted_batch_ndims and self.base_dist.has_enumerate_support
 

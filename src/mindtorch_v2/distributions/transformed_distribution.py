@@ -46,7 +46,7 @@ class TransformedDistribution(Distribution):
         super().__init__(whole_shape[:split], whole_shape[split:], validate_args=validate_args)
 
     @property
-    def has_rsample(self) -> bool:  # type: ignore[override]
+    def has_rsample(self) -> bool:
         """Whether samples carry gradients."""
         return self.base_dist.has_rsample
 

@@ -143,7 +143,7 @@ class ComposeTransform(Transform):
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
         super().__init__(cache_size)
         self.parts = list(parts)
-        self.bijective = all(part.bijective for part in self.parts)  # type: ignore[misc]
+        self.bijective = all(part.bijective for part in self.parts)
         self.domain = self.parts[0].domain if self.parts else constraints.real
         self.codomain = self.parts[-1].codomain if self.parts else constraints.real
 

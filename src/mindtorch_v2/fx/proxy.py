@@ -211,7 +211,7 @@ class Attribute(Proxy):
         self._node: Node | None = None
 
     @property
-    def node(self) -> Node:  # type: ignore[override]
+    def node(self) -> Node:
         """The node that reads the attribute."""
         if self._node is None:
             made: Node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
@@ -284,4 +284,5 @@ for _name in _MAGIC:
     setattr(Proxy, f"__{_name.strip('_')}__", _forward(getattr(operator, _name)))
 for _name in _REFLECTABLE:
     setattr(Proxy, f"__r{_name.strip('_')}__", _reflected(getattr(operator, _name)))
-Proxy.__hash__ = object.__hash__  # type: ignore[method-assign]  (defining __eq__ would take it away)
+# Defining __eq__ would take it away.
+Proxy.__hash__ = object.__hash__

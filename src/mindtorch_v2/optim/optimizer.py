@@ -174,7 +174,7 @@ class Optimizer:
         if not getattr(step, "hooked", False):
             hooked = self.profile_hook_step(step)
             hooked.hooked = True  # type: ignore[attr-defined]
-            type(self).step = hooked  # type: ignore[method-assign]
+            type(self).step = hooked
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` before each step; a result replaces the arguments."""

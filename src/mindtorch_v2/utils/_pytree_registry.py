@@ -326,12 +326,12 @@ for _cls, _flatten, _unflatten, _with_keys, _name, _dump, _load in (
 ):
     register_pytree_node(
         _cls,  # type: ignore[arg-type]
-        _flatten,  # type: ignore[arg-type]
-        _unflatten,  # type: ignore[arg-type]
+        _flatten,
+        _unflatten,
         serialized_type_name=_name,
         to_dumpable_context=_dump,
         from_dumpable_context=_load,
-        flatten_with_keys_fn=_with_keys,  # type: ignore[arg-type]
+        flatten_with_keys_fn=_with_keys,
     )
 
 STANDARD_DICT_TYPES: frozenset[Any] = frozenset({dict, OrderedDict, defaultdict})

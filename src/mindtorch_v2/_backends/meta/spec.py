@@ -57,7 +57,7 @@ class Spec:
             other.compute,
         )
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __repr__(self) -> str:
         return f"Spec({self.shape}, {self.dtype}, stride={self.stride}, compute={self.compute})"
@@ -90,7 +90,7 @@ class ViewSpec:
             other.dtype,
         )
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __repr__(self) -> str:
         return f"ViewSpec({self.shape}, {self.stride}, {self.offset}{'' if self.dtype is None else f', {self.dtype}'})"

@@ -53,7 +53,7 @@ class Container(Module):
 class Sequential(Module):
     """Modules that are called one after another. Takes them as arguments, or one dict of them in order."""
 
-    _modules: dict[str, Module]  # type: ignore[assignment]
+    _modules: dict[str, Module]
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
@@ -169,7 +169,7 @@ class Sequential(Module):
 class ModuleList(Module):
     """A list of modules."""
 
-    _modules: dict[str, Module]  # type: ignore[assignment]
+    _modules: dict[str, Module]
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
@@ -267,7 +267,7 @@ class ModuleList(Module):
 class ModuleDict(Module):
     """A dict of modules by name."""
 
-    _modules: dict[str, Module]  # type: ignore[assignment]
+    _modules: dict[str, Module]
 
     def __init__(self, modules: Mapping[str, Module] | None = None) -> None:
         super().__init__()

@@ -378,7 +378,7 @@ class _LazyConvXdMixin(LazyModuleMixin):
 
     def reset_parameters(self) -> None:
         """Draw the parameters once their shapes are known."""
-        if not self.has_uninitialized_params() and self.in_channels != 0:  # type: ignore[has-type]
+        if not self.has_uninitialized_params() and self.in_channels != 0:
             super().reset_parameters()  # type: ignore[misc]
 
     def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:

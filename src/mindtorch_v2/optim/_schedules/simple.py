@@ -277,7 +277,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         share = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (rate - self.eta_min) * share / 2 for rate in self.base_lrs]
 
-    def step(self, epoch: float | None = None) -> None:  # type: ignore[override]
+    def step(self, epoch: float | None = None) -> None:
         """Go to the next epoch, or to ``epoch``, which may be a fraction. Raises ValueError for a negative one."""
         if epoch is None and self.last_epoch < 0:
             epoch = 0

@@ -237,4 +237,4 @@ def random_split(dataset: Dataset[Any], lengths: Sequence[int | float], generato
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     order = mt.randperm(total, generator=generator).tolist()
     ends = list(itertools.accumulate(sizes))
-    return [Subset(dataset, order[end - size : end]) for end, size in zip(ends, sizes, strict=True)]  # type: ignore[misc]
+    return [Subset(dataset, order[end - size : end]) for end, size in zip(ends, sizes, strict=True)]

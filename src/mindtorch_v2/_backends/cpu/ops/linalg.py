@@ -247,7 +247,7 @@ def svd(
         if not compute_uv:
             none = np.empty(0, A.dtype)
             return none, np.linalg.svd(A, compute_uv=False), none
-        return tuple(np.linalg.svd(A, full_matrices))  # type: ignore[return-value]
+        return tuple(np.linalg.svd(A, full_matrices))
     except Failed:
         raise LinAlgError(
             "linalg.svd: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated "
@@ -259,7 +259,7 @@ def eigh(A: ndarray, UPLO: str = "L", compute_v: bool = True) -> tuple[ndarray, 
     """(eigenvalues in rising order, eigenvectors) of Hermitian matrices; only one triangle is read."""
     try:
         if compute_v:
-            return tuple(np.linalg.eigh(A, UPLO.upper()))  # type: ignore[return-value]
+            return tuple(np.linalg.eigh(A, UPLO.upper()))
         return np.linalg.eigvalsh(A, UPLO.upper()), np.empty(0, A.dtype)
     except Failed:
         raise LinAlgError(

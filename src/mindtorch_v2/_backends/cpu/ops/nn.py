@@ -45,7 +45,7 @@ def blockwise(kernel: Callable[..., None], out: ndarray | None, *arrays: ndarray
     """Apply `kernel(out, *arrays)`, in blocks where all are contiguous arrays of one shape. `out` may be one of them."""
     first = arrays[0]
     if any(a.shape != first.shape for a in arrays):
-        arrays = np.broadcast_arrays(*arrays)  # type: ignore[assignment]
+        arrays = np.broadcast_arrays(*arrays)
         first = arrays[0]
     if out is None:
         out = np.empty_like(first, subok=False)

@@ -260,7 +260,7 @@ def linalg_lu(A: Any, pivot: bool = True) -> tuple[Spec, Spec, Spec]:
     *batch, rows, columns = A.shape
     inner = min(rows, columns)
     shapes = ((*batch, rows, rows), (*batch, rows, inner), (*batch, inner, columns))
-    return tuple(Spec(shape, A.dtype) for shape in shapes)  # type: ignore[return-value]
+    return tuple(Spec(shape, A.dtype) for shape in shapes)
 
 
 def linalg_lu_unpack(
