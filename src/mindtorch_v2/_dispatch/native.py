@@ -19,6 +19,7 @@ import numpy as np
 from .operator import Operator, Param
 
 _INT_TYPES = ("int", "SymInt")
+_INTERFACE = 1  # as native.h has it
 
 
 def _load() -> Any:
@@ -26,7 +27,7 @@ def _load() -> Any:
         return None
     name = f"{__name__.partition('.')[0]}._native"
     try:
-        return importlib.import_module(name)
+        found = importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
@@ -34,6 +35,10 @@ def _load() -> Any:
     except ImportError as error:
         warnings.warn(f"{name} was built for another Python or numpy and is not used: {error}", RuntimeWarning)
         return None
+    if found.INTERFACE != _INTERFACE:
+        warnings.warn(f"{name} was built from other sources and is not used; build it again", RuntimeWarning)
+        return None
+    return found
 
 
 extension = _load()

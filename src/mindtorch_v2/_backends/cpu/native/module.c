@@ -160,7 +160,7 @@ PyMODINIT_FUNC PyInit__native(void)
     if (module == NULL) {
         return NULL;
     }
-    if (PyModule_AddType(module, &FastType) < 0 || PyModule_AddType(module, &RecorderType) < 0 ||
+    if (PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0 || PyModule_AddType(module, &FastType) < 0 || PyModule_AddType(module, &RecorderType) < 0 ||
         PyModule_AddType(module, &SubscriptType) < 0 || PyModule_AddType(module, &KernelType) < 0) {
         Py_DECREF(module);
         return NULL;

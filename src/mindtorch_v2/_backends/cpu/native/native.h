@@ -20,6 +20,9 @@
 #include <numpy/arrayobject.h>
 #include <numpy/ufuncobject.h>
 
+/* Counts changes of what `_dispatch/native.py` and the extension tell each other; a build of another count is not used. */
+#define INTERFACE 1
+
 #define MAX_DIMS 16
 #define MAX_PARAMS 16
 #define MAX_PATHS 6
