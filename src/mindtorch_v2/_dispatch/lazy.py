@@ -22,7 +22,9 @@ class LazyMethod:
         members = getattr(importlib.import_module(self.module), self.table)
         space = vars(self.owner)
         for name, member in members.items():
-            if isinstance(space.get(name), LazyMethod):
+            waiting = space.get(name)
+            # Another module's member of the same name has taken the place of this one's.
+            if isinstance(waiting, LazyMethod) and (waiting.module, waiting.table) == (self.module, self.table):
                 setattr(self.owner, name, member)
         return members[self.name]
 
