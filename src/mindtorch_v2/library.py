@@ -66,7 +66,8 @@ class CustomOpDef:
 
             @staticmethod
             def backward(ctx: Any, *grads: Any) -> Any:
-                return definition._backward(ctx, *grads)  # type: ignore[misc]
+                function: Any = definition._backward  # which is there where this is called
+                return function(ctx, *grads)
 
         Registered.__name__ = self._name
         return Registered

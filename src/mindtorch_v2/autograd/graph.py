@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NoReturn
 
 from .._autograd.modes import saved_tensors_hooks
 from .._autograd.node import Node
@@ -60,10 +60,10 @@ class disable_saved_tensors_hooks:
         self.before = saved_tensors_hooks.__enter__
         message = self.message
 
-        def refuse(hooks: Any) -> None:
+        def refuse(self: saved_tensors_hooks) -> NoReturn:
             raise RuntimeError(message)
 
-        saved_tensors_hooks.__enter__ = refuse  # type: ignore[method-assign]
+        saved_tensors_hooks.__enter__ = refuse
 
     def __exit__(self, *exc: object) -> None:
         saved_tensors_hooks.__enter__ = self.before

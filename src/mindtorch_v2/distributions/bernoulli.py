@@ -17,7 +17,7 @@ class Bernoulli(TwoOutcomes, ExponentialFamily):
     """1 with probability `probs` (or log odds `logits`), otherwise 0."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
-    support = constraints.boolean  # type: ignore[assignment]
+    support = constraints.boolean
     has_enumerate_support = True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:

@@ -18,7 +18,7 @@ class Beta(ExponentialFamily):
     """The beta distribution with parameters `concentration1` (alpha) and `concentration0` (beta)."""
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
-    support = constraints.unit_interval  # type: ignore[assignment]
+    support = constraints.unit_interval
     has_rsample = True
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:

@@ -39,8 +39,7 @@ class Categorical(Distribution):
         super().__init__(self._param.size()[:-1], validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
-    # A property, which type checkers do not see through the call.
-    def support(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def support(self) -> Any:
         return constraints.integer_interval(0, self._num_events - 1)
 
     @lazy_property

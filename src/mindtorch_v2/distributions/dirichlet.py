@@ -20,7 +20,7 @@ class Dirichlet(ExponentialFamily):
     """
 
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
-    support = constraints.simplex  # type: ignore[assignment]
+    support = constraints.simplex
     has_rsample = True
 
     def __init__(self, concentration: Any, validate_args: bool | None = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as mt
 
@@ -84,10 +84,14 @@ class Distribution:
         """The shape of one value."""
         return self._event_shape
 
-    @property
-    def support(self) -> Any:
-        """Where the values lie."""
-        raise NotImplementedError
+    if TYPE_CHECKING:  # a property or, in most classes, an attribute
+        support: Any
+    else:
+
+        @property
+        def support(self) -> Any:
+            """Where the values lie."""
+            raise NotImplementedError
 
     @property
     def mean(self) -> Any:

@@ -17,7 +17,7 @@ class Exponential(ExponentialFamily):
     """The exponential distribution with a given `rate`."""
 
     arg_constraints = {"rate": constraints.positive}
-    support = constraints.nonnegative  # type: ignore[assignment]
+    support = constraints.nonnegative
     has_rsample = True
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:

@@ -17,7 +17,7 @@ class Gamma(ExponentialFamily):
     """The gamma distribution with shape `concentration` and a given `rate`."""
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
-    support = constraints.nonnegative  # type: ignore[assignment]
+    support = constraints.nonnegative
     has_rsample = True
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:

@@ -17,7 +17,7 @@ class Geometric(TwoOutcomes, Distribution):
     """How many failures come before the first success of probability `probs`."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
-    support = constraints.nonnegative_integer  # type: ignore[assignment]
+    support = constraints.nonnegative_integer
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         binary_parameters(self, probs, logits)

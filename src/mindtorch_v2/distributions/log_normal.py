@@ -16,8 +16,11 @@ class LogNormal(TransformedDistribution):
     """The distribution of numbers whose logarithm is normal, with mean `loc` and standard deviation `scale`."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.positive  # type: ignore[assignment]
-    has_rsample = True  # type: ignore[assignment]
+    # Both are known here, in place of the properties of transformed distributions.
+    support: Any = constraints.positive  # pyright: ignore[reportIncompatibleMethodOverride]
+    has_rsample: Any = True  # pyright: ignore[reportIncompatibleMethodOverride]
+
+    base_dist: Normal
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
@@ -25,12 +28,12 @@ class LogNormal(TransformedDistribution):
     @property
     def loc(self) -> Any:
         """The mean of the logarithm."""
-        return self.base_dist.loc  # type: ignore[attr-defined]
+        return self.base_dist.loc
 
     @property
     def scale(self) -> Any:
         """The standard deviation of the logarithm."""
-        return self.base_dist.scale  # type: ignore[attr-defined]
+        return self.base_dist.scale
 
     @property
     def mean(self) -> Any:

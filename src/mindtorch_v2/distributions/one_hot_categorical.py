@@ -17,7 +17,7 @@ class OneHotCategorical(Distribution):
     """One-hot vectors with probabilities along the last dimension of `probs` (not normalised) or `logits`."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    support = constraints.one_hot  # type: ignore[assignment]
+    support = constraints.one_hot
     has_enumerate_support = True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:

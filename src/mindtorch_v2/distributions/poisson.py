@@ -17,7 +17,7 @@ class Poisson(ExponentialFamily):
     """The Poisson distribution with a given `rate`."""
 
     arg_constraints = {"rate": constraints.nonnegative}
-    support = constraints.nonnegative_integer  # type: ignore[assignment]
+    support = constraints.nonnegative_integer
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)

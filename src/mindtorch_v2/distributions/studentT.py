@@ -19,7 +19,7 @@ class StudentT(Distribution):
     """Student's t-distribution with `df` degrees of freedom, moved to `loc` and stretched by `scale`."""
 
     arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real  # type: ignore[assignment]
+    support = constraints.real
     has_rsample = True
 
     def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as mt
 
@@ -50,10 +50,14 @@ class Transform:
             return self.domain.event_dim
         raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
 
-    @property
-    def sign(self) -> Any:
-        """1 if the map increases, -1 if it decreases."""
-        raise NotImplementedError
+    if TYPE_CHECKING:  # a property or an attribute
+        sign: Any
+    else:
+
+        @property
+        def sign(self) -> Any:
+            """1 if the map increases, -1 if it decreases."""
+            raise NotImplementedError
 
     @property
     def inv(self) -> Transform:
@@ -193,7 +197,7 @@ class ExpTransform(Transform):
 
     codomain = constraints.positive
     bijective = True
-    sign = +1  # type: ignore[assignment]
+    sign = +1
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ExpTransform)
@@ -241,7 +245,7 @@ class SigmoidTransform(Transform):
 
     codomain = constraints.unit_interval
     bijective = True
-    sign = +1  # type: ignore[assignment]
+    sign = +1
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SigmoidTransform)
@@ -267,7 +271,7 @@ class SoftplusTransform(Transform):
 
     codomain = constraints.positive
     bijective = True
-    sign = +1  # type: ignore[assignment]
+    sign = +1
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SoftplusTransform)
@@ -290,7 +294,7 @@ class TanhTransform(Transform):
 
     codomain = constraints.interval(-1.0, 1.0)
     bijective = True
-    sign = +1  # type: ignore[assignment]
+    sign = +1
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TanhTransform)

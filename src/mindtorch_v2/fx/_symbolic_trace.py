@@ -81,7 +81,8 @@ def _recording(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, **kwargs)
 
     wrapper.__name__ = getattr(function, "__name__", "wrapped")
-    wrapper.__wrapped__ = function  # type: ignore[attr-defined]
+    wrapping: Any = wrapper
+    wrapping.__wrapped__ = function
     return wrapper
 
 

@@ -157,7 +157,8 @@ class Proxy:
         if caller is not None:
             for instruction in dis.get_instructions(caller.f_code):
                 if instruction.offset == caller.f_lasti and instruction.opname == "UNPACK_SEQUENCE":
-                    return (operator.getitem(self, i) for i in range(instruction.argval))  # type: ignore[call-overload]
+                    mine: Any = self
+                    return (operator.getitem(mine, i) for i in range(instruction.argval))
         return self.tracer.iter(self)
 
     def __bool__(self) -> bool:

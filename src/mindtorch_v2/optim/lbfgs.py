@@ -231,7 +231,7 @@ class LBFGS(Optimizer):
             direction.add_(moves[i], alpha=(factors[i] - back).item())
         return direction
 
-    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]  (no step without a closure)
         """Run up to ``max_iter`` iterations; ``closure`` computes loss and gradients. Returns the first loss."""
         with torch.no_grad():
             return self._step(closure)

@@ -172,8 +172,8 @@ class Optimizer:
         self._zero_grad_profile_name = f"Optimizer.zero_grad#{type(self).__name__}.zero_grad"
         step = type(self).step
         if not getattr(step, "hooked", False):
-            hooked = self.profile_hook_step(step)
-            hooked.hooked = True  # type: ignore[attr-defined]
+            hooked: Any = self.profile_hook_step(step)
+            hooked.hooked = True
             type(self).step = hooked
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -289,7 +289,8 @@ class Optimizer:
             if isinstance(value, dict):
                 return {name: cast(param, entry, number, name) for name, entry in value.items()}
             if isinstance(value, Iterable) and not isinstance(value, str):
-                return type(value)(cast(param, entry, number) for entry in value)  # type: ignore[call-arg]
+                kind: Any = type(value)
+                return kind(cast(param, entry, number) for entry in value)
             return value
 
         state: defaultdict[Any, Any] = defaultdict(dict)

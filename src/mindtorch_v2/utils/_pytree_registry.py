@@ -6,7 +6,7 @@ import dataclasses
 import importlib
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from ._pytree_keys import GetAttrKey, MappingKey, SequenceKey
 
@@ -325,7 +325,7 @@ for _cls, _flatten, _unflatten, _with_keys, _name, _dump, _load in (
     (deque, _deque_flatten, _deque_unflatten, _sequence_flatten_with_keys, "collections.deque", None, None),
 ):
     register_pytree_node(
-        _cls,  # type: ignore[arg-type]
+        cast(type, _cls),
         _flatten,
         _unflatten,
         serialized_type_name=_name,

@@ -122,9 +122,9 @@ def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
 
 def set_device_states(devices: list[int], states: list[Any], *, device_type: str | None = None) -> None:
     """Put back what `get_device_states` has given."""
-    module = getattr(mt, device_type or DefaultDeviceType.get_device_type(), None)
+    module: Any = getattr(mt, device_type or DefaultDeviceType.get_device_type(), None)
     for number, state in zip(devices, states, strict=True):
-        module.set_rng_state(state, number)  # type: ignore[union-attr]
+        module.set_rng_state(state, number)
 
 
 class _Surroundings:

@@ -59,10 +59,11 @@ def unserializable_hook(f: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a function as a hook that saving a tensor should warn of."""
 
     @functools.wraps(f)
-    def marked(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
         return f(*args, **kwargs)
 
-    marked.__torch_unserializable__ = True  # type: ignore[attr-defined]
+    marked: Any = call
+    marked.__torch_unserializable__ = True
     return marked
 
 

@@ -13,6 +13,8 @@ from .dropout import dropout as apply_dropout
 
 # A state is what a step hands to the next one: (h,), or (h, c) for LSTM. All are (N, features).
 State = tuple[Tensor, ...]
+# Hidden weight, hidden bias, projection.
+Weights = tuple[Tensor, "Tensor | None", "Tensor | None"]
 # Input gates, state, hidden weight, hidden bias, projection.
 Step = Callable[[Tensor, State, Tensor, "Tensor | None", "Tensor | None"], State]
 
@@ -52,14 +54,12 @@ def gru_step(gates: Tensor, state: State, w_hh: Tensor, b_hh: Tensor | None, w_h
 STEPS: dict[str, Step] = {"RNN_TANH": tanh_step, "RNN_RELU": relu_step, "LSTM": lstm_step, "GRU": gru_step}
 
 
-def _run_padded(
-    step: Step, gates: Tensor, state: State, weights: Sequence[Tensor | None], reverse: bool
-) -> tuple[Tensor, State]:
+def _run_padded(step: Step, gates: Tensor, state: State, weights: Weights, reverse: bool) -> tuple[Tensor, State]:
     """One direction of a layer over ``gates`` (T, N, *): all outputs and the last state."""
     outputs: list[Tensor] = []
     steps = gates.unbind(0)
     for own in reversed(steps) if reverse else steps:
-        state = step(own, state, *weights)  # type: ignore[arg-type]
+        state = step(own, state, *weights)
         outputs.append(state[0])
     if reverse:
         outputs.reverse()
@@ -67,7 +67,7 @@ def _run_padded(
 
 
 def _run_packed(
-    step: Step, gates: Tensor, sizes: list[int], state: State, weights: Sequence[Tensor | None], reverse: bool
+    step: Step, gates: Tensor, sizes: list[int], state: State, weights: Weights, reverse: bool
 ) -> tuple[Tensor, State]:
     """The same over packed gates, of which ``sizes`` says how many sequences each step has."""
     steps = gates.split(sizes, 0)
@@ -82,7 +82,7 @@ def _run_packed(
                 state = tuple(
                     torch.cat([part, start[present:size]], 0) for part, start in zip(state, initial, strict=True)
                 )
-            state = step(own, state, *weights)  # type: ignore[arg-type]
+            state = step(own, state, *weights)
             outputs.append(state[0])
         outputs.reverse()
         return torch.cat(outputs, 0), state
@@ -92,7 +92,7 @@ def _run_packed(
         if size < present:
             ended.append(tuple(part[size:present] for part in state))
             state = tuple(part[:size] for part in state)
-        state = step(own, state, *weights)  # type: ignore[arg-type]
+        state = step(own, state, *weights)
         outputs.append(state[0])
     # The sequences that ended first are the last ones of the batch.
     ended.append(state)

@@ -10,7 +10,7 @@ from ..._tensor import Tensor
 from ...autograd import Function
 
 if TYPE_CHECKING:
-    from .module import Module
+    pass
 
 __all__ = ["BackwardHook", "BackwardHookFunction"]
 
@@ -41,7 +41,7 @@ def _spread(positions: Sequence[int], values: Sequence[Any], length: int) -> tup
 class BackwardHook:
     """One call of a module with full backward hooks: collects the gradients of its outputs, then those of its inputs."""
 
-    def __init__(self, module: Module, hooks: Sequence[Callable], pre_hooks: Sequence[Callable]) -> None:
+    def __init__(self, module: Any, hooks: Sequence[Callable], pre_hooks: Sequence[Callable]) -> None:
         self.module = module
         self.hooks = hooks
         self.pre_hooks = pre_hooks

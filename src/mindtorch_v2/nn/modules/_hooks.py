@@ -38,7 +38,7 @@ def _has_any_global_hook() -> bool:
 class _WrappedHook:
     """A hook that knows its module by a weak reference, so that registering it makes no reference cycle."""
 
-    def __init__(self, hook: Callable, module: Module | None = None) -> None:
+    def __init__(self, hook: Callable, module: Any = None) -> None:
         self.hook = hook
         functools.update_wrapper(self, hook)
         self.with_module = module is not None
@@ -143,6 +143,7 @@ def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHan
 class HookMethods:
     """The part of :class:`Module` that keeps its hooks."""
 
+    forward: Callable[..., Any]
     _backward_pre_hooks: OrderedDict[int, Callable]
     _backward_hooks: OrderedDict[int, Callable]
     _is_full_backward_hook: bool | None
@@ -280,10 +281,10 @@ class HookMethods:
                 full, regular = self._get_backward_hooks()
             args, kwargs = self._run_pre_hooks(args, kwargs)
 
-            backward_hook = BackwardHook(self, full, pre) if full or pre else None  # type: ignore[arg-type]
+            backward_hook = BackwardHook(self, full, pre) if full or pre else None
             if backward_hook is not None:
                 args = backward_hook.setup_input_hook(args)
-            result = self.forward(*args, **kwargs)  # type: ignore[attr-defined]
+            result = self.forward(*args, **kwargs)
 
             for key, hook in (*_global_forward_hooks.items(), *self._forward_hooks.items()):
                 if key in self._forward_hooks_always_called or key in _global_forward_hooks_always_called:
@@ -316,7 +317,7 @@ class HookMethods:
         node = output.grad_fn
         if node is not None:
             for hook in hooks:
-                node.register_hook(_WrappedHook(hook, self))  # type: ignore[arg-type]
+                node.register_hook(_WrappedHook(hook, self))
             self._maybe_warn_non_full_backward_hook(args, result, node)
 
     def _run_forward_hook(self, key: int, hook: Callable[..., Any], args: Any, kwargs: Any, result: Any) -> Any:

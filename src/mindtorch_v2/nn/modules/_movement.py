@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as torch
@@ -28,12 +28,21 @@ def _can_keep_identity(old: Tensor, new: Tensor) -> bool:
 class MovementMethods:
     """The part of :class:`Module` that applies functions to all its tensors."""
 
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+
+    if TYPE_CHECKING:  # of TreeMethods
+
+        def children(self) -> Iterator[Module]: ...
+
+        def parameters(self, recurse: bool = True) -> Iterator[Parameter]: ...
+
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """Replace every parameter, gradient and buffer by ``fn`` of it; parameters keep their identity where they can."""
         if recurse:
-            for module in self.children():  # type: ignore[attr-defined]
+            for module in self.children():
                 module._apply(fn)
-        for name, param in self._parameters.items():  # type: ignore[attr-defined]
+        for name, param in self._parameters.items():
             if param is None:
                 continue
             # Not with autograd: the result is to be a leaf as well.
@@ -46,7 +55,7 @@ class MovementMethods:
                 target = param
             else:
                 target = Parameter(applied, param.requires_grad)
-                self._parameters[name] = target  # type: ignore[attr-defined]
+                self._parameters[name] = target
             if grad is not None:
                 with torch.no_grad():
                     grad_applied = fn(grad)
@@ -55,16 +64,16 @@ class MovementMethods:
                     target.grad = grad
                 else:
                     target.grad = grad_applied.requires_grad_(grad.requires_grad)
-        for name, buffer in self._buffers.items():  # type: ignore[attr-defined]
+        for name, buffer in self._buffers.items():
             if buffer is not None:
-                self._buffers[name] = fn(buffer)  # type: ignore[attr-defined]
+                self._buffers[name] = fn(buffer)
         return self
 
-    def apply(self, fn: Callable[[Module], Any]) -> Self:
+    def apply(self, fn: Callable[[Any], Any]) -> Self:
         """Call ``fn`` on every submodule, children first, then on the module itself."""
-        for module in self.children():  # type: ignore[attr-defined]
+        for module in self.children():
             module.apply(fn)
-        fn(self)  # type: ignore[arg-type]
+        fn(self)
         return self
 
     def cuda(self, device: Any = None) -> Self:
@@ -151,7 +160,7 @@ class MovementMethods:
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Set ``requires_grad`` of all parameters."""
-        for param in self.parameters():  # type: ignore[attr-defined]
+        for param in self.parameters():
             param.requires_grad_(requires_grad)
         return self
 
@@ -165,7 +174,7 @@ class MovementMethods:
                 "using autograd.grad instead.",
                 stacklevel=2,
             )
-        for param in self.parameters():  # type: ignore[attr-defined]
+        for param in self.parameters():
             if param.grad is None:
                 continue
             if set_to_none:

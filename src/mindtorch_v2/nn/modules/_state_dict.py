@@ -73,7 +73,8 @@ class StateDictMethods:
 
     def register_state_dict_post_hook(self, hook: Callable[..., None]) -> RemovableHandle:
         """Call ``hook(module, state_dict, prefix, local_metadata)`` when the module's part was written."""
-        hook._from_public_api = True  # type: ignore[attr-defined]
+        marked: Any = hook
+        marked._from_public_api = True
         return _register(self._state_dict_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., None]) -> RemovableHandle:
@@ -83,7 +84,7 @@ class StateDictMethods:
     def _register_load_state_dict_pre_hook(
         self, hook: Callable[..., None], with_module: bool = False
     ) -> RemovableHandle:
-        wrapped = _WrappedHook(hook, self if with_module else None)  # type: ignore[arg-type]
+        wrapped = _WrappedHook(hook, self if with_module else None)
         return _register(self._load_state_dict_pre_hooks, wrapped)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., None]) -> RemovableHandle:
@@ -246,9 +247,9 @@ class StateDictMethods:
         unexpected_keys: list[str] = []
         error_msgs: list[str] = []
         metadata = getattr(state_dict, "_metadata", None)
-        state_dict = OrderedDict(state_dict)
+        given: Any = OrderedDict(state_dict)
         if metadata is not None:
-            state_dict._metadata = metadata  # type: ignore[attr-defined]
+            given._metadata = metadata
 
         def load(module: Any, part: Any, prefix: str = "") -> None:
             local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
@@ -268,7 +269,7 @@ class StateDictMethods:
                         "values, if incompatible_keys need to be modified, it should be done inplace."
                     )
 
-        load(self, state_dict)
+        load(self, given)
         if strict:
             if unexpected_keys:
                 error_msgs.insert(0, f"Unexpected key(s) in state_dict: {_quoted(unexpected_keys)}. ")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..._tensor import Tensor
 from ..parameter import Parameter
@@ -19,11 +19,15 @@ class TreeMethods:
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Any]  # Any, since programs resolve the annotations of Module's subclasses
 
+    if TYPE_CHECKING:  # of Module
+
+        def _get_name(self) -> str: ...
+
     def _child(self, name: str) -> Module:
         from .module import Module
 
         if not hasattr(self, name):
-            raise AttributeError(f"{self._get_name()} has no attribute `{name}`")  # type: ignore[attr-defined]
+            raise AttributeError(f"{self._get_name()} has no attribute `{name}`")
         child = getattr(self, name)
         if not isinstance(child, Module):
             raise AttributeError(f"`{name}` is not an nn.Module")
@@ -48,7 +52,7 @@ class TreeMethods:
             raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
         parent = self.get_submodule(".".join(path)) if path else self
         if strict and not hasattr(parent, name):
-            raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")  # type: ignore[attr-defined]
+            raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
         if hasattr(parent, name) and not isinstance(getattr(parent, name), Module):
             raise AttributeError(f"`{name}` is not an nn.Module")
         setattr(parent, name, module)
@@ -147,7 +151,7 @@ class TreeMethods:
             yield module
 
     def named_modules(
-        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+        self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
         """The module itself and all below it, with dotted names; the own name is ``prefix``."""
         if memo is None:
@@ -155,8 +159,8 @@ class TreeMethods:
         if self in memo:
             return
         if remove_duplicate:
-            memo.add(self)  # type: ignore[arg-type]
-        yield prefix, self  # type: ignore[misc]
+            memo.add(self)
+        yield prefix, cast("Module", self)
         for name, module in self._modules.items():
             if module is not None:
                 yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)

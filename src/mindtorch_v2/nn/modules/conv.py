@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import mindtorch_v2 as torch
 
@@ -307,7 +307,7 @@ class _ConvTransposeNd(_ConvNd):
             input,
             output_size,
             self.stride,
-            self.padding,  # type: ignore[arg-type]
+            cast("tuple[int, ...]", self.padding),  # numbers, in transposed ones
             self.kernel_size,
             len(self.kernel_size),
             self.dilation,
@@ -375,30 +375,34 @@ class _LazyConvXdMixin(LazyModuleMixin):
             self.bias = UninitializedParameter(device=device, dtype=dtype)
 
     _bias_place = 4
+    groups: int
+    transposed: bool
+    kernel_size: tuple[int, ...]
 
     def reset_parameters(self) -> None:
         """Draw the parameters once their shapes are known."""
         if not self.has_uninitialized_params() and self.in_channels != 0:
-            super().reset_parameters()  # type: ignore[misc]
+            inherited: Any = super()  # of the class that stands behind this one
+            inherited.reset_parameters()
 
     def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
         """Learn ``in_channels`` from the channel dimension of ``input``."""
         if not self.has_uninitialized_params():
             return
         self.in_channels = self._get_in_channels(input)
-        if self.in_channels % self.groups != 0:  # type: ignore[attr-defined]
+        if self.in_channels % self.groups != 0:
             raise ValueError("in_channels must be divisible by groups")
-        if self.transposed:  # type: ignore[attr-defined]
-            shape = (self.in_channels, self.out_channels // self.groups, *self.kernel_size)  # type: ignore[attr-defined]
+        if self.transposed:
+            shape = (self.in_channels, self.out_channels // self.groups, *self.kernel_size)
         else:
-            shape = (self.out_channels, self.in_channels // self.groups, *self.kernel_size)  # type: ignore[attr-defined]
+            shape = (self.out_channels, self.in_channels // self.groups, *self.kernel_size)
         self.weight.materialize(shape)
         if self.bias is not None:
             self.bias.materialize((self.out_channels,))
         self.reset_parameters()
 
     def _get_in_channels(self, input: Tensor) -> int:
-        n = len(self.kernel_size)  # type: ignore[attr-defined]
+        n = len(self.kernel_size)
         if input.dim() not in (n + 1, n + 2):
             raise RuntimeError(
                 f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {type(self).__name__}, but got input "

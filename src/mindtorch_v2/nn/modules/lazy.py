@@ -14,19 +14,21 @@ class LazyModuleMixin:
     of the module to ``cls_to_become``."""
 
     cls_to_become: type | None = None
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _non_persistent_buffers_set: set[str]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)  # type: ignore[attr-defined]
-        self._initialize_hook = self.register_forward_pre_hook(  # type: ignore[attr-defined]
-            self._infer_parameters, with_kwargs=True
-        )
+        module: Any = self
+        self._load_hook = module._register_load_state_dict_pre_hook(self._lazy_load_hook)
+        self._initialize_hook = module.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         # Uninitialized parameters have no detach.
         for members, skipped in (
-            (self._parameters, ()),  # type: ignore[attr-defined]
-            (self._buffers, self._non_persistent_buffers_set),  # type: ignore[attr-defined]
+            (self._parameters, ()),
+            (self._buffers, self._non_persistent_buffers_set),
         ):
             for name, tensor in members.items():
                 if tensor is not None and name not in skipped:
@@ -46,7 +48,7 @@ class LazyModuleMixin:
         """Give uninitialized parameters the shapes of what is about to be loaded."""
         import mindtorch_v2 as torch
 
-        for name, own in (*self._parameters.items(), *self._buffers.items()):  # type: ignore[attr-defined]
+        for name, own in (*self._parameters.items(), *self._buffers.items()):
             given = state_dict.get(prefix + name)
             if given is not None and own is not None and is_lazy(own) and not is_lazy(given):
                 with torch.no_grad():
@@ -58,7 +60,7 @@ class LazyModuleMixin:
 
     def has_uninitialized_params(self) -> bool:
         """Whether some parameter or buffer still has no shape."""
-        members = (*self._parameters.values(), *self._buffers.values())  # type: ignore[attr-defined]
+        members = (*self._parameters.values(), *self._buffers.values())
         return any(is_lazy(tensor) for tensor in members)
 
     def _infer_parameters(self, module: Any, args: Any, kwargs: Any = None) -> None:

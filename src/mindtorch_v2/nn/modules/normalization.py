@@ -61,9 +61,8 @@ class CrossMapLRN2d(Module):
 
 
 def _shape(normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
-    if isinstance(normalized_shape, numbers.Integral):
-        return (normalized_shape,)  # type: ignore[return-value]
-    return tuple(normalized_shape)  # type: ignore[arg-type]
+    sizes: Any = (normalized_shape,) if isinstance(normalized_shape, numbers.Integral) else normalized_shape
+    return tuple(sizes)
 
 
 class LayerNorm(Module):

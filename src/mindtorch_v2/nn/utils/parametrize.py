@@ -6,7 +6,7 @@ import copyreg
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 import mindtorch_v2 as torch
 
@@ -186,7 +186,7 @@ def _inject_new_class(module: Module) -> None:
         replica = self.__new__(type(self))
         memo[id(self)] = replica
         replica.__dict__ = deepcopy(self.__dict__, memo)
-        for slot in copyreg._slotnames(type(self)):  # type: ignore[attr-defined]
+        for slot in getattr(copyreg, "_slotnames")(type(self)):  # noqa: B009 (type checkers do not know it)
             if hasattr(self, slot):
                 setattr(replica, slot, deepcopy(getattr(self, slot), memo))
         return replica
@@ -216,7 +216,7 @@ def _inject_property(module: Module, tensor_name: str) -> None:
         key = (id(self), tensor_name)
         if key not in _cache:
             _cache[key] = parametrization()
-        return _cache[key]  # type: ignore[return-value]
+        return cast(Tensor, _cache[key])
 
     def set_original(self: Any, value: Tensor) -> None:
         self.parametrizations[tensor_name].right_inverse(value)

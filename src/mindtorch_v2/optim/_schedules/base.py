@@ -69,8 +69,9 @@ def _track_steps(optimizer: Any) -> None:
         self._opt_called = True
         return function.__get__(self, type(self))(*args, **kwargs)
 
-    wrapper._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
-    optimizer.step = wrapper
+    step: Any = wrapper
+    step._wrapped_by_lr_sched = True
+    optimizer.step = step
 
 
 class LRScheduler:

@@ -56,7 +56,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
-    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]  (PyTorch has a metric here)
         """Take the metric of an epoch into account."""
         current = float(metrics)
         if epoch is None:
@@ -198,7 +198,7 @@ class SequentialLR(_OfSchedulers):
         elif hasattr(scheduler, "last_epoch"):
             scheduler.last_epoch -= 1
 
-    def step(self) -> None:  # type: ignore[override]
+    def step(self) -> None:  # type: ignore[override]  (takes no epoch)
         """Go to the next epoch."""
         self.last_epoch += 1
         position = bisect_right(self._milestones, self.last_epoch)
@@ -224,7 +224,7 @@ class ChainedScheduler(_OfSchedulers):
         self.optimizer = optimizer
         self._last_lr = group_values(optimizer, "lr")
 
-    def step(self) -> None:  # type: ignore[override]
+    def step(self) -> None:  # type: ignore[override]  (takes no epoch)
         """Go to the next epoch."""
         for scheduler in self._schedulers:
             scheduler.step()

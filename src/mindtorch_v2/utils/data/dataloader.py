@@ -8,8 +8,8 @@ import multiprocessing
 import multiprocessing.context
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sized
+from typing import Any, Generic, TypeVar, cast
 
 import mindtorch_v2 as mt
 
@@ -134,9 +134,9 @@ class DataLoader(Generic[_T_co]):
             if self._dataset_kind == _DatasetKind.Iterable:
                 sampler = _InfiniteConstantSampler()
             elif shuffle:
-                sampler = RandomSampler(dataset, generator=generator)  # type: ignore[arg-type]
+                sampler = RandomSampler(cast(Sized, dataset), generator=generator)
             else:
-                sampler = SequentialSampler(dataset)  # type: ignore[arg-type]
+                sampler = SequentialSampler(cast(Sized, dataset))
         if batch_size is not None and batch_sampler is None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
 
@@ -244,7 +244,7 @@ class DataLoader(Generic[_T_co]):
         """How many batches a round has; for a stream, an estimate from its own length."""
         if self._dataset_kind != _DatasetKind.Iterable:
             return len(self._index_sampler)
-        length = self._IterableDataset_len_called = len(self.dataset)  # type: ignore[arg-type]
+        length = self._IterableDataset_len_called = len(cast(Sized, self.dataset))
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)

@@ -6,8 +6,8 @@ import bisect
 import itertools
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from typing import Any, Generic, TypeVar, cast
 
 import mindtorch_v2 as mt
 
@@ -43,7 +43,7 @@ class Dataset(Generic[_T_co]):
 class IterableDataset(Dataset[_T_co], Iterable[_T_co]):
     """A stream of samples: a subclass defines `__iter__`."""
 
-    def __add__(self, other: Dataset[_T_co]) -> ChainDataset:  # type: ignore[override]
+    def __add__(self, other: Dataset[_T_co]) -> ChainDataset:  # type: ignore[override]  (streams make a stream)
         return ChainDataset([self, other])
 
 
@@ -90,7 +90,7 @@ class StackDataset(Dataset[Any]):
         if not args and not kwargs:
             raise ValueError("At least one dataset should be passed")
         self.datasets: tuple[Any, ...] | dict[str, Any] = args or kwargs
-        lengths = [len(dataset) for dataset in args or kwargs.values()]  # type: ignore[arg-type]
+        lengths = [len(cast(Sized, dataset)) for dataset in args or kwargs.values()]
         if any(length != lengths[0] for length in lengths):
             raise ValueError("Size mismatch between datasets")
         self._length = lengths[0]
@@ -203,8 +203,9 @@ class Subset(Dataset[_T_co]):
     def __getitems__(self, indices: list[int]) -> list[Any]:
         """The samples of several indices."""
         chosen = [self.indices[i] for i in indices]
-        if callable(getattr(self.dataset, "__getitems__", None)):
-            return self.dataset.__getitems__(chosen)  # type: ignore[attr-defined]
+        together = getattr(self.dataset, "__getitems__", None)
+        if callable(together):
+            return cast("list[Any]", together(chosen))
         return [self.dataset[i] for i in chosen]
 
     def __len__(self) -> int:
@@ -219,7 +220,7 @@ def random_split(dataset: Dataset[Any], lengths: Sequence[int | float], generato
     Raises:
         ValueError: if the lengths do not sum to the length of the dataset, or a fraction is not between 0 and 1.
     """
-    total = len(dataset)  # type: ignore[arg-type]
+    total = len(cast(Sized, dataset))
     sizes = list(lengths)
     if math.isclose(sum(sizes), 1) and sum(sizes) <= 1:
         for i, fraction in enumerate(sizes):

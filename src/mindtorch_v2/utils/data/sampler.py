@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import mindtorch_v2 as mt
 
@@ -182,5 +182,5 @@ class BatchSampler(Sampler[list[int]]):
             yield batch
 
     def __len__(self) -> int:
-        whole, rest = divmod(len(self.sampler), self.batch_size)  # type: ignore[arg-type]
+        whole, rest = divmod(len(cast(Sized, self.sampler)), self.batch_size)
         return whole if self.drop_last or not rest else whole + 1
