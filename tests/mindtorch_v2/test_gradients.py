@@ -38,12 +38,14 @@ FAILING: dict[str, str] = {
 }
 """By operator: why the first derivative fails today. One that passes fails the run."""
 
-NO_SECOND: dict[str, str] = FAILING | {
-    name: _NONE for name in ("_cdist_forward", "_ctc_loss", "_scaled_dot_product_flash_attention_for_cpu")
-} | {
-    name: "it reads one triangle of the matrix, but its derivative is that of a symmetric matrix or of a full factor, as in PyTorch"
-    for name in ("_linalg_eigh", "cholesky_solve", "cholesky_inverse")
-}
+NO_SECOND: dict[str, str] = (
+    FAILING
+    | {name: _NONE for name in ("_cdist_forward", "_ctc_loss", "_scaled_dot_product_flash_attention_for_cpu")}
+    | {
+        name: "it reads one triangle of the matrix, but its derivative is that of a symmetric matrix or of a full factor, as in PyTorch"
+        for name in ("_linalg_eigh", "cholesky_solve", "cholesky_inverse")
+    }
+)
 """By operator: why its second derivative is not checked or not there. One that passes fails the run."""
 
 

@@ -224,4 +224,3 @@ def stft(
         return_complex=return_complex,
         align_to_window=align_to_window,
     )
-
