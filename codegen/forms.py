@@ -381,6 +381,14 @@ class Fast:
         return [a for a in self.op.arguments if not a.kwarg_only]
 
     @property
+    def gathers(self) -> str | None:
+        """The parameter of a method that is all there is beside self, and a list of ints: its items may be arguments of their own."""
+        own = self.positional[1:]
+        if len(self.op.arguments) != 2 or len(own) != 1 or not own[0].type.list or own[0].type.size is not None:
+            return None
+        return safe(own[0].name) if own[0].type.base in ("int", "SymInt") else None
+
+    @property
     def least(self) -> int:
         """How many positional arguments a call has at least."""
         return sum(not a.has_default for a in self.positional)

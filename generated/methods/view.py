@@ -30,8 +30,8 @@ _view_methods = (tables.view, tables.view_dtype, )
 
 def view(self, *args, **kwargs):
     """view(Tensor(a) self, SymInt[] size) -> Tensor(a); view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)"""
-    if not kwargs and len(args) == 1:
-        size = args[0]
+    if not kwargs and args and (len(args) == 1 or args[0].__class__ is int):
+        size = args if args[0].__class__ is int else args[0]
         if (
             self.__class__ in PLAIN
         ):
@@ -62,8 +62,8 @@ _reshape_methods = (tables.reshape, )
 
 def reshape(self, *args, **kwargs):
     """reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)"""
-    if not kwargs and len(args) == 1:
-        shape = args[0]
+    if not kwargs and args and (len(args) == 1 or args[0].__class__ is int):
+        shape = args if args[0].__class__ is int else args[0]
         if (
             self.__class__ in PLAIN
         ):
@@ -280,8 +280,8 @@ _permute_methods = (tables.permute, )
 
 def permute(self, *args, **kwargs):
     """permute(Tensor(a) self, int[] dims) -> Tensor(a)"""
-    if not kwargs and len(args) == 1:
-        dims = args[0]
+    if not kwargs and args and (len(args) == 1 or args[0].__class__ is int):
+        dims = args if args[0].__class__ is int else args[0]
         if (
             self.__class__ in PLAIN
         ):
@@ -369,8 +369,8 @@ _broadcast_to_methods = (tables.broadcast_to, )
 
 def broadcast_to(self, *args, **kwargs):
     """broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)"""
-    if not kwargs and len(args) == 1:
-        size = args[0]
+    if not kwargs and args and (len(args) == 1 or args[0].__class__ is int):
+        size = args if args[0].__class__ is int else args[0]
         if (
             self.__class__ in PLAIN
         ):
