@@ -33,6 +33,10 @@ EXPECTED = _read(DATA / "hand_picked.json.gz")
 
 def run(row: Row, arguments: dict) -> tuple[Case, Any]:
     """A recorded case, and its outcome here."""
+    stale = set(arguments) - {p.name for p in row.parameters}
+    assert not stale, (
+        f"recorded with parameters that it has no more, {sorted(stale)}: run tests/record_values.py {row.name}"
+    )
     case = Case(row, {name: unpack(value) for name, value in arguments.items()})
     positional, keywords = case.build(torch)
     torch.manual_seed(0)
