@@ -10,7 +10,6 @@ import copy
 import gc
 import importlib
 import inspect
-import itertools
 import json
 import math
 import os
@@ -19,22 +18,19 @@ import random
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from _native_outcomes import assert_same, needs_extension, outcome
 
 import mindtorch_v2 as torch
-from mindtorch_v2._autograd.node import VIEW, Node
+from mindtorch_v2._autograd.node import Node
 from mindtorch_v2._dispatch import native
 from mindtorch_v2._generated import functions, methods
 from mindtorch_v2._tensor import Tensor
 
-needs_extension = pytest.mark.skipif(
-    native.extension is None, reason="the C extension is not built, or MINDTORCH_V2_NATIVE=0 leaves it out"
-)
 EXAMPLES = 60
 
 
@@ -259,80 +255,6 @@ def _split(text: str) -> list[str]:
     return [*parts, current.strip()] if current.strip() else parts
 
 
-# Outcomes
-
-
-def _history(tensor: Tensor) -> Any:
-    assert tensor.grad_fn is None or tensor.requires_grad  # a view looks at its base when it is asked
-    node = tensor._node
-    if node is None or node is VIEW:
-        return repr(node)
-    described: list = [node.name(), repr(node.outputs)]
-    for edge in node.edges:
-        described.append(None if edge is None else (edge[0].name(), edge[1]))
-    described.append(_plain(node.saved))
-    described.append([_plain(_alone(const)) for const in node.consts or ()])
-    return described
-
-
-def _alone(value: Any) -> Any:
-    """A dimension, alone or as a list of one, is the same to the formulas."""
-    return value[0] if isinstance(value, (tuple, list)) and len(value) == 1 and isinstance(value[0], int) else value
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [type(value).__name__ if isinstance(value, torch.Size) else "sequence", *map(_plain, value)]
-    if isinstance(value, Tensor):
-        return ("tensor", value.dtype, tuple(value.shape))
-    if type(value).__name__ == "SavedOutput":
-        return (type(value).__name__, value.dtype, value.version, value.number)
-    return value.name() if isinstance(value, Node) else repr(value)
-
-
-def _outcome(call: Callable, args: tuple, keywords: dict) -> Any:
-    with np.errstate(all="ignore"):
-        try:
-            return call(*args, **keywords)
-        except Exception as error:  # noqa: BLE001 (the error is what is compared)
-            return type(error), str(error)
-
-
-def _assert_same(found: Any, wanted: Any, what: str) -> None:
-    assert type(found) is type(wanted), f"{what}: {found!r} where Python gives {wanted!r}"
-    if isinstance(wanted, tuple) and wanted and isinstance(wanted[0], Tensor):
-        for one, other in zip(found, wanted):
-            _assert_same(one, other, what)
-        return
-    if not isinstance(found, Tensor):
-        assert found == wanted, what
-        return
-    assert found.dtype is wanted.dtype and found.shape == wanted.shape and found.device == wanted.device, what
-    if found.numel():
-        assert found.stride() == wanted.stride() and found.storage_offset() == wanted.storage_offset(), what
-    assert (found._base is None) == (wanted._base is None), what
-    if found._base is not None:
-        assert found._base.shape == wanted._base.shape and found._version == wanted._version, what
-    assert _history(found) == _history(wanted), what
-    assert (found._nr, found._epoch, found._inference) == (wanted._nr, wanted._epoch, wanted._inference), what
-    if found.device.type == "cpu":
-        _assert_close(found._data, wanted._data, what)
-
-
-def _assert_close(found: np.ndarray, wanted: np.ndarray, what: str, ulps: float = 64) -> None:
-    if found.dtype.kind == "V":  # bfloat16
-        found, wanted = found.astype(np.float32), wanted.astype(np.float32)
-    if found.dtype.kind != "f":
-        assert np.array_equal(found, wanted, equal_nan=found.dtype.kind == "c"), what
-        return
-    with np.errstate(all="ignore"):
-        finite = wanted[np.isfinite(wanted)]
-        scale = max(1, np.abs(finite).max()) if finite.size else 1
-        bound = ulps * np.finfo(found.dtype).eps * (np.abs(wanted) + scale / 8)
-        same = (found == wanted) | (np.isnan(found) & np.isnan(wanted)) | (np.abs(found - wanted) <= bound)
-    assert same.all(), f"{what}: {found[~same]} where Python gives {wanted[~same]}"
-
-
 def _shown(fast: Any, args: tuple, keywords: dict) -> str:
     def show(value: Any) -> str:
         if isinstance(value, Tensor):
@@ -349,7 +271,7 @@ def test_function_gives_what_python_gives(fast: Any) -> None:
     tensors = _tensors()
     for args, keywords in _calls(fast, tensors, method=False):
         what = _shown(fast, args, keywords)
-        _assert_same(_outcome(fast, args, keywords), _outcome(fast.__wrapped__, args, keywords), what)
+        assert_same(outcome(fast, args, keywords), outcome(fast.__wrapped__, args, keywords), what)
 
 
 @needs_extension
@@ -366,7 +288,7 @@ def test_method_gives_what_python_gives(fast: Any) -> None:
         calls = _calls(fast, tensors, method=True)
     for args, keywords in calls:
         what = _shown(fast, args, keywords)
-        _assert_same(_outcome(fast, args, keywords), _outcome(fast.__wrapped__, args, keywords), what)
+        assert_same(outcome(fast, args, keywords), outcome(fast.__wrapped__, args, keywords), what)
 
 
 @needs_extension
@@ -391,14 +313,14 @@ def test_inplace_method_gives_what_python_gives(fast: Any) -> None:
             before = target._version
             other = places[3] if places[2] else tensors[places[1]]
             with torch.set_grad_enabled(places[4]):
-                result = _outcome(call, (target,) if unary else (target, other), {})
+                result = outcome(call, (target,) if unary else (target, other), {})
             assert not isinstance(result, Tensor) or result is target
             outcomes.append((result, target, base, target._version - before))
         (found, changed, base, counted), (wanted, other_changed, other_base, other_counted) = outcomes
         what = _shown(fast, (changed, other), {})
-        _assert_same(found, wanted, what)
-        _assert_same(changed, other_changed, what)
-        _assert_same(base, other_base, what)
+        assert_same(found, wanted, what)
+        assert_same(changed, other_changed, what)
+        assert_same(base, other_base, what)
         assert counted == other_counted, what
 
 
@@ -560,236 +482,6 @@ def test_accelerated_functions_look_like_functions() -> None:
 def test_the_extension_is_connected_once() -> None:
     with pytest.raises((RuntimeError, TypeError)):
         native.extension.connect()
-
-
-# Kernels
-
-_OPS = Path(inspect.getfile(native)).parent.parent / "_backends/cpu/ops"
-
-
-def _kernels() -> Iterator[Any]:
-    if native.extension is None:
-        return
-    for path in sorted(_OPS.glob("*.py")):
-        module = importlib.import_module(f"mindtorch_v2._backends.cpu.ops.{path.stem}")
-        for name, value in sorted(vars(module).items()):
-            if isinstance(value, native.extension.Kernel) and value.__module__ == module.__name__:
-                yield pytest.param(value, id=f"{path.stem}.{name}")
-
-
-def _arrays() -> Iterator[np.ndarray]:
-    generator = np.random.default_rng(5)
-    for dtype in (np.float32, np.float64):
-        for shape in ((4, 4), (7,), (3, 5, 33), (2, 768), (300, 130), (1, 1), (0, 4), ()):
-            yield (generator.normal(size=shape) * 3).astype(dtype)
-        odd = (generator.normal(size=(4, 16)) * 30).astype(dtype)
-        odd[0, 3], odd[1, 5], odd[2, :], odd[3, 0] = np.inf, np.nan, -np.inf, -0.0
-        yield odd
-        yield odd.T
-        yield odd[:, ::2]
-    yield np.arange(12, dtype=np.float16).reshape(3, 4)
-
-
-def _kernel_arguments(kernel: Any) -> Iterator[tuple]:
-    """Arguments by the names of the parameters of the Python kernel."""
-    generator = np.random.default_rng(7)
-    names = list(inspect.signature(kernel).parameters)
-    for x in _arrays():
-        last = x.shape[-1] if x.ndim else 1
-        rows = x.shape[:-1]
-        like = generator.normal(size=x.shape).astype(x.dtype)
-        weight = generator.normal(size=last).astype(x.dtype)
-        statistics = (*rows, 1) if x.ndim else ()
-        choices: dict[str, list] = {
-            "self": [x],
-            "input": [x],
-            "grad_output": [like],
-            "grad_out": [like],
-            "output": [1 / (1 + np.exp(-x))],
-            "dim": [-1, 0] if x.ndim else [0],
-            "dtype": [None],
-            "input_dtype": [None],
-            "approximate": ["none", "tanh"],
-            "threshold": [0, 0.5],
-            "normalized_shape": [(last,)] if x.ndim else [()],
-            "weight": [weight, None] if x.ndim else [None],
-            "bias": [weight * 2, None] if x.ndim else [None],
-            "eps": [1e-5],
-            "mean": [np.zeros(statistics, x.dtype) + x.dtype.type(0.3)],
-            "rstd": [np.ones(statistics, x.dtype) * x.dtype.type(0.7)],
-            "output_mask": [(True, True, True), [True, False, True], (False, True, False)],
-            "out": [None],
-        }
-        if not set(names) <= set(choices):
-            return
-        yield from itertools.product(*(choices[name] for name in names))
-
-
-_BY_HAND = {"add_rows", "adam_step", "sgd_step", "nll_loss_forward", "nll_loss_backward"}  # below
-_SUMS = {
-    "gelu_backward",
-    "native_layer_norm_backward",
-    "softmax_backward_data",
-    "log_softmax_backward_data",
-    "log_softmax",
-    "native_layer_norm",
-}
-
-
-@needs_extension
-@pytest.mark.parametrize("kernel", list(_kernels()))
-def test_kernel_gives_what_numpy_gives(kernel: Any) -> None:
-    compared = 0
-    for args in _kernel_arguments(kernel):
-        shown = [f"{a.dtype}{a.shape}" if isinstance(a, np.ndarray) else a for a in args]
-        what = f"{kernel.__name__}({shown})"
-        with np.errstate(all="ignore"):
-            found, wanted = _outcome(kernel, args, {}), _outcome(kernel.__wrapped__, args, {})
-            if isinstance(wanted, tuple) and wanted and isinstance(wanted[0], type):
-                assert found == wanted, what
-                continue
-            pairs = zip(found, wanted) if isinstance(wanted, tuple) else [(found, wanted)]
-            for one, other in pairs:
-                assert (one is None) == (other is None), what
-                if one is None:
-                    continue
-                one, other = np.asarray(one), np.asarray(other)
-                assert one.dtype == other.dtype and one.shape == other.shape, what
-                _assert_close(one, other, what, 400 if kernel.__name__ in _SUMS else 40)
-                compared += 1
-    assert compared or kernel.__name__ in _BY_HAND
-
-
-@needs_extension
-@pytest.mark.parametrize("kernel", list(_kernels()))
-def test_kernel_writes_where_it_is_told(kernel: Any) -> None:
-    names = list(inspect.signature(kernel).parameters)
-    if names[-1] != "out":
-        return
-    x = np.linspace(-3, 3, 12, dtype=np.float32).reshape(3, 4)
-    rest = ["none"] if "approximate" in names else []
-    for out in (np.empty_like(x), np.empty((4, 3), np.float32).T, x.copy()):
-        source = out if out.base is None and np.array_equal(out, x) else x
-        wanted = kernel.__wrapped__(x, *rest)
-        assert kernel(source, *rest, out=out) is out
-        _assert_close(out, wanted, kernel.__name__, 40)
-
-
-@needs_extension
-def test_functions_of_one_variable_are_accurate() -> None:
-    special = pytest.importorskip("scipy.special")
-    from mindtorch_v2._backends.cpu.ops import nn, pointwise, special as ours
-
-    x = np.concatenate([np.linspace(-12, 12, 40001), np.logspace(-30, 1, 2000)]).astype(np.float32)
-    exact = x.astype(np.float64)
-    eps = np.finfo(np.float32).eps
-    for found, wanted, relative in (
-        (ours.erf(x), special.erf(exact), 2 * eps),
-        (pointwise.sigmoid(x), special.expit(exact), 3 * eps),
-        (nn.silu(x), exact * special.expit(exact), 3 * eps),
-    ):
-        assert (np.abs(found - wanted) <= relative * np.abs(wanted)).all()
-    gelu = exact * special.ndtr(exact)
-    assert (np.abs(nn.gelu(x, "none") - gelu) <= 2 * eps * np.maximum(np.abs(exact), 1e-3)).all()
-    grad = special.ndtr(exact) + exact * np.exp(-exact * exact / 2) / math.sqrt(2 * math.pi)
-    assert (np.abs(nn.gelu_backward(np.ones_like(x), x, "none") - grad) <= 4 * eps).all()
-    rows = np.linspace(-103, 88.5, 50001, dtype=np.float64)[:, None] * [0, 1]
-    for dtype, limit in ((np.float32, 4), (np.float64, 4)):
-        given = rows.astype(dtype)
-        from mindtorch_v2._backends.cpu.ops import softmax
-
-        found = softmax.softmax(given, -1)
-        wanted = special.softmax(given.astype(np.longdouble), axis=-1)
-        normal = wanted > np.finfo(dtype).tiny
-        assert (np.abs(found - wanted)[normal] <= limit * np.finfo(dtype).eps * wanted[normal]).all()
-
-
-@needs_extension
-def test_embedding_and_added_rows() -> None:
-    from mindtorch_v2._backends.cpu.ops import nn
-
-    weight = np.arange(12, dtype=np.float32).reshape(4, 3)
-    for indices in (np.array([[0, 3], [1, 1]]), np.array([2], np.int32)):
-        found = torch.nn.functional.embedding(torch.from_numpy(indices), torch.from_numpy(weight))
-        assert np.array_equal(found.numpy(), weight[indices])
-    for indices in ([4], [-1]):
-        with pytest.raises(IndexError, match="index out of range in self"):
-            torch.nn.functional.embedding(torch.tensor(indices), torch.from_numpy(weight))
-    rows = np.array([0, 2, 2, 0, 3], np.intp)
-    for dtype in (np.float32, np.float64, np.int64):
-        values = np.arange(15).reshape(5, 3).astype(dtype)
-        found, wanted = np.ones((4, 3), dtype), np.ones((4, 3), dtype)
-        assert nn.add_rows(found, rows, values) is None
-        nn.add_rows.__wrapped__(wanted, rows, values) if native.extension else None
-        assert np.array_equal(found, wanted)
-
-
-@needs_extension
-@pytest.mark.parametrize("reduction", [0, 1, 2])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_losses_of_classes(reduction: int, weighted: bool, dtype: Any) -> None:
-    from mindtorch_v2._backends.cpu.ops import loss
-
-    generator = np.random.default_rng(3)
-    scores = generator.normal(size=(6, 5)).astype(dtype)
-    weight = generator.random(5).astype(dtype) if weighted else None
-    for target in (np.array([0, 4, -100, 2, 2, 1]), np.array([-100] * 6), np.array([0, 4, 5, 0, 0, 0])):
-        args = (scores, target, weight, reduction, -100)
-        found, wanted = _outcome(loss.nll_loss_forward, args, {}), _outcome(loss.nll_loss_forward.__wrapped__, args, {})
-        if not isinstance(wanted[0], np.ndarray):
-            assert found == wanted
-            continue
-        for one, other in zip(found, wanted):
-            assert one.dtype == other.dtype and one.shape == other.shape
-            _assert_close(one, other, "nll_loss_forward")
-        grad = generator.normal(size=() if reduction else 6).astype(dtype)
-        args = (np.asarray(grad), *args, np.asarray(wanted[1], dtype))
-        _assert_close(loss.nll_loss_backward(*args), loss.nll_loss_backward.__wrapped__(*args), "nll_loss_backward")
-
-
-@needs_extension
-@pytest.mark.parametrize(
-    "options", [{}, {"weight_decay": 0.1}, {"weight_decay": 0.1, "maximize": True}, {"amsgrad": True}]
-)
-@pytest.mark.parametrize("name", ["Adam", "AdamW", "SGD", "momentum", "nesterov"])
-def test_optimizers_step_as_in_python(name: str, options: dict, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mindtorch_v2.optim import adam, sgd
-
-    if "amsgrad" in options and not name.startswith("Adam"):
-        return
-    more = {
-        "SGD": {},
-        "momentum": {"momentum": 0.9, "dampening": 0.2},
-        "nesterov": {"momentum": 0.9, "nesterov": True},
-    }.get(name, {})
-    cls = torch.optim.SGD if name not in ("Adam", "AdamW") else getattr(torch.optim, name)
-
-    def run(dtype: Any) -> list:
-        torch.manual_seed(1)
-        params = [torch.nn.Parameter(torch.randn(shape, dtype=dtype)) for shape in ((3, 4), (5,), ())]
-        params[0].grad = None
-        optimizer = cls(params, lr=0.1, **options, **more)
-        versions = []
-        for step in range(4):
-            for number, param in enumerate(params):
-                param.grad = None if number == 1 and step == 0 else torch.randn(param.shape, dtype=dtype)
-            optimizer.step()
-            versions.append([p._version for p in params])
-        state = [
-            v for entries in optimizer.state_dict()["state"].values() for v in entries.values() if isinstance(v, Tensor)
-        ]
-        return [versions, *(t.detach().numpy() for t in (*params, *state))]
-
-    for dtype in (torch.float32, torch.float64):
-        found = run(dtype)
-        with monkeypatch.context() as patch:
-            patch.setattr(adam, "adam_step", adam.adam_step.__wrapped__)
-            patch.setattr(sgd, "sgd_step", sgd.sgd_step.__wrapped__)
-            wanted = run(dtype)
-        assert all(a > b for later, former in zip(found[0][1:], found[0]) for a, b in zip(later, former))
-        for one, other in zip(found[1:], wanted[1:]):
-            _assert_close(np.asarray(one), np.asarray(other), name)
 
 
 # References
