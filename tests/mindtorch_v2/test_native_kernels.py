@@ -90,9 +90,18 @@ _SUMS = {
 }
 
 
+@pytest.fixture(params=[0, 1, 2], ids=["plain", "AVX2", "AVX-512"])
+def vectors(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Kernels for each size of vectors that the processor has."""
+    if native.extension is None or native.extension.use_vectors(request.param) != request.param:
+        pytest.skip("the processor lacks these vectors, or there is no extension")
+    yield
+    native.extension.use_vectors(2)
+
+
 @needs_extension
 @pytest.mark.parametrize("kernel", list(_kernels()))
-def test_kernel_gives_what_numpy_gives(kernel: Any) -> None:
+def test_kernel_gives_what_numpy_gives(kernel: Any, vectors: None) -> None:
     compared = 0
     for args in _kernel_arguments(kernel):
         shown = [f"{a.dtype}{a.shape}" if isinstance(a, np.ndarray) else a for a in args]
@@ -130,7 +139,7 @@ def test_kernel_writes_where_it_is_told(kernel: Any) -> None:
 
 
 @needs_extension
-def test_functions_of_one_variable_are_accurate() -> None:
+def test_functions_of_one_variable_are_accurate(vectors: None) -> None:
     special = pytest.importorskip("scipy.special")
     from mindtorch_v2._backends.cpu.ops import nn, pointwise, special as ours
 

@@ -41,6 +41,10 @@ static PyObject *product(PyObject *const left_object, PyObject *const right_obje
         !step_of(right, transposed ? 1 : 0, width, &step_b[0]) || !step_of(right, transposed ? 0 : 1, width, &step_b[1])) {
         return NULL;
     }
+    if (ndim > 2) { /* the rows of all matrices follow each other; a dimension of size 1 may have any stride */
+        step_a[0] = k;
+        step_a[1] = 1;
+    }
     void *bias = NULL;
     if (added != Py_None) {
         if (dense_width(added) != width || PyArray_NDIM((PyArrayObject *)added) != 1 || PyArray_DIM((PyArrayObject *)added, 0) != n) {

@@ -59,6 +59,22 @@ static int find_slots(PyObject *type, const char *const *names, Py_ssize_t *cons
     return 0;
 }
 
+static int widest_vectors(void)
+{
+#if HAS_WIDE
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) {
+        /* Processors with VBMI2 run long vectors at full clock; the first ones with AVX-512 do not. */
+        if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+            __builtin_cpu_supports("avx512vbmi2")) {
+            return 2;
+        }
+        return 1;
+    }
+#endif
+    return 0;
+}
+
 static PyObject *connect(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     static char *keywords[] = {"tensor",       "size", "plain",     "tls",     "node",    "accumulate", "saved_output",  "view",
@@ -109,7 +125,21 @@ static PyObject *connect(PyObject *module, PyObject *args, PyObject *kwargs)
     Py_RETURN_NONE;
 }
 
+/* Takes the widest vectors that are at most of a level and that the processor has, and returns their level. */
+static PyObject *use_vectors(PyObject *module, PyObject *limit)
+{
+    (void)module;
+    long level = PyLong_AsLong(limit);
+    if (level == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    int has = widest_vectors();
+    S.vectors = level < 0 ? 0 : level < has ? (int)level : has;
+    return PyLong_FromLong(S.vectors);
+}
+
 static PyMethodDef functions[] = {
+    {"use_vectors", use_vectors, METH_O, "Use vectors of at most a level (0 plain, 1 AVX2, 2 AVX-512); returns the level in use."},
     {"connect", (PyCFunction)(void (*)(void))connect, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes it works on."},
     {"kernel_names", kernel_names, METH_NOARGS, "The names of the kernels that are in C: `module.function` of the Python ones."},
     {NULL, NULL, 0, NULL},
@@ -145,17 +175,7 @@ PyMODINIT_FUNC PyInit__native(void)
     }
     S.descr32 = PyArray_DescrFromType(NPY_FLOAT);
     S.descr64 = PyArray_DescrFromType(NPY_DOUBLE);
-#if HAS_WIDE
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) {
-        S.vectors = 1;
-        /* Processors with VBMI2 run long vectors at full clock; the first ones with AVX-512 do not. */
-        if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-            __builtin_cpu_supports("avx512vbmi2")) {
-            S.vectors = 2;
-        }
-    }
-#endif
+    S.vectors = widest_vectors();
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL) {
         return NULL;
