@@ -522,3 +522,12 @@ def test_nothing_leaks() -> None:
         work()
     assert blocks() - before < 400
     assert abs(sys.getrefcount(Node) - none) < 5 and abs(sys.getrefcount(Tensor) - size) < 5
+
+
+def test_linear_of_rows_whose_dimension_of_size_one_has_any_stride() -> None:
+    x = torch.arange(8.0).view(4, 2).unsqueeze(0).transpose(0, 1)
+    assert x.stride() == (2, 8, 1)
+    weight = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    expected = [[[a + 2 * b, 3 * a + 4 * b, 5 * a + 6 * b]] for a, b in ((0, 1), (2, 3), (4, 5), (6, 7))]
+    assert torch.nn.functional.linear(x, weight).tolist() == expected
+    assert torch.matmul(x, weight.t()).tolist() == expected
