@@ -117,7 +117,6 @@ def test_halves_are_computed_in_float32():
         "nonzero(Duck((2,)))",
         "masked_select(Duck((2,)), Duck((2,), d.bool))",
         "index(Duck((2, 3)), [Duck((2,), d.bool)])",
-        "data_dependent(Duck((2,)))",
         "one_hot(Duck((2,), d.int64))",
     ],
 )
@@ -126,11 +125,6 @@ def test_data_may_decide_the_shape(expression):
     assert spec.shape is None
     with pytest.raises(ValueError, match="depends on the data"):
         spec.strides()
-
-
-def test_data_dependent_names_dtypes():
-    found = rules.data_dependent(Duck((2,), d.float16), "self", "int64", d.bool)
-    assert [spec.dtype.name for spec in found] == ["float16", "int64", "bool"]
 
 
 def test_the_gradients_that_nobody_wants_are_none():

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
+from mindtorch_v2._backends.meta import rules
 from mindtorch_v2._dtype import float64
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._tensor import Tensor
@@ -12,19 +12,7 @@ from mindtorch_v2._tensor import Tensor
 
 def prelu(self: Tensor, weight: Tensor) -> Tensor:
     """self where positive, else self times the weight of its channel (dimension 1), or the only weight."""
-    if self.dtype is not weight.dtype:
-        raise RuntimeError(f"prelu: Type promoting not supported. Got {self.dtype.cpp} and {weight.dtype.cpp}")
-    if weight.numel() != 1:
-        if self.dim() == 0:
-            raise RuntimeError("Not allow zero-dim input tensor.")
-        channels = self.shape[1] if self.dim() > 1 else 1
-        if channels != weight.numel():
-            raise RuntimeError(
-                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} "
-                f"and channel size = {channels}."
-            )
-    if weight.dim() > 1:
-        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}")
+    rules.prelu(self, weight)
     if self.dim() > 1:
         weight = F.reshape(weight, [1, weight.numel(), *[1] * (self.dim() - 2)])
     elif weight.dim() and not self.dim():
@@ -128,32 +116,14 @@ def group_norm(
     cudnn_enabled: bool = True,
 ) -> Tensor:
     """Groups of channels of each sample with mean 0 and variance 1."""
-    if input.dim() < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
+    rules.group_norm(input, num_groups, weight, bias)
     batch, channels = input.shape[0], input.shape[1]
-    if num_groups <= 0:
-        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
-    if channels % num_groups:
-        raise RuntimeError(
-            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
-            f"{_text(input.shape)} and num_groups={num_groups}"
-        )
-    for name, parameter in (("weight", weight), ("bias", bias)):
-        if parameter is not None and (parameter.dim() != 1 or parameter.numel() != channels):
-            raise RuntimeError(
-                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
-                f"{_text(parameter.shape)} and input of shape {_text(input.shape)}"
-            )
     plane = 1
     for n in input.shape[2:]:
         plane *= n
     if not input.is_contiguous():
         input = input.contiguous()
     return F.native_group_norm(input, weight, bias, batch, channels, plane, num_groups, eps)[0]
-
-
-def _text(shape: Sequence[int]) -> str:
-    return f"[{', '.join(map(str, shape))}]"
 
 
 def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:

@@ -131,7 +131,6 @@ def small_numbers(pick: Picker, row: Row) -> dict[str, Any]:
 
 @strategy(
     "native_dropout",
-    "dropout",
     "random.dropout",
     "random.dropout_",
     "random.feature_dropout",

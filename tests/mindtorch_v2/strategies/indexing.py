@@ -103,7 +103,7 @@ def along(pick: Picker, row: Row) -> dict[str, Any]:
     return complete(pick, row, arguments)
 
 
-@strategy("gather", "scatter", "take_along_dim", "indexing.take_along_dim")
+@strategy("gather", "scatter", "indexing.take_along_dim")
 def gather(pick: Picker, row: Row) -> dict[str, Any]:
     """A dimension, and an index tensor of as many dimensions that fits into self (and src)."""
     shape = _shape(pick, 0 if pick.chance(4) else 1)

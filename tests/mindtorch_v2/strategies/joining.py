@@ -62,7 +62,7 @@ def combinations(pick: Picker, row: Row) -> dict[str, Any]:
     return complete(pick, row, {"self": draw_operand(pick, draw_shape(pick, 1, 1)), "r": pick.choice((2, 1, 3))})
 
 
-@strategy("repeat", "tile", "shape.tile")
+@strategy("repeat", "shape.tile")
 def repeat(pick: Picker, row: Row) -> dict[str, Any]:
     """How often each dimension is repeated; more counts than dimensions put new ones in front."""
     made = draw_operand(pick, draw_shape(pick, 0, 3))
@@ -74,7 +74,6 @@ def repeat(pick: Picker, row: Row) -> dict[str, Any]:
 
 
 @strategy(
-    "repeat_interleave",
     "shape.repeat_interleave_int",
     "shape.repeat_interleave_tensor",
     "shape.repeat_interleave_counts",

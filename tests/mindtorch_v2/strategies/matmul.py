@@ -93,16 +93,6 @@ def cdist(pick: Picker, row: Row) -> dict[str, Any]:
     }
 
 
-@strategy("square_matrix")
-def square_matrix(pick: Picker, row: Row) -> dict[str, Any]:
-    """One or several square matrices that can be inverted."""
-    n = pick.integer(1, 3)
-    batch = draw_shape(pick, 0, 1)
-    shape = (*batch, n, n + (1 if pick.wrong(8) else 0))
-    dtype = draw_dtype(pick) if pick.wrong(6) else "float64" if pick.gradient else pick.choice(("float32", "float64"))
-    return complete(pick, row, {row.parameters[0].name: draw_operand(pick, shape, dtype, "distinct")})
-
-
 @strategy("matmul.inner")
 def inner(pick: Picker, row: Row) -> dict[str, Any]:
     """Tensors that share their last dimension."""

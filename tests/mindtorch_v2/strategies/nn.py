@@ -221,7 +221,7 @@ def layer_norm(pick: Picker, row: Row) -> dict[str, Any]:
     return arguments
 
 
-@strategy("group_norm", "nn.group_norm")
+@strategy("nn.group_norm")
 def group_norm(pick: Picker, row: Row) -> dict[str, Any]:
     """Images, and groups that divide the channels."""
     groups = pick.integer(1, 2)
@@ -251,7 +251,7 @@ def native_group_norm(pick: Picker, row: Row) -> dict[str, Any]:
     }
 
 
-@strategy("batch_norm", "native_batch_norm", "nn.batch_norm", "nn.instance_norm")
+@strategy("native_batch_norm", "nn.batch_norm", "nn.instance_norm")
 def batch_norm(pick: Picker, row: Row) -> dict[str, Any]:
     """Images, statistics and parameters per channel."""
     c = pick.integer(1, 3)
@@ -342,7 +342,7 @@ def classes(pick: Picker, row: Row) -> dict[str, Any]:
     return arguments
 
 
-@strategy("nll_loss", "nll_loss_forward", "nll_loss2d_forward", "loss.nll_loss", "loss.nll_loss_nd", "loss.nll_loss2d")
+@strategy("nll_loss_forward", "nll_loss2d_forward", "loss.nll_loss", "loss.nll_loss_nd", "loss.nll_loss2d")
 def nll_loss(pick: Picker, row: Row) -> dict[str, Any]:
     """Log-probabilities, classes, and perhaps weights of the classes."""
     n, c = pick.integer(1, 3), pick.integer(2, 3)
@@ -379,7 +379,7 @@ def ctc_loss(pick: Picker, row: Row) -> dict[str, Any]:
     return given
 
 
-@strategy("attention", "attention.scaled_dot_product_attention", "attention.attention_math", "flash_attention")
+@strategy("attention.scaled_dot_product_attention", "attention.attention_math", "flash_attention")
 def attention(pick: Picker, row: Row) -> dict[str, Any]:
     """Queries, keys and values, perhaps a mask."""
     batch = (pick.integer(1, 2), pick.integer(1, 2)) if row.rule == "flash_attention" else draw_shape(pick, 0, 2)

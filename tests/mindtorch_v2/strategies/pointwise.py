@@ -150,24 +150,6 @@ def complex_of(pick: Picker, row: Row) -> dict[str, Any]:
     }
 
 
-@strategy("foreach", "foreach_reduction", "optimizer_step")
-def foreach(pick: Picker, row: Row) -> dict[str, Any]:
-    """Lists of tensors that agree one by one."""
-    shapes = [draw_shape(pick) for _ in range(pick.integer(1, 3))]
-    dtype = draw_dtype(pick, "floating")
-    arguments: dict[str, Any] = {}
-    for parameter in row.parameters:
-        if parameter.is_tensors:
-            own = shapes[:-1] if arguments and pick.wrong(10) else shapes
-            scalar = parameter.name == "state_steps"
-            arguments[parameter.name] = [
-                draw_operand(pick, () if scalar else shape, "float32" if scalar else dtype, "positive") for shape in own
-            ]
-        elif parameter.type.startswith("Scalar["):
-            arguments[parameter.name] = [draw_number(pick) for _ in shapes]
-    return complete(pick, row, arguments)
-
-
 @strategy("view_as_real", "view.real", "view.imag")
 def complex_tensor(pick: Picker, row: Row) -> dict[str, Any]:
     """A complex tensor; rarely a real one."""
@@ -183,7 +165,7 @@ def pairs(pick: Picker, row: Row) -> dict[str, Any]:
     return {"self": draw_operand(pick, shape, dtype)}
 
 
-@strategy("prelu", "nn.prelu")
+@strategy("nn.prelu")
 def prelu(pick: Picker, row: Row) -> dict[str, Any]:
     """A tensor, and one slope or one per channel."""
     shape = draw_shape(pick)

@@ -25,7 +25,6 @@ from .table import Row
     "sort",
     "argsort",
     "tril",
-    "data_dependent",
     "unique",
     "nonzero",
 )
@@ -63,14 +62,6 @@ def trace(pick: Picker, row: Row) -> dict[str, Any]:
     """A matrix."""
     ndim = 3 if pick.wrong(8) else 2
     return {"self": draw_operand(pick, draw_shape(pick, ndim, ndim))}
-
-
-@strategy("renorm")
-def renorm(pick: Picker, row: Row) -> dict[str, Any]:
-    """A tensor of at least two dimensions, one of them, an order and a largest norm."""
-    shape = draw_shape(pick, 1 if pick.wrong() else 2)
-    given = {"p": pick.choice((2, 1, 3.0)), "dim": draw_dim(pick, len(shape)), "maxnorm": pick.choice((1.0, 0.5, 5))}
-    return complete(pick, row, {"self": draw_operand(pick, shape, draw_dtype(pick, "floating")), **given})
 
 
 @strategy("histc")

@@ -91,7 +91,7 @@ def flatten(pick: Picker, row: Row) -> dict[str, Any]:
     return {"self": made, "start_dim": first, "end_dim": last}
 
 
-@strategy("transpose", "squeeze", "unsqueeze", "alias", "reverse_dims", "matrix_transpose", "clone", "contiguous")
+@strategy("transpose", "squeeze", "unsqueeze", "alias", "reverse_dims", "matrix_transpose", "clone")
 def dims_of(pick: Picker, row: Row) -> dict[str, Any]:
     """One tensor and its dimensions; `unsqueeze` has one more of them."""
     made = _self(pick, row)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from .... import _dtype as _d
-from ...._dtype import dtype
 from ..spec import Geometry, Shape, Spec, elementwise_strides, format_strides
 from ._common import as_list, broadcast, check_dtype, is_tensor, shape_text, wrap_dim
 from .pointwise import _check_number
@@ -328,24 +327,6 @@ def put(self: Any, index: Any, source: Any, accumulate: bool = False) -> Spec:
     return Spec(tuple(self.shape), self.dtype, format_strides(self))
 
 
-def take_along_dim(self: Any, indices: Any, dim: int | None = None) -> Spec:
-    """As numpy's: self and the int64 indices broadcast apart from `dim`; without dim both are flat."""
-    if indices.dtype is not _d.int64:
-        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.cpp}")
-    if dim is None:
-        return Spec((indices.numel(),), self.dtype)
-    if self.dim() != indices.dim():
-        raise RuntimeError(
-            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
-            f"{self.dim()} dimensions for input, and {indices.dim()} dimensions for indices"
-        )
-    at = wrap_dim(dim, self.dim())
-    if not self.dim():
-        return Spec((), self.dtype)
-    shape = broadcast((*self.shape[:at], 1, *self.shape[at + 1 :]), (*indices.shape[:at], 1, *indices.shape[at + 1 :]))
-    return Spec((*shape[:at], indices.shape[at], *shape[at + 1 :]), self.dtype)
-
-
 def masked_select(self: Any, mask: Any) -> Spec:
     """The elements where the bool mask is set, flat; the data decide how many."""
     if mask.dtype is not _d.bool:
@@ -366,15 +347,6 @@ def masked_scatter(self: Any, mask: Any, source: Any) -> Spec:
     return Spec(broadcast(mask.shape, self.shape), self.dtype)
 
 
-def data_dependent(self: Any, *dtypes: dtype | str) -> Spec | tuple[Spec, ...]:
-    """Specs of unknown shape, one per given dtype ('self', a dtype or its name; none: one of self's)."""
-    specs = tuple(
-        Spec(None, self.dtype if d == "self" else d if isinstance(d, dtype) else _d.DTYPES[d])
-        for d in dtypes or ("self",)
-    )
-    return specs[0] if len(specs) == 1 else specs
-
-
 def nonzero(self: Any) -> Spec:
     """int64 positions [count, ndim]; the data decide how many."""
     return Spec(None, _d.int64)
@@ -383,17 +355,6 @@ def nonzero(self: Any) -> Spec:
 def zeros_of(grad: Any, size: Sequence[int]) -> Spec:
     """A contiguous tensor of the given size and grad's dtype (gradients of views)."""
     return Spec(tuple(as_list(size)), grad.dtype)
-
-
-def scatter_view(self: Any, src: Any, shape: Sequence[int]) -> Spec:
-    """self's geometry, with src written into a part whose shape is given (select_scatter, slice_scatter,
-    diagonal_scatter)."""
-    if tuple(src.shape) != tuple(shape):
-        raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = {shape_text(src.shape)}, slice size = "
-            f"{shape_text(shape)}"
-        )
-    return Spec(tuple(self.shape), self.dtype, format_strides(self))
 
 
 def one_hot(self: Any, num_classes: int = -1) -> Spec:
@@ -412,7 +373,6 @@ def one_hot(self: Any, num_classes: int = -1) -> Spec:
 
 
 __all__ = [
-    "data_dependent",
     "gather",
     "index",
     "index_add",
@@ -426,8 +386,6 @@ __all__ = [
     "one_hot",
     "put",
     "scatter",
-    "scatter_view",
     "take",
-    "take_along_dim",
     "zeros_of",
 ]

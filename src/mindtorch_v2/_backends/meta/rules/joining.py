@@ -85,37 +85,6 @@ def repeat(self: Any, repeats: Sequence[int]) -> Spec:
     return Spec(checked_size([size * count for size, count in zip(padded, times, strict=True)]), self.dtype)
 
 
-def repeat_interleave(self: Any, repeats: Any, dim: int | None = None, output_size: int | None = None) -> Spec:
-    """Each index repeated: by a number, or by its entry of a tensor (then the data decide the length unless
-    output_size is given)."""
-    shape = (self.numel(),) if dim is None else tuple(self.shape)
-    at = 0 if dim is None else wrap_dim(dim, self.dim())
-    if not shape:
-        shape = (1,)
-    length = shape[at]
-    if not is_tensor(repeats):
-        if dim is not None and not self.dim():
-            wrap_dim(1, 0)  # PyTorch looks for the dim after this one
-        if repeats < 0:
-            raise RuntimeError("Repeats must be non-negative")
-        total = length * repeats
-        if output_size is not None and output_size != total:
-            raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {total} but got {output_size}")
-        return Spec((*shape[:at], int(total), *shape[at + 1 :]), self.dtype)
-    if repeats.dim() > 1:
-        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
-    if repeats.dtype not in (_d.int32, _d.int64):
-        raise not_implemented("repeat_interleave_cpu", repeats.dtype)
-    if repeats.dim() == 1 and repeats.shape[0] not in (1, length):
-        raise RuntimeError(
-            f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.shape[0]} and "
-            f"input.size({at}) = {length}"
-        )
-    if output_size is None:
-        return Spec(None, self.dtype)
-    return Spec((*shape[:at], int(output_size), *shape[at + 1 :]), self.dtype)
-
-
 def flip(self: Any, dims: Sequence[int]) -> Spec:
     """The dims reversed, in self's memory order."""
     wrap_dims(as_list(dims), self.dim())
@@ -281,12 +250,6 @@ def pixel_unshuffle(self: Any, factor: int) -> Spec:
     return Spec(shape, self.dtype, _suggested(self, shape))
 
 
-def tile(self: Any, dims: Sequence[int]) -> Spec:
-    """As `repeat`, with missing leading counts taken as 1."""
-    times = as_list(dims)
-    return repeat(self, [1] * (self.dim() - len(times)) + times)
-
-
 __all__ = [
     "cat",
     "diag_embed",
@@ -297,9 +260,7 @@ __all__ = [
     "pixel_shuffle",
     "pixel_unshuffle",
     "repeat",
-    "repeat_interleave",
     "roll",
     "stack",
-    "tile",
     "tril",
 ]

@@ -161,24 +161,6 @@ def nll_loss2d_forward(
     return Spec(shape, self.dtype, None, self.dtype.opmath), Spec((), self.dtype)
 
 
-def nll_loss(self: Any, target: Any, weight: Any = None, reduction: int = 1, ignore_index: int = -100) -> Spec:
-    """Any number of dimensions: log probabilities [batch, classes, ...], targets [batch, ...]."""
-    if not self.dim():
-        raise ValueError(f"Expected 1 or more dimensions (got {self.dim()})")
-    batch = target.shape[0] if target.dim() else 0
-    if self.dim() != 1 and self.shape[0] != batch:
-        raise ValueError(f"Expected input batch_size ({self.shape[0]}) to match target batch_size ({batch}).")
-    if self.dim() <= 2:
-        return nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
-    if self.dim() == 4:
-        return nll_loss2d_forward(self, target, weight, reduction, ignore_index)[0]
-    wanted = (self.shape[0], *self.shape[2:])
-    if tuple(target.shape) != wanted:
-        raise RuntimeError(f"Expected target size {shape_text(wanted)}, got {shape_text(target.shape)}")
-    _check_classes(self, target, weight, self.shape[1])
-    return Spec(wanted if reduction == 0 else (), self.dtype, None, self.dtype.opmath)
-
-
 def ctc_loss(
     log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0
 ) -> tuple[Spec, Spec]:
@@ -219,7 +201,6 @@ __all__ = [
     "binary_cross_entropy",
     "binary_cross_entropy_backward",
     "ctc_loss",
-    "nll_loss",
     "nll_loss2d_forward",
     "nll_loss_forward",
     "pointwise_loss",

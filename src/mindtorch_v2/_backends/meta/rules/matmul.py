@@ -310,18 +310,6 @@ def cross(self: Any, other: Any, dim: int | None = -1) -> Spec:
     return _product(broadcast(self.shape, other.shape), self)
 
 
-def square_matrix(self: Any, result: str = "same", op: str = "linalg.inv") -> Spec:
-    """Operators on (batches of) square matrices. result: 'same' (a matrix), 'scalar' (one number each)."""
-    if self.dim() < 2:
-        raise RuntimeError(f"{op}: The input tensor A must have at least 2 dimensions.")
-    rows, columns = self.shape[-2:]
-    if rows != columns:
-        raise RuntimeError(f"{op}: A must be batches of square matrices, but they are {rows} by {columns} matrices")
-    if not (self.dtype.is_floating_point or self.dtype.is_complex):
-        raise RuntimeError(f"{op}: Expected a floating point or complex tensor as input. Got {self.dtype.cpp}")
-    return _product(tuple(self.shape) if result == "same" else tuple(self.shape[:-2]), self)
-
-
 def cdist(x1: Any, x2: Any) -> Spec:
     """The distance of every pair of rows: [..., n, m]."""
     for name, tensor in (("X1", x1), ("X2", x2)):
@@ -351,5 +339,4 @@ __all__ = [
     "mm",
     "mv",
     "outer",
-    "square_matrix",
 ]

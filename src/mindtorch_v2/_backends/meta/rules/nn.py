@@ -158,18 +158,6 @@ def native_group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any
     return out, Spec(reduced, kind), Spec(reduced, kind)
 
 
-def batch_norm(
-    input: Any,
-    weight: Any = None,
-    bias: Any = None,
-    running_mean: Any = None,
-    running_var: Any = None,
-    training: bool = False,
-) -> Spec:
-    """Normalised per channel (dim 1): input's shape and format."""
-    return native_batch_norm(input, weight, bias, running_mean, running_var, training)[0]
-
-
 def native_batch_norm(
     input: Any,
     weight: Any = None,
@@ -222,13 +210,6 @@ def norm_backward(
 def _check_probability(p: float) -> None:
     if not 0 <= p <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")
-
-
-def dropout(self: Any, p: float, train: bool = True) -> Spec:
-    """self's geometry; integers cannot be scaled: RuntimeError in training."""
-    _check_probability(p)
-    _check_scalable(self, p, train)
-    return Spec(tuple(self.shape), self.dtype, _masked_strides(self), self.dtype.opmath)
 
 
 def _masked_strides(self: Any) -> Shape | None:
@@ -345,8 +326,6 @@ def weight_norm(v: Any, g: Any, dim: int = 0) -> tuple[Spec, Spec]:
 
 __all__ = [
     "attention",
-    "batch_norm",
-    "dropout",
     "embedding",
     "embedding_backward",
     "group_norm",

@@ -519,36 +519,6 @@ def _foreach_length(self: Sequence[Any], others: Sequence[Any]) -> None:
             raise RuntimeError(f"Tensor lists must have the same number of tensors, got {len(self)} and {len(other)}")
 
 
-def foreach(self: Sequence[Any], *others: Any, float: bool = False, result: dtype | str | None = None) -> list[Spec]:
-    """One elementwise Spec per tensor of self; others are lists of the same length, or one tensor or number for all."""
-    _foreach_length(self, others)
-    return [
-        elementwise(
-            tensor,
-            *(other[i] if isinstance(other, (list, tuple)) else other for other in others),
-            float=float,
-            result=result,
-        )
-        for i, tensor in enumerate(self)
-    ]
-
-
-def foreach_reduction(self: Sequence[Any], kind: str = "norm", dtype: dtype | None = None) -> list[Spec]:
-    """One Spec without dimensions per tensor of self, as `reduction` gives it."""
-    from .reduction import reduction  # the reductions build on this module
-
-    _foreach_length(self, ())
-    return [reduction(tensor, dtype=dtype, kind=kind) for tensor in self]
-
-
-def optimizer_step(self: Sequence[Any], *others: Sequence[Any]) -> list[Spec]:
-    """A fused step that changes the tensors of self: their geometry. The lists must be as long as self, or empty."""
-    for other in others:
-        if isinstance(other, (list, tuple)) and other and len(other) != len(self):
-            raise RuntimeError(f"Tensor lists must have the same number of tensors, got {len(self)} and {len(other)}")
-    return [Spec(tuple(tensor.shape), tensor.dtype, format_strides(tensor)) for tensor in self]
-
-
 __all__ = [
     "absolute",
     "activation",
@@ -564,8 +534,6 @@ __all__ = [
     "elementwise",
     "extremum",
     "fill",
-    "foreach",
-    "foreach_reduction",
     "frexp",
     "glu",
     "isin",
@@ -573,7 +541,6 @@ __all__ = [
     "logical",
     "masked_fill",
     "negation",
-    "optimizer_step",
     "polygamma",
     "pow",
     "prelu",

@@ -281,18 +281,6 @@ def trace(self: Any) -> Spec:
     return Spec((), target, None, target.opmath)
 
 
-def renorm(self: Any, p: Any, dim: int, maxnorm: Any) -> Spec:
-    """self with the norms along `dim` clipped: contiguous."""
-    if isinstance(p, complex) or p <= 0:
-        raise RuntimeError("renorm: non-positive-norm not supported")
-    if self.dim() < 2:
-        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.dim()} dimensions")
-    if maxnorm < 0:
-        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
-    wrap_dim(dim, self.dim())
-    return Spec(tuple(self.shape), self.dtype, None, self.dtype.opmath)
-
-
 __all__ = [
     "aminmax",
     "arg_reduction",
@@ -301,7 +289,6 @@ __all__ = [
     "kthvalue",
     "reduction",
     "reduction_with_indices",
-    "renorm",
     "softmax",
     "trace",
     "var_mean",
