@@ -2,20 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
+from ._functions.namespaces import operators_of as _operators_of
 
-from ._generated import functions as _functions
-
-_OPERATORS = _functions.NAMESPACES.get("special", {})
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _OPERATORS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(_functions, _OPERATORS[name])
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_OPERATORS})
+__getattr__, __dir__ = _operators_of("special", globals())

@@ -509,16 +509,6 @@ def complex_of(real: Any, imag: Any, op: str = "complex") -> Spec:
     return Spec(shape, real.dtype.to_complex(), stride, real.dtype.opmath)
 
 
-def _foreach_length(self: Sequence[Any], others: Sequence[Any]) -> None:
-    if not len(self):
-        raise RuntimeError("Tensor list must have at least one tensor.")
-    for other in others:
-        if isinstance(other, (list, tuple)) and len(other) != len(self):
-            if other and not is_tensor(other[0]):
-                raise RuntimeError("Tensor list must have same number of elements as scalar list.")
-            raise RuntimeError(f"Tensor lists must have the same number of tensors, got {len(self)} and {len(other)}")
-
-
 __all__ = [
     "absolute",
     "activation",
