@@ -5,6 +5,7 @@ from __future__ import annotations
 from mindtorch_v2._autograd.formulas import (
     convolution_gradient,
     convolution_second,
+    fractional_max_pool_gradient,
     max_pool_gradient,
     pooled_at,
 )
@@ -1224,6 +1225,54 @@ def _record_upsample_trilinear3d_backward(out, grad_output, output_size, input_s
     return attach(out, node)
 
 
+class FractionalMaxPool2DBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        grads = node.materialize(grads)
+        grad = grads[0]
+        (result1,) = node.unpack()
+        (self_shape,) = node.consts
+        return (fractional_max_pool_gradient(grad, self_shape, result1, 2),)
+
+
+def _record_fractional_max_pool2d(out, self_, kernel_size, output_size, random_samples):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = FractionalMaxPool2DBackward0()
+    node.edges = (edge_self,)
+    node.saved = [keep_output(out[1], 1)]
+    node.consts = (getattr(self_, "shape", None), )
+    return attach_many(out, node, (0,))
+
+
+class FractionalMaxPool3DBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        grads = node.materialize(grads)
+        grad = grads[0]
+        (result1,) = node.unpack()
+        (self_shape,) = node.consts
+        return (fractional_max_pool_gradient(grad, self_shape, result1, 3),)
+
+
+def _record_fractional_max_pool3d(out, self_, kernel_size, output_size, random_samples):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = FractionalMaxPool3DBackward0()
+    node.edges = (edge_self,)
+    node.saved = [keep_output(out[1], 1)]
+    node.consts = (getattr(self_, "shape", None), )
+    return attach_many(out, node, (0,))
+
+
 tables.conv1d.record = recorder(_record_conv1d, ConvolutionBackward0_of_conv1d, 7, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None)))
 tables.conv2d.record = recorder(_record_conv2d, ConvolutionBackward0_of_conv2d, 7, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None)))
 tables.conv3d.record = recorder(_record_conv3d, ConvolutionBackward0_of_conv3d, 7, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None)))
@@ -1270,3 +1319,5 @@ tables.upsample_bicubic2d.record = recorder(_record_upsample_bicubic2d, Upsample
 tables.upsample_bicubic2d_backward.record = recorder(_record_upsample_bicubic2d_backward, UpsampleBicubic2DBackwardBackward0, 6, (0,), (), ((1, None), (3, None), (4, None), (5, None)))
 tables.upsample_trilinear3d.record = recorder(_record_upsample_trilinear3d, UpsampleTrilinear3DBackward0, 6, (0,), (), ((1, None), (2, None), (3, None), (4, None), (5, None), (0, 'shape')))
 tables.upsample_trilinear3d_backward.record = recorder(_record_upsample_trilinear3d_backward, UpsampleTrilinear3DBackwardBackward0, 7, (0,), (), ((1, None), (3, None), (4, None), (5, None), (6, None)))
+tables.fractional_max_pool2d.record = _record_fractional_max_pool2d
+tables.fractional_max_pool3d.record = _record_fractional_max_pool3d

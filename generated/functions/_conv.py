@@ -372,6 +372,16 @@ def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
     return call(tables.grid_sampler, (input, grid, interpolation_mode, padding_mode, align_corners))
 
 
+def fractional_max_pool2d(input, kernel_size, output_size, random_samples):
+    """fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)"""
+    return call(tables.fractional_max_pool2d, (input, kernel_size, output_size, random_samples))
+
+
+def fractional_max_pool3d(input, kernel_size, output_size, random_samples):
+    """fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)"""
+    return call(tables.fractional_max_pool3d, (input, kernel_size, output_size, random_samples))
+
+
 tables.conv1d.function = conv1d
 tables.conv1d_padding.function = conv1d
 
@@ -563,3 +573,9 @@ tables.affine_grid_generator.function = affine_grid_generator
 
 
 tables.grid_sampler.function = grid_sampler
+
+
+tables.fractional_max_pool2d.function = fractional_max_pool2d
+
+
+tables.fractional_max_pool3d.function = fractional_max_pool3d

@@ -187,3 +187,11 @@ def upsample_trilinear3d(self, output_size, align_corners, scales_d, scales_h, s
 
 def upsample_trilinear3d_backward(grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w):
     return rules.zeros_of(grad_output, input_size)
+
+
+def fractional_max_pool2d(self, kernel_size, output_size, random_samples):
+    return rules.fractional_max_pool(self=self, kernel_size=kernel_size, output_size=output_size, random_samples=random_samples, ndim=2)
+
+
+def fractional_max_pool3d(self, kernel_size, output_size, random_samples):
+    return rules.fractional_max_pool(self=self, kernel_size=kernel_size, output_size=output_size, random_samples=random_samples, ndim=3)

@@ -664,7 +664,7 @@ multinomial = Operator(
     kernels={
         "cpu": kernels_random.multinomial,
     },
-    tags=('random', 'nondeterministic_seeded', 'exact_out'),
+    tags=('random', 'nondeterministic_seeded', 'exact_out_long'),
     variants=('function', 'method', 'out'),
 )
 

@@ -201,12 +201,6 @@ _INDICES = [
 ]
 
 
-def _candidates(name: str, annotation: str, tensors: list[Tensor]) -> list:
-    if annotation == "Tensor":
-        return tensors
-    return _VALUES.get(name, [None])
-
-
 def _calls(fast: Any, tensors: list[Tensor], method: bool) -> Iterator[tuple[tuple, dict]]:
     """Calls of a function in its positional and keyword forms, drawn at random from a fixed seed."""
     draw = random.Random(fast.__name__)

@@ -28,6 +28,11 @@ def _named_padding(
         return conv(input, weight, bias, stride, [0] * dims, dilation, groups)
     if padding != "same":
         raise RuntimeError(f"Invalid padding string: '{padding}'")
+    if input.dim() != weight.dim() and input.dim() in (dims + 1, dims + 2) and weight.dim() != dims + 2:
+        raise RuntimeError(
+            f"Expected {weight.dim()}-dimensional input for {weight.dim()}-dimensional weight{list(weight.shape)}, but got "
+            f"{input.dim()}-dimensional input of size {list(input.shape)} instead"
+        )
     steps, gaps = _list(stride, dims), _list(dilation, dims)
     if any(step != 1 for step in steps):
         raise RuntimeError("padding='same' is not supported for strided convolutions")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from mindtorch_v2 import _dtype
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._tensor import Tensor
 
@@ -117,6 +118,12 @@ def multi_margin_loss(
     if p not in (1, 2):
         raise RuntimeError("only p == 1 and p == 2 supported")
     scores = F.unsqueeze(self, 0) if self.dim() == 1 else self
+    if target.dim() > 1 or target.numel() != scores.shape[0]:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected "
+            f"target size [{scores.shape[0]}], but got {list(target.shape)}. Input has shape {list(self.shape)}."
+        )
+    _check_classes(target, 0, scores.shape[1], "target out of range")
     places = F.reshape(target, [-1, 1])
     value = F.clamp_min(F.add(F.sub(scores, F.gather(scores, 1, places)), margin), 0)
     if p == 2:
@@ -127,6 +134,39 @@ def multi_margin_loss(
     loss = F.div(F.sum(value, 1), scores.shape[1])
     loss = F.reshape(loss, list(target.shape)) if target.dim() == 0 else loss
     return _reduced(loss, reduction)
+
+
+def _check_classes(target: Tensor, least: int, classes: int, message: str) -> None:
+    if not target.numel():
+        return
+    if target.dtype is not _dtype.int64:
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype.cpp}")
+    if target.device.type != "meta":
+        low, high = F.aminmax(target)
+        if int(low) < least or int(high) >= classes:
+            raise RuntimeError(message)
+
+
+def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
+    """The mean over classes of the sum over the targets (up to the first -1) and the other classes of max(0, 1 - x[target] + x[i])."""
+    if self.dim() > 2 or not self.dim() and self.numel() != 1 or self.dim() and self.shape[-1] == 0:
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(self.shape)}"
+        )
+    if tuple(target.shape) != tuple(self.shape):
+        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(self.shape)}")
+    classes = self.shape[-1] if self.dim() else 1
+    _check_classes(target, -1, classes, "argument #2 'target' is out of range")
+    scores, places = F.reshape(self, [-1, classes]), F.reshape(target, [-1, classes])
+    if not places.numel():
+        places = F._to_copy(places, dtype=_dtype.int64)
+    named = F.eq(F.cumsum(F.lt(places, 0), 1), 0)
+    inside = F.where(named, places, 0)
+    is_target = F.gt(F.scatter_add(F.zeros_like(places), 1, inside, F._to_copy(named, dtype=_dtype.int64)), 0)
+    gaps = F.add(F.sub(F.unsqueeze(scores, 1), F.unsqueeze(F.gather(scores, 1, inside), 2)), 1)
+    counted = F.logical_and(F.unsqueeze(named, 2), F.logical_not(F.unsqueeze(is_target, 1)))
+    loss = F.div(F.sum(F.where(counted, F.clamp_min(gaps, 0), 0), [1, 2]), classes)
+    return _reduced(loss if self.dim() == 2 else F.squeeze(loss, 0), reduction)
 
 
 # Classes

@@ -21,6 +21,8 @@ def is_operand(value: Any) -> bool:
 
 def reflected(op: Operator, left: Any, right: Tensor, *rest: Any) -> Any:
     """`left OP right` where the tensor stands on the right: a number keeps its weak part in promotion."""
+    if not isinstance(right, Tensor):
+        raise TypeError(f"a reflected operator needs a Tensor, not {type(right).__name__}")
     if isinstance(left, Tensor):
         return call(op, (left, right, *rest))
     if isinstance(left, np.generic):

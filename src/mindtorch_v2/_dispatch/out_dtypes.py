@@ -36,6 +36,10 @@ def _scan(want: dtype, out: dtype, name: str) -> Exception:
     return RuntimeError(f"expected scalar_type {want.cpp} but found {out.cpp}")
 
 
+def _long(want: dtype, out: dtype, name: str) -> Exception:
+    return RuntimeError(f"{name} expects Long tensor out, got: {out.cpp}")
+
+
 def _joined(want: dtype, out: dtype, name: str) -> Exception | None:
     if can_cast(want, out):
         return None
@@ -53,6 +57,7 @@ _BY_TAG: dict[str, Callable[[dtype, dtype, str], Exception | None]] = {
     "exact_out_as_input": _as_input,
     "exact_out_bool": _bool,
     "exact_out_scan": _scan,
+    "exact_out_long": _long,
     "joined_out": _joined,
     "normal_out": _normal,
 }

@@ -418,3 +418,20 @@ def weight_norm(pick: Picker, row: Row) -> dict[str, Any]:
     """A weight, and its lengths along one dimension."""
     dtype = "float64" if pick.gradient else pick.choice(("float32", "float64"))
     return {"v": draw_operand(pick, (3, 2), dtype), "g": draw_operand(pick, (3, 1), dtype, "positive"), "dim": 0}
+
+
+@strategy("fractional_max_pool")
+def fractional_max_pool(pick: Picker, row: Row) -> dict[str, Any]:
+    """Images, windows of 2, and samples that place them."""
+    ndim = 2 if "2d" in row.base_name else 3
+    channels = 1 if pick.gradient else 2  # finite differences look at every element
+    lead = [1 if pick.gradient else pick.integer(1, 2), channels] if pick.boolean() else [channels]
+    dtype = _floats(pick)
+    sizes = [5 if pick.gradient else pick.integer(5, 6) for _ in range(ndim)]
+    counts = [9 if pick.wrong(10) else pick.integer(1, 3) for _ in range(ndim)]
+    return {
+        "self": draw_operand(pick, (*lead, *sizes), dtype, "distinct"),
+        "kernel_size": [2] * ndim,
+        "output_size": counts,
+        "random_samples": draw_operand(pick, (lead[0] if len(lead) == 2 else 1, channels, ndim), dtype, "probability"),
+    }

@@ -487,6 +487,14 @@ def flash_attention_gradient(
     )
 
 
+def fractional_max_pool_gradient(grad: Tensor, shape: Sequence[int], places: Tensor, ndim: int) -> Tensor:
+    """The gradient of the images: what came for a maximum goes to its place."""
+    lead = list(shape[:-ndim])
+    zeros = ops.zeros([*lead, math.prod(shape[-ndim:])], dtype=grad.dtype, device=grad.device)
+    flat = ops.scatter_add(zeros, -1, ops.flatten(places, -ndim), ops.flatten(grad, -ndim))
+    return ops.reshape(flat, list(shape))
+
+
 __all__ = [
     "batch_norm_second",
     "convolution_gradient",
@@ -495,6 +503,7 @@ __all__ = [
     "embedding_gradient",
     "embedding_second",
     "flash_attention_gradient",
+    "fractional_max_pool_gradient",
     "gelu_second",
     "glu_second",
     "group_norm_second",

@@ -302,7 +302,7 @@ class HookMethods:
             if regular:
                 self._hook_output_node(regular, args, result)
             return result
-        except Exception:
+        except Exception:  # whatever it is: hooks that must always run come first, then it is raised again
             self._run_remaining_hooks(called, args, kwargs, result)
             raise
 

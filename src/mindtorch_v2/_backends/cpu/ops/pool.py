@@ -325,3 +325,42 @@ def adaptive_max_pool3d(self: ndarray, output_size: Any) -> tuple[ndarray, ndarr
 
 def adaptive_max_pool2d_backward(grad_output: ndarray, self: ndarray, indices: ndarray) -> ndarray:
     return _scatter_windows(grad_output, self.shape, indices, 2)
+
+
+def fractional_max_pool(
+    self: ndarray, kernel_size: Sequence[int], output_size: Sequence[int], random_samples: ndarray
+) -> tuple[ndarray, ndarray]:
+    """(maxima, places in the flat image); the samples say, for each image and dimension, where the windows begin."""
+    ndim = len(output_size)
+    lead, spatial = self.shape[:-ndim], self.shape[-ndim:]
+    images = self.reshape(-1, *spatial)
+    samples = random_samples[: lead[0]] if len(lead) == 2 else random_samples[:1]
+    samples = samples.reshape(-1, ndim)
+    if ndim == 2:  # PyTorch's samples are (width, height), but (time, height, width)
+        samples = samples[:, ::-1]
+    places = np.zeros((len(images), *output_size, *kernel_size), np.int64)
+    for dim, (size, count, window) in enumerate(zip(spatial, output_size, kernel_size, strict=True)):
+        starts = _starts(samples[:, dim], size, count, window)
+        at = starts[:, :, None] + np.arange(window)
+        shape = [len(images)] + [1] * (2 * ndim)
+        shape[1 + dim], shape[1 + ndim + dim] = count, window
+        places = places * size + at.reshape(shape)
+    flat = images.reshape(len(images), -1)
+    places = places.reshape(len(images), -1, int(np.prod(kernel_size)))
+    values = np.take_along_axis(flat[:, None, :], places, -1)
+    chosen = values.argmax(-1)[..., None]
+    shape = (*lead, *output_size)
+    found = np.take_along_axis(values, chosen, -1), np.take_along_axis(places, chosen, -1)
+    return found[0].reshape(shape), found[1].reshape(shape)
+
+
+def _starts(samples: ndarray, size: int, count: int, window: int) -> ndarray:
+    """Where the windows begin along one dimension, (image, window); the last ends with the image."""
+    starts = np.full((len(samples), count), size - window, np.int64)
+    if count > 1:
+        kind = samples.dtype if samples.dtype.kind == "f" and samples.dtype.itemsize > 2 else np.dtype(np.float32)
+        sample = samples.astype(kind)[:, None]
+        step = kind.type((size - window) / (count - 1))
+        begin = np.arange(count - 1, dtype=kind)
+        starts[:, :-1] = ((begin + sample) * step).astype(np.int64) - (sample * step).astype(np.int64)
+    return starts

@@ -349,7 +349,7 @@ def masked_scatter(self: Any, mask: Any, source: Any) -> Spec:
 
 def nonzero(self: Any) -> Spec:
     """int64 positions [count, ndim]; the data decide how many."""
-    return Spec(None, _d.int64)
+    return Spec(None, _d.int64, ())
 
 
 def zeros_of(grad: Any, size: Sequence[int]) -> Spec:

@@ -385,6 +385,41 @@ def adaptive_pool(
 # --- resizing and windows ---------------------------------------------------------------------------------------
 
 
+def fractional_max_pool(
+    self: Any, kernel_size: Sequence[int], output_size: Sequence[int], random_samples: Any, ndim: int
+) -> tuple[Spec, Spec]:
+    """(maxima, int64 places in the flat image) of windows at places that the samples choose."""
+    name = f"fractional_max_pool{ndim}d" + ("" if ndim == 2 else "_out") + "()"
+    if self.dim() not in (ndim + 1, ndim + 2):
+        raise RuntimeError(f"{name}: Expected {ndim + 1}D or {ndim + 2}D tensor, but got: {shape_text(self.shape)}")
+    first = self.dim() - ndim - 1
+    for dim in range(first, self.dim()):
+        if not self.shape[dim]:
+            raise RuntimeError(
+                f"{name}: Expected input to have non-zero size for non-batch dimensions, but got"
+                f"{shape_text(self.shape)} with dimension {dim} being empty."
+            )
+    words = ("time", "height", "width")[3 - ndim :]
+    for word, size, window, count in zip(words, self.shape[-ndim:], kernel_size, output_size, strict=True):
+        if count + window - (1 if ndim == 2 else 0) > size:  # one more in three dimensions, as in PyTorch
+            raise RuntimeError(f"{name}: pool {word} {window} too large relative to input {word} {size}")
+    if random_samples.dtype is not self.dtype:
+        raise RuntimeError("Expect _random_samples to have the same dtype as input")
+    if random_samples.dim() != 3:
+        raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {random_samples.dim()}")
+    batch = self.shape[0] if first else 1
+    if random_samples.shape[0] < batch:
+        raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
+    if random_samples.shape[1] != self.shape[first]:
+        raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
+    if random_samples.shape[2] != ndim:
+        raise RuntimeError(f"Expect _random_samples.size(2) equals to {ndim}; got {random_samples.shape[2]}.")
+    if not self.dtype.is_floating_point:
+        raise not_implemented(f"fractional_max_pool{ndim}d_out_frame", self.dtype)
+    shape = (*self.shape[: first + 1], *map(int, output_size))
+    return Spec(shape, self.dtype), Spec(shape, _d.int64)
+
+
 def upsample(
     self: Any,
     output_size: Any,
