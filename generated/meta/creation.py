@@ -6,11 +6,11 @@ from mindtorch_v2._backends.meta import rules
 
 
 def empty_memory_format(size, dtype, layout, device, pin_memory, memory_format):
-    return rules.factory(size, dtype)
+    return rules.factory(size, dtype, memory_format=memory_format)
 
 
 def zeros(size, dtype, layout, device, pin_memory):
-    return rules.factory(size, dtype)
+    return rules.factory(size, dtype, op='zeros')
 
 
 def ones(size, dtype, layout, device, pin_memory):
@@ -38,7 +38,7 @@ def ones_like(self, dtype, layout, device, pin_memory, memory_format):
 
 
 def full_like(self, fill_value, dtype, layout, device, pin_memory, memory_format):
-    return rules.like(self, dtype, layout, device, memory_format)
+    return rules.like(self, dtype, layout, device, memory_format, fill_value)
 
 
 def new_empty(self, size, dtype, layout, device, pin_memory):
@@ -58,7 +58,7 @@ def new_ones(self, size, dtype, layout, device, pin_memory):
 
 
 def new_full(self, size, fill_value, dtype, layout, device, pin_memory):
-    return rules.new(self, size, dtype)
+    return rules.new(self, size, dtype, fill_value)
 
 
 def scalar_tensor(s, dtype, layout, device, pin_memory):
@@ -150,52 +150,52 @@ def zero_(self):
 
 
 def hann_window(window_length, dtype, layout, device, pin_memory):
-    return rules.window(window_length, dtype, op='hann_window')
+    return rules.window(window_length, dtype, layout, op='hann_window')
 
 
 def hann_window_periodic(window_length, periodic, dtype, layout, device, pin_memory):
-    return rules.window(window_length, dtype, op='hann_window')
+    return rules.window(window_length, dtype, layout, op='hann_window')
 
 
 def hamming_window(window_length, dtype, layout, device, pin_memory):
-    return rules.window(window_length, dtype, op='hamming_window')
+    return rules.window(window_length, dtype, layout, op='hamming_window')
 
 
 def hamming_window_periodic(window_length, periodic, dtype, layout, device, pin_memory):
-    return rules.window(window_length, dtype, op='hamming_window')
+    return rules.window(window_length, dtype, layout, op='hamming_window')
 
 
 def hamming_window_periodic_alpha(window_length, periodic, alpha, dtype, layout, device, pin_memory):
-    return rules.window(window_length, dtype, op='hamming_window')
+    return rules.window(window_length, dtype, layout, op='hamming_window')
 
 
 def hamming_window_periodic_alpha_beta(window_length, periodic, alpha, beta, dtype, layout, device, pin_memory):
-    return rules.window(window_length, dtype, op='hamming_window')
+    return rules.window(window_length, dtype, layout, op='hamming_window')
 
 
 def blackman_window(window_length, dtype, layout, device, pin_memory):
-    return rules.window(window_length, dtype, op='blackman_window')
+    return rules.window(window_length, dtype, layout, op='blackman_window')
 
 
 def blackman_window_periodic(window_length, periodic, dtype, layout, device, pin_memory):
-    return rules.window(window_length, dtype, op='blackman_window')
+    return rules.window(window_length, dtype, layout, op='blackman_window')
 
 
 def bartlett_window(window_length, dtype, layout, device, pin_memory):
-    return rules.window(window_length, dtype, op='bartlett_window')
+    return rules.window(window_length, dtype, layout, op='bartlett_window')
 
 
 def bartlett_window_periodic(window_length, periodic, dtype, layout, device, pin_memory):
-    return rules.window(window_length, dtype, op='bartlett_window')
+    return rules.window(window_length, dtype, layout, op='bartlett_window')
 
 
 def kaiser_window(window_length, dtype, layout, device, pin_memory):
-    return rules.window(window_length, dtype, op='kaiser_window')
+    return rules.window(window_length, dtype, layout, op='kaiser_window')
 
 
 def kaiser_window_periodic(window_length, periodic, dtype, layout, device, pin_memory):
-    return rules.window(window_length, dtype, op='kaiser_window')
+    return rules.window(window_length, dtype, layout, op='kaiser_window')
 
 
 def kaiser_window_beta(window_length, periodic, beta, dtype, layout, device, pin_memory):
-    return rules.window(window_length, dtype, op='kaiser_window')
+    return rules.window(window_length, dtype, layout, op='kaiser_window')

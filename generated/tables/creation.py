@@ -196,7 +196,7 @@ full_like = Operator(
         Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True),
     ),
     meta=_meta.full_like,
-    cast=(0,),
+    cast=(0, 1),
     kernels={
         "cpu": kernels_creation.full_like,
     },
@@ -298,7 +298,7 @@ new_full = Operator(
         Param('pin_memory', 'bool', optional=True, default=None, keyword=True),
     ),
     meta=_meta.new_full,
-    cast=(0,),
+    cast=(0, 2),
     kernels={
         "cpu": kernels_creation.new_full,
     },

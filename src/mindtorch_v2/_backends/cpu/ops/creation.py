@@ -150,6 +150,8 @@ def arange_start(start: Number, end: Number, dtype: Any = None, *_: Any) -> Arra
 def range_step(start: Number, end: Number, step: Number = 1, dtype: Any = None, *_: Any) -> Array:
     """start, start + step, ... up to end, which is included."""
     kind = dtype or get_default_dtype()
+    if not kind.is_floating_point:
+        start, end, step = int(start), int(end), int(step)
     count = math.floor((end - start) / step) + 1
     return _steps(start, step, max(count, 0), not kind.is_floating_point)
 

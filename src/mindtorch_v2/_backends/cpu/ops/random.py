@@ -82,6 +82,8 @@ def bernoulli_tensor(self: Array, p: Array, generator: Any = None) -> Array:
 
 def exponential_(self: Array, lambd: float = 1.0, generator: Any = None) -> Array:
     """Exponential numbers of rate lambd."""
+    if not self.size:
+        return self
     return _filled(
         self,
         lambda shape, kind: streams.exponential(_gen(generator), shape, kind, lambd),
@@ -264,6 +266,8 @@ def normal_size(
 
 def bernoulli(self: Array, generator: Any = None) -> Array:
     """Ones with the probabilities of self; contiguous, and drawn so, whatever self is."""
+    if not self.size:
+        return self.copy()
     return bernoulli_tensor(np.empty(self.shape, self.dtype), self, generator)
 
 

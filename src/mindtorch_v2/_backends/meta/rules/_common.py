@@ -111,10 +111,12 @@ def shape_text(shape: Sequence[int]) -> str:
     return f"[{', '.join(str(int(size)) for size in shape)}]"
 
 
-def checked_size(size: Any) -> Shape:
+def checked_size(size: Any, op: str = "") -> Shape:
     """The shape of a factory. RuntimeError for a negative size."""
     shape = (int(size),) if isinstance(size, int) else tuple(int(n) for n in size)
     for n in shape:
         if n < 0:
+            if op == "zeros":
+                raise RuntimeError("zeros: Dimension size must be non-negative.")
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {shape_text(shape)}")
     return shape

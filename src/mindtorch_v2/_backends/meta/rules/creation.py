@@ -10,9 +10,18 @@ from typing import Any
 from .... import _dtype as _d
 from ...._dtype import dtype
 from ...._promotion import scalar_dtype
-from ..spec import Spec, contiguous_strides, format_name, format_strides, geometry, is_contiguous
+from ..spec import (
+    Shape,
+    Spec,
+    channels_last_strides,
+    contiguous_strides,
+    format_name,
+    format_strides,
+    geometry,
+    is_contiguous,
+)
 from ._common import as_list, checked_size, is_tensor, not_implemented, shape_text
-from .pointwise import _check_number
+from .pointwise import _check_number, check_fill
 
 _MAX_ELEMENTS = 2**63 - 1
 
@@ -39,14 +48,15 @@ def _check_fill(value: Any, target: dtype) -> None:
                 f"full(): fill_value must be a number or a tensor without dimensions, but got {value.dim()} dimensions"
             )
     else:
-        _check_number(value, target)
+        check_fill(value, target)
 
 
-def factory(size: Any, dtype: dtype | None = None, fill_value: Any = None, op: str = "empty") -> Spec:
-    """Contiguous. Without dtype the default one, or that of `fill_value`. RuntimeError for negative sizes."""
-    if op == "zeros" and any(n < 0 for n in as_list(size)):
-        raise RuntimeError("zeros: Dimension size must be non-negative.")
-    shape = checked_size(size)
+def factory(
+    size: Any, dtype: dtype | None = None, fill_value: Any = None, memory_format: Any = None, op: str = "empty"
+) -> Spec:
+    """Contiguous, or in the given format. Without dtype the default one, or that of `fill_value`. RuntimeError for
+    negative sizes, and for a format that does not fit."""
+    shape = checked_size(size, op)
     target = dtype
     if target is None:
         if fill_value is None:
@@ -55,7 +65,21 @@ def factory(size: Any, dtype: dtype | None = None, fill_value: Any = None, op: s
             target = fill_value.dtype if is_tensor(fill_value) else scalar_dtype(fill_value)
     if fill_value is not None:
         _check_fill(fill_value, target)
+    if memory_format is not None:
+        return Spec(shape, target, _strides_in(shape, memory_format))
     return Spec(shape, target)
+
+
+def _strides_in(shape: Shape, memory_format: Any) -> Shape | None:
+    name = format_name(memory_format)
+    if name == "preserve_format":
+        raise RuntimeError("unsupported memory format Preserve")
+    if name == "contiguous_format":
+        return None
+    ndim = 4 if name == "channels_last" else 5
+    if len(shape) != ndim:
+        raise RuntimeError(f"required rank {ndim} tensor to use {name} format")
+    return channels_last_strides(shape)
 
 
 def new(self: Any, size: Any, dtype: dtype | None = None, fill_value: Any = None) -> Spec:
@@ -125,10 +149,16 @@ def arange(start: Any, end: Any, step: Any = 1, dtype: dtype | None = None) -> S
 
 
 def range(start: Any, end: Any, step: Any = 1, dtype: dtype | None = None) -> Spec:
-    """From start to end, end included: the default dtype."""
+    """From start to end, end included: the default dtype. Integers count in whole numbers."""
+    target = dtype or _d.get_default_dtype()
+    if target is _d.bool or target.is_complex or target in _d.FLOAT8:
+        raise not_implemented("range_cpu", target)
     first, last, step_by = _number(start), _number(end), _number(step)
     _check_bounds(first, last, step_by)
-    return Spec((math.floor((last - first) / step_by) + 1,), dtype or _d.get_default_dtype())
+    if not target.is_floating_point:
+        first, last, step_by = int(first), int(last), int(step_by)
+        _check_bounds(first, last, step_by)
+    return Spec((math.floor((last - first) / step_by) + 1,), target)
 
 
 def linspace(start: Any, end: Any, steps: int, dtype: dtype | None = None, op: str = "linspace") -> Spec:
@@ -184,13 +214,17 @@ def tril_indices(row: int, col: int, offset: int = 0, dtype: dtype | None = None
     return Spec((2, count if op == "tril_indices" else row * col - count), target)
 
 
-def window(window_length: int, dtype: dtype | None = None, op: str = "hann_window") -> Spec:
+def window(window_length: int, dtype: dtype | None = None, layout: Any = None, op: str = "hann_window") -> Spec:
     """hann_window and its kin: floating dtypes only."""
-    if window_length < 0:
-        raise RuntimeError(f"{op} requires non-negative window_length, got window_length={window_length}")
     target = dtype or _d.get_default_dtype()
     if not (target.is_floating_point or target.is_complex):
-        raise RuntimeError(f"{op} expects floating point dtypes, got: {target.ctype}")
+        raise RuntimeError(
+            f"{op} expects floating point dtypes, got: TensorOptions(dtype={target.ctype}, device=cpu, "
+            f"layout=Strided{'' if layout else ' (default)'}, requires_grad=false (default), pinned_memory=false, "
+            "memory_format=(nullopt))"
+        )
+    if window_length < 0:
+        raise RuntimeError(f"{op} requires non-negative window_length, got window_length={window_length}")
     if target.is_complex and window_length > 1:
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{target.cpp}'")
     return Spec((int(window_length),), target)

@@ -8,7 +8,7 @@ from typing import Any
 from .... import _dtype as _d
 from ..spec import Geometry, Shape, Spec, elementwise_strides, format_strides
 from ._common import as_list, broadcast, check_dtype, is_tensor, shape_text, wrap_dim
-from .pointwise import _check_number
+from .pointwise import _check_number, check_fill
 
 _INDEX_DTYPES = (_d.int32, _d.int64)
 _MASKS = (_d.bool, _d.uint8)
@@ -159,7 +159,7 @@ def scatter(self: Any, dim: int, index: Any, src: Any, reduce: str | None = None
         if src.dtype is not self.dtype:
             raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     else:
-        _check_number(src, self.dtype)
+        check_fill(src, self.dtype)
     if index.numel():
         own, sizes = _at_least_1d(self), _at_least_1d(index)
         if len(own) != len(sizes):
@@ -291,7 +291,7 @@ def index_fill(self: Any, dim: int, index: Any, value: Any) -> Spec:
     elif isinstance(value, complex) and not self.dtype.is_complex:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     else:
-        _check_number(value, self.dtype)
+        check_fill(value, self.dtype)
     if index.dtype is not _d.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     wrap_dim(dim, self.dim())

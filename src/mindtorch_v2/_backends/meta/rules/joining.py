@@ -17,7 +17,7 @@ from ..spec import (
     prefers_channels_last,
 )
 from ._common import as_list, checked_size, is_tensor, not_implemented, shape_text, wrap_dim, wrap_dims
-from .pointwise import _check_number
+from .pointwise import check_fill
 
 
 def _suggested(self: Any, shape: Shape) -> Shape | None:
@@ -129,7 +129,7 @@ def pad(self: Any, pad: Sequence[int], value: Any = None) -> Spec:
             )
         shape[at] = int(length)
     result = tuple(shape)
-    _check_number(value, self.dtype)
+    check_fill(value, self.dtype)
     if all(amount <= 0 for amount in amounts):  # only cuts: a copy of that part, in its memory order
         strides = infer_dense_strides(result, self.stride())
         return Spec(result, self.dtype, None if strides == contiguous_strides(result) else strides)

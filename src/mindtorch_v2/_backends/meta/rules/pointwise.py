@@ -62,12 +62,22 @@ def _overflows(value: Any, target: dtype) -> bool:
 
 
 _FLOAT32_MAX = _d.finfo(_d.float32).max
+_HALVES = {half: _d.finfo(half).max for half in (_d.float16, _d.bfloat16)}
 
 
 def _check_number(value: Any, target: dtype) -> None:
     """RuntimeError for a number that the dtype cannot hold: one with an imaginary part, or out of its range."""
     if value is not None and _overflows(value, target):
         raise RuntimeError(f"value cannot be converted to type {_c_type(target)} without overflow")
+
+
+def check_fill(value: Any, target: dtype) -> None:
+    """As `_check_number`, for numbers that become elements as they are: half types have their own range."""
+    if target in _HALVES and value.__class__ is not bool:
+        if _overflows(value, target) or _HALVES[target] < abs(value) < math.inf:
+            raise RuntimeError(f"value cannot be converted to type c10::{target.cpp} without overflow")
+    else:
+        _check_number(value, target)
 
 
 def _c_type(d: dtype) -> str:
@@ -286,8 +296,9 @@ def clamp(self: Any, min: Any = None, max: Any = None) -> Spec:
         else f"clamp_{'min' if max is None else 'max'}_scalar_cpu"
     )
     check_dtype(promoted, "real_numeric", kernel)
-    _check_number(min, promoted)
-    _check_number(max, promoted)
+    for bound in (min, max):
+        if bound is not None:
+            check_fill(bound, promoted)
     return _with_numbers(self, promoted)
 
 
@@ -352,7 +363,7 @@ def masked_fill(self: Any, mask: Any, value: Any) -> Spec:
                 f"but got tensor with {value.dim()} dimension(s)."
             )
     else:
-        _check_number(value, self.dtype)
+        check_fill(value, self.dtype)
     return Spec(broadcast(mask.shape, self.shape), self.dtype)
 
 
@@ -364,7 +375,7 @@ def fill(self: Any, value: Any) -> Spec:
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
             )
     else:
-        _check_number(value, self.dtype)
+        check_fill(value, self.dtype)
     return Spec(tuple(self.shape), self.dtype, format_strides(self))
 
 

@@ -30,8 +30,9 @@ def floating_factory(size: Any, dtype: dtype | None = None, op: str = "rand", st
 def floating_like(self: Any, dtype: dtype | None = None, memory_format: Any = None, op: str = "rand") -> Spec:
     """rand_like and randn_like: self's geometry in a memory format; NotImplementedError for integers."""
     target = dtype or self.dtype
+    stride = format_strides(self, memory_format)
     _check_floating(target, self.numel(), op)
-    return Spec(tuple(self.shape), target, format_strides(self, memory_format))
+    return Spec(tuple(self.shape), target, stride)
 
 
 def randint(low: int, high: int, size: Any, dtype: dtype | None = None) -> Spec:
@@ -45,8 +46,9 @@ def randint(low: int, high: int, size: Any, dtype: dtype | None = None) -> Spec:
 def randint_like(self: Any, low: int, high: int, dtype: dtype | None = None, memory_format: Any = None) -> Spec:
     """self's geometry in a memory format, with the range checked as in `randint`."""
     target = dtype or self.dtype
+    stride = format_strides(self, memory_format)
     checks.random_from_to(target, low, high, warn=False)
-    return Spec(tuple(self.shape), target, format_strides(self, memory_format))
+    return Spec(tuple(self.shape), target, stride)
 
 
 def randperm(n: int, dtype: dtype | None = None) -> Spec:
@@ -88,11 +90,13 @@ def random_like(
     elif op == "geometric":
         checks.geometric(target, p)
     elif op == "exponential":
-        checks.exponential(target, rate)
+        checks.exponential(target if self.numel() else _d.float32, rate)
     elif op == "cauchy":
         checks.cauchy(target, std)
     elif op == "log_normal":
-        checks.log_normal(target, std)
+        # PyTorch looks at the memory before the dtype; the dispatcher refuses memory that overlaps.
+        overlaps = any(not step and size > 1 for size, step in zip(self.shape, self.stride(), strict=True))
+        checks.log_normal(_d.float32 if overlaps else target, std)
     else:
         raise ValueError(f"unknown distribution '{op}'")
     return Spec(tuple(self.shape), target, format_strides(self))
@@ -111,7 +115,8 @@ def normal(mean: Any, std: Any) -> Spec:
 def bernoulli(self: Any, p: float | None = None) -> Spec:
     """0 or 1 with the probabilities of self (floating dtypes), or with p: contiguous."""
     if p is None:
-        checks.bernoulli_tensor(self.dtype, self.dtype)
+        if self.numel():
+            checks.bernoulli_tensor(self.dtype, self.dtype)
     else:
         checks.bernoulli(self.dtype, p)
     return Spec(tuple(self.shape), self.dtype)
