@@ -785,6 +785,55 @@ def _record_split_with_sizes(out, self_, split_sizes, dim):
     return attach_many(out, node)
 
 
+class UnsafeSplitBackward0_of_unsafe_split_Tensor(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        grads = node.materialize(grads)
+        grad = grads[0]
+        (split_size, dim, self_shape) = node.consts
+        return (split_gradient(grads, self_shape, split_size, dim),)
+
+
+UnsafeSplitBackward0_of_unsafe_split_Tensor.__name__ = "UnsafeSplitBackward0"
+
+
+def _record_unsafe_split_Tensor(out, self_, split_size, dim):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = UnsafeSplitBackward0_of_unsafe_split_Tensor()
+    node.edges = (edge_self,)
+    node.saved = None
+    node.consts = (split_size, dim, getattr(self_, "shape", None), )
+    return attach_many(out, node)
+
+
+class UnsafeSplitWithSizesBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        grads = node.materialize(grads)
+        grad = grads[0]
+        (split_sizes, dim, self_shape) = node.consts
+        return (split_sizes_gradient(grads, self_shape, split_sizes, dim),)
+
+
+def _record_unsafe_split_with_sizes(out, self_, split_sizes, dim):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = UnsafeSplitWithSizesBackward0()
+    node.edges = (edge_self,)
+    node.saved = None
+    node.consts = (split_sizes, dim, getattr(self_, "shape", None), )
+    return attach_many(out, node)
+
+
 class SplitBackward0_of_chunk(Node):
     __slots__ = ()
 
@@ -805,6 +854,32 @@ def _record_chunk(out, self_, chunks, dim):
     if edge_self is None:
         return out
     node = SplitBackward0_of_chunk()
+    node.edges = (edge_self,)
+    node.saved = None
+    node.consts = (chunks, dim, getattr(self_, "shape", None), )
+    return attach_many(out, node)
+
+
+class UnsafeSplitBackward0_of_unsafe_chunk(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        grads = node.materialize(grads)
+        grad = grads[0]
+        (chunks, dim, self_shape) = node.consts
+        return (chunk_gradient(grads, self_shape, chunks, dim),)
+
+
+UnsafeSplitBackward0_of_unsafe_chunk.__name__ = "UnsafeSplitBackward0"
+
+
+def _record_unsafe_chunk(out, self_, chunks, dim):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = UnsafeSplitBackward0_of_unsafe_chunk()
     node.edges = (edge_self,)
     node.saved = None
     node.consts = (chunks, dim, getattr(self_, "shape", None), )
@@ -1110,7 +1185,10 @@ tables.unfold.record = recorder(_record_unfold, UnfoldBackward0, 4, (0,), (), ((
 tables.split_Tensor.record = _record_split_Tensor
 tables.split_sizes.record = _record_split_sizes
 tables.split_with_sizes.record = _record_split_with_sizes
+tables.unsafe_split_Tensor.record = _record_unsafe_split_Tensor
+tables.unsafe_split_with_sizes.record = _record_unsafe_split_with_sizes
 tables.chunk.record = _record_chunk
+tables.unsafe_chunk.record = _record_unsafe_chunk
 tables.tensor_split_sections.record = _record_tensor_split_sections
 tables.tensor_split_indices.record = _record_tensor_split_indices
 tables.unbind_int.record = _record_unbind_int

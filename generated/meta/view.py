@@ -14,7 +14,7 @@ def view_dtype(self, dtype):
 
 
 def _unsafe_view(self, size):
-    return rules.zeros_of(grad=self, size=size)
+    return rules.view(self, size)
 
 
 def reshape(self, shape):
@@ -133,7 +133,19 @@ def split_with_sizes(self, split_sizes, dim):
     return rules.split_with_sizes(self, split_sizes, dim)
 
 
+def unsafe_split_Tensor(self, split_size, dim):
+    return rules.split(self, split_size, dim)
+
+
+def unsafe_split_with_sizes(self, split_sizes, dim):
+    return rules.split_with_sizes(self, split_sizes, dim)
+
+
 def chunk(self, chunks, dim):
+    return rules.chunk(self, chunks, dim)
+
+
+def unsafe_chunk(self, chunks, dim):
     return rules.chunk(self, chunks, dim)
 
 

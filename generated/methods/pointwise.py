@@ -2786,14 +2786,6 @@ __abs__ = accelerate(__abs__, (tables.abs, numpy.absolute, None), method=True)
 METHODS["__abs__"] = __abs__
 
 
-def __invert__(self):
-    """bitwise_not(Tensor self) -> Tensor"""
-    return call(tables.bitwise_not, (self,))
-
-
-METHODS["__invert__"] = __invert__
-
-
 def __and__(self, other):
     """bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):

@@ -51,9 +51,9 @@ _unsafe_view = Operator(
         Param('size', 'SymInt', is_list=True, required=True),
     ),
     meta=_meta._unsafe_view,
-    kernels={
-        "cpu": kernels_view.unsafe_view,
-    },
+    cast=(0,),
+    is_view=True,
+    tags=('view',),
     variants=('function',),
     derivatives="view",
 )
@@ -635,8 +635,12 @@ unsafe_split_Tensor = Operator(
         Param('split_size', 'SymInt', required=True),
         Param('dim', 'int', default=0),
     ),
-    composite="view.unsafe_split",
+    meta=_meta.unsafe_split_Tensor,
+    cast=(0,),
+    is_view=True,
+    tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 unsafe_split_with_sizes = Operator(
@@ -647,8 +651,12 @@ unsafe_split_with_sizes = Operator(
         Param('split_sizes', 'SymInt', is_list=True, required=True),
         Param('dim', 'int', default=0),
     ),
-    composite="view.unsafe_split_with_sizes",
+    meta=_meta.unsafe_split_with_sizes,
+    cast=(0,),
+    is_view=True,
+    tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 chunk = Operator(
@@ -675,8 +683,12 @@ unsafe_chunk = Operator(
         Param('chunks', 'int', required=True),
         Param('dim', 'int', default=0),
     ),
-    composite="view.unsafe_chunk",
+    meta=_meta.unsafe_chunk,
+    cast=(0,),
+    is_view=True,
+    tags=('view',),
     variants=('function', 'method'),
+    derivatives="view",
 )
 
 tensor_split_tensor_indices_or_sections = Operator(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mindtorch_v2 import _dtype
+from mindtorch_v2._backends.meta.rules._common import wrap_existing_dim
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._tensor import Tensor
 
@@ -42,7 +43,7 @@ def unsafe_masked_index_put_accumulate(
 
 def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """Elements of `self` along `dim`, the other dimensions broadcast; without `dim`, of the flat tensor."""
-    if indices.dtype is _dtype.int32:
+    if indices.dtype is not _dtype.int64:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.cpp}")
     if dim is None:
         return F.gather(F.reshape(self, [-1]), 0, _from_front(F.reshape(indices, [-1]), self.numel()))
@@ -51,7 +52,7 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Ten
             "torch.take_along_dim(): input and indices should have the same number of dimensions, "
             f"but got {self.dim()} dimensions for input, and {indices.dim()} dimensions for indices"
         )
-    at = dim % self.dim() if self.dim() else 0
+    at = wrap_existing_dim(dim, self.dim())
     source, places = list(self.shape), list(indices.shape)
     for d in range(self.dim()):
         if d != at:

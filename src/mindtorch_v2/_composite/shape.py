@@ -6,8 +6,11 @@ import itertools
 from collections.abc import Sequence
 
 from mindtorch_v2 import _dtype
+from mindtorch_v2._backends.meta.rules._common import type_name, wrap_dim
+from mindtorch_v2._backends.meta.spec import prefers_channels_last
+from mindtorch_v2._dispatch.backends import data_needed
 from mindtorch_v2._generated import functions as F
-from mindtorch_v2._layout import contiguous_format
+from mindtorch_v2._layout import channels_last, channels_last_3d, contiguous_format, memory_format
 from mindtorch_v2._tensor import Tensor
 
 Tensors = tuple[Tensor, ...]
@@ -97,11 +100,10 @@ def meshgrid(tensors: Sequence[Tensor], indexing: str = "ij") -> Tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     for tensor in tensors:
         if tensor.dim() > 1:
-            raise RuntimeError(
-                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {_text(tensor.shape)}"
-            )
+            given = _contents(tensor)
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {given}")
     if any(t.dtype is not tensors[0].dtype for t in tensors):
-        raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
+        raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     swap = indexing == "xy" and len(tensors) >= 2
@@ -117,8 +119,11 @@ def meshgrid(tensors: Sequence[Tensor], indexing: str = "ij") -> Tensors:
     return tuple(grids)
 
 
-def _text(shape: Sequence[int]) -> str:
-    return f"[{', '.join(map(str, shape))}]"
+def _contents(tensor: Tensor) -> str:
+    """A tensor in an error message: its type and shape where it has no elements, else as it prints."""
+    if tensor.numel():
+        return str(tensor)
+    return f"[ {type_name(tensor.dtype)}{{{','.join(map(str, tensor.shape))}}} ]"
 
 
 def broadcast_tensors(tensors: Sequence[Tensor]) -> Tensors:
@@ -194,12 +199,10 @@ def repeat_interleave_counts(repeats: Tensor, output_size: int | None = None) ->
     if repeats.dim() != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.dtype not in (_dtype.int64, _dtype.int32):
-        raise RuntimeError("repeats has to be Long or Int tensor")
+        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{repeats.dtype.cpp}'")
     if repeats.device.type == "meta":
         if output_size is None:
-            raise NotImplementedError(
-                "repeat_interleave: the data of repeats decide the size, and a meta tensor has none"
-            )
+            raise data_needed("repeat_interleave")
         return F.empty([output_size], dtype=repeats.dtype, device=repeats.device)
     ends = F.cumsum(repeats, 0)
     if repeats.shape[0] == 0:
@@ -218,7 +221,7 @@ def repeat_interleave_tensor(
         self, dim = F.reshape(self, [-1]), 0
     if self.dim() == 0:
         self = F.reshape(self, [1])
-    size = self.shape[dim]
+    size = self.shape[wrap_dim(dim, self.dim())]
     if repeats.dim() == 0 or (repeats.dim() == 1 and repeats.shape[0] == 1):
         repeats = F.expand(F.reshape(repeats, [1]), [size])
     elif repeats.dim() == 1:
@@ -239,9 +242,9 @@ def repeat_interleave_int(self: Tensor, repeats: int, dim: int | None = None, ou
         raise RuntimeError("Repeats must be non-negative")
     if dim is None:
         self, dim = F.reshape(self, [-1]), 0
+    at = wrap_dim(dim, self.dim())
     if self.dim() == 0:
-        self = F.reshape(self, [1])
-    at = dim % self.dim() if -self.dim() <= dim < self.dim() else dim
+        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
     shape = list(self.shape)
     wide = F.unsqueeze(self, at + 1)
     total = shape[at] * repeats
@@ -317,7 +320,15 @@ def channel_shuffle(self: Tensor, groups: int) -> Tensor:
             f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
         )
     split = F.reshape(self, [batch, groups, channels // groups, *spatial])
-    return F.reshape(F.transpose(split, 1, 2), list(self.shape))
+    shuffled = F.reshape(F.transpose(split, 1, 2), list(self.shape))
+    return F.clone(shuffled, memory_format=_suggested(self))
+
+
+def _suggested(self: Tensor) -> memory_format:
+    """The memory format that the strides look like."""
+    if prefers_channels_last(self.shape, self.stride()):
+        return channels_last if self.dim() == 4 else channels_last_3d
+    return contiguous_format
 
 
 # Padding
@@ -357,7 +368,15 @@ def pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: float |
 
 def pad_circular(self: Tensor, pad: Sequence[int]) -> Tensor:
     """Pad with what stands at the other end."""
-    for place in range(len(pad) // 2):
+    count = len(pad) // 2
+    if self.dim() - count not in (1, 2):
+        least, most = 2 * (self.dim() - 1), 2 * (self.dim() - 2)
+        raise RuntimeError(
+            "Invalid padding size, expected 1 or 2 non-padded dimensions, which would be equivalent to padding of "
+            f"length {least} or {most} respectively but got {len(pad)}"
+        )
+    self = F.contiguous(self)
+    for place in range(count):
         before, after = pad[2 * place], pad[2 * place + 1]
         dim = self.dim() - 1 - place
         size = self.shape[dim]

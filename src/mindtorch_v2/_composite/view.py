@@ -34,6 +34,8 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 
 def mH(self: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions."""
+    if self.dim() == 1:
+        raise RuntimeError("tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor.")
     return F.conj(F.mT(self))
 
 
@@ -51,7 +53,10 @@ def adjoint(self: Tensor) -> Tensor:
 def matrix_H(self: Tensor) -> Tensor:
     """The conjugate transpose of a matrix."""
     if self.dim() not in (0, 2):
-        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.dim()}-D tensor.")
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {self.dim()}-D tensor."
+            + (" For batches of matrices, consider using tensor.mH" if self.dim() > 2 else "")
+        )
     return F.conj(F.transpose(self, 0, 1)) if self.dim() else F.conj(self)
 
 
@@ -73,21 +78,6 @@ def narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Tensor:
 def linalg_diagonal(A: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonal of the last two dimensions."""
     return F.diagonal(A, offset, dim1, dim2)
-
-
-def unsafe_split(self: Tensor, split_size: int, dim: int = 0) -> Tensors:
-    """Copies of the parts of `split`."""
-    return tuple([F.clone(part) for part in F.split(self, split_size, dim)])
-
-
-def unsafe_split_with_sizes(self: Tensor, split_sizes: Sequence[int], dim: int = 0) -> Tensors:
-    """Copies of the parts of `split_with_sizes`."""
-    return tuple([F.clone(part) for part in F.split_with_sizes(self, split_sizes, dim)])
-
-
-def unsafe_chunk(self: Tensor, chunks: int, dim: int = 0) -> Tensors:
-    """Copies of the parts of `chunk`."""
-    return tuple([F.clone(part) for part in F.chunk(self, chunks, dim)])
 
 
 def tensor_split_tensor(self: Tensor, tensor_indices_or_sections: Tensor, dim: int = 0) -> Tensors:

@@ -116,6 +116,10 @@ def _tensor(value: Any) -> Any:
     return _NO
 
 
+_NUMBERS_FIRST = ("add", "sub", "mul", "div", "floor_divide")
+"""Operators of two tensors that take a number for the first one too."""
+
+
 class _No:
     __slots__ = ()
 
@@ -150,7 +154,7 @@ def convert_one(op: Operator, param: Param, value: Any, position: int) -> Any:
     if not param.is_list:
         converted = converter(value)
         if converted is _NO:
-            if param.type == "Tensor" and op.numbers and position != 0:
+            if param.type == "Tensor" and op.numbers and (position != 0 or op.name in _NUMBERS_FIRST):
                 converted = _scalar(value)
                 if converted is not _NO:
                     return converted

@@ -10,7 +10,7 @@ import numpy as np
 from numpy import ndarray
 
 from .. import _dtype
-from .._device import default_device, device as _device
+from .._device import chosen_device, default_device, device as _device
 from .._dispatch import ops
 from .._dtype import DTYPES, dtype as _dtype_class
 from .._tensor import Tensor, wrap
@@ -71,6 +71,8 @@ def _category(data: Any) -> int | None:
         return 3
     if isinstance(data, Tensor):
         return data._dtype.category
+    if isinstance(data, (str, bytes)):
+        raise TypeError("a string is no number")
     best = None
     for item in data:
         found = _category(item)
@@ -95,8 +97,10 @@ def _shape(data: Any, level: int = 0) -> tuple:
         if shape != first:
             if len(shape) == 0 or len(first) == 0:
                 if isinstance(item, (list, tuple)):
-                    raise TypeError("must be real number, not " + type(item).__name__)
-                raise TypeError(f"not a sequence: {type(item).__name__}")
+                    if _category(data) == 1:
+                        raise TypeError(f"'{type(item).__name__}' object cannot be interpreted as an integer")
+                    raise TypeError(f"must be real number, not {type(item).__name__}")
+                raise TypeError("not a sequence")
             raise ValueError(
                 f"expected sequence of length {first[0]} at dim {level + 1} (got {shape[0]})"
                 if first[0] != shape[0]
@@ -109,7 +113,7 @@ def _plain(data: Any) -> Any:
     """Nested sequences without tensors in them."""
     if isinstance(data, Tensor):
         if data._data.size != 1:
-            raise TypeError("only integer tensors of a single element can be converted to an index")
+            raise ValueError("only one element tensors can be converted to Python scalars")
         return data.item()
     if isinstance(data, (list, tuple)):
         return [_plain(item) for item in data]
@@ -123,11 +127,9 @@ def _array(data: Any, kind: _dtype_class | None) -> tuple[ndarray, _dtype_class]
         target = kind or found
         return np.array(data, dtype=target.np, order="C"), target
     if isinstance(data, (str, bytes)) or data is None:
-        raise TypeError(
-            f"new(): invalid data type '{type(data).__name__}'"
-            if data is not None
-            else "Could not infer dtype of NoneType"
-        )
+        raise _not_data(data)
+    if isinstance(data, dict):
+        raise RuntimeError("Could not infer dtype of dict")
     if isinstance(data, np.generic):
         found = _dtype.from_numpy_dtype(data.dtype)
         target = kind or found
@@ -139,7 +141,7 @@ def _array(data: Any, kind: _dtype_class | None) -> tuple[ndarray, _dtype_class]
     try:
         inferred = kind or _element_dtype(data) or _infer(data)
     except TypeError:
-        raise TypeError(f"Could not infer dtype of {type(_odd(data)).__name__}") from None
+        raise _not_data(data) from None
     if isinstance(data, (list, tuple, range)):
         shape = _shape(data)
         data = _plain(data)
@@ -163,11 +165,24 @@ def _element_dtype(data: Any) -> _dtype_class | None:
     return None
 
 
-def _odd(data: Any) -> Any:
-    while isinstance(data, (list, tuple)) and data:
-        odd = [item for item in data if not isinstance(item, (numbers.Number, list, tuple, Tensor, np.generic))]
-        data = odd[0] if odd else data[0]
-    return data
+def _not_data(data: Any) -> Exception:
+    """The error for something that is no number, deep in a list."""
+    first = data
+    while isinstance(first, (list, tuple)) and first:
+        first = first[0]
+    if first is not data and isinstance(first, str) and first:  # a string holds strings, without end
+        return ValueError("too many dimensions 'str'")
+    odd = (_odd(data) or (data,))[0]
+    if isinstance(odd, (str, bytes)):
+        return TypeError(f"new(): invalid data type '{type(odd).__name__}'")
+    return RuntimeError(f"Could not infer dtype of {type(odd).__name__}")
+
+
+def _odd(data: Any) -> tuple | None:
+    """(the first item, at any depth, that is no number,), or None if all are numbers."""
+    if not isinstance(data, (list, tuple)):
+        return None if isinstance(data, (numbers.Number, Tensor, np.generic)) else (data,)
+    return next((odd for item in data if (odd := _odd(item)) is not None), None)
 
 
 def _sequence(data: Any) -> Any:
@@ -204,20 +219,15 @@ def tensor(
     """A new leaf tensor with a copy of the data: numbers, nested sequences, arrays, or a tensor (its values)."""
     where = None if device is None else _device(device)
     if isinstance(data, Tensor):
-        import warnings
-
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
             UserWarning,
             stacklevel=2,
         )
-        made = ops.clone(data.detach()).to(device=where or data.device, dtype=dtype or data._dtype)
+        made = data.detach().to(device=where or chosen_device() or data.device, dtype=dtype or data._dtype, copy=True)
     else:
-        if isinstance(data, ndarray) or not isinstance(data, (list, tuple)):
-            array, kind = _array(data, dtype)
-        else:
-            array, kind = _array(data, dtype)
+        array, kind = _array(data, dtype)
         made = _place(wrap(array, kind), where)
     if requires_grad:
         if made._dtype.category < 2:
@@ -235,7 +245,7 @@ def as_tensor(data: Any, dtype: _dtype_class | None = None, device: Any = None) 
     """The data as a tensor: itself, or sharing memory with an array, when dtype and device allow it; a copy otherwise."""
     where = None if device is None else _device(device)
     if isinstance(data, Tensor):
-        return data.to(device=where or data.device, dtype=dtype or data._dtype)
+        return data.to(device=where or chosen_device() or data.device, dtype=dtype or data._dtype)
     if isinstance(data, ndarray) and (dtype is None or dtype.np == data.dtype):
         return _place(from_numpy(data), where)
     return tensor(data, dtype=dtype, device=where)
@@ -273,7 +283,7 @@ def asarray(
             raise ValueError("can't alias arbitrary sequence into a tensor.")
         return tensor(obj, dtype=dtype, device=where, requires_grad=requires_grad)
     target = dtype or made._dtype
-    moved = made.to(device=where or made.device, dtype=target)
+    moved = made.to(device=where or chosen_device() or made.device, dtype=target)
     if copy is False and moved is not made:
         raise ValueError(f"can't alias tensor with dtype '{made._dtype}' into dtype '{target}'.")
     if copy and moved is made:

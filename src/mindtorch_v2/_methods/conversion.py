@@ -204,10 +204,22 @@ def __bool__(self: Tensor) -> bool:
 def _number(convert_to: Any) -> Any:
     def number(self: Tensor) -> Any:
         if self._data.size != 1:
-            raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
-        return convert_to(item(self))
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        value = item(self)
+        if value.__class__ is complex and convert_to is not complex:
+            target = "int64_t" if convert_to is int else "double"
+            if value.imag:
+                raise RuntimeError(f"value cannot be converted to type {target} without overflow")
+            value = value.real
+        return convert_to(value)
 
     return number
+
+
+def __invert__(self: Tensor) -> Tensor:
+    if self._dtype.category > 1:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return ops.bitwise_not(self)
 
 
 def __index__(self: Tensor) -> int:
@@ -279,6 +291,7 @@ MEMBERS: dict[str, Any] = {
     "__float__": _number(float),
     "__complex__": _number(complex),
     "__index__": __index__,
+    "__invert__": __invert__,
     "new_tensor": new_tensor,
     "new": new,
     "__dlpack__": __dlpack__,

@@ -182,7 +182,41 @@ def _basic(self: Tensor, index: Any) -> tuple[Tensor, list | None]:
             place += 1
     if not tensors:
         return result, None
-    return result, [tensors.get(d) for d in range(max(tensors) + 1)]
+    indices: list = []
+    dim = 0
+    while dim <= max(tensors):
+        item = tensors.get(dim)
+        indices.append(item)
+        dim += item.dim() if item is not None and item._dtype in (_bool, _uint8) else 1
+    return result, indices if result._data.__class__ is ndarray else _read_on_cpu(result, indices)
+
+
+def _read_on_cpu(view: Tensor, indices: list) -> list:
+    """Indices for a tensor without data at hand, of which those that lie on the CPU are known: masks become positions, and bounds
+    are checked."""
+    known: list = []
+    for item in indices:
+        if item is None or item._data.__class__ is not ndarray:
+            known.append(item)
+        elif item._dtype in (_bool, _uint8):
+            start = len(known)
+            if item.shape != view.shape[start : start + item.dim()]:
+                known.append(item)  # the rule says what is wrong
+            else:
+                known.extend(ops.unbind(ops.nonzero(item), 1))
+        else:
+            _check_bounds(item._data, len(known), view)
+            known.append(item)
+    return known
+
+
+def _check_bounds(positions: ndarray, dim: int, view: Tensor) -> None:
+    size = view.shape[dim] if dim < view.dim() else None
+    if size is None or not positions.size:
+        return
+    outside = positions[(positions < -size) | (positions >= size)]
+    if outside.size:
+        raise IndexError(f"index {int(outside[0])} is out of bounds for dimension {dim} with size {size}")
 
 
 def _items(index: Any) -> list:
@@ -203,7 +237,7 @@ def _item(part: Any) -> Any:
     if isinstance(part, (list, tuple, range)):
         from .._functions.construct import tensor
 
-        made = tensor(part if not isinstance(part, range) else list(part))
+        made = tensor(part if not isinstance(part, range) else list(part), device="cpu")
         return made.to(_int64) if made.numel() == 0 else made
     if isinstance(part, ndarray):
         from .._functions.construct import from_numpy
@@ -236,6 +270,8 @@ def _mask(value: bool, like: Tensor) -> Tensor:
 def _as_int(item: Any) -> int:
     if hasattr(item, "__index__"):
         return item.__index__()
+    if isinstance(item, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(item).__name__}'")
     raise IndexError(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
         f"{type(item).__name__})"

@@ -47,6 +47,15 @@ def key_of(indices: Indices) -> tuple:
     return tuple([slice(None) if i is None else (i.view(np.bool_) if i.dtype == np.uint8 else i) for i in indices])
 
 
+def _out_of_bounds(error: IndexError, indices: Indices) -> str:
+    """numpy's message in PyTorch's words, which counts only the dimensions that are indexed."""
+    before, found, after = str(error).partition(" for axis ")
+    if not found:
+        return before
+    axis, _, size = after.partition(" ")
+    return f"{before} for dimension {sum(i is not None for i in indices[: int(axis)])} {size}"
+
+
 def index(self: ndarray, indices: Indices) -> ndarray:
     only = [d for d, i in enumerate(indices) if i is not None]
     try:
@@ -57,7 +66,7 @@ def index(self: ndarray, indices: Indices) -> ndarray:
                 return self.take(places, only[0])
         result = self[key_of(indices)]
     except IndexError as error:
-        raise IndexError(str(error).replace("axis", "dimension")) from None
+        raise IndexError(_out_of_bounds(error, indices)) from None
     return result.copy() if result.base is not None else result
 
 
@@ -71,7 +80,7 @@ def index_put_(self: ndarray, indices: Indices, values: ndarray, accumulate: boo
         else:
             _accumulate(self, key, values)
     except IndexError as error:
-        raise IndexError(str(error).replace("axis", "dimension")) from None
+        raise IndexError(_out_of_bounds(error, indices)) from None
     except ValueError:  # masks decide the shape, so the rule could not tell
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape "
@@ -113,7 +122,11 @@ def index_select(self: ndarray, dim: int, index: ndarray) -> ndarray:
     if not self.ndim:
         _check_index(index, 1, IndexError, "index out of range in self")
         return self.copy()
-    _check_index(index, self.shape[dim], IndexError, "index out of range in self")
+    size = self.shape[dim]
+    if self.ndim > 1 and (dim in (1, 1 - self.ndim) or not self.size):
+        _check_index(index, size, RuntimeError, "INDICES element is out of DATA bounds, id={0} axis_dim={1}")
+    else:
+        _check_index(index, size, IndexError, "index out of range in self")
     return self.take(index.reshape(-1), dim)
 
 
@@ -125,7 +138,11 @@ def index_add_(self: ndarray, dim: int, index: ndarray, source: ndarray, alpha: 
         self[...] = self | bool(added) if self.dtype.kind == "b" else self + added
         return self
     dim %= self.ndim
-    _check_index(index, self.shape[dim], IndexError, "index out of range in self")
+    if self.ndim > 1:
+        message = "index {0} is out of bounds for dimension " + str(dim) + " with size {1}"
+        _check_index(index, self.shape[dim], RuntimeError, message)
+    else:
+        _check_index(index, self.shape[dim], IndexError, "index out of range in self")
     if alpha != 1:
         source = source * self.dtype.type(alpha)
     rows = index.reshape(-1).astype(np.intp, copy=False)
@@ -159,7 +176,8 @@ def index_fill_(self: ndarray, dim: int, index: ndarray, value: Any) -> ndarray:
     size = self.shape[dim] if self.ndim else 1
     message = "index {0} is out of bounds for dimension " + str(dim) + " with size {1}"
     places = index.reshape(-1)
-    _check_index(np.where(places < 0, places + size, places), size, IndexError, message)
+    if places.size and not -size <= np.minimum.reduce(places) <= np.maximum.reduce(places) < size:
+        raise IndexError(message.format(places[(places < -size) | (places >= size)][0], size))
     if not self.ndim:
         if places.size:
             self[...] = wrapped(value, self.dtype)
@@ -417,7 +435,12 @@ def nonzero(self: ndarray) -> ndarray:
 
 def one_hot(self: ndarray, num_classes: int = -1) -> ndarray:
     if num_classes == -1:
-        num_classes = int(self.max()) + 1
+        num_classes = int(self.max()) + 1 if self.min() >= 0 else 1
+    if self.size:
+        if np.minimum.reduce(self, axis=None) < 0:
+            raise RuntimeError("Class values must be non-negative.")
+        if np.maximum.reduce(self, axis=None) >= num_classes:
+            raise RuntimeError("Class values must be smaller than num_classes.")
     result = np.zeros((self.size, num_classes), np.int64)
     result[np.arange(self.size), self.reshape(-1)] = 1
     return result.reshape(*self.shape, num_classes)

@@ -169,10 +169,6 @@ def along(ndim: int, dim: int, index: Any) -> tuple:
     return (*PREFIX[dim % ndim if ndim else 0], index)
 
 
-def unsafe_view(self: ndarray, size: Sequence[int]) -> ndarray:
-    return self.reshape(tuple(size))
-
-
 def clone(self: ndarray, memory_format: Any = None) -> ndarray:
     """A dense copy in the memory order of self; the dispatcher lays out what another format asks for."""
     return self.copy("K")

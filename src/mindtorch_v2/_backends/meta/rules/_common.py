@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .... import _dtype as _d
 from ...._dtype import (
     CATEGORY_BOOL,
     CATEGORY_COMPLEX,
@@ -29,6 +30,15 @@ DTYPES_ACCEPTED = {
     "floating_wide": (_F,),
 }
 """The categories behind the word that an entry gives as `dtypes`. `floating_wide` has no half types."""
+
+
+def type_name(d: dtype) -> str:
+    """How some messages name a tensor's type: the first types of PyTorch as `torch.FloatTensor`, others as
+    `CPUBFloat16Type`."""
+    return f"CPU{d.cpp}Type" if d in _YOUNGER_TYPES or d.is_complex else f"torch.{d.cpp}Tensor"
+
+
+_YOUNGER_TYPES = (_d.bool, _d.bfloat16)
 
 
 def is_tensor(value: Any) -> bool:

@@ -188,12 +188,12 @@ def index_select(self: Any, dim: int, index: Any) -> Spec:
     at = wrap_dim(dim, self.dim())
     if index.dim() > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
+    count = index.numel()
+    if not self.dim() and count != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {count} value(s)")
     if index.dtype not in _INDEX_DTYPES:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
-    count = index.numel()
     if not self.dim():
-        if count != 1:
-            raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {count} value(s)")
         return Spec((), self.dtype)
     return Spec((*self.shape[:at], count, *self.shape[at + 1 :]), self.dtype)
 
@@ -362,9 +362,7 @@ def one_hot(self: Any, num_classes: int = -1) -> Spec:
     if self.dtype is not _d.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if not self.numel() and num_classes <= 0:
-        if num_classes == -1:
-            raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        raise RuntimeError("Class values must be smaller than num_classes.")
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
     if num_classes == -1:
         return Spec(None, _d.int64)
     if num_classes < 1:

@@ -173,7 +173,7 @@ def split_with_sizes(self: Any, split_sizes: Sequence[int], dim: int = 0) -> lis
     length = self.shape[at]
     if sum(sizes) != length:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {length} (input tensor's size at dimension {at}), "
+            f"split_with_sizes expects split_sizes to sum exactly to {length} (input tensor's size at dimension {dim}), "
             "but got "
             f"split_sizes={shape_text(sizes)}"
         )

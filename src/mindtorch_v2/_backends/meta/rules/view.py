@@ -8,7 +8,7 @@ from typing import Any
 from .... import _dtype as _d
 from ...._dtype import dtype
 from ..spec import Shape, Spec, ViewSpec, contiguous_strides, numel
-from ._common import as_list, shape_text, wrap_dim, wrap_dims
+from ._common import as_list, shape_text, type_name, wrap_dim, wrap_dims
 
 
 def infer_size(size: Sequence[int], count: int) -> Shape:
@@ -201,7 +201,7 @@ def expand(self: Any, size: Sequence[int]) -> ViewSpec:
     lead = len(target) - len(shape)
     if lead < 0:
         raise RuntimeError(
-            f"expand(torch.{self.dtype.cpp}Tensor{{{shape_text(shape)}}}, size={shape_text(target)}): the number of "
+            f"expand({type_name(self.dtype)}{{{shape_text(shape)}}}, size={shape_text(target)}): the number of "
             "sizes provided "
             f"({len(target)}) must be greater or equal to the number of dimensions in the tensor ({len(shape)})"
         )
