@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 from collections.abc import Callable
 from typing import Any, Union
@@ -88,21 +89,61 @@ class device:
         return self
 
     def __enter__(self) -> device:
-        TLS.device_stack = (*TLS.device_stack, self)
+        TLS.device_stack = (*TLS.device_stack, (self, TLS.default_device))
+        TLS.default_device = None
         _state.enter_special()
         return self
 
     def __exit__(self, *exc: object) -> None:
+        if TLS.default_device is not None:  # of a set_default_device inside of the block
+            _state.leave_special()
+        TLS.default_device = TLS.device_stack[-1][1]
         TLS.device_stack = TLS.device_stack[:-1]
         _state.leave_special()
 
     def __call__(self, function: Callable) -> Callable:
-        @functools.wraps(function)
-        def in_context(*args: Any, **kwargs: Any) -> Any:
-            with self:
-                return function(*args, **kwargs)
+        if isinstance(function, type):
+            raise RuntimeError(
+                "Cannot decorate classes; it is ambiguous whether or not only the constructor or all methods should have the "
+                "context manager applied; additionally, decorating a class in this way would make it lose its identity. "
+                "Decorate the methods instead."
+            )
+        return decorate(function, lambda: self)
 
-        return in_context
+
+def decorate(function: Callable, context: Callable[[], Any]) -> Callable:
+    """The function with each call inside of a context; a generator enters it for every step and leaves it while it waits."""
+    if inspect.isgeneratorfunction(function):
+
+        @functools.wraps(function)
+        def generator(*args: Any, **kwargs: Any) -> Any:
+            running = function(*args, **kwargs)
+            step: Callable = running.send
+            sent: Any = None
+            try:
+                while True:
+                    with context():
+                        item = step(sent)
+                    try:
+                        step, sent = running.send, (yield item)
+                    except GeneratorExit:
+                        raise
+                    except BaseException as error:  # noqa: BLE001 - thrown in by the caller: the function may handle it
+                        step, sent = running.throw, error
+            except StopIteration as stop:
+                return stop.value
+            finally:
+                with context():
+                    running.close()
+
+        return generator
+
+    @functools.wraps(function)
+    def in_context(*args: Any, **kwargs: Any) -> Any:
+        with context():
+            return function(*args, **kwargs)
+
+    return in_context
 
 
 @functools.cache
@@ -129,11 +170,19 @@ CPU = device("cpu")
 META = device("meta")
 
 
+def chosen_device() -> device | None:
+    """Where this thread wants new tensors: what `set_default_device` said last, else the innermost context; None for nowhere special.
+
+    A `set_default_device` inside of a block counts until the block ends, which restores what was before it.
+    """
+    if TLS.default_device is not None:
+        return TLS.default_device
+    return TLS.device_stack[-1][0] if TLS.device_stack else None
+
+
 def default_device() -> device:
-    """The device of new tensors in this thread: the innermost context, else `set_default_device`'s, else the CPU."""
-    if TLS.device_stack:
-        return TLS.device_stack[-1]
-    return TLS.default_device or CPU
+    """The device of new tensors in this thread: the chosen one, else the CPU."""
+    return chosen_device() or CPU
 
 
 def get_default_device() -> device:
@@ -142,9 +191,9 @@ def get_default_device() -> device:
 
 
 def set_default_device(device_: DeviceLike | None) -> None:
-    """Make `device_` the default of this thread's factory functions; None restores the CPU.
+    """Make `device_` the default of this thread's factory functions; None takes that back.
 
-    Inside a `with torch.device(...)` block the block's device goes on to win until the block ends.
+    Inside of a `with torch.device(...)` block it counts until the end of the block.
     """
     new = None if device_ is None else device(device_)
     if TLS.default_device is None and new is not None:

@@ -24,7 +24,7 @@ class ThreadState(threading.local):
     grad_enabled: bool = True
     inference: bool = False
     default_device: Any = None  # of set_default_device
-    device_stack: tuple = ()  # of `with torch.device(...)`
+    device_stack: tuple = ()  # of `with torch.device(...)`: each with the default that was set outside of it
     function_modes: tuple = ()
     torch_function_enabled: bool = True
     saved_tensor_hooks: tuple = ()

@@ -40,6 +40,10 @@ def _cotangents(outputs: tuple, given: Any) -> tuple:
                 f"Mismatch in shape: grad_output[{position}] has a shape of {grad.shape} and output[{position}] has a shape of "
                 f"{out.shape}."
             )
+        elif grad.device.type != out.device.type:
+            raise RuntimeError(
+                f"invalid gradient at index {position} - expected device {out.device} but got {grad.device}"
+            )
         made.append(grad)
     return tuple(made)
 

@@ -244,8 +244,14 @@ def _fit(grad: Any, target: Node, number: int, source: Node, position: int) -> T
             return grad
         data = variable._data
         shape, kind = data.shape, variable._dtype
+        where = variable.device
     else:
-        shape, kind, _ = target.outputs[number]
+        shape, kind, where = target.outputs[number]
+    if grad.device.type != where.type:
+        raise RuntimeError(
+            f"Function {source.name()} returned an invalid gradient at index {position} - expected device {where} but got "
+            f"{grad.device}"
+        )
     got = grad._data.shape
     if got != shape:
         if not _expandable(shape, got):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
 from .. import _state
+from .._device import decorate
 from .._state import TLS
 
 
@@ -24,30 +23,7 @@ class _Mode:
         raise NotImplementedError
 
     def __call__(self, function: Callable) -> Callable:
-        if inspect.isgeneratorfunction(function):
-
-            @functools.wraps(function)
-            def generator(*args: Any, **kwargs: Any) -> Any:
-                running = function(*args, **kwargs)
-                received: Any = None
-                try:
-                    while True:
-                        with self._clone():
-                            item = running.send(received)
-                        received = yield item
-                except StopIteration as stop:
-                    return stop.value
-                finally:
-                    running.close()
-
-            return generator
-
-        @functools.wraps(function)
-        def in_mode(*args: Any, **kwargs: Any) -> Any:
-            with self._clone():
-                return function(*args, **kwargs)
-
-        return in_mode
+        return decorate(function, self._clone)
 
 
 class set_grad_enabled(_Mode):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mindtorch_v2 import _dtype
+from mindtorch_v2._dispatch.backends import data_needed
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._tensor import Tensor
 
@@ -62,4 +63,7 @@ def equal(self: Tensor, other: Tensor) -> bool:
     """Whether shapes and all elements are equal; two dtypes are compared as `eq` compares them."""
     if self.shape != other.shape:
         return False
-    return bool(F.all(F.eq(self, other)).item())
+    same = F.all(F.eq(self, other))
+    if same.is_meta:
+        raise data_needed("equal")
+    return bool(same.item())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mindtorch_v2 import _dtype
+from mindtorch_v2._dispatch.backends import data_needed
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._tensor import Tensor
 
@@ -341,5 +342,7 @@ def ctc_loss_tensor(
     for lengths in (input_lengths, target_lengths):
         if lengths.dtype.is_floating_point or lengths.dtype.is_complex:
             raise RuntimeError("input_lengths and target_lengths must be integral")
+    if input_lengths.is_meta or target_lengths.is_meta:
+        raise data_needed("_ctc_loss")
     first, second = (F.reshape(x, [-1]).tolist() for x in (input_lengths, target_lengths))
     return ctc_loss(log_probs, targets, first, second, blank, reduction, zero_infinity)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch_v2._backends.meta import rules
+from mindtorch_v2._backends.meta.spec import prefers_channels_last
 from mindtorch_v2._dtype import float64
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._tensor import Tensor
@@ -121,7 +122,7 @@ def group_norm(
     plane = 1
     for n in input.shape[2:]:
         plane *= n
-    if not input.is_contiguous():
+    if not input.is_contiguous() and not prefers_channels_last(input.shape, input.stride()):
         input = input.contiguous()
     return F.native_group_norm(input, weight, bias, batch, channels, plane, num_groups, eps)[0]
 

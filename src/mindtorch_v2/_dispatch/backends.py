@@ -36,19 +36,27 @@ def register(device_type: str, backend: Backend) -> None:
 
 
 def backend_of(where: device) -> Backend:
-    """The backend of a device; its package registers it when it is imported. RuntimeError, with the reason, when it has none."""
+    """The backend of a device; its package registers it when it is imported. RuntimeError, with the reason, when it has none (AssertionError for CUDA)."""
     backend = _BACKENDS.get(where.type)
     if backend is None and where.type in _PACKAGES:
         importlib.import_module(f"mindtorch_v2._backends.{where.type}")
         backend = _BACKENDS.get(where.type)
     if backend is None:
-        raise RuntimeError(_payload.unavailable(where))
+        # PyTorch's class for an absent CUDA.
+        raise (AssertionError if where.type == "cuda" else RuntimeError)(_payload.unavailable(where))
     return backend
 
 
 def empty(shape: tuple, stride: tuple | None, dtype: Any, where: device) -> Any:
     """An uninitialised payload on a device."""
     return backend_of(where).empty(shape, stride, dtype, where)
+
+
+def data_needed(name: str) -> NotImplementedError:
+    """The error of an operator whose result, or its shape, needs the data that tensors on the meta device do not have."""
+    return NotImplementedError(
+        f"aten::{name}: the result depends on the data, which tensors on the meta device do not have"
+    )
 
 
 def no_kernel(op: Operator, where: device) -> NotImplementedError:

@@ -14,7 +14,7 @@ from numpy import ndarray
 from .. import _payload
 from .._backends.common import view
 from .._backends.meta.spec import Spec, ViewSpec
-from .._device import CPU, default_device, device
+from .._device import CPU, chosen_device, device
 from .._promotion import can_cast
 from .._state import TLS
 from .._tensor import Tensor, bump_version, wrap, wrap_view
@@ -162,7 +162,7 @@ def device_of(op: Operator, args: tuple, out: Any = None) -> device:
             indices = op.params[index].elements_optional  # of `index` and its kin, which may stand on the CPU
             for item in value:
                 if item is not None and not (indices and found is not None and item.device.type == "cpu"):
-                    found = item if found is None else _same_device(op, found, item)
+                    found = item if found is None else _same_device(op, found, item, numbers=False)
         elif isinstance(value, Tensor):
             found = value if found is None else _same_device(op, found, value)
     if op.factory:
@@ -170,19 +170,20 @@ def device_of(op: Operator, args: tuple, out: Any = None) -> device:
             if param.name == "device" and value is not None:
                 return value
         if found is None:
-            return out.device if isinstance(out, Tensor) else default_device()
+            return chosen_device() or (out.device if isinstance(out, Tensor) else CPU)
     return CPU if found is None else found.device
 
 
-def _same_device(op: Operator, a: Tensor, b: Tensor) -> Tensor:
+def _same_device(op: Operator, a: Tensor, b: Tensor, numbers: bool = True) -> Tensor:
+    """The tensor whose device counts; with `numbers`, one without dimensions on the CPU goes with any other."""
     if a._data.__class__ is b._data.__class__:
         return a
     first, second = a.device, b.device
     if first == second:
         return a
-    if b._data.ndim == 0 and first.type != "cpu" and second.type == "cpu":
+    if numbers and b._data.ndim == 0 and first.type != "cpu" and second.type == "cpu":
         return a
-    if a._data.ndim == 0 and second.type != "cpu" and first.type == "cpu":
+    if numbers and a._data.ndim == 0 and second.type != "cpu" and first.type == "cpu":
         return b
     raise RuntimeError(
         f"Expected all tensors to be on the same device, but found at least two devices, {_name(first)} and {_name(second)}! "
@@ -229,6 +230,10 @@ def _check_out(op: Operator, args: tuple, out: Tensor, where: device) -> None:
     if not isinstance(out, Tensor):
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if out.device != where:
+        if op.factory:
+            raise RuntimeError(
+                f"device type {where.type} does not match device type of out parameter ({out.device.type})"
+            )
         raise RuntimeError(
             f"Expected all tensors to be on the same device, but found at least two devices, {where} and {out.device}!"
         )

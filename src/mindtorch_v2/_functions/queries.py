@@ -47,11 +47,7 @@ def is_inference(input: Tensor) -> bool:
 
 def is_nonzero(input: Tensor) -> bool:
     """Whether the one element of a tensor is not zero. RuntimeError for more elements."""
-    if input.numel() != 1:
-        if input.numel() == 0:
-            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
-        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-    return bool(input.item())
+    return bool(input)
 
 
 def numel(input: Tensor) -> int:

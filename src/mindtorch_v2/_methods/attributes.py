@@ -17,6 +17,7 @@ from .._layout import (
     preserve_format,
     strided,
 )
+from .._state import TLS
 from .._storage import storage_of
 from .._tensor import Tensor, bump_version
 from .._typed_storage import TypedStorage
@@ -110,12 +111,16 @@ def is_pinned(self: Tensor, device: Any = None) -> bool:
 
 
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """A copy: there is no memory to pin."""
+    """A copy: there is no memory to pin. RuntimeError for a tensor that is not on the CPU."""
+    if self.device.type != "cpu":
+        raise RuntimeError(f"cannot pin '{types.type_name(self)}' only dense CPU tensors can be pinned")
     return ops.clone(self)
 
 
 def share_memory_(self: Tensor) -> Tensor:
-    """Move the storage to memory that other processes can map."""
+    """Move the storage to memory that other processes can map. RuntimeError for a tensor that is not on the CPU."""
+    if self.device.type != "cpu":
+        raise RuntimeError("_share_fd_: only available on CPU")
     storage = storage_of(self._data)
     if not storage.is_shared():
         shared = type(storage)._new_shared(storage.nbytes())
@@ -130,7 +135,17 @@ def is_shared(self: Tensor) -> bool:
 
 
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
-    """Look at the storage of `source` (a tensor or a storage) from now on. RuntimeError when the geometry does not fit in it."""
+    """Look at the storage of `source` (a tensor or a storage) from now on.
+
+    RuntimeError when the geometry does not fit in it, when it is on another device, and for a leaf that requires grad.
+    """
+    if self.requires_grad and self.is_leaf and TLS.grad_enabled:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    if source is not None and source.device.type != self.device.type:
+        raise RuntimeError(
+            f'Attempted to set the storage of a tensor on device "{self.device}" to a storage on different device '
+            f'"{source.device}".  This is no longer allowed; the devices must match.'
+        )
     if source is None:
         self._data = backends.empty((0,), None, self._dtype, self.device)
     elif isinstance(source, Tensor):
@@ -152,6 +167,16 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
             )
     bump_version(self)
     return self
+
+
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether both look at the same storage in the same geometry."""
+    return (
+        self.untyped_storage() == tensor.untyped_storage()
+        and self.storage_offset() == tensor.storage_offset()
+        and self.shape == tensor.shape
+        and self.stride() == tensor.stride()
+    )
 
 
 def _strides(size: Any, stride: Any) -> tuple:
@@ -237,6 +262,7 @@ MEMBERS: dict[str, Any] = {
     "is_distributed": _false,
     "is_coalesced": _false,
     "set_": set_,
+    "is_set_to": is_set_to,
     "resize_": resize_,
     "resize_as_": resize_as_,
     "dim_order": dim_order,

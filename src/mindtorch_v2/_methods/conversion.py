@@ -7,15 +7,26 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from .. import _payload
+from .._backends.meta.spec import prefers_channels_last
 from .._device import device as _device
-from .._dispatch import ops
+from .._dispatch import backends, ops
 from .._dtype import DTYPES, dtype as _dtype_class
-from .._layout import memory_format as _memory_format, preserve_format
+from .._layout import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    memory_format as _memory_format,
+    preserve_format,
+)
 from .._tensor import Tensor
 
 
-class MetaReadError(RuntimeError, TypeError):
-    """Values of a tensor on the meta device were asked for; PyTorch raises a RuntimeError or a TypeError, so this is both."""
+class MetaReadError(NotImplementedError, TypeError):
+    """Values of a tensor on the meta device were asked for.
+
+    PyTorch raises a RuntimeError, a NotImplementedError (which is one) or a TypeError, so this is all of them.
+    """
 
 
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -31,19 +42,31 @@ def convert(self: Tensor, kind: Any, where: Any, copy: bool = False, layout: _me
     """`to` with its arguments sorted out."""
     if kind is None:
         kind = self._dtype
-    same_device = where is None or where.type == self.device.type and where.index in (None, self.device.index)
+    here = self.device
+    # There is one meta device, whatever its index.
+    same_device = where is None or (
+        where.type == here.type and (where.index in (None, here.index) or here.type == "meta")
+    )
     if (
         same_device
         and kind is self._dtype
         and not copy
-        and (layout is None or layout is preserve_format or self.is_contiguous(memory_format=layout))
+        and (layout is None or layout is preserve_format or layout is _suggested_format(self))
     ):
         return self
     if same_device:
         return ops._to_copy(self, dtype=kind, memory_format=layout)
-    if self.device.type == "meta":
+    if here.type == "meta":
+        backends.backend_of(where)
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     return ops._to_copy(self, dtype=kind, device=where, memory_format=layout)
+
+
+def _suggested_format(self: Tensor) -> _memory_format:
+    """The format that the strides speak for; contiguous where they speak for none."""
+    if not prefers_channels_last(self._data.shape, _payload.stride_of(self._data)):
+        return contiguous_format
+    return channels_last if self._data.ndim == 4 else channels_last_3d
 
 
 def parse_to(args: tuple, kwargs: dict) -> tuple:
@@ -149,6 +172,10 @@ def _host_array(self: Tensor, what: str) -> ndarray:
                 "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first. "
                 "(Tensors on the meta device have no data.)"
             )
+        if what == "tolist()":
+            raise MetaReadError("Cannot copy out of meta tensor; no data! (Tensor.tolist)")
+        if what == "__bool__()":
+            raise MetaReadError("Tensor.item() cannot be called on meta tensors (for Tensor.__bool__)")
         raise MetaReadError(f"Tensor.{what} cannot be called on meta tensors")
     raise TypeError(
         f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
@@ -199,6 +226,11 @@ def __bool__(self: Tensor) -> bool:
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
     _host_array(self, "__bool__()")
     return bool(item(self))
+
+
+def is_nonzero(self: Tensor) -> bool:
+    """Whether the one element is not zero. RuntimeError for more elements, and on the meta device."""
+    return bool(self)
 
 
 def _number(convert_to: Any) -> Any:
@@ -261,12 +293,16 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
 
 
 def __dlpack__(self: Tensor, **kwargs: Any) -> Any:
-    """numpy's DLPack capsule over the tensor's memory."""
+    """numpy's DLPack capsule over the tensor's memory. BufferError for a tensor on the meta device."""
+    if self.device.type == "meta":
+        raise BufferError("Cannot pack tensors on meta")
     return self.numpy().__dlpack__(**kwargs)
 
 
 def __dlpack_device__(self: Tensor) -> tuple:
-    """DLPack's (device type, index)."""
+    """DLPack's (device type, index). ValueError for a tensor on the meta device."""
+    if self.device.type == "meta":
+        raise ValueError("Unknown device type meta for Dlpack")
     return self.numpy().__dlpack_device__()
 
 
@@ -287,6 +323,7 @@ MEMBERS: dict[str, Any] = {
     "item": item,
     "tolist": tolist,
     "__bool__": __bool__,
+    "is_nonzero": is_nonzero,
     "__int__": _number(int),
     "__float__": _number(float),
     "__complex__": _number(complex),

@@ -51,6 +51,8 @@ def to_dlpack(tensor: Any) -> Any:
 
 def from_dlpack(ext_tensor: Any) -> Any:
     """A tensor that shares the memory of `ext_tensor`, an object with `__dlpack__` or a capsule, in CPU memory."""
+    if hasattr(ext_tensor, "__dlpack_device__"):
+        ext_tensor.__dlpack_device__()  # says so when there is none
     exporter = ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Capsule(ext_tensor)
     array = numpy.from_dlpack(exporter)
     return mindtorch_v2.from_numpy(array if array.flags.writeable else array.copy())

@@ -188,7 +188,7 @@ def pack_padded_sequence(
         )
     sizes = [sum(value > step for value in values) for step in range(values[0])]
     data = torch.cat([input[step, :size] for step, size in enumerate(sizes)], 0)
-    return PackedSequence(data, torch.tensor(sizes, dtype=torch.int64), sorted_indices, None)
+    return PackedSequence(data, torch.tensor(sizes, dtype=torch.int64, device="cpu"), sorted_indices, None)
 
 
 def pad_packed_sequence(
@@ -216,7 +216,7 @@ def pad_packed_sequence(
         steps.append(torch.cat([part, part.new_full((missing, *trailing), padding_value)], 0) if missing else part)
     steps += [data.new_full((batch, *trailing), padding_value)] * (length - len(sizes))
     padded = torch.stack(steps, 1 if batch_first else 0)
-    lengths = torch.tensor([sum(size > row for size in sizes) for row in range(batch)], dtype=torch.int64)
+    lengths = torch.tensor([sum(size > row for size in sizes) for row in range(batch)], dtype=torch.int64, device="cpu")
     if sequence.unsorted_indices is not None:
         order = sequence.unsorted_indices
         return padded.index_select(0 if batch_first else 1, order), lengths[order.cpu()]
@@ -262,7 +262,7 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Pack sequences (L, *); with ``enforce_sorted`` they come in order of decreasing length."""
-    lengths = torch.as_tensor([sequence.size(0) for sequence in sequences])
+    lengths = torch.as_tensor([sequence.size(0) for sequence in sequences], device="cpu")
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
