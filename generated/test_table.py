@@ -742,7 +742,7 @@ ROWS = [
         "family": "conv",
         "namespace": "nn",
         "public": "max_pool2d_with_indices_backward",
-        "rule": "same",
+        "rule": "pool_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -784,7 +784,7 @@ ROWS = [
         "family": "conv",
         "namespace": "nn",
         "public": "max_pool3d_with_indices_backward",
-        "rule": "same",
+        "rule": "pool_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -838,7 +838,7 @@ ROWS = [
         "family": "conv",
         "namespace": "nn",
         "public": "adaptive_max_pool2d_backward",
-        "rule": "same",
+        "rule": "pool_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -912,7 +912,7 @@ ROWS = [
         "family": "conv",
         "namespace": "nn",
         "public": "avg_pool2d_backward",
-        "rule": "same",
+        "rule": "pool_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -955,7 +955,7 @@ ROWS = [
         "family": "conv",
         "namespace": "nn",
         "public": "avg_pool3d_backward",
-        "rule": "same",
+        "rule": "pool_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -1025,7 +1025,7 @@ ROWS = [
         "family": "conv",
         "namespace": "torch",
         "public": "_adaptive_avg_pool2d_backward",
-        "rule": "same",
+        "rule": "pool_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -1073,7 +1073,7 @@ ROWS = [
         "family": "conv",
         "namespace": "torch",
         "public": "_adaptive_avg_pool3d_backward",
-        "rule": "same",
+        "rule": "pool_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -1176,7 +1176,7 @@ ROWS = [
         "family": "conv",
         "namespace": "nn",
         "public": "upsample_nearest2d_backward",
-        "rule": "zeros_of",
+        "rule": "upsample_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -1338,7 +1338,7 @@ ROWS = [
         "family": "conv",
         "namespace": "nn",
         "public": "_upsample_nearest_exact2d_backward",
-        "rule": "zeros_of",
+        "rule": "upsample_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -1505,7 +1505,7 @@ ROWS = [
         "family": "conv",
         "namespace": "nn",
         "public": "upsample_bilinear2d_backward",
-        "rule": "zeros_of",
+        "rule": "upsample_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -1620,7 +1620,7 @@ ROWS = [
         "family": "conv",
         "namespace": "nn",
         "public": "upsample_trilinear3d_backward",
-        "rule": "zeros_of",
+        "rule": "upsample_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -3354,7 +3354,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'indices': 'skip'},
-        "tags": ('distinct_out',),
+        "tags": ('lookup', 'distinct_out'),
         "differentiable": ("self", ),
     },
     {
@@ -3459,7 +3459,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'dim': 'dim', 'index': 'index'},
-        "tags": ('exact_out', 'distinct_out'),
+        "tags": ('lookup', 'exact_out', 'distinct_out'),
         "differentiable": ("self", ),
     },
     {
@@ -3570,7 +3570,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'index': 'skip'},
-        "tags": ('exact_out', 'distinct_out'),
+        "tags": ('lookup', 'exact_out', 'distinct_out'),
         "differentiable": ("self", ),
     },
     {
@@ -3698,7 +3698,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'index': 'skip'},
-        "tags": ('exact_out', 'distinct_out'),
+        "tags": ('lookup', 'exact_out', 'distinct_out'),
         "differentiable": ("self", ),
     },
     {
@@ -6731,7 +6731,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'indices': 'index'},
-        "tags": (),
+        "tags": ('lookup',),
         "differentiable": ("weight", ),
     },
     {

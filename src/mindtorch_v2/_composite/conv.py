@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mindtorch_v2._backends.meta import rules
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._tensor import Tensor
 
@@ -28,10 +29,13 @@ def _named_padding(
         return conv(input, weight, bias, stride, [0] * dims, dilation, groups)
     if padding != "same":
         raise RuntimeError(f"Invalid padding string: '{padding}'")
-    if input.dim() != weight.dim() and input.dim() in (dims + 1, dims + 2) and weight.dim() != dims + 2:
+    if input.dim() not in (dims + 1, dims + 2):
+        return conv(input, weight, bias, stride, [0] * dims, dilation, groups)  # which refuses it
+    if weight.dim() != dims + 2:
+        shape = list(input.shape) if input.dim() == dims + 2 else [1, *input.shape]
         raise RuntimeError(
             f"Expected {weight.dim()}-dimensional input for {weight.dim()}-dimensional weight{list(weight.shape)}, but got "
-            f"{input.dim()}-dimensional input of size {list(input.shape)} instead"
+            f"{len(shape)}-dimensional input of size {shape} instead"
         )
     steps, gaps = _list(stride, dims), _list(dilation, dims)
     if any(step != 1 for step in steps):
@@ -107,6 +111,8 @@ def convolution_flags(
     allow_tf32: bool,
 ) -> Tensor:
     """`convolution`; the last four arguments concern other devices."""
+    if input.dtype.is_complex and not transposed and weight.dim() < 5:
+        raise NotImplementedError(f"\"slow_conv2d_cpu\" not implemented for '{input.dtype.cpp}'")
     return F.convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
 
@@ -122,6 +128,7 @@ def max_pool1d(
     ceil_mode: bool = False,
 ) -> Tensor:
     """The largest of each window."""
+    rules.check_max_pool1d(self, kernel_size, stride, padding, dilation, ceil_mode)
     return F.max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
@@ -149,8 +156,17 @@ def max_pool3d(
     return F.max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
+def _check_vectors(name: str, self: Tensor) -> None:
+    if self.dim() not in (2, 3):
+        raise RuntimeError(
+            f"Expected 2 to 3 dimensions, but got {self.dim()}-dimensional tensor for argument #1 'self' (while checking "
+            f"arguments for {name})"
+        )
+
+
 def _check_1d(name: str, self: Tensor) -> None:
-    if self.dim() not in (2, 3) or 0 in self.shape[1:]:
+    _check_vectors(name, self)
+    if 0 in self.shape[1:]:
         raise RuntimeError(
             f"{name}() Expected 2D or 3D tensor with non-zero size for non-batch dimensions, but got input of size: "
             f"{list(self.shape)}"
@@ -170,7 +186,10 @@ def avg_pool1d(
     count_include_pad: bool = True,
 ) -> Tensor:
     """The mean of each window."""
-    _check_1d("avg_pool1d", self)
+    _check_vectors("avg_pool1d", self)
+    for name, value in (("kernel_size", kernel_size), ("stride", stride), ("padding", padding)):
+        if not isinstance(value, int) and len(value) > 1:
+            raise RuntimeError(f"avg_pool1d() argument '{name}' should contain one int (got {len(value)})")
     step = [1, _first(stride)] if isinstance(stride, int) or len(stride) else []
     pooled = F.avg_pool2d(
         F.unsqueeze(self, -2), [1, _first(kernel_size)], step, [0, _first(padding)], ceil_mode, count_include_pad

@@ -249,7 +249,7 @@ def unfold(pick: Picker, row: Row) -> dict[str, Any]:
     return {"self": made, "dimension": dim, "size": window, "step": 0 if pick.wrong() else pick.integer(1, 2)}
 
 
-@strategy("split", "chunk", "view.unsafe_split", "view.unsafe_chunk")
+@strategy("split", "chunk")
 def split(pick: Picker, row: Row) -> dict[str, Any]:
     """The size or number of the pieces."""
     made = _self(pick, row, 0 if pick.wrong(8) else 1)
@@ -257,7 +257,7 @@ def split(pick: Picker, row: Row) -> dict[str, Any]:
     return {"self": made, row.parameters[1].name: how, "dim": draw_dim(pick, made.ndim)}
 
 
-@strategy("split_with_sizes", "view.unsafe_split_with_sizes")
+@strategy("split_with_sizes")
 def split_with_sizes(pick: Picker, row: Row) -> dict[str, Any]:
     """Sizes that add up."""
     made = _self(pick, row, 1)

@@ -206,8 +206,21 @@ def _interpolate(
 ) -> ndarray:
     if not math.prod(self.shape):
         return np.empty((*self.shape[: self.ndim - len(scales)], *output_size), self.dtype)
+    if self.dtype == np.uint8:
+        return _interpolate_bytes(self, output_size, align_corners, scales, rule)
     for axis, out, factor in zip(_axes(len(scales), self.ndim), output_size, scales, strict=True):
         self = _resize(self, axis, rule(self.shape[axis], out, factor, align_corners))
+    return self
+
+
+def _interpolate_bytes(
+    self: ndarray, output_size: Any, align_corners: bool, scales: tuple, rule: Callable[..., Taps]
+) -> ndarray:
+    """Rows first, then columns, rounded each time, as PyTorch does."""
+    for axis, out, factor in reversed(list(zip(_axes(len(scales), self.ndim), output_size, scales, strict=True))):
+        taps = rule(self.shape[axis], out, factor, align_corners)
+        resized = _resize(self.astype(np.float32), axis, taps)
+        self = np.clip(np.floor(resized + np.float32(0.5)), 0, 255).astype(np.uint8)
     return self
 
 

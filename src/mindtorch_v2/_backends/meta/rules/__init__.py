@@ -148,6 +148,7 @@ from .pointwise import (
     test,
     where,
 )
+from .pooling import adaptive_pool, check_max_pool1d, fractional_max_pool, max_pool, pool, pool_backward
 from .random import (
     bernoulli,
     floating_factory,
@@ -197,17 +198,7 @@ from .sorting import (
     topk,
     unique,
 )
-from .spatial import (
-    adaptive_pool,
-    col2im,
-    conv,
-    conv_backward,
-    fractional_max_pool,
-    im2col,
-    max_pool,
-    pool,
-    upsample,
-)
+from .spatial import col2im, conv, conv_backward, im2col, upsample, upsample_backward
 from .view import (
     alias,
     broadcast_to,
@@ -262,6 +253,7 @@ __all__ = [
     "broadcast_to",
     "cat",
     "cdist",
+    "check_max_pool1d",
     "chunk",
     "clamp",
     "clone",
@@ -377,6 +369,7 @@ __all__ = [
     "poisson",
     "polygamma",
     "pool",
+    "pool_backward",
     "pow",
     "prelu",
     "put",
@@ -428,6 +421,7 @@ __all__ = [
     "unique",
     "unsqueeze",
     "upsample",
+    "upsample_backward",
     "var_mean",
     "vector_norm",
     "view",

@@ -173,7 +173,7 @@ def pad_nd(self: Any, padding: Sequence[int], ndim: int, op: str = "reflection_p
 def pad_nd_backward(
     grad: Any, self: Any, padding: Sequence[int], ndim: int, op: str = "reflection_pad1d_backward"
 ) -> Spec:
-    """self's shape, contiguous; grad has the padded shape. RuntimeError otherwise."""
+    """self's shape, in its format for two dims and more; grad has the padded shape. RuntimeError otherwise."""
     reflects = op.startswith("reflection")
     wanted = tuple(pad_nd(self, padding, ndim, op).shape) if reflects else _padded(self, padding, ndim)
     name = "grad_output" if reflects and ndim != 2 else "gradOutput"
@@ -183,7 +183,8 @@ def pad_nd_backward(
         have = grad.shape[axes[word]] if grad.dim() >= -axes[word] else 1
         if have != wanted[axes[word]]:
             raise RuntimeError(f"{name} {word} unexpected. Expected: {wanted[axes[word]]}{comma} Got: {have}")
-    return Spec(tuple(self.shape), self.dtype, None, self.dtype.opmath)
+    shape = tuple(self.shape)
+    return Spec(shape, self.dtype, None if ndim == 1 else _suggested(self, shape), self.dtype.opmath)
 
 
 def _padded(self: Any, padding: Sequence[int], ndim: int) -> Shape:

@@ -1,4 +1,4 @@
-"""Rules of convolution, pooling, resizing and sliding windows."""
+"""Rules of convolution, resizing and sliding windows."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from .... import _dtype as _d
+from ...._dtype import dtype
 from ..spec import Shape, Spec, channels_last_strides, prefers_channels_last
-from ._common import as_list, not_implemented, shape_text
+from ._common import as_list, not_implemented, shape_text, type_name, wrap_dim
 from .nn import suggested_strides
 
 
@@ -25,15 +26,32 @@ def _spread(value: Any, ndim: int, name: str) -> list[int]:
     return given
 
 
-def _check_conv_dtypes(input: Any, weight: Any, bias: Any) -> None:
-    if input.dtype is not weight.dtype:
-        raise RuntimeError(
-            f"Input type (torch.{input.dtype.cpp}Tensor) and weight type (torch.{weight.dtype.cpp}Tensor) should be "
-            "the same or "
-            "input should be a MKLDNN tensor and weight is a dense tensor"
-        )
-    if bias is not None and bias.dtype is not input.dtype:
-        raise RuntimeError(f"Input type ({input.dtype.ctype}) and bias type ({bias.dtype.ctype}) should be the same")
+def _check_conv_dtypes(input: Any, weight: Any, bias: Any, transposed: bool, ndim: int) -> None:
+    kind = input.dtype
+    if bias is not None and bias.dtype is not kind and not transposed:
+        raise RuntimeError(f"Input type ({kind.ctype}) and bias type ({bias.dtype.ctype}) should be the same")
+    for name, given in (("weight", weight), ("bias", bias)):
+        if given is None or given.dtype is kind:
+            continue
+        if kind is _d.float32 or kind is _d.bfloat16:
+            raise RuntimeError(
+                f"Input type ({type_name(kind)}) and {name} type ({type_name(given.dtype)}) should be the same or "
+                f"input should be a MKLDNN tensor and {name} is a dense tensor"
+            )
+        if kind.is_complex:
+            raise RuntimeError(
+                f"Input type ({type_name(kind)}) and {name} type ({type_name(given.dtype)}) should be the same"
+            )
+        _check_conv_kernel(kind, transposed, ndim)
+        raise RuntimeError(f"expected scalar type {kind.cpp} but found {given.dtype.cpp}")
+
+
+def _check_conv_kernel(kind: dtype, transposed: bool, ndim: int) -> None:
+    """NotImplementedError for bool; transposed, for integers other than int64 too."""
+    if kind is _d.bool or (transposed and kind.category == _d.CATEGORY_INTEGER and kind is not _d.int64):
+        if transposed:
+            raise not_implemented(f"slow_conv_transpose{max(ndim, 2)}d_out_cpu", kind)
+        raise not_implemented("slow_conv2d_cpu" if ndim < 3 else "compute_columns3d", kind)
 
 
 def _check_conv_shapes(
@@ -100,21 +118,20 @@ def conv(
     ndim = weight.dim() - 2
     if ndim < 1:
         raise RuntimeError("weight should have at least three dimensions")
-    name = op if op != "convolution" else f"conv{ndim}d"
-    expected = int(name[-2]) if name[-2:-1].isdigit() else ndim
-    if input.dim() not in (expected + 1, expected + 2):
+    expected = ndim if op == "convolution" else int(op[-2])
+    if op != "convolution" and input.dim() not in (expected + 1, expected + 2):
         raise RuntimeError(
-            f"Expected {expected + 1}D (unbatched) or {expected + 2}D (batched) input to {name}, but got input of "
+            f"Expected {expected + 1}D (unbatched) or {expected + 2}D (batched) input to {op}, but got input of "
             "size: "
             f"{shape_text(input.shape)}"
         )
-    batched = input.dim() == expected + 2
+    batched = input.dim() == expected + 2 or op == "convolution"
     shape = tuple(input.shape) if batched else (1, *input.shape)
     # A single number stands for as many dims as the operator's name says, which may not be the weight's.
     steps = _spread(as_list(stride) * expected if isinstance(stride, int) else stride, ndim, "stride")
     if len(shape) != ndim + 2:
         raise RuntimeError(
-            f"Expected {ndim + 2}-dimensional input for {ndim + 2}-dimensional weight{shape_text(weight.shape)}, but "
+            f"Expected {ndim + 2}-dimensional input for {ndim + 2}-dimensional weight {shape_text(weight.shape)}, but "
             "got "
             f"{len(shape)}-dimensional input of size {shape_text(shape)} instead"
         )
@@ -130,13 +147,16 @@ def conv(
     extra = _spread(output_padding, ndim, "output_padding")
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
-    _check_conv_dtypes(input, weight, bias)
+    _check_conv_dtypes(input, weight, bias, transposed, ndim)
     if any(pad < 0 for pad in pads):
         raise RuntimeError("negative padding is not supported")
+    if any(more < 0 for more in extra):
+        raise RuntimeError("negative output_padding is not supported")
     if any(step <= 0 for step in steps):
         raise RuntimeError("non-positive stride is not supported")
     if any(step <= 0 for step in spacing):
-        raise RuntimeError("dilation should be greater than zero")
+        shown = [1, *spacing] if ndim == 1 else list(spacing)
+        raise RuntimeError(f"dilation should be greater than zero, but got {shape_text(shown)}")
     same = padding == "same"
     if not same:
         _check_conv_shapes(shape, weight, bias, pads, spacing, transposed, groups)
@@ -187,7 +207,10 @@ def conv(
     result: Shape = (shape[0], channels, *spatial)
     layout = input.stride() if batched else (input.shape[0] * input.stride()[0], *input.stride())
     uniform = prefers_channels_last(shape, layout) or prefers_channels_last(weight.shape, weight.stride())
-    strides = channels_last_strides(result) if uniform and ndim in (2, 3) else None
+    # Convolutions of three dimensions keep channels_last only in the dtypes of oneDNN.
+    keeps = ndim == 2 or ndim == 3 and input.dtype in (_d.float32, _d.bfloat16)
+    strides = channels_last_strides(result) if uniform and keeps else None
+    _check_conv_kernel(input.dtype, transposed, ndim)
     if not batched:
         result, strides = result[1:], None if strides is None else strides[1:]
     return Spec(result, input.dtype, strides, input.dtype.opmath)
@@ -202,10 +225,13 @@ def conv_backward(
 ) -> tuple[Spec | None, Spec | None, Spec | None]:
     """The gradients of (input, weight, bias), None for those not in the mask."""
     compute = input.dtype.opmath
-    sizes = (tuple(input.shape), tuple(weight.shape))
+    tensors = (input, weight)
+    last = input.dim() == 4 and any(prefers_channels_last(tensor.shape, tensor.stride()) for tensor in tensors)
     specs = [
-        Spec(shape, tensor.dtype, suggested_strides(tensor, shape), compute) if want else None
-        for want, shape, tensor in zip(output_mask, sizes, (input, weight), strict=False)
+        Spec(tuple(tensor.shape), tensor.dtype, channels_last_strides(tensor.shape) if last else None, compute)
+        if want
+        else None
+        for want, tensor in zip(output_mask, tensors, strict=False)
     ]
     if not output_mask[2]:
         return specs[0], specs[1], None
@@ -213,211 +239,9 @@ def conv_backward(
     return specs[0], specs[1], Spec(channels, grad.dtype, None, compute)
 
 
-# --- pooling ----------------------------------------------------------------------------------------------------
-
 _AXES = "DHW"
 
-
-def _pool_size(size: int, kernel: int, stride: int, pad: int, dilation: int, ceil_mode: bool) -> int:
-    span = size + 2 * pad - dilation * (kernel - 1) - 1
-    length = (span + (stride - 1 if ceil_mode else 0)) // stride + 1
-    # With ceil_mode the last window must still start within the input or its left padding.
-    if ceil_mode and (length - 1) * stride >= size + pad:
-        length -= 1
-    return length
-
-
-def _pool_numbers(value: Any, ndim: int, name: str, op: str) -> list[int]:
-    given = as_list(value)
-    if len(given) == 1:
-        return given * ndim
-    if len(given) != ndim:
-        words = {1: "one int", 2: "a tuple of two ints", 3: "a tuple of three ints"}[ndim]
-        raise RuntimeError(f"{op}: {name} must either be a single int, or {words}")
-    return given
-
-
-def _pooled(
-    self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, ndim: int, op: str
-) -> tuple[Shape, Shape | None]:
-    kernel = _pool_numbers(kernel_size, ndim, "kernel_size", op)
-    empty = stride is None or (not isinstance(stride, int) and not len(stride))
-    steps = kernel if empty else _pool_numbers(stride, ndim, "stride", op)
-    pads = _pool_numbers(padding, ndim, "padding", op)
-    spacing = _pool_numbers(dilation, ndim, "dilation", op)
-    shape = tuple(self.shape)
-    if self.dim() not in (ndim + 1, ndim + 2):
-        if ndim == 1 and op.startswith("avg"):
-            raise RuntimeError(
-                f"Expected 2 to 3 dimensions, but got {self.dim()}-dimensional tensor for argument #1 'self' (while "
-                "checking "
-                f"arguments for {op})"
-            )
-        if ndim == 1:
-            raise RuntimeError(
-                f"{op}: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but "
-                f"got:{shape_text(shape)}"
-            )
-        raise RuntimeError(f"non-empty {ndim + 1}D or {ndim + 2}D (batch mode) tensor expected for input")
-    axes = _AXES[3 - ndim :]
-    if any(step == 0 for step in steps):
-        raise RuntimeError("stride should not be zero")
-    for pad, size, space in zip(pads, kernel, spacing, strict=True):
-        if pad < 0:
-            raise RuntimeError(f"pad must be non-negative, but got pad: {pad}")
-        if pad > ((size - 1) * space + 1) // 2:
-            raise RuntimeError(
-                f"pad should be at most half of effective kernel size, but got pad={pad}, kernel_size={size} and "
-                f"dilation={space}"
-            )
-    for word, label, values in (
-        ("kernel size", "k", kernel),
-        ("stride", "d", steps),
-        ("dilation", "dilation", spacing),
-    ):
-        if any(value <= 0 for value in values):
-            parts = " ".join(f"{label}{axis}: {value}" for axis, value in zip(axes, values, strict=True))
-            raise RuntimeError(f"{word} should be greater than zero, but got {parts}")
-    if ndim == 2 and any(pad > size // 2 for pad, size in zip(pads, kernel, strict=True)):
-        raise RuntimeError(
-            "pad should be smaller than or equal to half of kernel size, but got "
-            f"padW = {pads[1]}, padH = {pads[0]}, kW = {kernel[1]}, kH = {kernel[0]}"
-        )
-    if 0 in shape[-ndim - 1 :]:
-        raise RuntimeError(
-            f"Expected {ndim + 1}D or {ndim + 2}D (batch mode) tensor with optional 0 dim batch size for input, but "
-            "got:"
-            f"{shape_text(shape)}"
-        )
-    sizes = [
-        _pool_size(size, kernel[i], steps[i], pads[i], spacing[i], ceil_mode) for i, size in enumerate(shape[-ndim:])
-    ]
-    if any(size < 1 for size in sizes):
-        if ndim == 1 and op.startswith("max"):
-            raise RuntimeError(f"{op}() Invalid computed output size: {sizes[0]}")
-        channels = shape[-ndim - 1]
-        given = [1, *shape[-1:]] if ndim == 1 else list(shape[-ndim:])
-        found = [1, *sizes] if ndim == 1 else sizes
-        raise RuntimeError(
-            f"Given input size: ({'x'.join(map(str, [channels, *given]))}). Calculated output size: "
-            f"({'x'.join(map(str, [channels, *found]))}). Output size is too small"
-        )
-    result = (*shape[:-ndim], *sizes)
-    # Of three dimensions only max pooling keeps channels_last.
-    return result, suggested_strides(self, result) if ndim == 2 or ndim == 3 and op.startswith("max") else None
-
-
-def pool(
-    self: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    ndim: int = 2,
-    divisor_override: int | None = None,
-    op: str = "avg_pool2d",
-) -> Spec:
-    """One value per window of the last `ndim` dims (average pooling; max pooling without indices)."""
-    if divisor_override == 0:
-        raise RuntimeError("divisor must be not zero")
-    shape, strides = _pooled(self, kernel_size, stride, padding, dilation, ceil_mode, ndim, op)
-    if self.dtype is _d.bool or self.dtype.is_complex:
-        raise not_implemented(op, self.dtype)
-    return Spec(shape, self.dtype, strides, self.dtype.opmath)
-
-
-def max_pool(
-    self: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    ndim: int = 2,
-    op: str | None = None,
-) -> tuple[Spec, Spec]:
-    """(out, int64 indices into the flat spatial dims)."""
-    values = pool(self, kernel_size, stride, padding, dilation, ceil_mode, ndim, op=op or f"max_pool{ndim}d")
-    return values, Spec(values.shape, _d.int64, values.stride)
-
-
-def adaptive_pool(
-    self: Any, output_size: Any, ndim: int = 2, indices: bool = False, op: str | None = None
-) -> Spec | tuple[Spec, Spec]:
-    """The last `ndim` dims reduced to output_size (None keeps one); with indices also where each maximum was
-    (int64)."""
-    name = op or f"adaptive_{'max' if indices else 'avg'}_pool{ndim}d"
-    sizes = [output_size] * ndim if output_size is None or isinstance(output_size, int) else list(output_size)
-    if len(sizes) != ndim:
-        raise RuntimeError(f"{name}: output_size must be {ndim}")
-    shape = tuple(self.shape)
-    if self.dim() not in (ndim + 1, ndim + 2):
-        if ndim == 1:
-            raise RuntimeError(
-                f"Expected 2 to 3 dimensions, but got {self.dim()}-dimensional tensor for argument #1 'self' (while "
-                "checking "
-                f"arguments for {name})"
-            )
-        colon = ":" if indices else ""
-        raise RuntimeError(f"{name}(): Expected {ndim + 1}D or {ndim + 2}D tensor, but got{colon} {shape_text(shape)}")
-    sizes = [shape[at - ndim] if size is None else int(size) for at, size in enumerate(sizes)]
-    if any(size < 0 for size in sizes):
-        raise RuntimeError(
-            f"{name}: elements of output_size must be greater than or equal to 0 but received "
-            f"{{{', '.join(map(str, sizes))}}}"
-        )
-    for at in range(len(shape) - ndim, len(shape)):
-        if not shape[at]:
-            raise RuntimeError(
-                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
-                f"{shape_text(shape)} "
-                f"with dimension {at} being empty"
-            )
-    if not self.dtype.is_floating_point:
-        raise not_implemented(name, self.dtype)
-    result = (*shape[:-ndim], *sizes)
-    strides = suggested_strides(self, result) if ndim == 2 else None
-    values = Spec(result, self.dtype, strides, self.dtype.opmath)
-    return (values, Spec(result, _d.int64, strides)) if indices else values
-
-
 # --- resizing and windows ---------------------------------------------------------------------------------------
-
-
-def fractional_max_pool(
-    self: Any, kernel_size: Sequence[int], output_size: Sequence[int], random_samples: Any, ndim: int
-) -> tuple[Spec, Spec]:
-    """(maxima, int64 places in the flat image) of windows at places that the samples choose."""
-    name = f"fractional_max_pool{ndim}d" + ("" if ndim == 2 else "_out") + "()"
-    if self.dim() not in (ndim + 1, ndim + 2):
-        raise RuntimeError(f"{name}: Expected {ndim + 1}D or {ndim + 2}D tensor, but got: {shape_text(self.shape)}")
-    first = self.dim() - ndim - 1
-    for dim in range(first, self.dim()):
-        if not self.shape[dim]:
-            raise RuntimeError(
-                f"{name}: Expected input to have non-zero size for non-batch dimensions, but got"
-                f"{shape_text(self.shape)} with dimension {dim} being empty."
-            )
-    words = ("time", "height", "width")[3 - ndim :]
-    for word, size, window, count in zip(words, self.shape[-ndim:], kernel_size, output_size, strict=True):
-        if count + window - (1 if ndim == 2 else 0) > size:  # one more in three dimensions, as in PyTorch
-            raise RuntimeError(f"{name}: pool {word} {window} too large relative to input {word} {size}")
-    if random_samples.dtype is not self.dtype:
-        raise RuntimeError("Expect _random_samples to have the same dtype as input")
-    if random_samples.dim() != 3:
-        raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {random_samples.dim()}")
-    batch = self.shape[0] if first else 1
-    if random_samples.shape[0] < batch:
-        raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
-    if random_samples.shape[1] != self.shape[first]:
-        raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
-    if random_samples.shape[2] != ndim:
-        raise RuntimeError(f"Expect _random_samples.size(2) equals to {ndim}; got {random_samples.shape[2]}.")
-    if not self.dtype.is_floating_point:
-        raise not_implemented(f"fractional_max_pool{ndim}d_out_frame", self.dtype)
-    shape = (*self.shape[: first + 1], *map(int, output_size))
-    return Spec(shape, self.dtype), Spec(shape, _d.int64)
 
 
 def upsample(
@@ -452,10 +276,27 @@ def upsample(
         raise RuntimeError(
             f"Non-empty {ndim + 2}D data tensor expected but got a tensor with sizes {shape_text(shape)}"
         )
-    if not self.dtype.is_floating_point and self.dtype is not _d.uint8:
-        raise not_implemented(f"{op}_channels_last", self.dtype)
+    bytes_too = self.dtype is _d.uint8 and op not in ("upsample_linear1d", "upsample_trilinear3d")
+    if not self.dtype.is_floating_point and not bytes_too:
+        raise not_implemented(_resizing_kernel(self, op), self.dtype)
     result = (*shape[:2], *map(int, sizes))
     return Spec(result, self.dtype, suggested_strides(self, result) if ndim > 1 else None, self.dtype.opmath)
+
+
+def _resizing_kernel(self: Any, op: str) -> str:
+    """The name of PyTorch's kernel: one for channels_last, another for each way to weigh."""
+    name = op.replace("_upsample_nearest_exact", "upsample_nearest")
+    last = self.dim() == 5 and self.shape[1] > 3 and prefers_channels_last(self.shape, self.stride())
+    if last or name in ("upsample_nearest2d", "upsample_bilinear2d"):
+        return f"{name}_channels_last"
+    way = "cubic" if "cubic" in name else "nearest" if "nearest" in name else "linear"
+    return f"compute_indices_weights_{way}"
+
+
+def upsample_backward(grad: Any, input_size: Sequence[int]) -> Spec:
+    """The gradient of `upsample`: input_size, in grad's format."""
+    shape = tuple(map(int, input_size))
+    return Spec(shape, grad.dtype, suggested_strides(grad, shape))
 
 
 def _check_windows(kernel: list[int], dilation: list[int], padding: list[int], stride: list[int]) -> None:
@@ -490,6 +331,7 @@ def im2col(self: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, str
     _check_windows(kernel, spacing, pads, steps)
     shape = tuple(self.shape)
     if self.dim() not in (3, 4) or 0 in shape[-3:]:
+        wrap_dim(2, self.dim())
         raise RuntimeError(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, "
             "but got: "
@@ -504,6 +346,8 @@ def im2col(self: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, str
             "components must be "
             "at least one."
         )
+    if self.dtype.category == _d.CATEGORY_INTEGER:
+        raise not_implemented("im2col_out_cpu", self.dtype)
     rows = shape[-3] * kernel[0] * kernel[1]
     return Spec((*shape[:-3], rows, blocks[0] * blocks[1]), self.dtype, None, self.dtype.opmath)
 
@@ -536,8 +380,10 @@ def col2im(self: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, pad
             "blocks "
             f"{blocks[0]} * {blocks[1]} = {blocks[0] * blocks[1]}, but got input.size(2)={shape[-1]}."
         )
+    if self.dtype.category == _d.CATEGORY_INTEGER:
+        raise not_implemented("col2im_out_cpu", self.dtype)
     channels = shape[lead] // (kernel[0] * kernel[1])
     return Spec((*shape[:lead], channels, *map(int, size)), self.dtype, None, self.dtype.opmath)
 
 
-__all__ = ["adaptive_pool", "col2im", "conv", "conv_backward", "im2col", "max_pool", "pool", "upsample"]
+__all__ = ["col2im", "conv", "conv_backward", "im2col", "upsample", "upsample_backward"]
