@@ -106,7 +106,7 @@ def selu(self):
 
 
 def celu(self, alpha):
-    return rules.activation(self, op='elu_cpu')
+    return rules.activation(self, op='elu_cpu', divisor=alpha)
 
 
 def softshrink(self, lambd):

@@ -22,6 +22,8 @@ def _as_dtype(payload: Any, spec: ViewSpec) -> Any:
     assert spec.dtype is not None
     shape, stride = tuple(spec.shape), tuple(spec.stride)
     if payload.__class__ is ndarray:
+        if spec.dtype.np is None:
+            raise RuntimeError(f"tensors of dtype {spec.dtype} are not supported on the CPU")
         byte_offset = _memory.address(payload) - _memory.root_address(payload) if payload.size else 0
         offset = byte_offset // spec.dtype.itemsize + spec.offset
         return _memory.view_of_root(_memory.root_bytes(payload), shape, stride, offset, spec.dtype.np)

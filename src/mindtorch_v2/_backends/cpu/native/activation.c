@@ -1,4 +1,4 @@
-/* Activations of contiguous arrays, forward and backward. */
+/* Activations of float arrays, forward and backward; the gradients of contiguous ones. */
 #include "native.h"
 
 #define LOOPS "activation_loops.h"
@@ -10,32 +10,39 @@ typedef void (*EachWithGrad)(const void *gradient, const void *input, void *outp
 #define BOTH(name) CHOOSE32(name), CHOOSE64(name)
 #define FLOAT(name) CHOOSE32(name), NULL
 
-/* Where the result goes: `out` when it is a fitting array, else a new one; NULL to decline. */
-static PyObject *place(PyArrayObject *like, PyObject *out)
+/* Whether the loop can write straight to `out`. */
+static int is_fitting(PyArrayObject *like, PyObject *out)
 {
-    if (out == NULL || out == Py_None) {
-        return new_like(like);
-    }
-    if (!is_array(out) || !is_contiguous((PyArrayObject *)out) || PyArray_DESCR((PyArrayObject *)out) != PyArray_DESCR(like) ||
-        !PyArray_SAMESHAPE((PyArrayObject *)out, like) || !(PyArray_FLAGS((PyArrayObject *)out) & NPY_ARRAY_WRITEABLE)) {
-        return NULL;
-    }
-    return Py_NewRef(out);
+    return is_array(out) && is_contiguous((PyArrayObject *)out) && PyArray_DESCR((PyArrayObject *)out) == PyArray_DESCR(like) &&
+           PyArray_SAMESHAPE((PyArrayObject *)out, like) && (PyArray_FLAGS((PyArrayObject *)out) & NPY_ARRAY_WRITEABLE);
 }
 
+/* Floats of any layout, from a contiguous copy and by one where need be, so that the last digit depends neither on the layout of the argument nor
+ * on that of the result. */
 static PyObject *run_each(PyObject *object, PyObject *out, Each of_float, Each of_double)
 {
-    int width = dense_width(object);
-    Each each = width == 4 ? of_float : width == 8 ? of_double : NULL;
-    PyArrayObject *x = (PyArrayObject *)object;
-    if (each == NULL || PyArray_SIZE(x) == 0) {
+    if (!is_array(object)) {
         return NULL;
     }
-    PyObject *result = place(x, out);
+    PyArrayObject *x = (PyArrayObject *)object;
+    int width = float_width(x);
+    Each each = width == 4 ? of_float : width == 8 ? of_double : NULL;
+    npy_intp n = PyArray_SIZE(x);
+    int wanted = out != NULL && out != Py_None;
+    if (each == NULL || n == 0 || (wanted && !(is_array(out) && PyArray_SAMESHAPE((PyArrayObject *)out, x)))) {
+        return NULL;
+    }
+    PyObject *result;
+    if (!is_contiguous(x)) {
+        result = PyArray_NewCopy(x, NPY_CORDER);
+        x = (PyArrayObject *)result;
+    }
+    else {
+        result = wanted && is_fitting(x, out) ? Py_NewRef(out) : new_like(x);
+    }
     if (result == NULL) {
         return NULL;
     }
-    npy_intp n = PyArray_SIZE(x);
     const void *data = PyArray_DATA(x);
     void *target = PyArray_DATA((PyArrayObject *)result);
     PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
@@ -43,7 +50,18 @@ static PyObject *run_each(PyObject *object, PyObject *out, Each of_float, Each o
     if (thread != NULL) {
         PyEval_RestoreThread(thread);
     }
+    if (wanted && result != out) {
+        int failed = PyArray_CopyInto((PyArrayObject *)out, (PyArrayObject *)result);
+        Py_DECREF(result);
+        return failed ? NULL : Py_NewRef(out);
+    }
     return result;
+}
+
+/* Of contiguous arrays only: a fast path leaves the layout of all others to the rule. */
+static PyObject *run_dense(PyObject *object, Each of_float, Each of_double)
+{
+    return dense_width(object) ? run_each(object, NULL, of_float, of_double) : NULL;
 }
 
 static PyObject *run_with_grad(PyObject *gradient, PyObject *object, EachWithGrad of_float, EachWithGrad of_double)
@@ -74,7 +92,7 @@ static PyObject *run_with_grad(PyObject *gradient, PyObject *object, EachWithGra
 
 static PyObject *fast_relu(PyObject *const *args)
 {
-    return run_each(args[0], NULL, BOTH(relu_each));
+    return run_dense(args[0], BOTH(relu_each));
 }
 
 static PyObject *relu(PyObject *const *args)
@@ -113,7 +131,7 @@ static PyObject *gelu_to(PyObject *x, PyObject *approximate, PyObject *out)
 
 static PyObject *fast_gelu(PyObject *const *args)
 {
-    return gelu_to(args[0], args[1], NULL);
+    return dense_width(args[0]) ? gelu_to(args[0], args[1], NULL) : NULL;
 }
 
 static PyObject *gelu(PyObject *const *args)
@@ -135,7 +153,7 @@ static PyObject *gelu_backward(PyObject *const *args)
 
 static PyObject *fast_silu(PyObject *const *args)
 {
-    return run_each(args[0], NULL, BOTH(silu_each));
+    return run_dense(args[0], BOTH(silu_each));
 }
 
 static PyObject *silu(PyObject *const *args)
@@ -150,7 +168,7 @@ static PyObject *silu_backward(PyObject *const *args)
 
 static PyObject *fast_sigmoid(PyObject *const *args)
 {
-    return run_each(args[0], NULL, BOTH(sigmoid_each));
+    return run_dense(args[0], BOTH(sigmoid_each));
 }
 
 static PyObject *sigmoid(PyObject *const *args)
@@ -170,7 +188,7 @@ static PyObject *tanh_backward(PyObject *const *args)
 
 static PyObject *fast_erf(PyObject *const *args)
 {
-    return run_each(args[0], NULL, FLOAT(erf_each));
+    return run_dense(args[0], FLOAT(erf_each));
 }
 
 static PyObject *erf_to(PyObject *const *args)

@@ -18,9 +18,6 @@ def blocked(
     """Apply `kernel(x, out)` to `x`, in blocks where that pays. `out` may be `x` itself."""
     if out is None:
         out = np.empty_like(x)
-    if not x.ndim:  # numpy turns 0-dim intermediates into scalars, which kernels cannot write into
-        kernel(x.reshape(1), out.reshape(1))
-        return out
     if x.ndim == 0:  # numpy turns results without dimensions into scalars, which kernels cannot write to
         kernel(x.reshape(1), out.reshape(1))
         return out

@@ -312,8 +312,9 @@ def scatter_reduce_(
 def index_reduce_(
     self: ndarray, dim: int, index: ndarray, source: ndarray, reduce: str, include_self: bool = True
 ) -> ndarray:
-    shape = [1] * self.ndim
-    shape[dim] = index.size
+    shape = [1] * source.ndim
+    if shape:
+        shape[dim] = index.size
     places = np.broadcast_to(index.reshape(shape), source.shape)
     return scatter_reduce_(self, dim, places, source, reduce, include_self)
 

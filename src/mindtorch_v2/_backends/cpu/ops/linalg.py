@@ -90,11 +90,11 @@ def lu_factor_ex(A: ndarray, pivot: bool = True, check_errors: bool = False) -> 
 
 
 def _permutation(pivots: ndarray, rows: int) -> ndarray:
-    """The order of rows that the swaps give."""
+    """The order of rows that the swaps give; there are at most as many as rows."""
     flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
     order = np.tile(np.arange(rows), (len(flat), 1))
     each = np.arange(len(flat))
-    for j in range(pivots.shape[-1]):
+    for j in range(min(pivots.shape[-1], rows)):
         chosen = flat[:, j] - 1
         order[each, chosen], order[:, j] = order[:, j].copy(), order[each, chosen]
     return order
@@ -108,6 +108,11 @@ def lu_unpack(
     inner = min(rows, columns)
     permutation = lower = upper = np.empty(0, LU.dtype)
     if unpack_pivots:
+        if pivots.size and (pivots.min() < 1 or pivots.max() > rows):
+            raise RuntimeError(
+                "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
+                "Did you properly pass the result of lu_factor?"
+            )
         order = _permutation(pivots, rows)
         permutation = np.zeros((len(order), rows, rows), LU.dtype)
         permutation[np.arange(len(order))[:, None], order, np.arange(rows)] = 1

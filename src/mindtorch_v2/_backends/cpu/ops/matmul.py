@@ -128,13 +128,13 @@ def fast_linear(input: ndarray, weight: ndarray, bias: ndarray | None = None) ->
 
 
 def _blend(self: ndarray, found: ndarray, beta: Any, alpha: Any) -> ndarray:
-    """beta * self + alpha * found; beta 0 ignores self, even where it is not finite."""
+    """beta * self + alpha * found; beta 0 ignores self, even where it is not finite. Integers wrap around."""
     if alpha != 1:
-        found = found * found.dtype.type(alpha)
+        found = found * np.asarray(alpha).astype(found.dtype)
     if beta == 0:
         return np.asarray(found)
     if beta != 1:
-        self = self * found.dtype.type(beta)
+        self = self * np.asarray(beta).astype(found.dtype)
     return _add_in_place(np.asarray(found), self) if found.base is None else np.asarray(found + self)
 
 

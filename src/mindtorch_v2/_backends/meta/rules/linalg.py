@@ -275,6 +275,10 @@ def linalg_lu_unpack(
     check_matrix(LU, "torch.lu_unpack", "LU")
     *batch, rows, columns = LU.shape
     inner = min(rows, columns)
+    if unpack_pivots and tuple(pivots.shape[:-1]) != tuple(batch):
+        raise RuntimeError(
+            f"torch.lu_unpack: LU_pivots of shape {list(pivots.shape)} do not belong to LU of shape {list(LU.shape)}"
+        )
     permutation = Spec((*batch, rows, rows) if unpack_pivots else (0,), LU.dtype)
     if not unpack_data:
         return permutation, Spec((0,), LU.dtype), Spec((0,), LU.dtype)

@@ -423,9 +423,13 @@ def activation(
     approximate: str | None = None,
     numbers: Sequence[Any] = (),
     lambd: Any = 0,
+    divisor: Any = 1,
 ) -> Spec:
     """Floating types only; NotImplementedError for others. approximate: gelu's argument, 'none' or 'tanh'. numbers:
-    what self's dtype must hold. lambd: softshrink's argument, RuntimeError when negative."""
+    what self's dtype must hold. lambd: softshrink's argument, RuntimeError when negative. divisor: celu's alpha,
+    RuntimeError when 0."""
+    if divisor == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     if lambd < 0:
         limit = f"{_d.finfo(self.dtype).max:g}" if self.dtype.is_floating_point else "0"
         raise RuntimeError(

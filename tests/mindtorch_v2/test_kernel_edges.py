@@ -1,0 +1,76 @@
+"""Calls at the edge of what kernels and rules take. What they give was checked against PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import mindtorch_v2 as torch
+
+
+def _bytes(*values: int) -> Any:
+    return torch.tensor(values, dtype=torch.uint8).reshape(2, 2)
+
+
+def test_factors_of_products_wrap_around() -> None:
+    u = _bytes(3, 4, 1, 6)
+    assert torch.addmm(u, u, u, beta=2, alpha=-1).tolist() == [[249, 228], [249, 228]]
+    assert torch.addmm(u, u, u, alpha=1.5).tolist() == torch.addmm(u, u, u).tolist()
+    assert torch.addbmm(u, u[None], u[None], alpha=-1).tolist() == [[246, 224], [248, 222]]
+    with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t without overflow"):
+        torch.addmm(u, u, u, alpha=300)
+
+
+def test_index_reduce_without_dimensions() -> None:
+    self, index, source = torch.tensor(-2.0), torch.tensor([0]), torch.tensor(-3.0)
+    assert torch.index_reduce(self, 0, index, source, "prod", include_self=False).item() == -3.0
+    assert torch.index_reduce(self, 0, index, source, "mean", include_self=True).item() == -2.5
+
+
+def test_pivots_beyond_the_rows_do_not_count() -> None:
+    factors = torch.tensor([[-2.75, 3.75, 0.0], [-3.5, -4.0, -1.75]])
+    permutation, lower, upper = torch.lu_unpack(factors, torch.tensor([1, 2, 2], dtype=torch.int32))
+    assert permutation.tolist() == [[1, 0], [0, 1]]
+    assert lower.tolist() == [[1, 0], [-3.5, 1]]
+    assert upper.tolist() == [[-2.75, 3.75, 0], [0, -4, -1.75]]
+
+
+def test_pivots_out_of_range() -> None:
+    with pytest.raises(RuntimeError, match=r"pivots passed to lu_unpack must be between 1 and LU.size\(-2\) inclusive"):
+        torch.lu_unpack(torch.zeros(2, 3), torch.tensor([1, 7], dtype=torch.int32))
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_celu_does_not_divide_by_zero(device: str) -> None:
+    with pytest.raises(RuntimeError, match="^ZeroDivisionError: alpha cannot be 0 for CELU$"):
+        torch.celu(torch.ones(2, device=device), 0)
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_strides_of_single_places_do_not_hinder_complex_views(device: str) -> None:
+    pairs = torch.ones(4, device=device).as_strided((1, 2), (3, 1))
+    assert torch.view_as_complex(pairs).shape == (1,)
+    with pytest.raises(RuntimeError, match="stride divisible by 2"):
+        torch.view_as_complex(torch.ones(5, device=device).as_strided((2, 2), (3, 1)))
+
+
+def test_pairs_of_half_have_no_complex_view_on_the_cpu() -> None:
+    with pytest.raises(RuntimeError, match="^tensors of dtype torch.complex32 are not supported on the CPU$"):
+        torch.view_as_complex(torch.ones(3, 2, dtype=torch.float16))
+    assert torch.view_as_complex(torch.ones(3, 2, dtype=torch.float16, device="meta")).dtype is torch.complex32
+
+
+@pytest.mark.parametrize("name", ["gelu", "silu", "sigmoid", "erf"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_last_digits_do_not_depend_on_layouts(name: str, dtype: Any) -> None:
+    from mindtorch_v2._dispatch import ops
+
+    function = getattr(ops, name)
+    x = torch.linspace(-4, 4, 7 * 33, dtype=dtype).reshape(7, 33)
+    expected = function(x)
+    assert torch.equal(function(x.t().contiguous().t()), expected)
+    wide = torch.empty(7, 66, dtype=dtype)[:, ::2]
+    wide.copy_(x)
+    assert torch.equal(function(wide), expected)
+    assert torch.equal(function(x, out=torch.empty(33, 7, dtype=dtype).t()), expected)
