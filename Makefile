@@ -44,6 +44,7 @@ benchmarks: $(REF)/.made  ## measure side by side with PyTorch
 	$(REF)/bin/python benchmarks/small_ops.py
 	$(REF)/bin/python benchmarks/import_time.py
 	$(REF)/bin/python benchmarks/bert.py
+	$(REF)/bin/python benchmarks/meta_init.py
 
 NATIVE := setup.py $(wildcard src/mindtorch_v2/_backends/cpu/native/*)
 
@@ -62,7 +63,7 @@ $(DEMO)/.made: pyproject.toml $(NATIVE)
 $(REF)/.made: pyproject.toml $(NATIVE)
 	$(PYTHON) -m venv $(REF)
 	$(REF)/bin/python -m pip install -q $(TORCH) PyYAML Jinja2
-	$(REF)/bin/python -m pip install -q -e '.[fast]'
+	$(REF)/bin/python -m pip install -q -e '.[fast,demo]'
 	touch $@
 
 clean:

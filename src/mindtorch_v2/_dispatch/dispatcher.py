@@ -59,6 +59,8 @@ def _call(op: Operator, args: tuple, out: Any) -> Any:
     if TLS.autocast is not None and out is None:  # as in PyTorch, neither out= nor in-place forms are cast
         args = TLS.autocast.cast(op, args)
     if op.composite is not None:
+        if op.factory and isinstance(out, Tensor):
+            args = _beside(op, args, out)
         result = op.composite_function()(*args)
         if result.__class__ is tuple and len(op.returns) > 1:
             result = return_type(op, list(result))
@@ -172,6 +174,12 @@ def device_of(op: Operator, args: tuple, out: Any = None) -> device:
         if found is None:
             return chosen_device() or (out.device if isinstance(out, Tensor) else CPU)
     return CPU if found is None else found.device
+
+
+def _beside(op: Operator, args: tuple, out: Tensor) -> tuple:
+    """The arguments of a factory with its device where none is given: the chosen one, else that of `out`."""
+    where = chosen_device() or out.device
+    return tuple(where if p.name == "device" and value is None else value for p, value in zip(op.params, args))
 
 
 def _same_device(op: Operator, a: Tensor, b: Tensor, numbers: bool = True) -> Tensor:

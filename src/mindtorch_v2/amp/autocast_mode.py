@@ -41,7 +41,7 @@ class autocast:
 
     Raises:
         ValueError: if `device_type` is no string.
-        RuntimeError: if there is no such kind of device.
+        RuntimeError: if there is no such kind of device, and for "meta" unless autocast is switched off.
     """
 
     def __init__(
@@ -49,8 +49,12 @@ class autocast:
     ) -> None:
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
-        self.fast_dtype = state.get_autocast_dtype(device_type) if dtype is None else dtype
         self.device = device_type
+        # On the meta device nothing computes: only blocks that switch autocast off may name it, and they change nothing.
+        self._idle = not enabled and device_type.partition(":")[0] == "meta"
+        if self._idle:
+            return
+        self.fast_dtype = state.get_autocast_dtype(device_type) if dtype is None else dtype
         if not is_autocast_available(device_type):
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
         self._cache_enabled = state.is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
@@ -69,6 +73,8 @@ class autocast:
         self._before: list[tuple[bool, bool, Any]] = []  # one instance may be entered again while it is active
 
     def __enter__(self) -> autocast:
+        if self._idle:
+            return self
         self._before.append(
             (
                 state.is_autocast_cache_enabled(),
@@ -83,6 +89,8 @@ class autocast:
         return self
 
     def __exit__(self, *exc: object) -> bool:
+        if self._idle:
+            return False
         cache_enabled, enabled, lower = self._before.pop()
         if state.autocast_decrement_nesting() == 0:
             state.clear_autocast_cache()

@@ -144,12 +144,23 @@ def _stack(rows: list, level: int) -> Any:
 
 
 def _index(source: Tensor, index: Any, at_level: _Level, level: int) -> Any:
-    """`source[i, j, ...]` with 0-dim positions for leading dimensions, some of them batched: one index operation."""
+    """`source[i, j, ...]` with positions for leading dimensions, some of them batched: one index operation.
+
+    Positions have dimensions where another level's batch lies in them.
+    """
     items = index if isinstance(index, tuple) else (index,)
-    if not all(isinstance(i, int) or (isinstance(i, Tensor) and i.dim() == 0 and i.dtype.category == 1) for i in items):
+    if not all(isinstance(i, int) or (isinstance(i, Tensor) and i.dtype.category == 1) for i in items):
         return None
-    positions = tuple(i._value if isinstance(i, Tensor) and at_level(i) else i for i in items)
-    return _batched(source[positions], level)
+    width = max(i.dim() for i in items if isinstance(i, Tensor))
+
+    def position(item: Any) -> Any:
+        if not isinstance(item, Tensor):
+            return item
+        lined_up = _line_up(item, at_level, width)
+        # A tensor without dimensions would be read for its number.
+        return lined_up if isinstance(lined_up, BatchedTensor) or lined_up.dim() else lined_up.reshape((1,))
+
+    return _batched(source[tuple(map(position, items))], level)
 
 
 @functools.cache
