@@ -82,8 +82,22 @@ def _products(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
     )
     yield "functions.pyi.j2", "functions/__init__.pyi", {"functions": functions}
     yield "tensor.pyi.j2", "tensor.pyi", {"functions": functions, "operators": forms.operator_rows(functions)}
+    source = "schema/flops.yaml and schema/ops/*.yaml"
+    rows = _formulas(schema)
+    costs = [name for name in schema.costs if any(re.search(rf"\b{name}\(", formula) for _, _, formula in rows)]
+    yield "flops.py.j2", "flops.py", {"formulas": rows, "costs": costs, "source": source}
     yield "test_table.py.j2", "test_table.py", {"ops": public}
     yield "OPS.md.j2", "OPS.md", forms.report(schema)
+
+
+def _formulas(schema: Schema) -> list[tuple[str, str, str]]:
+    """(full name, parameters, formula) of every operator that has costs of its own."""
+    found = []
+    for name, formula in schema.flops.items():
+        names = [forms.safe(a.name) for a in schema.by_full_name[name].arguments]
+        parameters = ["out", *(f"{n}_" if n == "out" else n for n in names)]
+        found.append((name, ", ".join(parameters), formula))
+    return found
 
 
 def _tables(family: str, ops: list[Op]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from codegen.expressions import ExpressionError, parse_call, parse_formula, tuple_length
 from codegen.loader import Mapping, Node, Scalar, Sequence
-from codegen.model import Call, Derivative, Kernel, Location, NameUse, Op, Signature
+from codegen.model import Call, Derivative, Kernel, Location, NameUse, Op, Signature, Work
 from codegen.problems import Problem, did_you_mean
 from codegen.signature import SignatureError, parse_signature
 
@@ -28,6 +28,7 @@ FIELDS = (
     "mutates",
     "fast",
     "tags",
+    "flops",
     "sample",
     "differs",
     "missing",
@@ -83,6 +84,7 @@ class _Entry:
             "meta": self.call(entry.get("meta"), "meta"),
             "grad": self.grad(entry.get("grad"), signature),
             "kernels": self.kernels(entry.get("kernels")),
+            "flops": self.work(entry.get("flops")),
             "sample": self.sample(entry.get("sample")),
         }
         if entry.get("variants") is not None:
@@ -142,6 +144,9 @@ class _Entry:
         except ExpressionError as error:
             self.problem(node.at(error.offset), f"{name}: {error.message}")
             return None
+
+    def work(self, node: Node | None) -> Work | None:
+        return None if node is None else read_work(node, self.subject, self.problems)
 
     def kernels(self, node: Node | None) -> tuple[Kernel, ...]:
         if node is None:
@@ -236,6 +241,18 @@ def analyse(
         tuple(functions),
         location,
     )
+
+
+def read_work(node: Node, subject: str, problems: list[Problem]) -> Work | None:
+    """A formula for floating-point operations; what is none is reported."""
+    if not isinstance(node, Scalar):
+        problems.append(Problem(node.location, subject, "'flops' must be a formula like 2 * numel(out)"))
+        return None
+    try:
+        return Work(node.text, parse_formula(node), node.location)
+    except ExpressionError as error:
+        problems.append(Problem(node.at(error.offset), subject, f"flops: {error.message}"))
+        return None
 
 
 def result_number(name: str, signature: Signature) -> int | None:

@@ -16,7 +16,7 @@ def explain(schema: Schema, name: str, root: Path) -> tuple[str, bool]:
     if not ops:
         known = {op.full_name for op in schema.ops} | {n for op in schema.ops for n in _names(op)}
         return f"unknown operator '{name}'{did_you_mean(name, known)}", False
-    return "\n\n".join(_explained(op, root) for op in ops), True
+    return "\n\n".join(_explained(op, root, schema.flops.get(op.full_name)) for op in ops), True
 
 
 def find(schema: Schema, name: str) -> list[Op]:
@@ -36,7 +36,7 @@ def _names(op: Op) -> tuple[str, ...]:
     return (op.name, *(form.name for form in op.forms), *op.aliases, *op.operators)
 
 
-def _explained(op: Op, root: Path) -> str:
+def _explained(op: Op, root: Path, flops: str | None) -> str:
     rows = [("signature", str(op.signature)), ("entry", str(op.location)), ("forms", ", ".join(_forms(op)))]
     if op.operators:
         rows.append(("operators", ", ".join(op.operators)))
@@ -57,6 +57,8 @@ def _explained(op: Op, root: Path) -> str:
         rows.append(("fast path", op.fast))
     if op.mutates:
         rows.append(("mutates", ", ".join(op.mutates)))
+    if flops is not None:
+        rows.append(("FLOPs", flops))
     rows += _gradients(op)
     if op.tags:
         rows.append(("tags", ", ".join(op.tags)))

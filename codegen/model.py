@@ -271,12 +271,20 @@ class Derivative:
 
     def rewritten(self, replace: Callable[[str, str | None], str | None]) -> str:
         """The formula with each use replaced by `replace(name, attribute)`; None leaves the use as it is written."""
-        text = self.formula
-        for use in sorted(self.uses, key=lambda u: u.start, reverse=True):
-            new = replace(use.name, use.attribute)
-            if new is not None:
-                text = text[: use.start] + new + text[use.end :]
-        return text
+        return _rewritten(self.formula, self.uses, replace)
+
+
+@dataclass(frozen=True)
+class Work:
+    """A formula for the floating-point operations of a call, over `out`, arguments (of an operator or of a rule) and cost functions."""
+
+    formula: str
+    uses: tuple[NameUse, ...] = ()
+    location: Location | None = field(default=None, compare=False)
+
+    def rewritten(self, replace: Callable[[str, str | None], str | None]) -> str:
+        """As `Derivative.rewritten`."""
+        return _rewritten(self.formula, self.uses, replace)
 
 
 @dataclass(frozen=True)
@@ -308,6 +316,8 @@ class Op:
     mutates: tuple[str, ...] = ()
     fast: str | None = None
     tags: tuple[str, ...] = ()
+    flops: Work | None = None
+    """What a call costs, where it is not what its rule's calls cost."""
     sample: Mapping[str, object] = field(default_factory=dict, compare=False)
     differs: str | None = None
     missing: str | None = None
@@ -447,6 +457,10 @@ class Schema:
     """Schema files that were read, relative to the root."""
     formulas: tuple[str, ...] = ()
     """Names of the public functions of `_autograd/formulas.py`."""
+    flops: Mapping[str, str] = field(default_factory=dict)
+    """By full name, what a call of an operator costs, as an expression over `out` and its arguments."""
+    costs: tuple[str, ...] = ()
+    """Names of the public functions of `_planning/costs.py`, which those expressions call."""
 
     @cached_property
     def families(self) -> dict[str, tuple[Op, ...]]:
@@ -473,6 +487,14 @@ class Schema:
 
 
 _SYMBOLIC_DEFAULTS = {"Mean": "1", "Sum": "2", "long": "int64"}
+
+
+def _rewritten(text: str, uses: tuple[NameUse, ...], replace: Callable[[str, str | None], str | None]) -> str:
+    for use in sorted(uses, key=lambda u: u.start, reverse=True):
+        new = replace(use.name, use.attribute)
+        if new is not None:
+            text = text[: use.start] + new + text[use.end :]
+    return text
 
 
 def _marked(type_: Type, alias: Alias | None) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from codegen.checks import check
 from codegen.entries import read_entries
+from codegen.flops import FLOPS, check_defaults, check_entries, formulas, read_defaults
 from codegen.loader import Mapping, Node, Scalar, Sequence, load
 from codegen.model import Op, Parameter, Prototype, Schema
 from codegen.problems import Problem, did_you_mean
@@ -35,7 +36,19 @@ def read_schema(root: Path) -> tuple[Schema, list[Problem]]:
         sources.append(ACLNN.as_posix())
     runtime = Sources(root)
     problems += check(tuple(ops), aclnn, runtime)
-    return Schema(tuple(ops), aclnn, tuple(sources), tuple(sorted(runtime.formulas))), sorted(set(problems))
+    flops: dict[str, str] = {}
+    if (root / FLOPS).exists():
+        tree, found = load(root / FLOPS, FLOPS.as_posix())
+        problems += found
+        defaults = read_defaults(tree, problems)
+        problems += check_defaults(defaults, tuple(ops), runtime)
+        problems += check_entries(defaults, tuple(ops), runtime)
+        flops = formulas(defaults, tuple(ops), runtime)
+        sources.append(FLOPS.as_posix())
+    schema = Schema(
+        tuple(ops), aclnn, tuple(sources), tuple(sorted(runtime.formulas)), flops, tuple(sorted(runtime.costs))
+    )
+    return schema, sorted(set(problems))
 
 
 def _prototypes(tree: Node | None, problems: list[Problem]) -> dict[str, Prototype]:

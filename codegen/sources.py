@@ -20,6 +20,7 @@ RULES = PACKAGE / "_backends/meta/rules"
 CPU_OPS = PACKAGE / "_backends/cpu/ops"
 COMPOSITE = PACKAGE / "_composite"
 FORMULAS = PACKAGE / "_autograd/formulas"
+COSTS = PACKAGE / "_planning/costs"
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,17 @@ class Parameters:
     keyword_required: tuple[str, ...]
     keyword_variadic: bool
     positional_only: int = 0
+    defaults: tuple[tuple[str, str], ...] = ()
+    """By name, the source of each default."""
 
     @classmethod
     def of(cls, arguments: ast.arguments) -> Parameters:
         positional = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+        optional = positional[len(positional) - len(arguments.defaults) :]
+        defaults = [*zip(optional, arguments.defaults, strict=True)]
+        defaults += [
+            (a.arg, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None
+        ]
         return cls(
             tuple(positional),
             len(positional) - len(arguments.defaults),
@@ -45,6 +53,7 @@ class Parameters:
             tuple(a.arg for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is None),
             arguments.kwarg is not None,
             len(arguments.posonlyargs),
+            tuple((name, ast.unparse(value)) for name, value in defaults),
         )
 
     def accepts(self, count: int) -> bool:
@@ -87,6 +96,11 @@ class Sources:
     @cached_property
     def formulas(self) -> Functions:
         return self._public(FORMULAS)
+
+    @cached_property
+    def costs(self) -> Functions:
+        """Functions that formulas of floating-point operations call."""
+        return {name: p for name, p in self._public(COSTS).items() if name != "annotations"}
 
     def cpu(self, module: str) -> Functions | None:
         """Functions of a module of the CPU kernels, or None when there is no such module."""

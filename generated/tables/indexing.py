@@ -25,7 +25,7 @@ index_Tensor = Operator(
     kernels={
         "cpu": kernels_indexing.index,
     },
-    tags=('distinct_out',),
+    tags=('lookup', 'distinct_out'),
     variants=('function', 'method', 'out'),
     derivatives="indexing",
 )
@@ -115,7 +115,7 @@ index_select = Operator(
     kernels={
         "cpu": kernels_indexing.index_select,
     },
-    tags=('exact_out', 'distinct_out'),
+    tags=('lookup', 'exact_out', 'distinct_out'),
     variants=('function', 'method', 'out'),
     derivatives="indexing",
 )
@@ -227,7 +227,7 @@ gather = Operator(
     kernels={
         "cpu": kernels_indexing.gather,
     },
-    tags=('exact_out', 'distinct_out'),
+    tags=('lookup', 'exact_out', 'distinct_out'),
     variants=('function', 'method', 'out'),
     derivatives="indexing",
 )
@@ -360,7 +360,7 @@ take = Operator(
     kernels={
         "cpu": kernels_indexing.take,
     },
-    tags=('exact_out', 'distinct_out'),
+    tags=('lookup', 'exact_out', 'distinct_out'),
     variants=('function', 'method', 'out'),
     derivatives="indexing",
 )

@@ -759,6 +759,7 @@ embedding = Operator(
     kernels={
         "cpu": kernels_nn.embedding,
     },
+    tags=('lookup',),
     variants=('function',),
     derivatives="nn",
 )

@@ -75,6 +75,7 @@ _BY_MODULE = {
         "set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_num_threads "
         "set_warn_always use_deterministic_algorithms"
     ),
+    "_planning.run": "plan",
     "_printing": "set_printoptions",
     "_promotion": "can_cast promote_types result_type",
     "_storage": "UntypedStorage",

@@ -3,6 +3,7 @@
 python -m mindtorch_v2 program.py [arguments]
 python -m mindtorch_v2 -m module [arguments]
 python -m mindtorch_v2 -c code [arguments]
+python -m mindtorch_v2 plan --model BertConfig
 python -m mindtorch_v2 --version
 """
 
@@ -13,11 +14,12 @@ import runpy
 import sys
 
 USAGE = (
-    "usage: python -m mindtorch_v2 [-m module | -c code | program.py] [arguments]\n\n"
+    "usage: python -m mindtorch_v2 [-m module | -c code | program.py | plan] [arguments]\n\n"
     "Run a program with `import torch` served by mindtorch_v2.\n\n"
     "  program.py     a script, a folder or a zip file with a __main__.py\n"
     "  -m module      a module, as `python -m module`\n"
     "  -c code        a piece of code\n"
+    "  plan           what a model costs, from its configuration; see plan --help\n"
     "  -V, --version  show the version\n"
     "  -h, --help     show this text\n"
 )
@@ -42,6 +44,10 @@ def main(argv: list[str]) -> int:
 
         print(f"mindtorch_v2, compatible with torch {mindtorch_v2.__version__}")
         return 0
+    if first == "plan" and not os.path.exists(first):
+        from mindtorch_v2._planning.command import main as plan
+
+        return plan(rest)
     if first in ("-m", "-c"):
         if not rest:
             return _fail(f"argument expected for the {first} option")

@@ -31,6 +31,7 @@ class ThreadState(threading.local):
     anomaly: bool = False
     autocast: Any = None  # the amp module's record of what is enabled
     pipeline: Any = None
+    observer: Any = None  # see _dispatch/observer.py
 
 
 TLS = ThreadState()

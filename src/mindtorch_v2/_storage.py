@@ -308,6 +308,8 @@ class UntypedStorage:
 class MetaStorage(UntypedStorage):
     """A storage without memory, of the meta device: it knows its size."""
 
+    elements: ndarray | None = None  # bytes, where a plan computes them: see Note [Elements of a meta storage]
+
     def __new__(cls, nbytes: int = 0) -> MetaStorage:
         made = object.__new__(cls)
         made._nbytes = nbytes

@@ -67,15 +67,36 @@ def _call(op: Operator, args: tuple, out: Any) -> Any:
         return result if out is None else write_out(op, result, out)
     if op.missing is not None:
         raise NotImplementedError(f"{op.full_name} is not implemented: {op.missing}")
+    observer = TLS.observer
+    if observer is not None:
+        args, out = observer.arguments(op, args), observer.buffer(out)
     if out is not None and op.dtype_of_out is not None:
         args = _with_dtype_of(op, args, out)
     where = device_of(op, args, out)
     spec = op.meta(*args)
+    if observer is not None:
+        return _observed(observer, op, spec, args, out, where)
     if out is not None:
         return _call_out(op, spec, args, out, where)
     if op.is_view:
         return _views(op, spec, args)
-    payloads = backend_of(where).run(op, spec, args, where)
+    return _fresh(op, spec, args, backend_of(where).run(op, spec, args, where))
+
+
+def _observed(observer: Any, op: Operator, spec: Any, args: tuple, out: Any, where: device) -> Any:
+    """The second half of `_call` while an observer watches."""
+    if out is not None:
+        result = _call_out(op, spec, args, out, where)
+    elif op.is_view:
+        result = _views(op, spec, args)
+    else:
+        result = _fresh(op, spec, args, observer.run(op, spec, args, where))
+    observer.ran(op, args, result, out)
+    return result
+
+
+def _fresh(op: Operator, spec: Any, args: tuple, payloads: Any) -> Any:
+    """Tensors of fresh payloads, with their history."""
     if spec.__class__ is Spec:
         result: Any = wrap(payloads, spec.dtype)
     else:
@@ -164,9 +185,9 @@ def device_of(op: Operator, args: tuple, out: Any = None) -> device:
             indices = op.params[index].elements_optional  # of `index` and its kin, which may stand on the CPU
             for item in value:
                 if item is not None and not (indices and found is not None and item.device.type == "cpu"):
-                    found = item if found is None else _same_device(op, found, item, numbers=False)
+                    found = item if found is None else _same_device(op, found, item, index, numbers=False)
         elif isinstance(value, Tensor):
-            found = value if found is None else _same_device(op, found, value)
+            found = value if found is None else _same_device(op, found, value, index)
     if op.factory:
         for param, value in zip(op.params, args):
             if param.name == "device" and value is not None:
@@ -182,8 +203,11 @@ def _beside(op: Operator, args: tuple, out: Tensor) -> tuple:
     return tuple(where if p.name == "device" and value is None else value for p, value in zip(op.params, args))
 
 
-def _same_device(op: Operator, a: Tensor, b: Tensor, numbers: bool = True) -> Tensor:
-    """The tensor whose device counts; with `numbers`, one without dimensions on the CPU goes with any other."""
+def _same_device(op: Operator, a: Tensor, b: Tensor, index: int, numbers: bool = True) -> Tensor:
+    """The tensor whose device counts; with `numbers`, one without dimensions on the CPU goes with any other.
+
+    index: which argument `b` is, for the error.
+    """
     if a._data.__class__ is b._data.__class__:
         return a
     first, second = a.device, b.device
@@ -195,7 +219,11 @@ def _same_device(op: Operator, a: Tensor, b: Tensor, numbers: bool = True) -> Te
         return b
     raise RuntimeError(
         f"Expected all tensors to be on the same device, but found at least two devices, {_name(first)} and {_name(second)}! "
-        f"(when checking arguments of {op.full_name})"
+        + (
+            f"(when checking arguments of {op.full_name})"
+            if "pointwise" in op.tags
+            else f"(when checking argument for argument {op.params[index].name} in method wrapper_{op.full_name})"
+        )
     )
 
 
@@ -340,6 +368,9 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
         if not isinstance(args[0], Tensor):
             raise TypeError(f"{op.name}_(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}")
         args = convert(op, args)
+    observer = TLS.observer
+    if observer is not None and op.composite is None:
+        args = observer.arguments(op, args)
     target = args[0]
     if TLS.inference is False and target._inference:
         raise RuntimeError(
@@ -370,7 +401,10 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
     spec = op.meta(*args)
     if spec.__class__ is not Spec:
         if spec.__class__ is ViewSpec:
-            return _inplace_view(op, spec, args)
+            result = _inplace_view(op, spec, args)
+            if observer is not None:
+                observer.ran(op, args, result)
+            return result
         spec = spec[0]
     if not op.is_inplace:
         _check_cast(spec.dtype, target)
@@ -387,6 +421,8 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
         autograd.outdate_aliases(target, args[1:])
         if target._node is not node:
             autograd.rebase_history(target, target._node)
+    if observer is not None:
+        observer.ran(op, args, target, target)
     return target
 
 

@@ -19,6 +19,7 @@ from .._layout import (
     memory_format as _memory_format,
     preserve_format,
 )
+from .._state import TLS
 from .._tensor import Tensor
 
 
@@ -56,7 +57,7 @@ def convert(self: Tensor, kind: Any, where: Any, copy: bool = False, layout: _me
         return self
     if same_device:
         return ops._to_copy(self, dtype=kind, memory_format=layout)
-    if here.type == "meta":
+    if here.type == "meta" and TLS.observer is None:
         backends.backend_of(where)
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     return ops._to_copy(self, dtype=kind, device=where, memory_format=layout)
@@ -167,6 +168,14 @@ def _host_array(self: Tensor, what: str) -> ndarray:
     if data.__class__ is ndarray:
         return data
     if self.device.type == "meta":
+        known = None if TLS.observer is None else TLS.observer.values(self)
+        if known is not None:
+            return known
+        if TLS.observer is not None:
+            raise MetaReadError(
+                f"Tensor.{what}: the program asks for values that a plan does not know. It knows what is computed from constants and from "
+                "small integral tensors that are not on meta."
+            )
         if what == "numpy()":
             raise MetaReadError(
                 "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first. "
