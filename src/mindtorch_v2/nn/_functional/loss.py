@@ -9,6 +9,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from ..._dispatch.backends import data_needed
 from ..._generated import functions as _f
 from ..._tensor import Tensor
 from .. import _reduction as _Reduction
@@ -31,6 +32,13 @@ def _reduce(loss: Tensor, reduction: str) -> Tensor:
     return loss.sum() if reduction == "sum" else loss
 
 
+def _lengths(given: Tensor) -> list[int]:
+    """Lengths of sequences as numbers. NotImplementedError for a tensor on the meta device."""
+    if given.is_meta:
+        raise data_needed("_ctc_loss")
+    return given.long().tolist()
+
+
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
@@ -43,9 +51,9 @@ def ctc_loss(
     """The connectionist temporal classification loss of ``log_probs`` (T, N, C) and ``targets`` (N, S)."""
     number = _Reduction.get_enum(reduction)
     if isinstance(input_lengths, Tensor):
-        input_lengths = input_lengths.long().tolist()
+        input_lengths = _lengths(input_lengths)
     if isinstance(target_lengths, Tensor):
-        target_lengths = target_lengths.long().tolist()
+        target_lengths = _lengths(target_lengths)
     return _f.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity)
 
 
