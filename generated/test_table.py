@@ -1123,7 +1123,7 @@ ROWS = [
         "family": "conv",
         "namespace": "nn",
         "public": "upsample_nearest1d_backward",
-        "rule": "zeros_of",
+        "rule": "upsample_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -1231,7 +1231,7 @@ ROWS = [
         "family": "conv",
         "namespace": "nn",
         "public": "upsample_nearest3d_backward",
-        "rule": "zeros_of",
+        "rule": "upsample_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -1285,7 +1285,7 @@ ROWS = [
         "family": "conv",
         "namespace": "nn",
         "public": "_upsample_nearest_exact1d_backward",
-        "rule": "zeros_of",
+        "rule": "upsample_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -1393,7 +1393,7 @@ ROWS = [
         "family": "conv",
         "namespace": "nn",
         "public": "_upsample_nearest_exact3d_backward",
-        "rule": "zeros_of",
+        "rule": "upsample_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -1449,7 +1449,7 @@ ROWS = [
         "family": "conv",
         "namespace": "nn",
         "public": "upsample_linear1d_backward",
-        "rule": "zeros_of",
+        "rule": "upsample_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -1562,7 +1562,7 @@ ROWS = [
         "family": "conv",
         "namespace": "nn",
         "public": "upsample_bicubic2d_backward",
-        "rule": "zeros_of",
+        "rule": "upsample_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -3808,7 +3808,7 @@ ROWS = [
         "family": "indexing",
         "namespace": "torch",
         "public": "masked_scatter_backward",
-        "rule": "zeros_of",
+        "rule": "masked_scatter_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -5326,7 +5326,7 @@ ROWS = [
         "family": "loss",
         "namespace": "nn",
         "public": "nll_loss_backward",
-        "rule": "same",
+        "rule": "nll_loss_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -5385,7 +5385,7 @@ ROWS = [
         "family": "loss",
         "namespace": "nn",
         "public": "nll_loss2d_backward",
-        "rule": "same",
+        "rule": "nll_loss_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -6021,7 +6021,7 @@ ROWS = [
         "family": "nn",
         "namespace": "nn",
         "public": "relu6",
-        "rule": "activation",
+        "rule": "hardtanh",
         "forms": ('function', 'inplace'),
         "parameters": (
             ("self", "Tensor", False, False),
@@ -6155,7 +6155,7 @@ ROWS = [
         "family": "nn",
         "namespace": "torch",
         "public": "_prelu_kernel",
-        "rule": "elementwise",
+        "rule": "prelu_kernel",
         "forms": ('function',),
         "parameters": (
             ("self", "Tensor", False, False),
@@ -6758,7 +6758,7 @@ ROWS = [
         "family": "nn",
         "namespace": "torch",
         "public": "embedding_renorm_",
-        "rule": "same",
+        "rule": "embedding_renorm",
         "forms": ('function',),
         "parameters": (
             ("self", "Tensor", False, False),
@@ -8328,7 +8328,7 @@ ROWS = [
         "family": "pointwise",
         "namespace": "torch",
         "public": "heaviside",
-        "rule": "elementwise",
+        "rule": "heaviside",
         "forms": ('function', 'method', 'inplace', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
@@ -13640,7 +13640,7 @@ ROWS = [
         "family": "view",
         "namespace": "torch",
         "public": "select_backward",
-        "rule": "zeros_of",
+        "rule": "view_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -13658,7 +13658,7 @@ ROWS = [
         "family": "view",
         "namespace": "torch",
         "public": "slice_backward",
-        "rule": "zeros_of",
+        "rule": "view_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -13678,7 +13678,7 @@ ROWS = [
         "family": "view",
         "namespace": "torch",
         "public": "diagonal_backward",
-        "rule": "zeros_of",
+        "rule": "view_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -13697,7 +13697,7 @@ ROWS = [
         "family": "view",
         "namespace": "torch",
         "public": "unfold_backward",
-        "rule": "zeros_of",
+        "rule": "view_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_in", "Tensor", False, False),

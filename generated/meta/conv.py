@@ -54,7 +54,7 @@ def max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_m
 
 
 def max_pool2d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices):
-    return rules.pool_backward(self)
+    return rules.pool_backward(self, grad=grad_output, ndim=2, windows=(kernel_size, stride, padding, dilation, ceil_mode), indices=indices)
 
 
 def max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode):
@@ -62,7 +62,7 @@ def max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_m
 
 
 def max_pool3d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices):
-    return rules.pool_backward(self, format=True)
+    return rules.pool_backward(self, grad=grad_output, ndim=3, windows=(kernel_size, stride, padding, dilation, ceil_mode), indices=indices, format=True)
 
 
 def adaptive_max_pool2d(self, output_size):
@@ -70,7 +70,7 @@ def adaptive_max_pool2d(self, output_size):
 
 
 def adaptive_max_pool2d_backward(grad_output, self, indices):
-    return rules.pool_backward(self)
+    return rules.pool_backward(self, grad=grad_output, ndim=2, indices=indices)
 
 
 def adaptive_max_pool3d(self, output_size):
@@ -82,7 +82,7 @@ def avg_pool2d(self, kernel_size, stride, padding, ceil_mode, count_include_pad,
 
 
 def avg_pool2d_backward(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    return rules.pool_backward(self)
+    return rules.pool_backward(self, grad=grad_output, ndim=2, windows=(kernel_size, stride, padding, 1, ceil_mode))
 
 
 def avg_pool3d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
@@ -90,7 +90,7 @@ def avg_pool3d(self, kernel_size, stride, padding, ceil_mode, count_include_pad,
 
 
 def avg_pool3d_backward(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    return rules.pool_backward(self, contiguous=True)
+    return rules.pool_backward(self, grad=grad_output, ndim=3, windows=(kernel_size, stride, padding, 1, ceil_mode), contiguous=True)
 
 
 def _adaptive_avg_pool2d(self, output_size):
@@ -98,7 +98,7 @@ def _adaptive_avg_pool2d(self, output_size):
 
 
 def _adaptive_avg_pool2d_backward(grad_output, self):
-    return rules.pool_backward(self)
+    return rules.pool_backward(self, grad=grad_output, ndim=2)
 
 
 def _adaptive_avg_pool3d(self, output_size):
@@ -106,7 +106,7 @@ def _adaptive_avg_pool3d(self, output_size):
 
 
 def _adaptive_avg_pool3d_backward(grad_output, self):
-    return rules.pool_backward(self, contiguous=True)
+    return rules.pool_backward(self, grad=grad_output, ndim=3, contiguous=True)
 
 
 def upsample_nearest1d(self, output_size, scales):
@@ -114,7 +114,7 @@ def upsample_nearest1d(self, output_size, scales):
 
 
 def upsample_nearest1d_backward(grad_output, output_size, input_size, scales):
-    return rules.zeros_of(grad_output, input_size)
+    return rules.upsample_backward(grad_output, input_size, output_size, contiguous=True)
 
 
 def upsample_nearest2d(self, output_size, scales_h, scales_w):
@@ -122,7 +122,7 @@ def upsample_nearest2d(self, output_size, scales_h, scales_w):
 
 
 def upsample_nearest2d_backward(grad_output, output_size, input_size, scales_h, scales_w):
-    return rules.upsample_backward(grad_output, input_size)
+    return rules.upsample_backward(grad_output, input_size, output_size)
 
 
 def upsample_nearest3d(self, output_size, scales_d, scales_h, scales_w):
@@ -130,7 +130,7 @@ def upsample_nearest3d(self, output_size, scales_d, scales_h, scales_w):
 
 
 def upsample_nearest3d_backward(grad_output, output_size, input_size, scales_d, scales_h, scales_w):
-    return rules.zeros_of(grad_output, input_size)
+    return rules.upsample_backward(grad_output, input_size, output_size, contiguous=True)
 
 
 def _upsample_nearest_exact1d(self, output_size, scales):
@@ -138,7 +138,7 @@ def _upsample_nearest_exact1d(self, output_size, scales):
 
 
 def _upsample_nearest_exact1d_backward(grad_output, output_size, input_size, scales):
-    return rules.zeros_of(grad_output, input_size)
+    return rules.upsample_backward(grad_output, input_size, output_size, contiguous=True)
 
 
 def _upsample_nearest_exact2d(self, output_size, scales_h, scales_w):
@@ -146,7 +146,7 @@ def _upsample_nearest_exact2d(self, output_size, scales_h, scales_w):
 
 
 def _upsample_nearest_exact2d_backward(grad_output, output_size, input_size, scales_h, scales_w):
-    return rules.upsample_backward(grad_output, input_size)
+    return rules.upsample_backward(grad_output, input_size, output_size)
 
 
 def _upsample_nearest_exact3d(self, output_size, scales_d, scales_h, scales_w):
@@ -154,7 +154,7 @@ def _upsample_nearest_exact3d(self, output_size, scales_d, scales_h, scales_w):
 
 
 def _upsample_nearest_exact3d_backward(grad_output, output_size, input_size, scales_d, scales_h, scales_w):
-    return rules.zeros_of(grad_output, input_size)
+    return rules.upsample_backward(grad_output, input_size, output_size, contiguous=True)
 
 
 def upsample_linear1d(self, output_size, align_corners, scales):
@@ -162,7 +162,7 @@ def upsample_linear1d(self, output_size, align_corners, scales):
 
 
 def upsample_linear1d_backward(grad_output, output_size, input_size, align_corners, scales):
-    return rules.zeros_of(grad_output, input_size)
+    return rules.upsample_backward(grad_output, input_size, output_size, contiguous=True)
 
 
 def upsample_bilinear2d(self, output_size, align_corners, scales_h, scales_w):
@@ -170,7 +170,7 @@ def upsample_bilinear2d(self, output_size, align_corners, scales_h, scales_w):
 
 
 def upsample_bilinear2d_backward(grad_output, output_size, input_size, align_corners, scales_h, scales_w):
-    return rules.upsample_backward(grad_output, input_size)
+    return rules.upsample_backward(grad_output, input_size, output_size)
 
 
 def upsample_bicubic2d(self, output_size, align_corners, scales_h, scales_w):
@@ -178,7 +178,7 @@ def upsample_bicubic2d(self, output_size, align_corners, scales_h, scales_w):
 
 
 def upsample_bicubic2d_backward(grad_output, output_size, input_size, align_corners, scales_h, scales_w):
-    return rules.zeros_of(grad_output, input_size)
+    return rules.upsample_backward(grad_output, input_size, output_size, contiguous=True)
 
 
 def upsample_trilinear3d(self, output_size, align_corners, scales_d, scales_h, scales_w):
@@ -186,7 +186,7 @@ def upsample_trilinear3d(self, output_size, align_corners, scales_d, scales_h, s
 
 
 def upsample_trilinear3d_backward(grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w):
-    return rules.upsample_backward(grad_output, input_size)
+    return rules.upsample_backward(grad_output, input_size, output_size)
 
 
 def fractional_max_pool2d(self, kernel_size, output_size, random_samples):

@@ -94,7 +94,7 @@ def masked_scatter(self, mask, source):
 
 
 def masked_scatter_backward(grad_output, mask, sizes):
-    return rules.zeros_of(grad_output, sizes)
+    return rules.masked_scatter_backward(grad_output, mask=mask, sizes=sizes)
 
 
 def nonzero(self):

@@ -38,7 +38,7 @@ def nll_loss_forward(self, target, weight, reduction, ignore_index):
 
 
 def nll_loss_backward(grad_output, self, target, weight, reduction, ignore_index, total_weight):
-    return rules.same(self, contiguous=True)
+    return rules.nll_loss_backward(self, grad=grad_output, target=target, weight=weight, reduction=reduction, total_weight=total_weight)
 
 
 def nll_loss2d_forward(self, target, weight, reduction, ignore_index):
@@ -46,7 +46,7 @@ def nll_loss2d_forward(self, target, weight, reduction, ignore_index):
 
 
 def nll_loss2d_backward(grad_output, self, target, weight, reduction, ignore_index, total_weight):
-    return rules.same(self, contiguous=True)
+    return rules.nll_loss_backward(self, grad=grad_output, target=target, weight=weight, reduction=reduction, total_weight=total_weight, spatial=True)
 
 
 def _ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity):

@@ -10,7 +10,7 @@ def relu(self):
 
 
 def relu6(self):
-    return rules.activation(self, op='hardtanh', dtypes='real_numeric')
+    return rules.hardtanh(self, 0, 6)
 
 
 def hardtanh(self, min_val, max_val):
@@ -34,11 +34,11 @@ def leaky_relu(self, negative_slope):
 
 
 def leaky_relu_backward(grad_output, self, negative_slope, self_is_result):
-    return rules.activation_backward(grad_output, self, op='leaky_relu_backward_cpu')
+    return rules.activation_backward(grad_output, self, op='leaky_relu_backward_cpu', slope=negative_slope if self_is_result else None)
 
 
 def _prelu_kernel(self, weight):
-    return rules.elementwise(self, weight)
+    return rules.prelu_kernel(self, weight)
 
 
 def gelu(self, approximate):
@@ -46,7 +46,7 @@ def gelu(self, approximate):
 
 
 def gelu_backward(grad_output, self, approximate):
-    return rules.activation_backward(grad_output, self, op='GeluBackwardKernelImpl')
+    return rules.activation_backward(grad_output, self, op='GeluBackwardKernelImpl', approximate=approximate)
 
 
 def silu(self):
@@ -98,7 +98,7 @@ def elu(self, alpha, scale, input_scale):
 
 
 def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_result):
-    return rules.activation_backward(grad_output, self_or_result, op='elu_backward_cpu')
+    return rules.activation_backward(grad_output, self_or_result, op='elu_backward_cpu', slope=alpha if is_result else None)
 
 
 def selu(self):
@@ -130,7 +130,7 @@ def glu(self, dim):
 
 
 def glu_backward(grad_output, self, dim):
-    return rules.same(self)
+    return rules.same(self, contiguous=True)
 
 
 def softmax_int(self, dim, dtype):
@@ -142,11 +142,11 @@ def log_softmax_int(self, dim, dtype):
 
 
 def _softmax(self, dim, half_to_float):
-    return rules.softmax(self, dim)
+    return rules.softmax(self, dim, half_to_float=half_to_float)
 
 
 def _log_softmax(self, dim, half_to_float):
-    return rules.softmax(self, dim, op='log_softmax')
+    return rules.softmax(self, dim, op='log_softmax', half_to_float=half_to_float)
 
 
 def _softmax_backward_data(grad_output, output, dim, input_dtype):
@@ -170,7 +170,7 @@ def embedding_dense_backward(grad_output, indices, num_weights, padding_idx, sca
 
 
 def embedding_renorm_(self, indices, max_norm, norm_type):
-    return rules.same(self=self, compute=False)
+    return rules.embedding_renorm(self=self, indices=indices)
 
 
 def _scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout_p, is_causal, attn_mask, scale):

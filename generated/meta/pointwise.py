@@ -270,11 +270,11 @@ def clamp_Tensor(self, min, max):
 
 
 def clamp_min_Tensor(self, min):
-    return rules.clamp(self, min)
+    return rules.clamp(self, min, one=True)
 
 
 def clamp_max_Tensor(self, max):
-    return rules.clamp(self, None, max)
+    return rules.clamp(self, None, max, one=True)
 
 
 def maximum(self, other):
@@ -298,7 +298,7 @@ def copysign_Tensor(self, other):
 
 
 def heaviside(self, values):
-    return rules.elementwise(self, values, dtypes='real', op='heaviside')
+    return rules.heaviside(self, values)
 
 
 def nextafter(self, other):

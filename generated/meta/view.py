@@ -186,16 +186,16 @@ def view_as_complex(self):
 
 
 def select_backward(grad_output, input_sizes, dim, index):
-    return rules.zeros_of(grad_output, input_sizes)
+    return rules.view_backward(grad_output, input_sizes, 'select', dim, index)
 
 
 def slice_backward(grad_output, input_sizes, dim, start, end, step):
-    return rules.zeros_of(grad_output, input_sizes)
+    return rules.view_backward(grad_output, input_sizes, 'slice', dim, start, end, step)
 
 
 def diagonal_backward(grad_output, input_sizes, offset, dim1, dim2):
-    return rules.zeros_of(grad_output, input_sizes)
+    return rules.view_backward(grad_output, input_sizes, 'diagonal', offset, dim1, dim2)
 
 
 def unfold_backward(grad_in, input_sizes, dim, size, step):
-    return rules.zeros_of(grad_in, input_sizes)
+    return rules.view_backward(grad_in, input_sizes, 'unfold', dim, size, step)

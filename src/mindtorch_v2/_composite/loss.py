@@ -28,8 +28,9 @@ def l1_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
 def kl_div(self: Tensor, target: Tensor, reduction: int = MEAN, log_target: bool = False) -> Tensor:
     """target * (log target - self), where `self` holds logarithms; with `log_target` the target does too."""
     if self.dtype.is_complex or target.dtype.is_complex:
-        name = "input" if self.dtype.is_complex else "target"
-        raise RuntimeError(f"kl_div: Complex inputs not supported ({name}).")
+        raise RuntimeError("kl_div: Complex inputs not supported.")
+    if not (self.dtype.is_floating_point and target.dtype.is_floating_point):
+        raise RuntimeError("kl_div: Integral inputs not supported.")
     if log_target:
         return _reduced(F.mul(F.exp(target), F.sub(target, self)), reduction)
     return _reduced(F.sub(F.xlogy(target, target), F.mul(target, self)), reduction)
@@ -124,6 +125,10 @@ def multi_margin_loss(
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected "
             f"target size [{scores.shape[0]}], but got {list(target.shape)}. Input has shape {list(self.shape)}."
         )
+    if weight is not None and tuple(weight.shape) != (scores.shape[1],):
+        raise RuntimeError(f"inconsistent weight size, expected {scores.shape[1]} but got {list(weight.shape)}")
+    if self.dtype not in (_dtype.float32, _dtype.float64):
+        raise NotImplementedError(f"\"multi_margin_loss_cpu_kernel\" not implemented for '{self.dtype.cpp}'")
     _check_classes(target, 0, scores.shape[1], "target out of range")
     places = F.reshape(target, [-1, 1])
     value = F.clamp_min(F.add(F.sub(scores, F.gather(scores, 1, places)), margin), 0)

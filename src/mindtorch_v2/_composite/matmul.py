@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
+from mindtorch_v2._backends.meta.rules.linalg import check_inexact
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._tensor import Tensor
 
@@ -80,7 +82,21 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
         matrices[-1] = F.unsqueeze(matrices[-1], -1)
     for place, matrix in enumerate(matrices):
         if matrix.dim() != 2:
-            raise RuntimeError(f"multi_dot(): tensor {place} must be 2D but got {matrix.dim()}D")
+            which = {0: "the first tensor must be 1D or 2D", count - 1: "the last tensor must be 1D or 2D"}
+            words = which.get(place, f"tensor {place} must be 2D")
+            raise RuntimeError(f"multi_dot(): {words} but got {matrix.dim()}D")
+    for place, matrix in enumerate(matrices):
+        if matrix.dtype is not matrices[0].dtype:
+            raise RuntimeError(
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {matrices[0].dtype.ctype} and tensor "
+                f"{place} {matrix.dtype.ctype}"
+            )
+    for place, (matrix, following) in enumerate(itertools.pairwise(matrices)):
+        if matrix.shape[1] != following.shape[0]:
+            raise RuntimeError(
+                f"multi_dot(): tensors {place} and {place + 1} with shapes {list(tensors[place].shape)} and "
+                f"{list(tensors[place + 1].shape)} cannot be multiplied"
+            )
     result = _product(matrices, _cheapest([m.shape[0] for m in matrices] + [matrices[-1].shape[1]]), 0, count - 1)
     if column:
         result = F.squeeze(result, -1)
@@ -142,7 +158,14 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
 
 def vecdot(x: Tensor, y: Tensor, dim: int = -1) -> Tensor:
-    """The sum of conj(x) * y along `dim`, broadcast."""
+    """The sum of conj(x) * y along `dim`, broadcast; both of one floating or complex dtype."""
+    op = "linalg.vecdot"
+    check_inexact(x, op)
+    if x.dtype is not y.dtype:
+        raise RuntimeError(
+            f"{op}: Expected x and y to have the same dtype, but found x of type {x.dtype.cpp} and y of type {y.dtype.cpp} "
+            "instead"
+        )
     return F.sum(F.mul(F.conj(x), y), dim)
 
 

@@ -36,6 +36,10 @@ def mvlgamma(self: Tensor, p: int) -> Tensor:
     """The multivariate log-gamma function of dimension p. Raises RuntimeError for p < 1."""
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
+    if self.dtype is _dtype.bool:
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
+    if self.dtype.is_complex:
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{self.dtype.cpp}'")
     if not self.dtype.is_floating_point:
         self = F.to(self, _dtype.get_default_dtype())
     total = F.lgamma(self)
@@ -45,7 +49,9 @@ def mvlgamma(self: Tensor, p: int) -> Tensor:
 
 
 def polygamma_(self: Tensor, n: int) -> Tensor:
-    """`polygamma` in place. Raises RuntimeError for integers."""
+    """`polygamma` in place. Raises RuntimeError for integers, and for a negative n."""
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
     if not self.dtype.is_floating_point:
         kind = _dtype.get_default_dtype().cpp
         raise RuntimeError(f"result type {kind} can't be cast to the desired output type {self.dtype.cpp}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from mindtorch_v2 import _dtype
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._tensor import Tensor
 
@@ -48,7 +49,9 @@ def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
         return input
     if p == 1:
         return F.mul(input, F.zeros_like(input))
-    noise = F.bernoulli_(_channels(input), 1 - p)
+    noise = _channels(input)
+    _check_scalable(input, shifted=False)
+    F.bernoulli_(noise, 1 - p)
     return F.mul(input, F.div(noise, 1 - p))
 
 
@@ -59,6 +62,13 @@ def _alpha(input: Tensor, noise: Tensor, p: float) -> Tensor:
     return F.add(F.mul(input, F.mul(noise, a)), shift)
 
 
+def _check_scalable(input: Tensor, shifted: bool = True) -> None:
+    if input.dtype.category < _dtype.CATEGORY_FLOATING:
+        # What dropped elements take is computed first, from the mask in int64 where that is bool.
+        name = "Long" if shifted and input.dtype is _dtype.bool else input.dtype.cpp
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {name}")
+
+
 def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Dropout for self-normalising networks."""
     _check(p)
@@ -66,6 +76,7 @@ def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
         return input
     if p == 1:
         return F.mul(input, F.zeros_like(input))
+    _check_scalable(input)
     return _alpha(input, F.bernoulli_(F.empty_like(input), 1 - p), p)
 
 
@@ -76,24 +87,30 @@ def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
         return input
     if p == 1:
         return F.mul(input, F.zeros_like(input))
-    return _alpha(input, F.bernoulli_(_channels(input), 1 - p), p)
+    noise = _channels(input)
+    _check_scalable(input)
+    return _alpha(input, F.bernoulli_(noise, 1 - p), p)
 
 
 def dropout_(self: Tensor, p: float, train: bool) -> Tensor:
     """`dropout` in place."""
+    _check(p)
     return self.copy_(dropout(self, p, train)) if train and p else self
 
 
 def feature_dropout_(self: Tensor, p: float, train: bool) -> Tensor:
     """`feature_dropout` in place."""
+    _check(p)
     return self.copy_(feature_dropout(self, p, train)) if train and p else self
 
 
 def alpha_dropout_(self: Tensor, p: float, train: bool) -> Tensor:
     """`alpha_dropout` in place."""
+    _check(p)
     return self.copy_(alpha_dropout(self, p, train)) if train and p else self
 
 
 def feature_alpha_dropout_(self: Tensor, p: float, train: bool) -> Tensor:
     """`feature_alpha_dropout` in place."""
+    _check(p)
     return self.copy_(feature_alpha_dropout(self, p, train)) if train and p else self

@@ -21,6 +21,13 @@ from .creation import (
     window,
 )
 from .fft import fft_c2c, fft_c2r, fft_r2c
+from .gradients import (
+    embedding_renorm,
+    masked_scatter_backward,
+    nll_loss_backward,
+    upsample_backward,
+    view_backward,
+)
 from .indexing import (
     gather,
     index,
@@ -36,7 +43,6 @@ from .indexing import (
     put,
     scatter,
     take,
-    zeros_of,
 )
 from .joining import (
     cat,
@@ -130,6 +136,7 @@ from .pointwise import (
     frexp,
     glu,
     hardtanh,
+    heaviside,
     isin,
     lerp,
     logical,
@@ -138,6 +145,7 @@ from .pointwise import (
     polygamma,
     pow,
     prelu,
+    prelu_kernel,
     relu,
     remainder,
     rounding,
@@ -198,7 +206,7 @@ from .sorting import (
     topk,
     unique,
 )
-from .spatial import col2im, conv, conv_backward, im2col, upsample, upsample_backward
+from .spatial import col2im, conv, conv_backward, im2col, upsample
 from .view import (
     alias,
     broadcast_to,
@@ -275,6 +283,7 @@ __all__ = [
     "elementwise",
     "embedding",
     "embedding_backward",
+    "embedding_renorm",
     "empty_strided",
     "expand",
     "extremum",
@@ -297,6 +306,7 @@ __all__ = [
     "group_norm",
     "hardtanh",
     "has_format",
+    "heaviside",
     "histc",
     "histogram",
     "im2col",
@@ -337,6 +347,7 @@ __all__ = [
     "logical",
     "masked_fill",
     "masked_scatter",
+    "masked_scatter_backward",
     "masked_select",
     "matmul",
     "matrix_transpose",
@@ -353,6 +364,7 @@ __all__ = [
     "negation",
     "new",
     "nll_loss2d_forward",
+    "nll_loss_backward",
     "nll_loss_forward",
     "nonzero",
     "norm_backward",
@@ -372,6 +384,7 @@ __all__ = [
     "pool_backward",
     "pow",
     "prelu",
+    "prelu_kernel",
     "put",
     "randint",
     "randint_like",
@@ -427,10 +440,10 @@ __all__ = [
     "view",
     "view_as_complex",
     "view_as_real",
+    "view_backward",
     "view_dtype",
     "view_strides",
     "weight_norm",
     "where",
     "window",
-    "zeros_of",
 ]

@@ -55,6 +55,8 @@ def check_dtype(d: dtype, accepted: str, op: str) -> None:
     """NotImplementedError unless the dtype belongs to the `accepted` word of DTYPES_ACCEPTED. float8 types have no
     arithmetic."""
     if d.category not in DTYPES_ACCEPTED[accepted] or d in FLOAT8 or (accepted == "floating_wide" and d.itemsize < 4):
+        if d.is_complex and op in ("deg2rad", "rad2deg"):
+            raise RuntimeError(f"{op} is not supported for complex tensors.")
         raise not_implemented(op, d)
 
 

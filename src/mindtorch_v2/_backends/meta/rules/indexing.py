@@ -7,7 +7,7 @@ from typing import Any
 
 from .... import _dtype as _d
 from ..spec import Geometry, Shape, Spec, elementwise_strides, format_strides
-from ._common import as_list, broadcast, check_dtype, is_tensor, shape_text, wrap_dim
+from ._common import broadcast, check_dtype, is_tensor, shape_text, wrap_dim
 from .pointwise import _check_number, check_fill
 
 _INDEX_DTYPES = (_d.int32, _d.int64)
@@ -352,11 +352,6 @@ def nonzero(self: Any) -> Spec:
     return Spec(None, _d.int64, ())
 
 
-def zeros_of(grad: Any, size: Sequence[int]) -> Spec:
-    """A contiguous tensor of the given size and grad's dtype (gradients of views)."""
-    return Spec(tuple(as_list(size)), grad.dtype)
-
-
 def one_hot(self: Any, num_classes: int = -1) -> Spec:
     """int64 [..., num_classes]; with -1 the data decide the number."""
     if self.dtype is not _d.int64:
@@ -385,5 +380,4 @@ __all__ = [
     "put",
     "scatter",
     "take",
-    "zeros_of",
 ]

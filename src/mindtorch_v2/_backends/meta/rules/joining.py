@@ -183,6 +183,8 @@ def pad_nd_backward(
         have = grad.shape[axes[word]] if grad.dim() >= -axes[word] else 1
         if have != wanted[axes[word]]:
             raise RuntimeError(f"{name} {word} unexpected. Expected: {wanted[axes[word]]}{comma} Got: {have}")
+    if tuple(grad.shape) != wanted:
+        raise RuntimeError(f"{name} unexpected. Expected: {shape_text(wanted)}, Got: {shape_text(grad.shape)}")
     shape = tuple(self.shape)
     return Spec(shape, self.dtype, None if ndim == 1 else _suggested(self, shape), self.dtype.opmath)
 

@@ -55,6 +55,10 @@ def pointwise_loss(
             )
         if op == "soft_margin_loss":
             raise RuntimeError(f"result type Float can't be cast to the desired output type {spec.dtype.cpp}")
+    if op == "soft_margin_loss" and spec.shape != tuple(self.shape):
+        raise RuntimeError(
+            f"output with shape {shape_text(self.shape)} doesn't match the broadcast shape {shape_text(spec.shape)}"
+        )
     return _reduced(spec, reduction)
 
 
@@ -106,7 +110,7 @@ def _check_target(target: Any) -> None:
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.cpp}")
 
 
-def _check_classes(self: Any, target: Any, weight: Any, classes: int) -> None:
+def _check_classes(self: Any, target: Any, weight: Any, classes: int, kernel: str = "nll_loss_out_frame") -> None:
     if weight is not None and (weight.dim() != 1 or weight.numel() != classes):
         raise RuntimeError(
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
@@ -114,7 +118,7 @@ def _check_classes(self: Any, target: Any, weight: Any, classes: int) -> None:
             f"{shape_text(weight.shape)}"
         )
     if not self.dtype.is_floating_point:
-        raise not_implemented("nll_loss_out_frame", self.dtype)
+        raise not_implemented(kernel, self.dtype)
     _check_target(target)
     if weight is not None and weight.dtype is not self.dtype:
         raise RuntimeError(f"expected scalar type {self.dtype.cpp} but found {weight.dtype.cpp}")
@@ -156,7 +160,7 @@ def nll_loss2d_forward(
         raise RuntimeError("weight tensor should be defined either for all or no classes")
     if (self.shape[0], *self.shape[2:]) != tuple(target.shape):
         raise RuntimeError(f"size mismatch (got input: {shape_text(self.shape)} , target: {shape_text(target.shape)}")
-    _check_classes(self, target, weight, self.shape[1])
+    _check_classes(self, target, weight, self.shape[1], "nll_loss2d_forward_out_frame")
     shape = tuple(target.shape) if reduction == 0 else ()
     return Spec(shape, self.dtype, None, self.dtype.opmath), Spec((), self.dtype)
 
@@ -192,6 +196,18 @@ def ctc_loss(
             "argument #2 "
             f"'targets'{source}"
         )
+    if targets.dim() == 2 and targets.shape[0] != batch:
+        raise RuntimeError(
+            f"Expected tensor to have size {batch} at dimension 0, but got size {targets.shape[0]} for argument #2 "
+            f"'targets'{source}"
+        )
+    if targets.dim() == 1 and targets.shape[0] != sum(lengths["target_lengths"]):
+        raise RuntimeError(
+            f"Expected tensor to have size {sum(lengths['target_lengths'])} at dimension 0, but got size "
+            f"{targets.shape[0]} for argument #2 'targets'{source}"
+        )
+    if targets.dim() not in (1, 2):
+        raise RuntimeError("targets should be either 1 or 2-dimensional")
     compute = log_probs.dtype.opmath
     return Spec((batch,), log_probs.dtype, None, compute), Spec((batch, time, 2 * longest + 1), log_probs.dtype)
 

@@ -33,10 +33,10 @@ def suggested_strides(self: Any, shape: Shape) -> Shape | None:
 # --- embedding --------------------------------------------------------------------------------------------------
 
 
-def _check_index_dtype(indices: Any, op: str) -> None:
+def _check_index_dtype(indices: Any, op: str, place: int = 1) -> None:
     if indices.dtype not in (_d.int32, _d.int64):
         raise RuntimeError(
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"Expected tensor for argument #{place} 'indices' to have one of the following scalar types: Long, Int; but got "
             f"torch.{indices.dtype.cpp}Tensor instead (while checking arguments for {op})"
         )
 
@@ -51,7 +51,7 @@ def embedding(weight: Any, indices: Any) -> Spec:
 
 def embedding_backward(grad: Any, indices: Any, num_weights: int) -> Spec:
     """The gradient of embedding's weight: [num_weights, width]."""
-    _check_index_dtype(indices, "embedding_backward")
+    _check_index_dtype(indices, "embedding_backward", 2)
     return Spec((int(num_weights), grad.shape[-1]), grad.dtype, None, grad.dtype.opmath)
 
 
@@ -219,8 +219,8 @@ def _masked_strides(self: Any) -> Shape | None:
     return elementwise_strides(shape, [geometry(self), (shape, mask)])
 
 
-def _check_scalable(self: Any, p: float, train: bool | None) -> None:
-    if train and p and self.numel() and self.dtype.category < _d.CATEGORY_FLOATING:
+def _check_scalable(self: Any, train: bool | None) -> None:
+    if train and self.numel() and self.dtype.category < _d.CATEGORY_FLOATING:
         raise RuntimeError(f"result type Float can't be cast to the desired output type {self.dtype.cpp}")
 
 
@@ -228,7 +228,7 @@ def native_dropout(self: Any, p: float, train: bool | None = True) -> tuple[Spec
     """(out, bool mask) of self's geometry."""
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={1 - p:g}")
-    _check_scalable(self, p, train)
+    _check_scalable(self, train)
     shape, stride = tuple(self.shape), format_strides(self)
     if not self.numel():  # nothing to drop: both outputs are like self
         return Spec(shape, self.dtype, stride, self.dtype.opmath), Spec(shape, self.dtype, stride)
@@ -285,6 +285,10 @@ def attention(
         )
     _check_probability(dropout_p)
     if not query.dtype.is_floating_point:
+        if query.dtype.is_complex:
+            raise not_implemented("softmax_lastdim_kernel_impl", query.dtype)
+        if query.dim() == 2:
+            raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: float != {query.dtype.ctype}")
         raise RuntimeError(f"expected scalar type Float but found {query.dtype.cpp}")
     batch_q, batch_k, batch_v = (list(tensor.shape[:-2]) for tensor in (query, key, value))
     if enable_gqa and query.dim() >= 3:

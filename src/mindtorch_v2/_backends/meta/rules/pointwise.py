@@ -275,15 +275,15 @@ def remainder(self: Any, other: Any, op: str = "remainder_cpu") -> Spec:
     return elementwise(self, other, dtypes="real_numeric", op=op)
 
 
-def clamp(self: Any, min: Any = None, max: Any = None) -> Spec:
+def clamp(self: Any, min: Any = None, max: Any = None, one: bool = False) -> Spec:
     """Promotes with the given bounds, numbers or tensors. RuntimeError without a bound, NotImplementedError for
-    complex numbers."""
+    complex numbers. one: clamp_min or clamp_max, whose kernel refuses these itself."""
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     for bound in (min, max):
         if isinstance(bound, complex):
             raise RuntimeError("value cannot be converted to type double without overflow")
-    if self.dtype.is_complex:
+    if self.dtype.is_complex and not (one and (is_tensor(min) or is_tensor(max))):
         raise NotImplementedError("clamp is not supported for complex types")
     if is_tensor(min) or is_tensor(max):
         if min is not None and max is not None:
@@ -454,9 +454,48 @@ def hardtanh(self: Any, min_val: Any, max_val: Any) -> Spec:
     return activation(self, "hardtanh", "real_numeric", numbers=(min_val, max_val))
 
 
-def activation_backward(grad: Any, self: Any, op: str = "activation_backward", dtypes: str = "floating_real") -> Spec:
-    """The gradient of an activation: the two operands broadcast and promote. op: the kernel; dtypes: those it knows."""
+def activation_backward(
+    grad: Any,
+    self: Any,
+    op: str = "activation_backward",
+    dtypes: str = "floating_real",
+    approximate: str | None = None,
+    slope: Any = None,
+) -> Spec:
+    """The gradient of an activation: the two operands broadcast and promote. op: the kernel; dtypes: those it knows.
+    approximate: gelu's argument. slope: what must not be negative, where only the result is known."""
+    if approximate not in (None, "none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    if slope is not None and slope < 0:
+        name = "leakyReLu" if op.startswith("leaky") else "elu"
+        raise RuntimeError(
+            f"In-place {name} backward calculation is triggered with a negative slope which is not supported. This is "
+            "caused by calling in-place forward function with a negative slope, please call out-of-place version "
+            "instead."
+            + (
+                " File an issue at https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu "
+                "backward calculation with negative slope"
+                if name == "leakyReLu"
+                else ""
+            )
+        )
     return elementwise(grad, self, dtypes=dtypes, op=op)
+
+
+def heaviside(self: Any, values: Any) -> Spec:
+    """Two tensors of one real dtype. RuntimeError for others."""
+    if self.dtype.is_complex or values.dtype.is_complex:
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    if self.dtype is not values.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    return elementwise(self, values, dtypes="real", op="heaviside")
+
+
+def prelu_kernel(self: Any, weight: Any) -> Spec:
+    """self and a weight that broadcasts, of one floating dtype."""
+    if self.dtype is not weight.dtype:
+        raise RuntimeError(f"Found dtype {weight.dtype.cpp} but expected {self.dtype.cpp}")
+    return elementwise(self, weight, dtypes="floating_real", op="prelu_cpu")
 
 
 def frexp(self: Any) -> tuple[Spec, Spec]:
@@ -541,6 +580,7 @@ __all__ = [
     "fill",
     "frexp",
     "glu",
+    "heaviside",
     "isin",
     "lerp",
     "logical",
@@ -549,6 +589,7 @@ __all__ = [
     "polygamma",
     "pow",
     "prelu",
+    "prelu_kernel",
     "relu",
     "remainder",
     "rounding",

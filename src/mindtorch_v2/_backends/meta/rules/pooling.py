@@ -230,12 +230,40 @@ def _check_kernel(self: Any, op: str, strides: Shape | None, ndim: int) -> None:
         raise not_implemented(name, kind)
 
 
-def pool_backward(self: Any, contiguous: bool = False, format: bool = False) -> Spec:
-    """The gradient of a pooling's input: contiguous, or in self's format. format: refuses those that the pooling
-    refuses."""
+def pool_backward(
+    self: Any,
+    grad: Any,
+    ndim: int,
+    windows: tuple | None = None,
+    indices: Any = None,
+    contiguous: bool = False,
+    format: bool = False,
+) -> Spec:
+    """The gradient of a pooling's input: contiguous, or in self's format.
+
+    windows: kernel size, stride, padding, dilation and ceil_mode, where the pooling has them: what the shape of grad follows from. indices:
+    int64, in grad's shape. format: refuses those that the pooling refuses.
+    """
     if format:
         _check_format(self)
     shape = tuple(self.shape)
+    if grad.dtype is not self.dtype:
+        raise RuntimeError(f"expected dtype {self.dtype.ctype} for `grad_output` but got dtype {grad.dtype.ctype}")
+    if indices is not None and indices.dtype is not _d.int64:
+        raise RuntimeError(f"expected scalar type Long but found {indices.dtype.cpp}")
+    if windows is not None:
+        wanted = pool(self, *windows, ndim).shape
+    elif indices is not None:
+        wanted = tuple(indices.shape)
+    elif grad.dim() != len(shape):
+        raise RuntimeError(f"Expected dimensions {len(shape)} for `grad_output` but got dimensions {grad.dim()}")
+    else:
+        wanted = (*shape[:-ndim], *grad.shape[-ndim:])
+    for name, tensor in (("grad_output", grad), ("indices", indices)):
+        if tensor is not None and tuple(tensor.shape) != tuple(wanted):
+            raise RuntimeError(
+                f"expected sizes {shape_text(wanted)} for `{name}` but got sizes {shape_text(tensor.shape)}"
+            )
     return Spec(shape, self.dtype, None if contiguous else suggested_strides(self, shape), self.dtype.opmath)
 
 

@@ -9,6 +9,7 @@ from ...._dtype import dtype
 from ...._random import checks
 from ..spec import Spec, format_strides, numel
 from ._common import broadcast, checked_size, is_tensor
+from .gradients import check_expands
 
 
 def _check_floating(target: dtype, count: int, op: str, std: float = 1.0) -> None:
@@ -84,7 +85,7 @@ def random_like(
     elif op == "bernoulli":
         if is_tensor(p):
             checks.bernoulli_tensor(target, p.dtype)
-            broadcast(self.shape, p.shape)
+            check_expands(p.shape, self.shape)
         else:
             checks.bernoulli(target, p)
     elif op == "geometric":

@@ -7,7 +7,7 @@ from typing import Any
 
 from .... import _dtype as _d
 from ...._dtype import dtype
-from ...._promotion import can_cast
+from ...._promotion import promote_types
 from ..spec import Shape, Spec
 from ._common import as_list, check_dtype, not_implemented, shape_text, wrap_dim, wrap_dims
 
@@ -135,7 +135,7 @@ def vector_norm(self: Any, ord: Any = 2, dim: _Dim = None, keepdim: bool = False
         if source.is_complex != dtype.is_complex:
             kind = "complex for complex" if source.is_complex else "real for real"
             raise RuntimeError(f"{name}: dtype should be {kind} inputs, but got {dtype.cpp}")
-        if not can_cast(source, dtype) or source.itemsize > dtype.itemsize:
+        if promote_types(source, dtype) is not dtype:
             raise RuntimeError(
                 f"{name}: the dtype of the input ({source.cpp}) should be convertible without narrowing to the "
                 "specified "
@@ -246,8 +246,10 @@ def cumulative_with_indices(self: Any, dim: int, op: str = "cummax") -> tuple[Sp
     return Spec(shape, self.dtype, None, self.dtype.opmath), Spec(shape, _d.int64)
 
 
-def softmax(self: Any, dim: int, dtype: dtype | None = None, op: str = "softmax") -> Spec:
+def softmax(self: Any, dim: int, dtype: dtype | None = None, op: str = "softmax", half_to_float: bool = False) -> Spec:
     """softmax and log_softmax: contiguous, of floating dtype. NotImplementedError for integers without `dtype`."""
+    if half_to_float:
+        raise RuntimeError("softmax with half to float conversion is not supported on CPU")
     target = dtype or self.dtype
     last = wrap_dim(dim, self.dim()) >= self.dim() - 1
     if self.numel() and (not target.is_floating_point or target in _d.FLOAT8):

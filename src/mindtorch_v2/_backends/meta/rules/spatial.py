@@ -293,12 +293,6 @@ def _resizing_kernel(self: Any, op: str) -> str:
     return f"compute_indices_weights_{way}"
 
 
-def upsample_backward(grad: Any, input_size: Sequence[int]) -> Spec:
-    """The gradient of `upsample`: input_size, in grad's format."""
-    shape = tuple(map(int, input_size))
-    return Spec(shape, grad.dtype, suggested_strides(grad, shape))
-
-
 def _check_windows(kernel: list[int], dilation: list[int], padding: list[int], stride: list[int]) -> None:
     for word, values, lowest in (("kernel size", kernel, 1), ("dilation", dilation, 1), ("stride", stride, 1)):
         if any(value < lowest for value in values):
@@ -386,4 +380,4 @@ def col2im(self: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, pad
     return Spec((*shape[:lead], channels, *map(int, size)), self.dtype, None, self.dtype.opmath)
 
 
-__all__ = ["col2im", "conv", "conv_backward", "im2col", "upsample", "upsample_backward"]
+__all__ = ["col2im", "conv", "conv_backward", "im2col", "upsample"]
