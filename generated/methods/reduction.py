@@ -7,8 +7,8 @@ from numpy import asarray, ndarray
 
 from mindtorch_v2._autograd.wiring import VIEW
 from mindtorch_v2._backends.cpu.ops import reduction as kernels_reduction
-from mindtorch_v2._dispatch.calls import is_operand, record_view, reflected
-from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_method as call, is_operand, record_view, reflected
+from mindtorch_v2._dispatch.dispatcher import call_converted, call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._dtype import DTYPES, float32, float64, int64

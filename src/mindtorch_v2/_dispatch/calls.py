@@ -19,6 +19,15 @@ def is_operand(value: Any) -> bool:
     return isinstance(value, (Tensor, numbers.Number, np.generic)) or hasattr(type(value), "__torch_function__")
 
 
+def call_method(op: Operator, args: tuple, out: Any = None, requires_grad: bool = False) -> Any:
+    """`call` of a method. TypeError when it is called on the class with something else than a tensor, even where the function takes it."""
+    if not isinstance(args[0], Tensor):
+        raise TypeError(
+            f"descriptor '{op.name}' for 'torch._C.TensorBase' objects doesn't apply to a '{type(args[0]).__name__}' object"
+        )
+    return call(op, args, out, requires_grad)
+
+
 def reflected(op: Operator, left: Any, right: Tensor, *rest: Any) -> Any:
     """`left OP right` where the tensor stands on the right: a number keeps its weak part in promotion."""
     if not isinstance(right, Tensor):

@@ -185,6 +185,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
 
 def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
     """The indices of the non-zero elements: a matrix of rows, or a tuple of index vectors."""
+    if out is not None and not isinstance(out, Tensor):
+        raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {type(out).__name__}")
     if as_tuple:
         return ops.unbind(ops.nonzero(input), 1) if input.dim() else (ops.nonzero(ops.atleast_1d(input))[:, 0],)
     return ops.nonzero(input) if out is None else ops.nonzero(input, out=out)
