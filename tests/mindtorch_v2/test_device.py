@@ -346,3 +346,13 @@ def test_an_absent_device_says_so() -> None:
 
 def test_pickled_devices() -> None:
     assert pickle.loads(pickle.dumps(torch.device("cpu"))) == torch.device("cpu")
+
+
+def test_permuted_tensors_are_no_views() -> None:
+    for where in ("cpu", "meta"):
+        x = torch.empty_permuted((2, 3, 4), (2, 0, 1), device=where)
+        assert (
+            x.stride() == (3, 1, 6)
+            and x._base is None
+            and torch.empty_permuted((2, 0, 4), (2, 0, 1)).stride() == (1, 1, 2)
+        )

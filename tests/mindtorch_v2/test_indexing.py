@@ -279,3 +279,8 @@ def test_take_and_put_along() -> None:
     assert x.gather(1, order).tolist() == [[1, 2, 3], [4, 5, 6]]
     assert torch.take_along_dim(x, order, 1).tolist() == [[1, 2, 3], [4, 5, 6]]
     assert torch.zeros_like(x).scatter_(1, order, x.gather(1, order)).tolist() == x.tolist()
+
+
+def test_index_add_of_bytes_wraps_its_factor() -> None:
+    one, two = torch.tensor([1, 2], dtype=torch.uint8), torch.tensor([0, 1])
+    assert torch.zeros(3, dtype=torch.uint8).index_add(0, two, one, alpha=-1).tolist() == [255, 254, 0]

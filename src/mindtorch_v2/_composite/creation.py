@@ -27,7 +27,7 @@ def empty_permuted(
             f"Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = {ndim} "
             f"is not equal to len(physical_layout) = {len(physical_layout)}"
         )
-    back = [0] * ndim
+    strides = [0] * ndim
     seen = set()
     for place, dim in enumerate(physical_layout):
         if not 0 <= dim < ndim:
@@ -38,5 +38,8 @@ def empty_permuted(
         if dim in seen:
             raise RuntimeError("Duplicate dim not allowed")
         seen.add(dim)
-        back[dim] = place
-    return F.permute(F.empty([size[d] for d in physical_layout], dtype=dtype, layout=layout, device=device), back)
+    step = 1
+    for dim in reversed(physical_layout):
+        strides[dim] = step
+        step *= max(size[dim], 1)
+    return F.empty_strided(size, strides, dtype=dtype, layout=layout, device=device)

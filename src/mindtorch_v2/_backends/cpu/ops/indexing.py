@@ -130,11 +130,16 @@ def index_select(self: ndarray, dim: int, index: ndarray) -> ndarray:
     return self.take(index.reshape(-1), dim)
 
 
+def _wrapped(number: Any, kind: np.dtype) -> ndarray:
+    """A number in a dtype; integers that it cannot hold wrap around, as in C."""
+    return np.asarray(number).astype(kind)
+
+
 def index_add_(self: ndarray, dim: int, index: ndarray, source: ndarray, alpha: Any = 1) -> ndarray:
     if _is_half(self.dtype):
         return _through_float32(index_add_, self, dim, index, source.astype(np.float32), alpha)
     if not self.ndim:
-        added = (source * self.dtype.type(alpha)).sum()
+        added = (source * _wrapped(alpha, self.dtype)).sum()
         self[...] = self | bool(added) if self.dtype.kind == "b" else self + added
         return self
     dim %= self.ndim
@@ -144,7 +149,7 @@ def index_add_(self: ndarray, dim: int, index: ndarray, source: ndarray, alpha: 
     else:
         _check_index(index, self.shape[dim], IndexError, "index out of range in self")
     if alpha != 1:
-        source = source * self.dtype.type(alpha)
+        source = source * _wrapped(alpha, self.dtype)
     rows = index.reshape(-1).astype(np.intp, copy=False)
     if self.dtype.kind == "b":
         for row, value in zip(rows.tolist(), np.moveaxis(source, dim, 0), strict=True):
