@@ -8,8 +8,8 @@ from typing import Any
 
 from mindtorch_v2 import _dtype
 from mindtorch_v2._backends.common.errors import CHOLESKY, INVERSE, LU, SOLVE, refuse_info
-from mindtorch_v2._backends.meta.rules._common import wrap_dim
-from mindtorch_v2._backends.meta.rules.linalg import check_inexact, check_matrix, check_square
+from mindtorch_v2._backends.meta.rules._common import not_implemented, wrap_dim
+from mindtorch_v2._backends.meta.rules.linalg import check_inexact, check_kernel, check_matrix, check_square
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._tensor import Tensor
 
@@ -61,9 +61,10 @@ def lu_with_info(self: Tensor, pivot: bool = True, check_errors: bool = True) ->
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: bool = False) -> Tensor:
     """X with A @ X = B (X @ A = B; with the adjoint of A), where LU and pivots are what lu_factor gave for A."""
     op = "linalg.lu_solve"
+    check_inexact(LU, f"torch.{op}")
     if pivots.dtype is not _dtype.int32:
         raise RuntimeError(f"{op}: pivots should be a Tensor of scalar type torch.int32")
-    check_square(LU, op, "LU")
+    check_square(LU, f"torch.{op}")
     check_matrix(B, op, "B")
     if LU.dtype is not B.dtype:
         raise RuntimeError(
@@ -75,6 +76,10 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, ad
             f"{op}: Incompatible shapes of A and B for the equation {equation} ({LU.shape[-2]}x{LU.shape[-1]} and "
             f"{B.shape[-2]}x{B.shape[-1]})"
         )
+    if not pivots.dim() or pivots.shape[-1] != LU.shape[-1]:
+        raise RuntimeError(f"{op}: Number of pivots per batch should be same as the dimension of the matrix")
+    if LU.dtype.itemsize == 2:
+        raise not_implemented("linalg.lu_solve_cpu", LU.dtype)
     if not left:  # X A = B is A^H X^H = B^H
         return _by_columns(_h(linalg_lu_solve(LU, pivots, _h(B), True, not adjoint)))
     P, L, U = F.lu_unpack(LU, pivots)
@@ -95,9 +100,18 @@ def qr(self: Tensor, some: bool = True) -> Pair:
     return tuple(F.linalg_qr(self, "reduced" if some else "complete"))
 
 
+def _check_devices(op: str, first: Tensor, first_name: str, second: Tensor, name: str) -> None:
+    if first.device != second.device:
+        raise RuntimeError(
+            f"{op}: Expected {name} and {first_name} tensors to be on the same device, but got {name} on {second.device} "
+            f"and {first_name} on {first.device}"
+        )
+
+
 def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the product of the reflections I - tau v v^H, whose v stand below the diagonal of input."""
     op = "torch.linalg.householder_product"
+    _check_devices(op, input, "input", tau, "tau")
     if input.dim() < 2:
         raise RuntimeError(f"{op}: input must have at least 2 dimensions.")
     rows, columns = input.shape[-2:]
@@ -115,7 +129,8 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
             f"{op}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}"
         )
     if tau.dtype is not input.dtype:
-        raise RuntimeError(f"{op}: tau dtype {tau.dtype.ctype} does not match input dtype {input.dtype.ctype}")
+        raise RuntimeError(f"{op}: tau dtype {tau.dtype.cpp} does not match input dtype {input.dtype.cpp}")
+    check_kernel(input, "orgqr_cpu")
     result = F.eye(rows, columns, dtype=input.dtype, device=input.device)
     if not tau.shape[-1]:  # no reflection, but still a function of input
         return F.where(F.ones_like(input, dtype=_dtype.bool), F.expand(result, input.shape), input)
@@ -148,6 +163,8 @@ def orgqr(self: Tensor, input2: Tensor) -> Tensor:
 
 def ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """The product of input3 with the orthogonal matrix whose reflectors are (self, input2), which is not formed."""
+    _check_devices("torch.ormqr", self, "input", input2, "tau")
+    _check_devices("torch.ormqr", self, "input", input3, "other")
     if self.dim() < 2 or input3.dim() < 2:
         raise RuntimeError("torch.ormqr: input must have at least 2 dimensions.")
     side = -2 if left else -1
@@ -155,6 +172,12 @@ def ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, trans
         raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
     if input2.shape[-1] != min(input3.shape[side], self.shape[-1]):
         raise RuntimeError(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
+    if input2.dtype is not self.dtype:
+        raise RuntimeError(
+            f"torch.ormqr: Expected input and tau to have the same dtype, but input has dtype{self.dtype.cpp} and tau has dtype "
+            f"{input2.dtype.cpp}"
+        )
+    check_kernel(self, "ormqr_cpu")
     order = range(input2.shape[-1])
     if left:
         return _by_columns(_reflected(input3, self, input2, order if transpose else order[::-1], transpose))
@@ -277,7 +300,9 @@ def linalg_tensorinv(self: Tensor, ind: int = 2) -> Tensor:
             "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
             f"{columns} != {rows}"
         )
-    return F.reshape(F.linalg_inv(F.reshape(self, [columns, rows])), [*last, *first])
+    inverse, info = F.linalg_inv_ex(F.reshape(self, [columns, rows]))
+    _refuse(info, "inv", INVERSE)
+    return F.reshape(inverse, [*last, *first])
 
 
 def linalg_tensorsolve(self: Tensor, other: Tensor, dims: Sequence[int] | None = None) -> Tensor:
@@ -312,6 +337,7 @@ def slogdet(self: Tensor) -> Pair:
 def logdet(self: Tensor) -> Tensor:
     """The logarithm of the determinant; nan for real matrices where that is negative."""
     check_square(self, "logdet")
+    check_inexact(self, "logdet", low=False)
     sign, magnitude = F.linalg_slogdet(self)
     if self.dtype.is_complex:
         return F.add(F.log(sign), magnitude)
@@ -344,7 +370,7 @@ def matrix_rank(self: Tensor, atol: Any = None, rtol: Any = None, hermitian: boo
     for name, value in (("atol", atol), ("rtol", rtol)):
         if isinstance(value, Tensor) and value.dtype.is_complex:
             raise RuntimeError(f"{op}: {name} tensor of complex type is not supported. Got {value.dtype.cpp}")
-    if not (self.dtype.is_floating_point or self.dtype.is_complex):
+    if rtol is None and (self.dtype.category < _dtype.CATEGORY_FLOATING or self.dtype.itemsize == 2):
         raise RuntimeError("This function doesn't handle types other than float and double")
     lead = list(self.shape[:-2])
     if not self.numel():
@@ -407,6 +433,7 @@ def matrix_norm(
         return F.linalg_vector_norm(self, 2, dims, keepdim, dtype=dtype)
     source = self if dtype is None else self.to(dtype)
     if ord == "nuc" or abs(ord) == 2:
+        check_inexact(source, op, low=False)
         moved = F.movedim(source, dims, [-2, -1])
         values = F.linalg_svdvals(moved)
         if ord == "nuc":
@@ -428,6 +455,8 @@ def _extreme(values: Tensor, dim: int, keepdim: bool, largest: bool, empty: bool
     """The largest or smallest along `dim`; the largest of nothing is 0."""
     if largest and empty and not values.shape[dim]:
         return F.sum(values, dim, keepdim)
+    if not largest and not values.shape[dim]:
+        raise IndexError(f"amin(): Expected reduction dim {dim} to have non-zero size.")
     return (F.amax if largest else F.amin)(values, dim, keepdim)
 
 
@@ -462,6 +491,8 @@ def linalg_norm(
 def linalg_cond(self: Tensor, p: Any = None) -> Tensor:
     """The condition number: the norm times that of the inverse; inf for singular matrices."""
     if self.dim() < 2:
+        if isinstance(p, str):
+            check_matrix(self, f"linalg.cond(ord={p})")
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
     if p is None or (not isinstance(p, str) and abs(p) == 2):
         values = F.linalg_svdvals(self)
@@ -476,8 +507,9 @@ def linalg_cond(self: Tensor, p: Any = None) -> Tensor:
     check_square(self, f"linalg.cond(ord={text})")
     if not self.numel():
         return F.zeros(list(self.shape[:-2]), dtype=self.dtype.to_real(), device=self.device)
+    norm = F.sum(F.linalg_svdvals(self), -1) if p == "nuc" else matrix_norm(self, p)
     inverse, info = F.linalg_inv_ex(self)
-    result = F.mul(matrix_norm(self, p), matrix_norm(inverse, p))
+    result = F.mul(norm, matrix_norm(inverse, p))
     return F.where(F.ne(info, 0), math.inf, result)
 
 
@@ -512,6 +544,10 @@ def matrix_exp(self: Tensor) -> Tensor:
 
 def linalg_vander(x: Tensor, N: int | None = None) -> Tensor:
     """Powers of x from 0 on, along a new last dimension."""
+    if x.dtype is _dtype.bool or x.dtype.is_floating_point and x.dtype.itemsize == 2:
+        raise RuntimeError(
+            f"linalg.vander supports floating point, complex, and integer tensors, but got {x.dtype.cpp}"
+        )
     count = x.shape[-1] if N is None and x.dim() else N
     if count is None or count <= 1:
         raise RuntimeError("N must be greater than 1.")

@@ -108,6 +108,8 @@ def lu_unpack(
     inner = min(rows, columns)
     permutation = lower = upper = np.empty(0, LU.dtype)
     if unpack_pivots:
+
+
         if pivots.size and (pivots.min() < 1 or pivots.max() > rows):
             raise RuntimeError(
                 "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
@@ -149,7 +151,8 @@ def _substitute(a: ndarray, b: ndarray, upper: bool, unit: bool) -> ndarray:
 
 
 def solve_triangular(self: ndarray, B: ndarray, upper: bool, left: bool = True, unitriangular: bool = False) -> ndarray:
-    """X with self @ X = B (X @ self = B); only the triangle is read."""
+    """X with self @ X = B (X @ self = B) in self's dtype; only the triangle is read."""
+    B = B.astype(self.dtype, copy=False)
     if left:
         return _substitute(self, B, upper, unitriangular)
     flipped = _substitute(self.swapaxes(-1, -2), B.swapaxes(-1, -2), not upper, unitriangular)

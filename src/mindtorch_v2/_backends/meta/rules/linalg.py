@@ -56,7 +56,8 @@ def check_inexact(A: Any, op: str, low: bool = True) -> None:
         raise RuntimeError(f"{op}: Low precision dtypes not supported. Got {A.dtype.cpp}")
 
 
-def _check_kernel(A: Any, kernel: str) -> None:
+def check_kernel(A: Any, kernel: str) -> None:
+    """NotImplementedError for dtypes that LAPACK does not know."""
     if A.dtype in _HALF or A.dtype.category < _d.CATEGORY_FLOATING or A.dtype in _d.FLOAT8:
         raise not_implemented(kernel, A.dtype)
 
@@ -65,7 +66,7 @@ def linalg_cholesky_ex(self: Any) -> tuple[Spec, Spec]:
     """(the factor, info)."""
     check_square(self, "linalg.cholesky")
     check_inexact(self, "linalg.cholesky")
-    _check_kernel(self, "cholesky_cpu")
+    check_kernel(self, "cholesky_cpu")
     return _matrices(self.shape, self), _info(self)
 
 
@@ -80,14 +81,14 @@ def linalg_cholesky_solve(self: Any, input2: Any) -> Spec:
             f"Incompatible matrix sizes for cholesky_solve: each A matrix is {input2.shape[-1]} by {input2.shape[-1]} "
             f"but each b matrix is {self.shape[-2]} by {self.shape[-1]}"
         )
-    _check_kernel(self, "cholesky_solve_cpu")
+    check_kernel(self, "cholesky_solve_cpu")
     return _matrices((*broadcast(self.shape[:-2], input2.shape[:-2]), *self.shape[-2:]), self)
 
 
 def linalg_cholesky_inverse(self: Any) -> Spec:
     """The shape of the factor."""
     check_square(self, "cholesky_inverse")
-    _check_kernel(self, "cholesky_inverse_out_cpu")
+    check_kernel(self, "cholesky_inverse_out_cpu")
     return _matrices(self.shape, self)
 
 
@@ -125,7 +126,7 @@ def _check_pair(A: Any, B: Any, op: str) -> None:
 def linalg_solve_ex(A: Any, B: Any, left: bool = True) -> tuple[Spec, Spec]:
     """(the solution, info)."""
     op = "linalg.solve"
-    check_inexact(A, op, low=False)
+    check_inexact(A, op)
     _check_pair(A, B, op)
     check_square(A, op)
     vector = is_vector(A, B)
@@ -138,6 +139,7 @@ def linalg_solve_ex(A: Any, B: Any, left: bool = True) -> tuple[Spec, Spec]:
             "linalg.solve is equivalent to B / A.squeeze(-1)"
         )
     shape = _check_solve(A, sizes, left, op)
+    check_kernel(A, "lu_cpu")
     if vector:
         shape = shape[:-1]
     strides = _columns(shape) if left and len(shape) > 1 else None
@@ -145,13 +147,12 @@ def linalg_solve_ex(A: Any, B: Any, left: bool = True) -> tuple[Spec, Spec]:
 
 
 def linalg_solve_triangular(self: Any, B: Any, left: bool = True) -> Spec:
-    """The solution, of B's broadcast shape."""
+    """The solution, of B's broadcast shape and self's dtype."""
     op = "linalg.solve_triangular"
     check_square(self, op)
     check_matrix(B, op, "B")
     shape = _check_solve(self, tuple(B.shape), left, op)
-    _check_pair(self, B, op)
-    _check_kernel(self, "triangular_solve_cpu")
+    check_kernel(self, "triangular_solve_cpu")
     return _matrices(shape, self)
 
 
@@ -159,7 +160,7 @@ def linalg_det(A: Any) -> Spec:
     """A number for each matrix."""
     check_square(A, "linalg.det")
     check_inexact(A, "linalg.det")
-    _check_kernel(A, "lu_cpu")
+    check_kernel(A, "lu_cpu")
     return Spec(tuple(A.shape[:-2]), A.dtype)
 
 
@@ -180,7 +181,7 @@ def linalg_qr(A: Any, mode: str = "reduced") -> tuple[Spec, Spec]:
         raise RuntimeError(
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
         )
-    _check_kernel(A, "linalg_qr_cpu")
+    check_kernel(A, "geqrf_cpu")
     *batch, rows, columns = A.shape
     inner = rows if mode == "complete" else min(rows, columns)
     triangle = _matrices((*batch, inner, columns), A)
@@ -190,7 +191,7 @@ def linalg_qr(A: Any, mode: str = "reduced") -> tuple[Spec, Spec]:
 def linalg_geqrf(self: Any) -> tuple[Spec, Spec]:
     """(the reflectors below R, their factors)."""
     check_matrix(self, "torch.geqrf", "input")
-    _check_kernel(self, "geqrf_cpu")
+    check_kernel(self, "geqrf_cpu")
     *batch, rows, columns = self.shape
     return _matrices(self.shape, self), Spec((*batch, min(rows, columns)), self.dtype)
 
@@ -205,7 +206,7 @@ def linalg_svd(
         raise RuntimeError(
             "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
         )
-    _check_kernel(A, "linalg_svd_cpu")
+    check_kernel(A, "linalg_svd_cpu")
     *batch, rows, columns = A.shape
     inner = min(rows, columns)
     values = Spec((*batch, inner), A.dtype.to_real())
@@ -221,7 +222,7 @@ def linalg_eigh(A: Any, UPLO: str = "L", compute_v: bool = True) -> tuple[Spec, 
     check_square(A, "linalg.eigh")
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    _check_kernel(A, "linalg_eigh_cpu")
+    check_kernel(A, "linalg_eigh_cpu")
     values = Spec(tuple(A.shape[:-1]), A.dtype.to_real())
     return values, _matrices(A.shape, A) if compute_v else Spec((0,), A.dtype)
 
@@ -230,7 +231,7 @@ def linalg_eig(self: Any) -> tuple[Spec, Spec]:
     """(eigenvalues, eigenvectors), complex."""
     check_square(self, "linalg.eig")
     target = self.dtype.to_complex()
-    _check_kernel(self, "linalg_eig_cpu")
+    check_kernel(self, "linalg_eig_out_cpu")
     shape = tuple(self.shape)
     return Spec(shape[:-1], target), Spec(shape, target, _columns(shape))
 
@@ -243,7 +244,7 @@ def linalg_lu_factor_ex(A: Any, pivot: bool = True) -> tuple[Spec, Spec, Spec]:
         )
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
-    _check_kernel(A, "lu_cpu")
+    check_kernel(A, "lu_cpu")
     *batch, rows, columns = A.shape
     return _matrices(A.shape, A), Spec((*batch, min(rows, columns)), _d.int32), _info(A)
 
@@ -256,7 +257,7 @@ def linalg_lu(A: Any, pivot: bool = True) -> tuple[Spec, Spec, Spec]:
         )
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
-    _check_kernel(A, "lu_cpu")
+    check_kernel(A, "lu_cpu")
     *batch, rows, columns = A.shape
     inner = min(rows, columns)
     shapes = ((*batch, rows, rows), (*batch, rows, inner), (*batch, inner, columns))
@@ -295,6 +296,8 @@ def linalg_lstsq(self: Any, b: Any, driver: str | None = None) -> tuple[Spec, Sp
         raise RuntimeError(f"{op}: input must have at least 2 dimensions.")
     if b.dim() < 1:
         raise RuntimeError(f"{op}: other must have at least 1 dimension.")
+    if self.dtype not in (_d.float32, _d.float64, _d.complex64, _d.complex128):
+        raise RuntimeError("This function doesn't handle types other than float and double")
     if self.dtype is not b.dtype:
         raise RuntimeError(
             f"{op}: Expected input and other to have the same dtype, but got input's dtype {self.dtype.cpp} and "
@@ -332,14 +335,14 @@ def linalg_lstsq(self: Any, b: Any, driver: str | None = None) -> tuple[Spec, Sp
 
 def linalg_pinv(self: Any, hermitian: bool = False) -> Spec:
     """The transposed shape."""
-    if self.dim() < 2 or self.dtype.category < _d.CATEGORY_FLOATING:
+    if self.dim() < 2 or self.dtype.category < _d.CATEGORY_FLOATING or self.dtype in _HALF:
         raise RuntimeError(
             f"linalg.pinv({self.dtype.cpp}{{{shape_text(self.shape)}}}): expected a tensor with 2 or more dimensions of "
             "float, double, cfloat or cdouble types"
         )
     if hermitian:
         check_square(self, "linalg.eigh")
-    _check_kernel(self, "linalg_eigh_cpu" if hermitian else "linalg_svd_cpu")
+    check_kernel(self, "linalg_eigh_cpu" if hermitian else "linalg_svd_cpu")
     *batch, rows, columns = self.shape
     return Spec((*batch, columns, rows), self.dtype)
 
