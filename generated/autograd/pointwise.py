@@ -1420,6 +1420,36 @@ def _record_atan2(out, self_, other):
     return attach(out, node)
 
 
+class HypotBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (self_, other, result0) = node.unpack()
+        edges = node.edges
+        of_self = None
+        of_other = None
+        if edges[0] is not None:
+            of_self = grad * (self_ / result0)
+        if edges[1] is not None:
+            of_other = grad * (other / result0)
+        return (of_self, of_other)
+
+
+def _record_hypot(out, self_, other):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    edge_other = edge(other)
+    if edge_self is None and edge_other is None:
+        return out
+    node = HypotBackward0()
+    node.edges = (edge_self, edge_other)
+    node.saved = [keep(self_) if edge_self is not None else None, keep(other) if edge_other is not None else None, keep_output(out)]
+    node.consts = None
+    return attach(out, node)
+
+
 class SincBackward0(Node):
     __slots__ = ()
 
@@ -2436,6 +2466,7 @@ tables.asinh.record = recorder(_record_asinh, AsinhBackward0, 1, (0,), ((0, ()),
 tables.acosh.record = recorder(_record_acosh, AcoshBackward0, 1, (0,), ((0, ()),), ())
 tables.atanh.record = recorder(_record_atanh, AtanhBackward0, 1, (0,), ((0, ()),), ())
 tables.atan2.record = recorder(_record_atan2, Atan2Backward0, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.hypot.record = recorder(_record_hypot, HypotBackward0, 2, (0, 1), ((0, (0,)), (1, (1,)), (-1, ())), ())
 tables.sinc.record = recorder(_record_sinc, SincBackward0, 1, (0,), ((0, ()),), ())
 tables.deg2rad.record = recorder(_record_deg2rad, Deg2RadBackward0, 1, (0,), (), ())
 tables.rad2deg.record = recorder(_record_rad2deg, Rad2DegBackward0, 1, (0,), (), ())

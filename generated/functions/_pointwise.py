@@ -1225,6 +1225,30 @@ def atan2_(input, other):
     return call_inplace(tables.atan2, (input, other))
 
 
+def hypot(input, other, *, out=None):
+    """hypot(Tensor self, Tensor other) -> Tensor"""
+    return call(tables.hypot, (input, other), out)
+
+
+def hypot_(input, other):
+    """The in-place form of hypot: writes into its first argument and returns it."""
+    return call_inplace(tables.hypot, (input, other))
+
+
+def renorm(input, p, dim=REQUIRED, maxnorm=REQUIRED, *, out=None, **spellings):
+    """renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor"""
+    if spellings:
+        (input, p, dim, maxnorm) = respelled(tables.renorm, (input, p, dim, maxnorm), spellings)
+    return call(tables.renorm, (input, p, dim, maxnorm), out)
+
+
+def renorm_(input, p, dim=REQUIRED, maxnorm=REQUIRED, **spellings):
+    """The in-place form of renorm: writes into its first argument and returns it."""
+    if spellings:
+        (input, p, dim, maxnorm) = respelled(tables.renorm, (input, p, dim, maxnorm), spellings)
+    return call_inplace(tables.renorm, (input, p, dim, maxnorm))
+
+
 def sinc(input, *, out=None):
     """sinc(Tensor self) -> Tensor"""
     return call(tables.sinc, (input,), out)
@@ -2316,6 +2340,12 @@ tables.atanh.function = atanh
 
 
 tables.atan2.function = atan2
+
+
+tables.hypot.function = hypot
+
+
+tables.renorm.function = renorm
 
 
 tables.sinc.function = sinc

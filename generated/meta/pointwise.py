@@ -217,6 +217,10 @@ def atan2(self, other):
     return rules.elementwise(self, other, float=True, dtypes='floating_real', op='atan2_cpu')
 
 
+def hypot(self, other):
+    return rules.elementwise(self, other, dtypes='floating_real', op='hypot_cpu')
+
+
 def sinc(self):
     return rules.elementwise(self, float=True)
 

@@ -1327,6 +1327,42 @@ METHODS["atan2_"] = atan2_
 METHODS["arctan2_"] = atan2_
 
 
+def hypot(self, other):
+    """hypot(Tensor self, Tensor other) -> Tensor"""
+    return call(tables.hypot, (self, other))
+
+
+METHODS["hypot"] = hypot
+
+
+def hypot_(self, other):
+    """The in-place form of hypot."""
+    return call_inplace(tables.hypot, (self, other))
+
+
+METHODS["hypot_"] = hypot_
+
+
+def renorm(self, p, dim=REQUIRED, maxnorm=REQUIRED, **spellings):
+    """renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor"""
+    if spellings:
+        (self, p, dim, maxnorm) = respelled(tables.renorm, (self, p, dim, maxnorm), spellings)
+    return call(tables.renorm, (self, p, dim, maxnorm))
+
+
+METHODS["renorm"] = renorm
+
+
+def renorm_(self, p, dim=REQUIRED, maxnorm=REQUIRED, **spellings):
+    """The in-place form of renorm."""
+    if spellings:
+        (self, p, dim, maxnorm) = respelled(tables.renorm, (self, p, dim, maxnorm), spellings)
+    return call_inplace(tables.renorm, (self, p, dim, maxnorm))
+
+
+METHODS["renorm_"] = renorm_
+
+
 def sinc(self):
     """sinc(Tensor self) -> Tensor"""
     return call(tables.sinc, (self,))

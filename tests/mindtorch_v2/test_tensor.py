@@ -343,3 +343,19 @@ def test_names_of_histories(make, name) -> None:
     result = make(torch.ones(2, 2, requires_grad=True))
     assert result.grad_fn.name() == name
     assert f"grad_fn=<{name}>" in repr(result)
+
+
+def test_unravel_index() -> None:
+    rows, columns = torch.unravel_index(torch.tensor([5, 7]), (2, 4))
+    assert rows.tolist() == [1, 1] and columns.tolist() == [1, 3]
+    assert torch.unravel_index(torch.tensor([5]), ()) == () and torch.unravel_index(torch.tensor(5), 6)[0].item() == 5
+    assert [x.shape for x in torch.unravel_index(torch.empty(0, dtype=torch.int64), (2, 0))] == [(0,), (0,)]
+    for indices, shape, error, message in (
+        (torch.tensor([5.0]), (2,), TypeError, "expected 'indices' to be integer dtype, but got torch.float32"),
+        (torch.tensor(5), (-1, 2), ValueError, "'shape' cannot have negative values"),
+        (torch.tensor(5), (2.0, 3), TypeError, "expected 'shape' sequence to only contain ints"),
+        (torch.tensor(5), torch.tensor([2]), TypeError, "expected 'shape' to be int or sequence of ints"),
+    ):
+        with pytest.raises(error, match=message):
+            torch.unravel_index(indices, shape)
+    assert torch.resize_as_(torch.ones(2), torch.ones(0, 3)).shape == (0, 3)

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from mindtorch_v2 import _dtype
+from mindtorch_v2._backends.meta.rules._common import wrap_dim
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._tensor import Tensor
 
@@ -71,3 +72,22 @@ def conj(self: Tensor) -> Tensor:
 def resolved(self: Tensor) -> Tensor:
     """self: conjugates and negatives are never pending here."""
     return self
+
+
+def renorm(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """Each slice of `self` along `dim` whose p-norm is above `maxnorm`, scaled down to it; RuntimeError for a norm that is none."""
+    if isinstance(p, complex):
+        raise RuntimeError("renorm: p must be real-valued")
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if isinstance(maxnorm, complex):
+        raise RuntimeError("renorm: maxnorm must be real-valued")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    if self.dim() < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.dim()} dimensions")
+    at = wrap_dim(dim, self.dim())
+    others = [d for d in range(self.dim()) if d != at]
+    size = F.linalg_vector_norm(self, p, others, True)
+    factor = F.where(F.gt(size, maxnorm), F.div(maxnorm, F.add(size, 1e-7)), F.ones_like(size))
+    return F.contiguous(F.mul(self, factor))

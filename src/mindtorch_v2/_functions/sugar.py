@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .. import _dtype
 from .._dispatch import ops
 from .._dispatch.return_types import named
 from .._tensor import Size, Tensor
@@ -190,6 +191,36 @@ def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
     if as_tuple:
         return ops.unbind(ops.nonzero(input), 1) if input.dim() else (ops.nonzero(ops.atleast_1d(input))[:, 0],)
     return ops.nonzero(input) if out is None else ops.nonzero(input, out=out)
+
+
+def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """Give a tensor the shape of another one, in place."""
+    return input.resize_as_(the_template, memory_format=memory_format)
+
+
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """The positions in a tensor of `shape`, by dimension, of indices into its elements in order.
+
+    TypeError for indices or a shape that are no integers, ValueError for a negative size.
+    """
+    if indices.is_complex() or indices.is_floating_point() or indices.dtype is _dtype.DTYPES["bool"]:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if not isinstance(shape, (int, Sequence)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    for size in sizes:
+        if not isinstance(size, int):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
+        if size < 0:
+            raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    if not indices.numel():
+        return tuple(indices.clone() for _ in sizes)
+    found = []
+    step = 1
+    for size in reversed(sizes):
+        found.append(ops.remainder(ops.floor_divide(indices, step), size))
+        step *= size
+    return tuple(reversed(found))
 
 
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
