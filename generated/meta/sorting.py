@@ -62,7 +62,7 @@ def unique_consecutive(self, return_inverse, return_counts, dim):
 
 
 def searchsorted_Tensor(sorted_sequence, self, out_int32, right, side, sorter):
-    return rules.searchsorted(sorted_sequence, self, out_int32)
+    return rules.searchsorted(sorted_sequence, self, out_int32, right, side)
 
 
 def bucketize_Tensor(self, boundaries, out_int32, right):
@@ -74,7 +74,7 @@ def isin_Tensor_Tensor(elements, test_elements, assume_unique, invert):
 
 
 def searchsorted_Scalar(sorted_sequence, self, out_int32, right, side, sorter):
-    return rules.searchsorted(sorted_sequence, self, out_int32)
+    return rules.searchsorted(sorted_sequence, self, out_int32, right, side)
 
 
 def bucketize_Scalar(self, boundaries, out_int32, right):

@@ -27,9 +27,6 @@ DIFFERENT: dict[str, dict[str, str]] = {
     "max_pool3d_with_indices_backward": {"error": LENIENT, "strides": STRIDES},
     # creation
     # fft
-    "_fft_r2c": {"message": WORDS},
-    "_fft_c2r": {"message": WORDS},
-    "_fft_c2c": {"message": WORDS},
     # indexing
     "index.Tensor": {"strides": STRIDES},
     "take_along_dim": {"message": WORDS},
@@ -58,13 +55,8 @@ DIFFERENT: dict[str, dict[str, str]] = {
     "nll_loss2d_backward": {"error": LENIENT},
     # matmul
     "linear": {"error": EMPTY},
-    "addbmm": {"error": DTYPES, "message": WORDS},
     "baddbmm": {"error": EMPTY},
-    "addr": {"error": LENIENT},
     "chain_matmul": {"strides": STRIDES},
-    "bilinear": {"dtype": WIDER, "message": WORDS},
-    "cdist": {"error": DTYPES},
-    "_cdist_forward": {"error": DTYPES, "message": WORDS},
     # nn
     "gelu_backward": {"error": LENIENT},
     "mish_backward": {"error": LENIENT},
@@ -86,26 +78,13 @@ DIFFERENT: dict[str, dict[str, str]] = {
     # reduction
     "logsumexp": {"error": LENIENT},
     "dist": {"message": WORDS},
-    "nanquantile": {"message": WORDS},
-    "nanquantile.scalar": {"error": LENIENT, "message": WORDS},
     # scan
-    "cummax": {"error": EMPTY, "message": WORDS},
-    "diff": {"error": LENIENT, "message": WORDS},
+    "cummax": {"error": EMPTY},
     "trapezoid.x": {"message": WORDS},
-    "trapezoid.dx": {"message": WORDS},
     "trapz.x": {"message": WORDS},
-    "trapz.dx": {"message": WORDS},
-    "cumulative_trapezoid.x": {"message": WORDS},
-    "cumulative_trapezoid.dx": {"error": LENIENT, "message": WORDS},
     # shape
     # sorting
-    "nanmedian.dim": {"message": WORDS},
     "unique_consecutive": {"shape": SPARED},
-    "searchsorted.Tensor": {"error": STRICT},
-    "bucketize.Tensor": {"error": STRICT},
-    "searchsorted.Scalar": {"error": LENIENT},
-    "isin.Scalar_Tensor": {"error": LENIENT},
-    "bincount": {"dtype": EMPTY},
     "histc": {"message": WORDS},
     "histogram.bins_tensor": {"error": EMPTY},
     # view

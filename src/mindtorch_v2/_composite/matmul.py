@@ -135,7 +135,13 @@ def _product(matrices: Sequence[Tensor], split: list[list[int]], i: int, j: int)
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """y[..., o] = x1[..., i] W[o, i, j] x2[..., j] + b[o]."""
-    if input1.shape[:-1] != input2.shape[:-1]:
+    if input1.dim() == input2.dim():
+        for dim, (one, other) in enumerate(zip(input1.shape[:-1], input2.shape[:-1], strict=True)):
+            if one != other:
+                raise RuntimeError(
+                    f"bilinear(): input batch dimensions do not match at dim {dim}: got {one} and {other}"
+                )
+    else:
         raise RuntimeError(
             f"bilinear(): input batch dimensions do not match: got {list(input1.shape)} and {list(input2.shape)}"
         )
@@ -147,11 +153,16 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         raise RuntimeError(
             f"bilinear(): input2 size does not match weight size: got {input2.shape[-1]} but expected {weight.shape[2]}"
         )
+    if not input1.dtype is input2.dtype is weight.dtype:
+        raise RuntimeError(
+            f"All tensors must have the same dtype, got input1: {input1.dtype.ctype}, input2: {input2.dtype.ctype}, weight: "
+            f"{weight.dtype.ctype}"
+        )
     lead = list(input1.shape[:-1])
     first = F.reshape(input1, [-1, input1.shape[-1]])
     second = F.reshape(input2, [-1, input2.shape[-1]])
     mixed = F.matmul(F.unsqueeze(first, 0), weight)  # (outputs, batch, second's width)
-    result = F.contiguous(F.t(F.sum(F.mul(mixed, F.unsqueeze(second, 0)), -1)))
+    result = F.contiguous(F.t(F.sum(F.mul(mixed, F.unsqueeze(second, 0)), -1, dtype=mixed.dtype)))
     if bias is not None:
         result = F.add(result, bias)
     return F.reshape(result, [*lead, weight.shape[0]])

@@ -22,6 +22,9 @@ def diff(
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
+    for part in (prepend, append):
+        if part is not None and part.dim() != self.dim():
+            raise RuntimeError("diff expects prepend or append to be the same dimension as input")
     if n == 0:
         return F.clone(self)
     parts = [part for part in (prepend, self, append) if part is not None]
@@ -61,7 +64,7 @@ def _ends(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
 
 def _points(y: Tensor, x: Tensor, dim: int, name: str) -> Tensor:
     """The points of each value, in as many dimensions as the values have. RuntimeError unless there is one for each."""
-    if x.dim() == 1 and y.dim() > 1:
+    if x.dim() == 1:
         if x.shape[0] != y.shape[dim]:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
         shape = [1] * y.dim()
@@ -74,19 +77,21 @@ def _points(y: Tensor, x: Tensor, dim: int, name: str) -> Tensor:
 
 def trapezoid_x(y: Tensor, x: Tensor, dim: int = -1) -> Tensor:
     """The integral over points `x` by the trapezoidal rule. RuntimeError for boolean inputs."""
-    at = wrap_existing_dim(dim, y.dim())
+    at = _existing_dim(y, dim)
     if not y.shape[at]:
         return _nothing(y, at)
     _check("trapezoid", y, x)
     (later, earlier), (right, left) = _ends(y, at), _ends(_points(y, x, at, "trapezoid"), at - y.dim())
-    return F.div(F.sum(F.mul(F.sub(right, left), F.add(later, earlier)), [at]), 2.0)
+    return F.div(F.sum(F.mul(F.add(later, earlier), F.sub(right, left)), [at]), 2.0)
 
 
 def trapezoid_dx(y: Tensor, dx: Any = 1, dim: int = -1) -> Tensor:
     """The integral over equal steps by the trapezoidal rule. RuntimeError for booleans."""
-    at = wrap_existing_dim(dim, y.dim())
+    at = _existing_dim(y, dim)
     if not y.shape[at]:
         return _nothing(y, at)
+    if isinstance(dx, bool):
+        raise RuntimeError("trapezoid: Currently, we only support dx as a real number.")
     _check("trapezoid", y)
     later, earlier = _ends(y, at)
     return F.mul(F.div(F.sum(F.add(later, earlier), [at]), 2.0), dx)
@@ -104,18 +109,26 @@ def trapz_dx(y: Tensor, dx: float = 1, dim: int = -1) -> Tensor:
 
 def cumulative_trapezoid_x(y: Tensor, x: Tensor, dim: int = -1) -> Tensor:
     """The running integral over points `x`. RuntimeError for boolean inputs."""
-    at = _sliced_dim(y, dim)
     _check("cumulative_trapezoid", y, x)
+    at = _sliced_dim(y, dim)
     (later, earlier), (right, left) = _ends(y, at), _ends(_points(y, x, at, "cumulative_trapezoid"), at - y.dim())
-    return F.div(F.cumsum(F.mul(F.sub(right, left), F.add(later, earlier)), at), 2.0)
+    return F.div(F.cumsum(F.mul(F.add(later, earlier), F.sub(right, left)), at), 2.0)
 
 
 def cumulative_trapezoid_dx(y: Tensor, dx: Any = 1, dim: int = -1) -> Tensor:
     """The running integral over equal steps. RuntimeError for booleans."""
-    at = _sliced_dim(y, dim)
+    if isinstance(dx, bool):
+        raise RuntimeError("cumulative_trapezoid: Currently, we only support dx as a real number.")
     _check("cumulative_trapezoid", y)
+    at = _sliced_dim(y, dim)
     later, earlier = _ends(y, at)
     return F.mul(F.cumsum(F.add(later, earlier), at), dx / 2.0)
+
+
+def _existing_dim(y: Tensor, dim: int) -> int:
+    if not y.dim():
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return wrap_existing_dim(dim, y.dim())
 
 
 def _sliced_dim(y: Tensor, dim: int) -> int:

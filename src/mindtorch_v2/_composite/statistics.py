@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch_v2 import _dtype
+from mindtorch_v2._backends.meta.rules._common import wrap_dim
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._tensor import Tensor
 
@@ -66,7 +67,7 @@ def nanquantile_scalar(
 
 def _number(op: str, q: float, self: Tensor) -> Tensor:
     if not 0 <= q <= 1:
-        raise RuntimeError(f"{op}() q must be in the range [0, 1] but got {q:g}")
+        raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
     return F.scalar_tensor(q, dtype=self.dtype, device=self.device)
 
 
@@ -88,8 +89,10 @@ def _check(op: str, self: Tensor, q: Tensor, interpolation: str) -> None:
 
 
 def _quantile(op: str, self: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
-    _check(op, self, q, interpolation)
+    _check("quantile", self, q, interpolation)
     ndim = self.dim()
+    if dim is not None:
+        wrap_dim(dim, ndim)
     if dim is None:
         rows = F.reshape(self, [-1])
         reduced = [1] * ndim

@@ -189,6 +189,8 @@ def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
     if out is not None and not isinstance(out, Tensor):
         raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {type(out).__name__}")
     if as_tuple:
+        if out is not None:
+            raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
         return ops.unbind(ops.nonzero(input), 1) if input.dim() else (ops.nonzero(ops.atleast_1d(input))[:, 0],)
     return ops.nonzero(input) if out is None else ops.nonzero(input, out=out)
 

@@ -60,9 +60,9 @@ def _extreme(ufunc: np.ufunc, self: Array, dim: int) -> tuple[Array, Array]:
 
 def cummax(self: Array, dim: int) -> tuple[Array, Array]:
     """The running maximum and the index of the latest element that reaches it."""
-    return _extreme(np.maximum, self, dim)
+    return _extreme(np.maximum, self, dim if self.size else 0)
 
 
 def cummin(self: Array, dim: int) -> tuple[Array, Array]:
     """The running minimum and the index of the latest element that reaches it."""
-    return _extreme(np.minimum, self, dim)
+    return _extreme(np.minimum, self, dim if self.size else 0)

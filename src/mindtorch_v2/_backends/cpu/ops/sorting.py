@@ -268,6 +268,8 @@ def bincount(self: Array, weights: Array | None = None, minlength: int = 0) -> A
         size = max(minlength, int(self.max()) + 1 if self.size else 0)
         counts = np.bincount(self, weights, size)
         return counts.astype(np.float32)
+    if weights is not None:  # imaginary parts are left out
+        weights = weights.real.astype(np.float64)
     return np.bincount(self.astype(np.int64), weights, minlength)
 
 
@@ -281,7 +283,7 @@ def histc(self: Array, bins: int = 100, min: float = 0, max: float = 0) -> Array
     if not np.isfinite(low) or not np.isfinite(high):
         raise RuntimeError(f"range of [{low:g}, {high:g}] is not finite")
     if low > high:
-        raise RuntimeError("max must be larger than min")
+        raise RuntimeError("torch.histc: max must be larger than min")
     x = self.reshape(-1)
     x = x[(x >= low) & (x <= high)].astype(np.float64)
     bucket = np.minimum(((x - low) * bins / (high - low)).astype(np.int64), bins - 1)

@@ -44,13 +44,15 @@ def _c2c_strides(shape: Sequence[int], stride: Sequence[int], dims: Sequence[int
 def fft_c2c(self: Any, dim: Sequence[int]) -> Spec:
     """Complex to complex, of self's shape."""
     if not self.dtype.is_complex:
-        raise RuntimeError(f"Unsupported dtype {self.dtype.cpp}")
+        raise RuntimeError(f"Only supports complex dtypes, but found: {self.dtype.cpp}")
     shape = tuple(self.shape)
     return Spec(shape, self.dtype, _c2c_strides(shape, self.stride(), list(dim)))
 
 
 def fft_r2c(self: Any, dim: Sequence[int], onesided: bool = True) -> Spec:
     """Real to complex; onesided keeps the first half of the last of `dim`."""
+    if not self.dtype.is_floating_point:
+        raise RuntimeError(f"Only supports floating-point dtypes, but found: {self.dtype.cpp}")
     if self.dtype not in (_d.float32, _d.float64):
         raise RuntimeError(f"Unsupported dtype {self.dtype.cpp}")
     shape = list(self.shape)
@@ -68,7 +70,7 @@ def fft_r2c(self: Any, dim: Sequence[int], onesided: bool = True) -> Spec:
 def fft_c2r(self: Any, dim: Sequence[int], last_dim_size: int) -> Spec:
     """Complex, of which the last of `dim` holds the first half, to real."""
     if not self.dtype.is_complex:
-        raise RuntimeError(f"Unsupported dtype {self.dtype.cpp}")
+        raise RuntimeError(f"Only supports complex dtypes, but found: {self.dtype.cpp}")
     strides = _c2c_strides(tuple(self.shape), self.stride(), dim[:-1])
     shape = list(self.shape)
     shape[dim[-1]] = int(last_dim_size)

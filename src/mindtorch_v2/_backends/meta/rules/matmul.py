@@ -8,7 +8,7 @@ from .... import _dtype as _d
 from ...._promotion import result_type
 from ..spec import Shape, Spec, numel
 from ._common import broadcast, not_implemented, shape_text, wrap_dim
-from .pointwise import _check_number
+from .pointwise import _check_alpha, _check_number
 from .view import expand
 
 
@@ -124,7 +124,8 @@ def addbmm(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -
         )
     shape = (batch1.shape[1], batch2.shape[2])
     expand(self, shape)
-    _check_same(batch1, batch2)
+    if batch1.shape[0]:
+        _check_addmm(self, batch1, batch2)
     _check_factors(beta, alpha, self)
     return _product(shape, self)
 
@@ -192,6 +193,8 @@ def addr(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Spec
     shape = (vec1.shape[0], vec2.shape[0])
     expand(self, shape)
     target = result_type(self, vec1, vec2)
+    _check_alpha(beta, target, "beta")
+    _check_alpha(alpha, target)
     return Spec(shape, target, None, target.opmath)
 
 
@@ -319,7 +322,9 @@ def cdist(x1: Any, x2: Any) -> Spec:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {tensor.dim()}D")
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
-    if x1.dtype is not x2.dtype:
+    if x1.numel() and x2.numel() and x1.dtype.itemsize < 4:
+        raise not_implemented("cdist", x1.dtype)
+    if x1.numel() and x2.numel() and x1.dtype is not x2.dtype:
         raise RuntimeError(f"expected scalar type {x1.dtype.cpp} but found {x2.dtype.cpp}")
     return _product((*broadcast(x1.shape[:-2], x2.shape[:-2]), x1.shape[-2], x2.shape[-2]), x1)
 

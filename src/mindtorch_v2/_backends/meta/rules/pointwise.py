@@ -31,13 +31,13 @@ def _result_dtype(promoted: dtype, result: dtype | str | None) -> dtype:
     return promoted.to_real() if result == "real" else _d.DTYPES[result]
 
 
-def _check_alpha(alpha: Any, promoted: dtype) -> None:
+def _check_alpha(alpha: Any, promoted: dtype, name: str = "alpha") -> None:
     if isinstance(alpha, bool) and promoted is not _d.bool:
-        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+        raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
     if isinstance(alpha, complex) and not promoted.is_complex:
-        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+        raise RuntimeError(f"For non-complex input tensors, argument {name} must not be a complex number.")
     if isinstance(alpha, float) and promoted.category < _d.CATEGORY_FLOATING:
-        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+        raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
     _check_number(alpha, promoted)
 
 
@@ -395,6 +395,8 @@ def isin(elements: Any, test_elements: Any) -> Spec:
     for operand in (elements, test_elements):
         if is_tensor(operand) and (operand.dtype is _d.bool or operand.dtype.is_complex):
             raise RuntimeError(f"Unsupported input type encountered for isin(): {operand.dtype.cpp}")
+        if isinstance(operand, (bool, complex)):
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {scalar_dtype(operand).cpp}")
     promoted = result_type(elements, test_elements)
     return Spec(tuple(elements.shape) if is_tensor(elements) else (), _d.bool, None, promoted.opmath)
 

@@ -179,7 +179,7 @@ def reduction_with_indices(self: Any, dim: int = -1, keepdim: bool = False, op: 
     at = wrap_dim(dim, self.dim())
     if op in ("max", "min"):
         _check_order_exists(self, op)
-    check_not_empty(self, at, op)
+    check_not_empty(self, at, op.removeprefix("nan"))
     if op in ("median", "nanmedian"):
         check_dtype(self.dtype, "real_numeric", "median_out")
     elif op == "mode" and self.dim():
@@ -239,9 +239,12 @@ def cumulative(self: Any, dim: int, dtype: dtype | None = None, op: str = "cumsu
 
 def cumulative_with_indices(self: Any, dim: int, op: str = "cummax") -> tuple[Spec, Spec]:
     """(values, int64 indices) of cummax and cummin."""
-    wrap_dim(dim, self.dim())
     if self.dim():
-        check_dtype(self.dtype, "real", f"{op}_cpu")
+        if self.numel():
+            wrap_dim(dim, self.dim())
+            check_dtype(self.dtype, "real", f"{op}_cpu")
+    elif dim not in (0, -1):
+        raise IndexError(f"{op}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
     shape = tuple(self.shape)
     return Spec(shape, self.dtype, None, self.dtype.opmath), Spec(shape, _d.int64)
 

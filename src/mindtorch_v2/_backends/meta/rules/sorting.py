@@ -99,12 +99,6 @@ def searchsorted(
             "tensor "
             f"{shape_text(shape)}"
         )
-    if hasattr(values, "shape") and values.dtype is not sorted.dtype:
-        raise RuntimeError(
-            "torch.searchsorted(): boundary tensor and input value tensor should have same dtype, but got boundary "
-            "tensor dtype "
-            f"{sorted.dtype.cpp} and input value tensor dtype {values.dtype.cpp}"
-        )
     return Spec(shape, index_dtype)
 
 
@@ -117,7 +111,7 @@ def bincount(self: Any, weights: Any = None, minlength: int = 0) -> Spec:
             raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
         check_dtype(self.dtype, "integer", "bincount_cpu")
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-    if weights is None:
+    if weights is None or not self.numel():
         return Spec(None, _d.int64)
     if weights.dim() != 1 or weights.shape[0] != self.shape[0]:
         raise RuntimeError("weights should be 1-d and have the same length as input")
@@ -128,7 +122,7 @@ def histc(self: Any, bins: int = 100) -> Spec:
     """Counts in `bins` equal parts, in self's dtype."""
     check_dtype(self.dtype, "floating_real", "histogram_cpu")
     if bins <= 0:
-        raise RuntimeError("bins must be > 0")
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     return Spec((int(bins),), self.dtype, None, self.dtype.opmath)
 
 
