@@ -306,6 +306,7 @@ FORMULAS = {
     "acosh": lambda out, self: numel(out),
     "atanh": lambda out, self: numel(out),
     "atan2": lambda out, self, other: numel(out),
+    "hypot": lambda out, self, other: numel(out),
     "sinc": lambda out, self: numel(out),
     "deg2rad": lambda out, self: numel(out),
     "rad2deg": lambda out, self: numel(out),

@@ -5950,7 +5950,7 @@ ROWS = [
         "family": "matmul",
         "namespace": "torch",
         "public": "_cdist_backward",
-        "rule": "same",
+        "rule": "cdist_backward",
         "forms": ('function',),
         "parameters": (
             ("grad", "Tensor", False, False),
@@ -6548,7 +6548,7 @@ ROWS = [
         "family": "nn",
         "namespace": "nn",
         "public": "glu_backward",
-        "rule": "same",
+        "rule": "glu_backward",
         "forms": ('function',),
         "parameters": (
             ("grad_output", "Tensor", False, False),
@@ -8849,22 +8849,6 @@ ROWS = [
         "differentiable": (),
     },
     {
-        "name": "special_xlogy.self_scalar",
-        "family": "pointwise",
-        "namespace": "special",
-        "public": "xlogy",
-        "rule": "special.xlogy",
-        "forms": ('function', 'out'),
-        "parameters": (
-            ("self", "Scalar", False, False),
-            ("other", "Tensor", False, False),
-        ),
-        "returns": ("Tensor", ),
-        "hints": {},
-        "tags": ('pointwise', 'tensors'),
-        "differentiable": (),
-    },
-    {
         "name": "special_xlogy",
         "family": "pointwise",
         "namespace": "special",
@@ -8878,6 +8862,22 @@ ROWS = [
         "returns": ("Tensor", ),
         "hints": {},
         "tags": ('pointwise',),
+        "differentiable": (),
+    },
+    {
+        "name": "special_xlogy.self_scalar",
+        "family": "pointwise",
+        "namespace": "special",
+        "public": "xlogy",
+        "rule": "special.xlogy",
+        "forms": ('function', 'out'),
+        "parameters": (
+            ("self", "Scalar", False, False),
+            ("other", "Tensor", False, False),
+        ),
+        "returns": ("Tensor", ),
+        "hints": {},
+        "tags": ('pointwise', 'tensors'),
         "differentiable": (),
     },
     {

@@ -1959,11 +1959,11 @@ def special_erfinv(input, *, out=None):
     """special_erfinv(Tensor self) -> Tensor"""
     return call(tables.special_erfinv, (input,), out)
 
-_special_xlogy_overloads = (tables.special_xlogy_self_scalar, tables.special_xlogy, )
+_special_xlogy_overloads = (tables.special_xlogy, tables.special_xlogy_self_scalar, )
 
 
 def special_xlogy(*args, **kwargs):
-    """special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor; special_xlogy(Tensor self, Tensor other) -> Tensor"""
+    """special_xlogy(Tensor self, Tensor other) -> Tensor; special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor"""
     out = kwargs.pop("out", None)
     op, bound = resolve(_special_xlogy_overloads, args, kwargs)
     return call_converted(op, bound, out)
@@ -2498,8 +2498,8 @@ tables.special_erfc.function = special_erfc
 tables.special_erfinv.function = special_erfinv
 
 
-tables.special_xlogy_self_scalar.function = special_xlogy
 tables.special_xlogy.function = special_xlogy
+tables.special_xlogy_self_scalar.function = special_xlogy
 
 
 tables.special_i0.function = special_i0

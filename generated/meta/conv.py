@@ -34,7 +34,7 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
 
 
 def convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask):
-    return rules.conv_backward(grad_output, input, weight, bias_sizes, output_mask)
+    return rules.conv_backward(grad_output, input, weight, bias_sizes, output_mask, windows=(stride, padding, dilation, transposed, output_padding, groups))
 
 
 def im2col(self, kernel_size, dilation, padding, stride):

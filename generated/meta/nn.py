@@ -130,7 +130,7 @@ def glu(self, dim):
 
 
 def glu_backward(grad_output, self, dim):
-    return rules.same(self, contiguous=True)
+    return rules.glu_backward(self, grad=grad_output, dim=dim)
 
 
 def softmax_int(self, dim, dtype):

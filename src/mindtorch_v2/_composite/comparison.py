@@ -61,6 +61,8 @@ def allclose(
 
 def equal(self: Tensor, other: Tensor) -> bool:
     """Whether shapes and all elements are equal; two dtypes are compared as `eq` compares them."""
+    if self.device != other.device:
+        raise RuntimeError(f"Cannot compare two tensors on different devices. Got: {self.device} and {other.device}")
     if self.shape != other.shape:
         return False
     same = F.all(F.eq(self, other))

@@ -151,7 +151,16 @@ SAME: dict[str, Callable[[Picker, Row], dict[str, Any]]] = {
 """Gradients that look like `self`, by operator name."""
 
 
-@strategy("same", "pad_nd_backward", "pool_backward")
+@strategy(
+    "same",
+    "pad_nd_backward",
+    "pool_backward",
+    "nll_loss_backward",
+    "embedding_renorm",
+    "ctc_loss_backward",
+    "cdist_backward",
+    "glu_backward",
+)
 def same(pick: Picker, row: Row) -> dict[str, Any]:
     """Whatever results in a tensor like self."""
     for pattern, draw in SAME.items():
@@ -160,7 +169,7 @@ def same(pick: Picker, row: Row) -> dict[str, Any]:
     return pointwise(pick, row)
 
 
-@strategy("zeros_of", "upsample_backward")
+@strategy("view_backward", "masked_scatter_backward", "upsample_backward")
 def zeros_of(pick: Picker, row: Row) -> dict[str, Any]:
     """Gradients of parts and of resampled images."""
     return _upsample(pick, row) if "upsample" in row.name else zeros_of_view(pick, row)

@@ -79,11 +79,11 @@ class Case:
             {p.name: operands.build(value, torch, device) for p, value in keywords},
         )
 
-    def show(self, callee: str = "") -> str:
+    def show(self, callee: str = "", device: str = "cpu") -> str:
         """The call as a line of Python."""
         positional, keywords = self.split()
-        parts = [operands.show(value) for _, value in positional]
-        parts += [f"{p.name}={operands.show(value)}" for p, value in keywords]
+        parts = [operands.show(value, device) for _, value in positional]
+        parts += [f"{p.name}={operands.show(value, device)}" for p, value in keywords]
         if not callee:
             name = self.row.public
             callee = f"torch.{name}" if self.row.namespace == "torch" else f"torch.{self.row.namespace}.{name}"
@@ -106,10 +106,13 @@ class Case:
 def draw_case(pick: Picker, row: Row) -> Case:
     """A case by the strategy of the operator's rule, or by the types of its parameters."""
     from .generic import complete
+    from .variation import vary
 
     pick.special = not pick.valid and row.family in SPECIAL_FAMILIES and not row.base_name.startswith(("var", "std"))
     pick.plain = row.base_name.startswith(INTERNAL)
     arguments = STRATEGIES.get(row.rule, complete)(pick, row)
+    if pick.variety and not (pick.plain or pick.spoilt) and pick.chance(pick.variety):
+        arguments = vary(pick, row, arguments)
     order = [p.name for p in row.parameters]
     unknown = set(arguments) - set(order)
     if unknown:

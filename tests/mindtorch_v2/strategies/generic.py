@@ -198,6 +198,8 @@ class _State:
         return True, 2 if real and isinstance(number, complex) else number
 
     def _bool(self, p: Parameter, hint: Any) -> tuple[bool, Any]:
+        if p.name == "half_to_float" and self.pick.valid:  # which the CPU has not
+            return True, False
         if p.name == "pin_memory" or p.type == "bool?" and self.pick.chance(2):
             return not p.has_default, None
         return True, self.pick.boolean()

@@ -165,7 +165,7 @@ def pair(pick: Picker, row: Row) -> dict[str, Any]:
 def factored(pick: Picker, row: Row) -> dict[str, Any]:
     """A matrix in the place of L and U, pivots, and a right side."""
     made = matrix(pick)
-    n = made.shape[-1]
+    n = min(made.shape[-2:])
     lead = made.shape[:-2]
     pivots = Operand(
         tuple(range(1, n + 1)) * (lead[0] if lead else 1), "int32", (*lead, n), ((n, 1) if lead else (1,)), 0

@@ -52,7 +52,7 @@ def conv(pick: Picker, row: Row) -> dict[str, Any]:
     dtype = _floats(pick)
     kernel = [pick.integer(1, 2) for _ in range(ndim)]
     shape = (pick.integer(1, 2), inside, *(pick.integer(3, 4) for _ in range(ndim)))
-    if pick.chance(5):
+    if pick.chance(5) and not (pick.valid and row.parameter("transposed")):  # which takes batches only
         shape = shape[1:]
     if pick.wrong(8):
         shape = (*shape[:-1], 0)
@@ -320,6 +320,20 @@ def cosine_embedding(pick: Picker, row: Row) -> dict[str, Any]:
         "input2": draw_operand(pick, shape, dtype),
         "target": replace(target, values=tuple(1 if i % 2 else -1 for i, _ in enumerate(target.values))),
         "margin": pick.choice((0.0, 0.5)),
+        "reduction": pick.choice((1, 0, 2)),
+    }
+
+
+@strategy("loss.multilabel_margin_loss")
+def labels(pick: Picker, row: Row) -> dict[str, Any]:
+    """Scores of classes, and the right ones up to the first -1, for one sample or several."""
+    shape = draw_shape(pick, 0, 2)
+    classes = shape[-1] if shape else 1
+    target = draw_index(pick, (*shape, 2) if pick.wrong(8) else shape, classes)
+    values = tuple(-1 if i % 4 == 2 else value for i, value in enumerate(target.values))
+    return {
+        "self": draw_operand(pick, shape, _floats(pick)),
+        "target": replace(target, values=values),
         "reduction": pick.choice((1, 0, 2)),
     }
 

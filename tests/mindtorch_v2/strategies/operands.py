@@ -71,9 +71,16 @@ class Operand:
             made = made.detach()
         return made.requires_grad_() if requires_grad else made
 
-    def show(self) -> str:
+    def show(self, device: str = "cpu") -> str:
+        """The line of Python that makes the tensor, as `build` does."""
+        dtype = f"dtype=torch.{self.dtype}"
+        if device != "cpu":
+            if self.offset == 0:
+                return f"torch.empty_strided({self.shape}, {self.stride}, {dtype}, device={device!r})"
+            flat = f"torch.empty({len(self.values)}, {dtype}, device={device!r})"
+            return f"{flat}.as_strided({self.shape}, {self.stride}, {self.offset}).detach()"
         values = ", ".join(_shown(value) for value in self.values)
-        text = f"torch.tensor([{values}], dtype=torch.{self.dtype})"
+        text = f"torch.tensor([{values}], {dtype})"
         if self.is_plain:
             return text if len(self.shape) == 1 else f"{text}.reshape({self.shape})"
         return f"{text}.as_strided({self.shape}, {self.stride}{f', {self.offset}' if self.offset else ''})"
@@ -91,6 +98,20 @@ class Operand:
 
 
 @dataclass(frozen=True)
+class OnDevice:
+    """A tensor on a device of its own, wherever the case runs."""
+
+    operand: Operand
+    device: str
+
+    def build(self, torch: Any, device: str = "cpu") -> Any:
+        return self.operand.build(torch, self.device)
+
+    def show(self, device: str = "cpu") -> str:
+        return self.operand.show(self.device)
+
+
+@dataclass(frozen=True)
 class Symbol:
     """Something that a torch module has: a dtype, a layout, a memory format."""
 
@@ -99,7 +120,7 @@ class Symbol:
     def build(self, torch: Any, device: str = "cpu") -> Any:
         return getattr(torch, self.name)
 
-    def show(self) -> str:
+    def show(self, device: str = "cpu") -> str:
         return f"torch.{self.name}"
 
     def pack(self) -> list:
@@ -113,8 +134,8 @@ class Place:
     def build(self, torch: Any, device: str = "cpu") -> Any:
         return torch.device(device)
 
-    def show(self) -> str:
-        return "torch.device('cpu')"
+    def show(self, device: str = "cpu") -> str:
+        return f"torch.device({device!r})"
 
     def pack(self) -> list:
         return ["place"]
@@ -122,19 +143,19 @@ class Place:
 
 def build(value: Any, torch: Any, device: str = "cpu") -> Any:
     """A value of a case as a Python value for `torch`."""
-    if isinstance(value, (Operand, Symbol, Place)):
+    if isinstance(value, (Operand, OnDevice, Symbol, Place)):
         return value.build(torch, device)
     if isinstance(value, (list, tuple)):
         return [build(item, torch, device) for item in value]
     return value
 
 
-def show(value: Any) -> str:
+def show(value: Any, device: str = "cpu") -> str:
     """A value as Python source."""
-    if isinstance(value, (Operand, Symbol, Place)):
-        return value.show()
+    if isinstance(value, (Operand, OnDevice, Symbol, Place)):
+        return value.show(device)
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(show(item) for item in value)}]"
+        return f"[{', '.join(show(item, device) for item in value)}]"
     return _shown(value)
 
 

@@ -17,15 +17,19 @@ class Picker:
     """Choices for one case.
 
     valid: never draw wrong arguments. gradient: draw float64 (or complex128) values away from kinks and ties, and small shapes.
+    variety: once in how many cases one argument is made unusual (see `variation`); 0 for never.
     """
 
-    def __init__(self, integer: Callable[[int, int], int], *, valid: bool = False, gradient: bool = False):
+    def __init__(
+        self, integer: Callable[[int, int], int], *, valid: bool = False, gradient: bool = False, variety: int = 0
+    ):
         self.integer = integer
         self.valid = valid or gradient
         self.gradient = gradient
+        self.variety = variety
         self.special = False  # whether tensors may hold nan and infinities: not where sums of products make of them what their order wants
         self.plain = False  # whether tensors are contiguous: for operators below the public ones, which take nothing else for granted
-        self._spoilt = False
+        self.spoilt = False
 
     def choice(self, options: Sequence[T]) -> T:
         """One of the options; the first is the simplest."""
@@ -41,10 +45,10 @@ class Picker:
 
     def wrong(self, n: int = 12) -> bool:
         """Whether to make an argument wrong here, once in `n`; only one of a case, since which of two errors comes first says little."""
-        if self.valid or self._spoilt:
+        if self.valid or self.spoilt:
             return False
-        self._spoilt = self.chance(n)
-        return self._spoilt
+        self.spoilt = self.chance(n)
+        return self.spoilt
 
     def subset(self, options: Sequence[T]) -> list[T]:
         """Some of the options, in order."""

@@ -33,6 +33,8 @@ from .table import Row
     "hardtanh",
     "activation",
     "isin",
+    "heaviside",
+    "prelu_kernel",
 )
 def pointwise(pick: Picker, row: Row) -> dict[str, Any]:
     """Tensors of broadcasting shapes and promoting dtypes, and now and then numbers in their place.

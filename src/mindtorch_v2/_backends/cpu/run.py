@@ -84,6 +84,8 @@ def laid_out(result: Any, spec: Spec) -> ndarray:
     if result.__class__ is not ndarray:
         result = np.asarray(result)
     want = spec.dtype.np
+    if want is None:
+        raise RuntimeError(f"tensors of dtype {spec.dtype} are not supported on the CPU")
     if result.dtype != want:
         result = result.astype(want, order="K")
     shape = result.shape

@@ -374,7 +374,8 @@ def masked_scatter(self: ndarray, mask: ndarray, source: ndarray, out: ndarray |
 
 def masked_scatter_backward(grad_output: ndarray, mask: ndarray, sizes: Sequence[int]) -> ndarray:
     result = np.zeros(math.prod(sizes), grad_output.dtype)
-    found = grad_output[np.broadcast_to(mask, grad_output.shape)]
+    shape = np.broadcast_shapes(grad_output.shape, mask.shape)
+    found = np.broadcast_to(grad_output, shape)[np.broadcast_to(mask, shape)]
     result[: found.size] = found
     return result.reshape(tuple(sizes))
 

@@ -308,7 +308,8 @@ def _adaptive_max(x: ndarray, output_size: Any, dims: int) -> tuple[ndarray, nda
     cells = [_cells(n, o) for n, o in zip(spatial, out, strict=True)]
     for place in itertools.product(*[range(o) for o in out]):
         window = (..., *[cells[axis][at] for axis, at in enumerate(place)])
-        flat = x[window].reshape(*x.shape[:-dims], -1)
+        part = x[window]
+        flat = part.reshape(*x.shape[:-dims], math.prod(part.shape[-dims:]))
         best = flat.argmax(-1)
         values[(..., *place)] = np.take_along_axis(flat, best[..., None], -1)[..., 0]
         indices[(..., *place)] = numbers[window].reshape(-1)[best]

@@ -22,7 +22,10 @@ from .creation import (
 )
 from .fft import fft_c2c, fft_c2r, fft_r2c
 from .gradients import (
+    cdist_backward,
+    ctc_loss_backward,
     embedding_renorm,
+    glu_backward,
     masked_scatter_backward,
     nll_loss_backward,
     upsample_backward,
@@ -149,7 +152,6 @@ from .pointwise import (
     relu,
     remainder,
     rounding,
-    same,
     shift,
     sign,
     subtraction,
@@ -233,6 +235,9 @@ from .view import (
 )
 
 __all__ = [
+    "cdist_backward",
+    "glu_backward",
+    "ctc_loss_backward",
     "absolute",
     "activation",
     "activation_backward",
@@ -402,7 +407,6 @@ __all__ = [
     "rms_norm",
     "roll",
     "rounding",
-    "same",
     "scalar_tensor",
     "scatter",
     "searchsorted",

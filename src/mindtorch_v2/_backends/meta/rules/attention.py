@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..spec import Spec, format_strides
+from ._common import check_dtype
 
 
 def _by_position(like: Any) -> Spec:
@@ -41,5 +42,9 @@ def flash_attention(query: Any, key: Any, value: Any, dropout_p: float = 0.0) ->
 
 
 def flash_attention_backward(query: Any, key: Any, value: Any, grad: Any, out: Any) -> tuple[Spec, Spec, Spec]:
-    """The gradients of query, key and value."""
+    """The gradients of query, key and value; all are floating and of one dtype."""
+    for tensor in (query, key, value, grad, out):
+        check_dtype(tensor.dtype, "floating_real", "flash_attention_backward")
+        if tensor.dtype is not grad.dtype:
+            raise RuntimeError(f"expected scalar type {grad.dtype.cpp} but found {tensor.dtype.cpp}")
     return _by_position(query), _by_position(key), _by_position(value)

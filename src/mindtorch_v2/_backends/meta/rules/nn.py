@@ -18,7 +18,7 @@ from ..spec import (
     numel,
     prefers_channels_last,
 )
-from ._common import as_list, broadcast, not_implemented, shape_text, wrap_dim
+from ._common import as_list, broadcast, check_dtype, not_implemented, shape_text, wrap_dim
 
 _HALF = (_d.float16, _d.bfloat16)
 
@@ -52,6 +52,11 @@ def embedding(weight: Any, indices: Any) -> Spec:
 def embedding_backward(grad: Any, indices: Any, num_weights: int) -> Spec:
     """The gradient of embedding's weight: [num_weights, width]."""
     _check_index_dtype(indices, "embedding_backward", 2)
+    if not grad.dim() or tuple(grad.shape[:-1]) != tuple(indices.shape):
+        raise RuntimeError(
+            f"expected a gradient with a row for each of the indices {shape_text(indices.shape)}, but got "
+            f"{shape_text(grad.shape)}"
+        )
     return Spec((int(num_weights), grad.shape[-1]), grad.dtype, None, grad.dtype.opmath)
 
 
@@ -192,6 +197,8 @@ def norm_backward(
     grad: Any, input: Any, weight: Any = None, bias: Any = None, output_mask: Sequence[bool] | None = None
 ) -> tuple[Spec | None, Spec | None, Spec | None]:
     """The gradients of (input, weight, bias) of a normalisation; None for those absent or not in the mask."""
+    for tensor in (input, grad):
+        check_dtype(tensor.dtype, "floating_real", "LayerNormBackwardKernelImpl")
     wanted = output_mask or (True, weight is not None, bias is not None)
     shape = tuple(input.shape)
     own = Spec(shape, input.dtype, suggested_strides(input, shape), input.dtype.opmath)

@@ -401,14 +401,6 @@ def isin(elements: Any, test_elements: Any) -> Spec:
     return Spec(tuple(elements.shape) if is_tensor(elements) else (), _d.bool, None, promoted.opmath)
 
 
-def same(self: Any, contiguous: bool = False, dtype: dtype | None = None, compute: bool = True) -> Spec:
-    """self's shape, dtype (or the given one) and dense strides; with contiguous=True row-major. compute=False: the
-    kernel takes any dtype."""
-    target = self.dtype if dtype is None else dtype
-    stride = None if contiguous else format_strides(self)
-    return Spec(tuple(self.shape), target, stride, target.opmath if compute else None)
-
-
 def relu(self: Any) -> Spec:
     """Integers and floating types; RuntimeError for bool, NotImplementedError for complex numbers."""
     if self.dtype is _d.bool:
@@ -531,7 +523,7 @@ def prelu(self: Any, weight: Any) -> Spec:
     if weight.dim() > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}")
     check_dtype(self.dtype, "floating_real", "prelu_cpu")
-    return same(self)
+    return Spec(tuple(self.shape), self.dtype, format_strides(self), self.dtype.opmath)
 
 
 def glu(self: Any, dim: int = -1) -> Spec:
@@ -595,7 +587,6 @@ __all__ = [
     "relu",
     "remainder",
     "rounding",
-    "same",
     "shift",
     "sign",
     "subtraction",

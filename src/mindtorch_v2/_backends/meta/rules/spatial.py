@@ -222,8 +222,13 @@ def conv_backward(
     weight: Any,
     bias_sizes: Sequence[int] | None = None,
     output_mask: Sequence[bool] = (True, True, True),
+    windows: Sequence[Any] = (),
 ) -> tuple[Spec | None, Spec | None, Spec | None]:
-    """The gradients of (input, weight, bias), None for those not in the mask."""
+    """The gradients of (input, weight, bias), None for those not in the mask. windows: what else the convolution was
+    called with. RuntimeError unless grad has the shape of its result."""
+    wanted = conv(input, weight, None, *windows).shape
+    if tuple(grad.shape) != tuple(wanted):
+        raise RuntimeError(f"expected a gradient of shape {shape_text(wanted)}, but got {shape_text(grad.shape)}")
     compute = input.dtype.opmath
     tensors = (input, weight)
     last = input.dim() == 4 and any(prefers_channels_last(tensor.shape, tensor.stride()) for tensor in tensors)
