@@ -34,19 +34,19 @@ def prod_dim_int(self, dim, keepdim, dtype):
 
 
 def var_correction(self, dim, correction, keepdim):
-    return rules.reduction(self, dim, keepdim, kind='var')
+    return rules.reduction(self, dim, keepdim, kind='var', correction=correction)
 
 
 def std_correction(self, dim, correction, keepdim):
-    return rules.reduction(self, dim, keepdim, kind='std')
+    return rules.reduction(self, dim, keepdim, kind='std', correction=correction)
 
 
 def var_mean_correction(self, dim, correction, keepdim):
-    return rules.var_mean(self, dim, keepdim, op='var_mean')
+    return rules.var_mean(self, dim, keepdim, op='var_mean', correction=correction)
 
 
 def std_mean_correction(self, dim, correction, keepdim):
-    return rules.var_mean(self, dim, keepdim, op='std_mean')
+    return rules.var_mean(self, dim, keepdim, op='std_mean', correction=correction)
 
 
 def max(self):

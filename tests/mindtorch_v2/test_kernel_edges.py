@@ -74,3 +74,37 @@ def test_last_digits_do_not_depend_on_layouts(name: str, dtype: Any) -> None:
     wide.copy_(x)
     assert torch.equal(function(wide), expected)
     assert torch.equal(function(x, out=torch.empty(33, 7, dtype=dtype).t()), expected)
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
+def test_corrections_are_real(name: str, device: str) -> None:
+    with pytest.raises(RuntimeError, match="^value cannot be converted to type double without overflow$"):
+        getattr(torch, name)(torch.ones(3, dtype=torch.complex64, device=device), correction=1 + 2j)
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_gradients_that_do_not_fit_are_refused(device: str) -> None:
+    from mindtorch_v2._dispatch import ops
+
+    x = torch.ones(2, 2, 2, device=device)
+    with pytest.raises(RuntimeError, match=r"output.size\(3\) = 1 but got grad_output.size\(3\) = 3"):
+        ops.upsample_bicubic2d_backward(torch.ones(1, 1, 1, 3, device=device), [1, 1], [1, 1, 2, 2], False)
+    with pytest.raises(RuntimeError, match="expected scalar type Long but found Float"):
+        ops.adaptive_max_pool2d_backward(x[:, :1, :1], x, x[:, :1, :1])
+    with pytest.raises(RuntimeError, match=r"expected sizes \[2, 1, 1\] for `grad_output` but got sizes \[0, 1, 1\]"):
+        ops.adaptive_max_pool2d_backward(x[:0, :1, :1], x, x[:, :1, :1].long())
+    with pytest.raises(RuntimeError, match="diagonal dimensions cannot be identical"):
+        ops.diagonal_backward(torch.ones(2, device=device), [2, 2], 0, -1, 1)
+
+
+def test_tensors_on_two_devices_are_not_compared() -> None:
+    with pytest.raises(RuntimeError, match="different devices. Got: meta and cpu"):
+        torch.equal(torch.ones(0, device="meta"), torch.ones(2))
+    with pytest.raises(RuntimeError, match="got tau on cpu and input on meta"):
+        torch.orgqr(torch.ones(0, 0, device="meta"), torch.ones(0))
+
+
+def test_tensors_without_dimensions_are_not_numbers() -> None:
+    x, y = torch.tensor(-2.0, dtype=torch.float64), torch.tensor(3)
+    assert torch.special.xlogy(x, y).dtype is torch.float64

@@ -69,7 +69,9 @@ def _mean_dtype(self: Any, given: dtype | None, op: str) -> dtype:
     return target
 
 
-def _check_variance(self: Any, op: str) -> None:
+def _check_variance(self: Any, op: str, correction: Any) -> None:
+    if correction.__class__ is complex and correction.imag:
+        raise RuntimeError("value cannot be converted to type double without overflow")
     if not _floating(self.dtype):
         raise RuntimeError(f"{op} only support floating point and complex dtypes")
 
@@ -81,6 +83,7 @@ def reduction(
     dtype: dtype | None = None,
     kind: str = "sum",
     op: str | None = None,
+    correction: Any = None,
 ) -> Spec:
     """One value over `dim` (an int, a list, None for all).
 
@@ -99,7 +102,7 @@ def reduction(
     if kind in ("mean", "nanmean") and (kind == "mean" or dtype is not None):
         _mean_dtype(self, dtype, name)
     if kind in ("var", "std"):
-        _check_variance(self, op or "std and var")
+        _check_variance(self, op or "std and var", correction)
     shape = reduced_shape(self, dim, keepdim)
     if kind == "nansum" and source.is_complex:
         raise RuntimeError("nansum on CPU does not support complex inputs")
@@ -218,9 +221,11 @@ def aminmax(self: Any, dim: int | None = None, keepdim: bool = False) -> tuple[S
     return spec, Spec(shape, self.dtype)
 
 
-def var_mean(self: Any, dim: _Dim = None, keepdim: bool = False, op: str = "var_mean") -> tuple[Spec, Spec]:
-    """(variance or deviation: real, mean). RuntimeError for integers."""
-    _check_variance(self, op)
+def var_mean(
+    self: Any, dim: _Dim = None, keepdim: bool = False, op: str = "var_mean", correction: Any = None
+) -> tuple[Spec, Spec]:
+    """(variance or deviation: real, mean). RuntimeError for integers, and for a correction that is no real number."""
+    _check_variance(self, op, correction)
     shape = reduced_shape(self, dim, keepdim)
     return Spec(shape, self.dtype.to_real(), None, self.dtype.opmath), Spec(shape, self.dtype)
 
