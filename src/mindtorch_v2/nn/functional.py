@@ -33,6 +33,7 @@ from ._functional.activation import (
     softsign as softsign,
     tanh as tanh,
     tanhshrink as tanhshrink,
+    threshold as _threshold,  # noqa: F401 (PyTorch has both names)
     threshold as threshold,
 )
 from ._functional.attention import (
