@@ -108,3 +108,17 @@ def test_tensors_on_two_devices_are_not_compared() -> None:
 def test_tensors_without_dimensions_are_not_numbers() -> None:
     x, y = torch.tensor(-2.0, dtype=torch.float64), torch.tensor(3)
     assert torch.special.xlogy(x, y).dtype is torch.float64
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_no_dimension_to_roll_and_no_mean_of_bools(device: str) -> None:
+    with pytest.raises(IndexError, match="^Dimension specified as 5 but tensor has no dimensions$"):
+        torch.roll(torch.tensor(3.0, device=device), [1], [5])
+    bools, index = torch.ones(2, dtype=torch.bool, device=device), torch.zeros(1, dtype=torch.int64, device=device)
+    with pytest.raises(NotImplementedError, match="scatter_gather_tensor_cpu_reduce_mean"):
+        torch.scatter_reduce(bools, 0, index, bools[:1], "mean")
+
+
+def test_threshold_wraps_its_value() -> None:
+    assert torch.threshold(torch.tensor([2, 3], dtype=torch.uint8), 2, -1).tolist() == [255, 3]
+    assert torch.threshold(torch.tensor([1, 2], dtype=torch.uint8), 1.5, 1.5).tolist() == [1, 2]

@@ -82,7 +82,7 @@ def fast_relu(self: ndarray) -> ndarray | None:
 
 
 def threshold(self: ndarray, threshold: float, value: float, out: ndarray | None = None) -> ndarray:
-    return _select(self <= threshold, value, self, out)
+    return _select(self <= threshold, np.asarray(value).astype(self.dtype), self, out)
 
 
 @native.kernel

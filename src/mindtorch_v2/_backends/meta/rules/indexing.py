@@ -7,7 +7,7 @@ from typing import Any
 
 from .... import _dtype as _d
 from ..spec import Geometry, Shape, Spec, elementwise_strides, format_strides
-from ._common import broadcast, check_dtype, is_tensor, shape_text, wrap_dim
+from ._common import broadcast, check_dtype, is_tensor, not_implemented, shape_text, wrap_dim
 from .pointwise import _check_number, check_fill
 
 _INDEX_DTYPES = (_d.int32, _d.int64)
@@ -180,6 +180,8 @@ def scatter(self: Any, dim: int, index: Any, src: Any, reduce: str | None = None
         if op == "scatter":
             raise RuntimeError("reduce argument must be either add or multiply.")
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if op == "scatter_reduce" and reduce == "mean" and self.dtype is _d.bool and index.numel():
+        raise not_implemented("scatter_gather_tensor_cpu_reduce_mean", self.dtype)
     return Spec(tuple(self.shape), self.dtype)
 
 

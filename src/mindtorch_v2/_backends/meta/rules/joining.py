@@ -99,6 +99,8 @@ def roll(self: Any, shifts: Any, dims: Any = ()) -> Spec:
     if len(moves) != len(axes) and not (len(moves) == 1 and not axes):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(axes)}")
     for axis in axes:
+        if not self.dim():
+            raise IndexError(f"Dimension specified as {axis} but tensor has no dimensions")
         wrap_dim(axis, self.dim())
     return Spec(tuple(self.shape), self.dtype, None if self.numel() else format_strides(self))
 

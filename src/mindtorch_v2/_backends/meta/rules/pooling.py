@@ -259,6 +259,8 @@ def pool_backward(
         raise RuntimeError(f"Expected dimensions {len(shape)} for `grad_output` but got dimensions {grad.dim()}")
     else:
         wanted = (*shape[:-ndim], *grad.shape[-ndim:])
+    if tuple(wanted[:-ndim]) != shape[:-ndim]:
+        wanted = (*shape[:-ndim], *wanted[-ndim:])
     for name, tensor in (("grad_output", grad), ("indices", indices)):
         if tensor is not None and tuple(tensor.shape) != tuple(wanted):
             raise RuntimeError(
