@@ -218,7 +218,7 @@ def _meta_differs(case: Case, cpu: Any) -> str | None:
 
 
 _OF_VALUES = re.compile(
-    r"index -?\d+ is out of bounds for dimension|is out of bounds$|singular|not positive-definite|is zero[ ,]|ZeroDivisionError$|tried to access index|same number of elements as the mask|Target -?\d+ is out of bounds"
+    r"index -?\d+ is out of bounds for dimension|is out of bounds$|singular|not positive-definite|is zero[ ,]|ZeroDivisionError$|tried to access index|^index out of range in self$|same number of elements as the mask|Target -?\d+ is out of bounds"
 )
 """What values are wrong, which meta does not know: indices, and matrices without an inverse."""
 
