@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from codegen.aclnn import kind_of, takes
 from codegen.entries import result_number
 from codegen.forms import INLINE_RULES
 from codegen.model import DEVICES, NAMESPACES, VARIANTS, Call, Expression, Kernel, Location, Op, Prototype
@@ -290,6 +291,9 @@ def _check_cpu_kernel(op: Op, kernel: Kernel, context: Context) -> Iterator[Prob
 
 
 def _check_npu_kernel(op: Op, kernel: Kernel, context: Context) -> Iterator[Problem]:
+    if not kernel.target.startswith("aclnn"):
+        yield from _check_npu_function(op, kernel, context)
+        return
     prototype = context.aclnn.get(kernel.target)
     if prototype is None:
         hint = did_you_mean(kernel.target, context.aclnn)
@@ -302,9 +306,42 @@ def _check_npu_kernel(op: Op, kernel: Kernel, context: Context) -> Iterator[Prob
         wanted = ", ".join(p.name for p in prototype.inputs)
         message = f"'{kernel.target}' takes {len(prototype.inputs)} arguments ({wanted}), {len(kernel.call.args)} given"
         yield _problem(op, kernel.location, message)
+    else:
+        yield from _check_binding_types(op, kernel, prototype)
     if kernel.call is not None:
-        results = [f"result{i}" for i in range(len(op.returns))] + ["result"] * (len(op.returns) == 1)
-        yield from _check_names(op, kernel.call, "kernels.npu", [*results, *op.signature.return_names])
+        yield from _check_names(op, kernel.call, "kernels.npu", [*context.sources.npu_arguments, "out"])
+
+
+def _check_npu_function(op: Op, kernel: Kernel, context: Context) -> Iterator[Problem]:
+    """`module.function` of `_backends/npu/ops`: takes the operator's arguments, as tensors."""
+    sources = context.sources
+    parameters, problem = _lookup(op, kernel.location, "kernel", kernel.target, sources.npu)
+    if problem is not None:
+        yield _problem(op, kernel.location, problem + _module_hint(kernel.target, sources.npu_modules, sources.npu))
+    elif kernel.call is not None:
+        yield _problem(op, kernel.location, f"'{kernel.target}' takes the operator's arguments as they are; leave out the brackets")
+    elif parameters is not None and not parameters.accepts(len(op.arguments) + 1):
+        message = f"kernel '{kernel.target}' takes {parameters.counts}, the results and {len(op.arguments)} are given"
+        yield _problem(op, kernel.location, message)
+
+
+def _check_binding_types(op: Op, kernel: Kernel, prototype: Prototype) -> Iterator[Problem]:
+    """Where a plain argument is passed, its type must be one that the C parameter takes."""
+    assert kernel.call is not None
+    for parameter, expression in zip(prototype.inputs, kernel.call.args):
+        kind = kind_of(parameter.type)
+        if kind is None:
+            yield _problem(op, kernel.location, f"'{kernel.target}': no way to pass the C type '{parameter.type}'")
+            continue
+        argument = op.signature.argument(expression.text)
+        if parameter.direction == "inout" and argument is None:
+            yield _problem(op, expression.location, f"'{parameter.name}' is changed in place: it must be an argument")
+        if argument is not None and not takes(kind, argument.type):
+            message = f"'{argument.name}' is {_article(str(argument.type))}, the C parameter '{parameter.name}' {_article(parameter.type)}"
+            yield _problem(op, expression.location, message)
+    outputs = len(prototype.outputs) + sum(p.direction == "inout" for p in prototype.inputs)
+    if outputs < len(op.returns) and not op.is_inplace:
+        yield _problem(op, kernel.location, f"'{kernel.target}' gives {outputs} results, the operator has {len(op.returns)}")
 
 
 def check_composite(op: Op, context: Context) -> Iterator[Problem]:

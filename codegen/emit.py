@@ -12,7 +12,7 @@ from typing import Any
 
 import jinja2
 
-from codegen import forms, tape
+from codegen import aclnn, forms, tape
 from codegen.model import Op, Schema
 from codegen.proxy import render_proxy
 
@@ -86,8 +86,33 @@ def _products(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
     rows = _formulas(schema)
     costs = [name for name in schema.costs if any(re.search(rf"\b{name}\(", formula) for _, _, formula in rows)]
     yield "flops.py.j2", "flops.py", {"formulas": rows, "costs": costs, "source": source}
+    yield from _npu(schema)
     yield "test_table.py.j2", "test_table.py", {"ops": public}
     yield "OPS.md.j2", "OPS.md", forms.report(schema)
+
+
+def _npu(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """The product for NPUs."""
+    if not schema.aclnn:
+        return
+    by_family = aclnn.wrappers(schema)
+    rows = [(w.op.full_name, family) for family, wrappers in by_family.items() for w in wrappers]
+    yield "npu_init.py.j2", "npu/__init__.py", {"rows": rows}
+    source = "schema/aclnn.yaml"
+    yield "npu_functions.py.j2", "npu/functions.py", {"functions": aclnn.functions(schema), "source": source}
+    for family, wrappers in by_family.items():
+        context = {
+            "wrappers": wrappers,
+            "modules": sorted({w.module for w in wrappers if w.python}),
+            "functions": sorted({a.function for w in wrappers for a in w.alternatives}),
+            "arguments": _used(schema.npu_arguments, [t for w in wrappers for a in w.alternatives for t in a.arguments]),
+            "source": f"schema/ops/{family}.yaml",
+        }
+        yield "npu_wrappers.py.j2", f"npu/{family}.py", context
+
+
+def _used(names: tuple[str, ...], texts: list[str]) -> list[str]:
+    return [name for name in names if any(re.search(rf"\b{name}\b", text) for text in texts)]
 
 
 def _formulas(schema: Schema) -> list[tuple[str, str, str]]:

@@ -157,6 +157,10 @@ class _Entry:
         return tuple(kernel for key, value in node for kernel in self.kernel(key.text, value))
 
     def kernel(self, device: str, node: Node) -> Iterator[Kernel]:
+        if isinstance(node, Sequence):
+            for item in node:
+                yield from self.kernel(device, item)
+            return
         if isinstance(node, Scalar) and "(" not in node.text:
             if re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", node.text):
                 yield Kernel(device, node.text, None, node.location)

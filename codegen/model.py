@@ -208,9 +208,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Kernel:
-    """The kernel of one device. `target` is `numpy.add` or `module.function` on the CPU, the aclnn symbol on an NPU.
+    """The kernel of one device. `target` is `numpy.add` or `module.function` on the CPU, the aclnn symbol or `module.function` on an NPU.
 
-    `call` is None when the entry names the function only: the kernel then takes the arguments in schema order.
+    `call` is None when the entry names the function only: the kernel then takes the arguments in schema order. A device may have alternatives: the first that
+    fits is taken, see `Binding`.
     """
 
     device: str
@@ -395,6 +396,10 @@ class Op:
     def kernel(self, device: str) -> Kernel | None:
         return next((k for k in self.kernels if k.device == device), None)
 
+    def alternatives(self, device: str) -> tuple[Kernel, ...]:
+        """The kernels of a device, in the order that they are tried."""
+        return tuple(k for k in self.kernels if k.device == device)
+
     def derivative(self, name: str) -> Derivative | None:
         """The derivative that gives the gradient of the input `name`."""
         return next((d for d in self.derivatives if name in d.inputs), None)
@@ -461,6 +466,8 @@ class Schema:
     """By full name, what a call of an operator costs, as an expression over `out` and its arguments."""
     costs: tuple[str, ...] = ()
     """Names of the public functions of `_planning/costs.py`, which those expressions call."""
+    npu_arguments: tuple[str, ...] = ()
+    """Public names of `_backends/npu/arguments.py`, which bindings to aclnn functions use."""
 
     @cached_property
     def families(self) -> dict[str, tuple[Op, ...]]:

@@ -46,7 +46,7 @@ def read_schema(root: Path) -> tuple[Schema, list[Problem]]:
         flops = formulas(defaults, tuple(ops), runtime)
         sources.append(FLOPS.as_posix())
     schema = Schema(
-        tuple(ops), aclnn, tuple(sources), tuple(sorted(runtime.formulas)), flops, tuple(sorted(runtime.costs))
+        tuple(ops), aclnn, tuple(sources), tuple(sorted(runtime.formulas)), flops, tuple(sorted(runtime.costs)), tuple(sorted(runtime.npu_arguments))
     )
     return schema, sorted(set(problems))
 

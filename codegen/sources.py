@@ -18,8 +18,10 @@ from codegen.problems import Problem
 PACKAGE = Path("src/mindtorch_v2")
 RULES = PACKAGE / "_backends/meta/rules"
 CPU_OPS = PACKAGE / "_backends/cpu/ops"
+NPU_OPS = PACKAGE / "_backends/npu/ops"
 COMPOSITE = PACKAGE / "_composite"
 FORMULAS = PACKAGE / "_autograd/formulas"
+NPU_ARGUMENTS = PACKAGE / "_backends/npu/arguments"
 COSTS = PACKAGE / "_planning/costs"
 
 
@@ -105,6 +107,19 @@ class Sources:
     def cpu(self, module: str) -> Functions | None:
         """Functions of a module of the CPU kernels, or None when there is no such module."""
         return self._module(CPU_OPS / module.replace(".", "/"))
+
+    @cached_property
+    def npu_arguments(self) -> frozenset[str]:
+        """What the arguments of aclnn functions may be made with."""
+        return frozenset(name for name in self._public(NPU_ARGUMENTS) if name not in ("annotations", "Any", "Sequence", "np"))
+
+    def npu(self, module: str) -> Functions | None:
+        """Functions of a module of the NPU's Python kernels, or None when there is no such module."""
+        return self._module(NPU_OPS / module.replace(".", "/"))
+
+    @cached_property
+    def npu_modules(self) -> tuple[str, ...]:
+        return self._module_names(NPU_OPS)
 
     def composite(self, module: str) -> Functions | None:
         return self._module(COMPOSITE / module.replace(".", "/"))

@@ -1,6 +1,6 @@
 """Payloads: what a tensor of each device holds in `_data`, and the few questions every device answers about it.
 
-A CPU payload is a `numpy.ndarray`; a meta payload is a `MetaPayload`. Kernels and the generated code see nothing else.
+A CPU payload is a `numpy.ndarray`, a meta payload a `MetaPayload`, that of an NPU a `NpuPayload`. Kernels and the generated code see nothing else.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from . import _device, _dtype, _memory
 from ._device import device
 
 
-class MetaPayload:
-    """Shape, stride, dtype and offset without memory; views share the `storage` object."""
+class DevicePayload:
+    """Shape, stride, dtype and offset over a storage that numpy does not see; views share the `storage` object."""
 
     __slots__ = ("shape", "stride", "dtype", "offset", "storage")
 
-    device = _device.META
+    device: device
 
     def __init__(self, shape: tuple, stride: tuple, dtype: _dtype.dtype, offset: int, storage: Any):
         self.shape = shape
@@ -37,6 +37,14 @@ class MetaPayload:
         for n in self.shape:
             count *= n
         return count
+
+
+class MetaPayload(DevicePayload):
+    """A geometry without memory: its storage has a size only."""
+
+    __slots__ = ()
+
+    device = _device.META
 
 
 def contiguous_strides(shape: tuple) -> tuple:
@@ -84,7 +92,7 @@ def as_strided(payload: Any, shape: tuple, stride: tuple, offset: int) -> Any:
     """A view of the payload's storage; `offset` in elements, relative to the payload's first element."""
     if payload.__class__ is ndarray:
         return _memory.strided_view(payload, shape, stride, offset)
-    return MetaPayload(shape, stride, payload.dtype, payload.offset + offset, payload.storage)
+    return payload.__class__(shape, stride, payload.dtype, payload.offset + offset, payload.storage)
 
 
 def unavailable(where: device) -> str:

@@ -29,4 +29,4 @@ def _as_dtype(payload: Any, spec: ViewSpec) -> Any:
         return _memory.view_of_root(_memory.root_bytes(payload), shape, stride, offset, spec.dtype.np)
     byte_offset = payload.offset * payload.dtype.itemsize
     offset = byte_offset // spec.dtype.itemsize + spec.offset
-    return _payload.MetaPayload(shape, stride, spec.dtype, offset, payload.storage)
+    return payload.__class__(shape, stride, spec.dtype, offset, payload.storage)

@@ -1,0 +1,339 @@
+"""Calls of aclnn functions: descriptors, workspace, the two phases, release, and errors that name the operator.
+
+Note [Two phases]
+The first phase checks the arguments and says how much workspace the second one needs; the second puts the work on the current stream and consumes the executor,
+whatever it returns. Descriptors may go as soon as it has returned. The workspace returns to the allocator at once too: its next user is behind this call on the same
+stream.
+"""
+
+from __future__ import annotations
+
+import numbers
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._tensor import Tensor
+from . import allocator
+from .payload import NpuPayload
+from .runtime import NpuError, get_runtime
+from .streams import current_stream
+
+ACL_DTYPES = {
+    "float32": 0, "float16": 1, "int8": 2, "int32": 3, "uint8": 4, "int16": 6, "uint16": 7, "uint32": 8, "int64": 9, "uint64": 10, "float64": 11,
+    "bool": 12, "complex64": 16, "complex128": 17, "bfloat16": 27,
+}  # fmt: skip
+_FORMATS = {3: 47, 4: 0, 5: 30}  # NCL, NCHW, NCDHW; ND (2) for all other ranks
+_LARGEST_WORKSPACE = 1 << 46
+_thread = threading.local()
+
+
+class Function:
+    """An aclnn function: its name, and how each C parameter is passed. Its symbols are looked up at the first call."""
+
+    __slots__ = ("name", "kinds", "_phases")
+
+    def __init__(self, name: str, kinds: str) -> None:
+        self.name = name
+        self.kinds = tuple(kinds.split())
+        self._phases: tuple[Callable, Callable] | None = None
+
+    @property
+    def phases(self) -> tuple[Callable, Callable]:
+        """Both phases. NpuError, naming the version of CANN, when it has no such function."""
+        found = self._phases
+        if found is None:
+            runtime = get_runtime()
+            found = runtime.symbol(f"{self.name}GetWorkspaceSize"), runtime.symbol(self.name)
+            self._phases = found
+        return found
+
+    def __repr__(self) -> str:
+        return f"<aclnn function {self.name}>"
+
+
+def is_number(value: Any) -> bool:
+    """Whether an argument is a Python number in place of a tensor."""
+    return isinstance(value, (numbers.Number, np.number)) and not isinstance(value, np.ndarray)
+
+
+def acl_dtype(dtype: Any) -> int:
+    """The number of a dtype in ACL. RuntimeError for one that NPUs do not have."""
+    name = str(dtype).rpartition(".")[2]
+    if name not in ACL_DTYPES:
+        raise RuntimeError(f"tensors of dtype {dtype} are not supported on an NPU")
+    return ACL_DTYPES[name]
+
+
+def current_operator() -> str:
+    """The operator that this thread runs, for messages."""
+    return getattr(_thread, "operator", "")
+
+
+class running:
+    """Names the operator of the calls inside."""
+
+    def __init__(self, operator: str) -> None:
+        self.operator = operator
+
+    def __enter__(self) -> None:
+        self.before = current_operator()
+        _thread.operator = self.operator
+
+    def __exit__(self, *exc: object) -> None:
+        _thread.operator = self.before
+
+
+def launch(function: Function, *args: Any) -> None:
+    """Run an aclnn function on the current stream of its tensors' device, with arguments in C order."""
+    _launch(function, args, None)
+
+
+def launch_with_shape(function: Function, position: int, *args: Any) -> tuple[int, ...]:
+    """`launch` of a function whose result's shape depends on the data: waits, and returns that of the tensor at `position`."""
+    return _launch(function, args, position)
+
+
+def _launch(function: Function, args: tuple, position: int | None) -> Any:
+    runtime = get_runtime()
+    index = next((d for d in map(_device_index, args) if d is not None), None)
+    if index is None:
+        index = runtime.current_device()
+    with on_device(runtime, index), _Descriptors(runtime, args) as made:
+        first, second = function.phases
+        given = [made.convert(kind, value) for kind, value in zip(function.kinds, args, strict=True)]
+        size, executor = runtime.ffi.new("uint64_t *"), runtime.ffi.new("aclOpExecutor **")
+        status = first(*given, size, executor)
+        if status:
+            raise _error(runtime, function, "GetWorkspaceSize", status, args)
+        stream = current_stream(index).handle
+        workspace = _workspace(runtime, function, executor[0], index, size[0], stream)
+        try:
+            address = runtime.ffi.cast("void *", 0 if workspace is None else workspace.address)
+            status = second(address, size[0], executor[0], runtime.ffi.cast("aclrtStream", stream))
+        finally:
+            if workspace is not None:
+                allocator.get(index).free(workspace)
+        if status:
+            raise _error(runtime, function, "", status, args)
+        if position is None:
+            return None
+        runtime.synchronize_stream(stream)
+        return _view_shape(runtime, given[position])
+
+
+def _view_shape(runtime: Any, tensor: Any) -> tuple[int, ...]:
+    """The shape that a kernel gave its result. ACL allocates the array and has nothing to release it with: a few bytes are lost each time."""
+    dims, count = runtime.ffi.new("int64_t **"), runtime.ffi.new("uint64_t *")
+    status = runtime.symbol("aclGetViewShape")(tensor, dims, count)
+    if status:
+        raise NpuError.of(runtime, "aclGetViewShape", status, "")
+    return tuple(int(dims[0][i]) for i in range(count[0]))
+
+
+def _workspace(runtime: Any, function: Function, executor: Any, index: int, size: int, stream: int) -> Any:
+    """A block for the second phase; an executor that cannot be run is destroyed."""
+    if not size:
+        return None
+    try:
+        if size > _LARGEST_WORKSPACE:
+            raise RuntimeError(f"{_named(function)}: the first phase asks for a workspace of {size} bytes")
+        return allocator.get(index).malloc(size, stream)
+    except Exception:
+        runtime.symbol("aclDestroyAclOpExecutor")(executor)
+        raise
+
+
+class on_device:
+    """Makes a device the thread's current one for a while."""
+
+    def __init__(self, runtime: Any, index: int) -> None:
+        self.runtime, self.index = runtime, index
+
+    def __enter__(self) -> None:
+        self.before = self.runtime.current_device()
+        if self.before != self.index:
+            self.runtime.set_device(self.index)
+
+    def __exit__(self, *exc: object) -> None:
+        if self.before != self.index:
+            self.runtime.set_device(self.before)
+
+
+def _device_index(value: Any) -> int | None:
+    if isinstance(value, NpuPayload):
+        return value.device.index
+    if isinstance(value, (list, tuple)):
+        return next((d for d in map(_device_index, value) if d is not None), None)
+    return None
+
+
+def start(result: NpuPayload, source: NpuPayload) -> NpuPayload:
+    """The result as a copy of what a function changes in place; nothing to copy when it is that tensor itself."""
+    from . import copies
+
+    if result is not source:
+        copies.copy_on_device(result, source)
+    return result
+
+
+# Descriptors
+
+
+class _Descriptors:
+    """The descriptors of one call; all are destroyed at its end, in the reverse order."""
+
+    def __init__(self, runtime: Any, args: Sequence) -> None:
+        self.runtime = runtime
+        self.ffi = runtime.ffi
+        self.args = args
+        self.made: list[tuple[str, Any]] = []
+        self.kept: list[Any] = []
+
+    def __enter__(self) -> _Descriptors:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for destroy, descriptor in reversed(self.made):
+            self.runtime.symbol(destroy)(descriptor)
+
+    def convert(self, kind: str, value: Any) -> Any:
+        """The C value of an argument."""
+        if value is None:
+            return 0 if kind in ("int", "bool", "float") else self.ffi.NULL
+        return getattr(self, f"_{kind}")(value)
+
+    def _keep(self, kind: str, descriptor: Any) -> Any:
+        if descriptor == self.ffi.NULL:
+            raise NpuError.of(self.runtime, f"aclCreate{kind}", 0, "gave no descriptor")
+        self.made.append((f"aclDestroy{kind}", descriptor))
+        return descriptor
+
+    def _tensor(self, value: Any) -> Any:
+        if is_number(value):
+            value = self._number(value)
+        return self._keep("Tensor", self._create_tensor(value))
+
+    def _create_tensor(self, value: NpuPayload) -> Any:
+        ffi = self.ffi
+        shape, item = value.shape, value.dtype.itemsize
+        # Storages of some bytes more than whole elements (a view as another dtype) count whole ones.
+        stored = ffi.new("int64_t[]", [value.storage.nbytes() // item])
+        return self.runtime.symbol("aclCreateTensor")(
+            ffi.new("int64_t[]", list(shape)),
+            len(shape),
+            acl_dtype(value.dtype),
+            ffi.new("int64_t[]", list(value.stride)),
+            value.offset,
+            _FORMATS.get(len(shape), 2),
+            stored,
+            1,
+            ffi.cast("void *", value.storage.data_ptr()),
+        )
+
+    def _number(self, value: Any) -> NpuPayload:
+        """A 0-dim tensor of a number, in the dtype of the call's first tensor."""
+        like = next(a for a in self.args if isinstance(a, NpuPayload))
+        return scalar_tensor(value, like.dtype, like.device)
+
+    def _tensors(self, value: Sequence) -> Any:
+        # The list owns its tensors: destroying it destroys them.
+        items = [self._create_tensor(item) for item in value]
+        array = self.ffi.new("aclTensor *[]", items)
+        return self._keep("TensorList", self.runtime.symbol("aclCreateTensorList")(array, len(items)))
+
+    def _scalar(self, value: Any) -> Any:
+        return self._keep("Scalar", self._create_scalar(value))
+
+    def _create_scalar(self, value: Any) -> Any:
+        ffi = self.ffi
+        if isinstance(value, (bool, np.bool_)):
+            cell, name = ffi.new("bool *", bool(value)), "bool"
+        elif isinstance(value, numbers.Integral):
+            cell, name = ffi.new("int64_t *", _signed(int(value))), "int64"
+        elif isinstance(value, complex):
+            cell, name = ffi.new("double[2]", [value.real, value.imag]), "complex128"
+        else:
+            cell, name = ffi.new("double *", float(value)), "float64"
+        return self.runtime.symbol("aclCreateScalar")(ffi.cast("void *", cell), ACL_DTYPES[name])
+
+    def _scalars(self, value: Sequence) -> Any:
+        array = self.ffi.new("aclScalar *[]", [self._create_scalar(item) for item in value])
+        return self._keep("ScalarList", self.runtime.symbol("aclCreateScalarList")(array, len(value)))
+
+    def _ints(self, value: Any) -> Any:
+        items = [int(value)] if isinstance(value, numbers.Integral) else [int(item) for item in value]
+        array = self.ffi.new("int64_t[]", items or 1)
+        return self._keep("IntArray", self.runtime.symbol("aclCreateIntArray")(array, len(items)))
+
+    def _bools(self, value: Sequence) -> Any:
+        array = self.ffi.new("bool[]", [bool(item) for item in value] or 1)
+        return self._keep("BoolArray", self.runtime.symbol("aclCreateBoolArray")(array, len(value)))
+
+    def _floats(self, value: Sequence) -> Any:
+        array = self.ffi.new("float[]", [float(item) for item in value] or 1)
+        return self._keep("FloatArray", self.runtime.symbol("aclCreateFloatArray")(array, len(value)))
+
+    def _int(self, value: Any) -> int:
+        return int(value)
+
+    def _bool(self, value: Any) -> bool:
+        return bool(value)
+
+    def _float(self, value: Any) -> float:
+        return float(value)
+
+    def _text(self, value: str) -> Any:
+        text = self.ffi.new("char[]", value.encode())
+        self.kept.append(text)  # cffi frees it with the last reference
+        return text
+
+    def _dtype(self, value: Any) -> int:
+        return acl_dtype(value)
+
+
+def _signed(value: int) -> int:
+    """An int64: numbers beyond (of uint64) as the same bits."""
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def scalar_tensor(value: Any, dtype: Any, where: Any) -> NpuPayload:
+    """A 0-dim tensor that is filled on the device: no copy from the host, no wait."""
+    from ..._generated.npu.functions import aclnnInplaceFillScalar
+    from .creation import empty
+
+    made = empty((), (), dtype, where)
+    launch(aclnnInplaceFillScalar, made, value)
+    return made
+
+
+# Errors
+
+
+def _named(function: Function) -> str:
+    operator = current_operator()
+    return f"{operator} ({function.name})" if operator else function.name
+
+
+def _error(runtime: Any, function: Function, phase: str, status: int, args: Sequence) -> NpuError:
+    return NpuError.of(runtime, f"{_named(function)}{': ' + phase if phase else ''}", status, describe(args))
+
+
+def describe(args: Sequence) -> str:
+    """Arguments for a message: tensors by dtype and shape."""
+    return f"arguments: {', '.join(map(_described, args))}"
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, Tensor):
+        value = value._data
+    if isinstance(value, NpuPayload):
+        name = str(value.dtype).rpartition(".")[2]
+        return f"{name}{list(value.shape)}" + ("" if value.is_contiguous else f" strides {list(value.stride)}")
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_described, value))}]"
+    return repr(value)
+
+

@@ -1,0 +1,57 @@
+"""What bindings to aclnn functions are written with (`npu:` of the schema): arguments of operators as C parameters want them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+KEEP_DTYPE = 0
+"""cubeMathType: products compute in the dtype of their operands."""
+
+_SCATTER_MODES = {"add": 1, "multiply": 2}
+_REDUCE_MODES = {"sum": 1, "prod": 2, "amax": 3, "amin": 4, "mean": 5}
+
+
+def dims(tensor: Any, dim: Any) -> list[int]:
+    """The dimensions of a reduction: all of them where none is given."""
+    if dim is None or (not isinstance(dim, int) and len(dim) == 0):
+        return list(range(tensor.ndim))
+    return [dim] if isinstance(dim, int) else list(dim)
+
+
+def spread(value: Any, count: int) -> list[int]:
+    """One number per dimension."""
+    given: Sequence[int] = [value] if isinstance(value, int) else list(value)
+    return list(given) * count if len(given) == 1 else list(given)
+
+
+def rounding(mode: str | None) -> int:
+    """The mode of DivMod: 0 true division, 1 towards zero, 2 towards minus infinity."""
+    return {None: 0, "trunc": 1, "floor": 2}[mode]
+
+
+def approximation(name: str) -> int:
+    """The mode of GeluV2: 0 exact, 1 by tanh."""
+    return {"none": 0, "tanh": 1}[name]
+
+
+def scatter_mode(reduce: str) -> int:
+    """The mode of Scatter: 0 sets, 1 adds, 2 multiplies."""
+    return _SCATTER_MODES[reduce]
+
+
+def reduce_mode(reduce: str) -> int:
+    """The mode of ScatterReduce."""
+    return _REDUCE_MODES[reduce]
+
+
+def largest(tensor: Any, given: float | None, sign: int = 1) -> float:
+    """What infinities become: the number that is given (times `sign`), or the largest of the dtype."""
+    if given is not None:
+        return sign * given
+    name = str(tensor.dtype).rpartition(".")[2]
+    if name == "bfloat16":
+        return 3.3895313892515355e38
+    return float(np.finfo(tensor.dtype.np).max) if tensor.dtype.is_floating_point else float(np.iinfo(tensor.dtype.np).max)

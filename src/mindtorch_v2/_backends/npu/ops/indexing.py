@@ -1,0 +1,140 @@
+"""Indexing: what the host must look at (data-dependent shapes), and lists of indices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...._dispatch import ops
+from ...._generated.npu.functions import (
+    aclnnIndex,
+    aclnnIndexCopy,
+    aclnnIndexPutImpl,
+    aclnnMaskedSelect,
+    aclnnNonzero,
+    aclnnOneHot,
+)
+from ...._tensor import wrap
+from .. import copies
+from ..aclnn import launch, launch_with_shape, scalar_tensor
+from ..creation import empty
+
+
+def _long_indices(self: Any, indices: list) -> list:
+    """Index tensors only: masks become the positions of their elements, None a whole range; all broadcast to one shape."""
+    found: list = []
+    for item in indices:
+        if item is not None and item.dtype in (_dtype("bool"), _dtype("uint8")):
+            found += ops.unbind(ops.nonzero(item), 1)
+        else:
+            found.append(item)
+    return found
+
+
+def _dtype(name: str) -> Any:
+    from ...._dtype import DTYPES
+
+    return DTYPES[name]
+
+
+def _arranged(self: Any, indices: list) -> tuple[Any, list, tuple | None]:
+    """(self with the indexed dimensions first, its indices, the permutation back) where None stands before an index."""
+    found = _long_indices(self, indices)
+    found += [None] * (self.dim() - len(found))
+    indexed = [d for d, item in enumerate(found) if item is not None]
+    order = [*indexed, *(d for d in range(self.dim()) if d not in indexed)]
+    tensors = ops.broadcast_tensors(*[found[d].to(_dtype("int64")) for d in indexed]) if indexed else ()
+    return ops.permute(self, order), list(tensors), tuple(order)
+
+
+def _result_order(self: Any, indices: list, index_ndim: int) -> list[int] | None:
+    """How the result of indexing leading dimensions is permuted, where adjacent indices stand in the middle; None if not at all."""
+    found = _long_indices(self, indices)
+    indexed = [d for d, item in enumerate(found) if item is not None]
+    if indexed != list(range(indexed[0], indexed[0] + len(indexed))) or indexed[0] == 0:
+        return None
+    before = indexed[0]
+    rest = self.dim() - len(indexed)
+    return [*range(index_ndim, index_ndim + before), *range(index_ndim), *range(index_ndim + before, index_ndim + rest)]
+
+
+def index(out: Any, self: Any, indices: list) -> Any:
+    moved, tensors, _ = _arranged(self, indices)
+    shape = (*tensors[0].shape, *moved.shape[len(tensors) :])
+    made = empty(tuple(shape), None, self.dtype, self.device)
+    if made.size:
+        launch(aclnnIndex, moved._data, [t._data for t in tensors], made)
+    result = wrap(made, self.dtype)
+    order = _result_order(self, indices, tensors[0].dim())
+    return result if order is None else ops.permute(result, order)
+
+
+def index_put(out: Any, self: Any, indices: list, values: Any, accumulate: bool) -> None:
+    target = out[0]
+    if target is not self._data:
+        copies.copy_on_device(target, self._data)
+    whole = wrap(target, self.dtype)
+    moved, tensors, _ = _arranged(whole, indices)
+    shape = [*tensors[0].shape, *moved.shape[len(tensors) :]]
+    order = _result_order(whole, indices, tensors[0].dim())
+    if order is not None:
+        values = ops.expand(values, [shape[d] for d in order])
+        values = ops.permute(values, [order.index(d) for d in range(len(order))])
+    else:
+        values = ops.expand(values, shape)
+    if values.numel():
+        launch(aclnnIndexPutImpl, moved._data, [t._data for t in tensors], ops.contiguous(values)._data, accumulate, False)
+
+
+def index_copy(out: Any, self: Any, dim: int, index: Any, source: Any) -> None:
+    target = out[0]
+    if target is not self._data:
+        copies.copy_on_device(target, self._data)
+    if source.numel():
+        launch(aclnnIndexCopy, target, dim, index._data, source._data, target)
+
+
+def nonzero(out: Any, self: Any) -> Any:
+    largest = empty((self.numel(), self.dim()), None, _dtype("int64"), self.device)
+    if not largest.size and self.dim():
+        return wrap(largest, _dtype("int64"))
+    shape = launch_with_shape(aclnnNonzero, 1, self._data, largest)
+    return ops.narrow(wrap(largest, _dtype("int64")), 0, 0, shape[0])
+
+
+def masked_select(out: Any, self: Any, mask: Any) -> Any:
+    self, mask = ops.broadcast_tensors(self, mask)
+    largest = empty((self.numel(),), None, self.dtype, self.device)
+    if not largest.size:
+        return wrap(largest, self.dtype)
+    shape = launch_with_shape(aclnnMaskedSelect, 2, self._data, mask._data, largest)
+    return ops.narrow(wrap(largest, self.dtype), 0, 0, shape[0])
+
+
+def one_hot(out: Any, self: Any, num_classes: int) -> Any:
+    classes = num_classes
+    if classes < 0:  # the largest class decides
+        classes = int(ops.max(self).item()) + 1
+    kind = _dtype("int64")
+    made = empty((*self.shape, classes), None, kind, self.device)
+    on, off = (scalar_tensor(v, kind, self.device) for v in (1, 0))
+    if made.size:
+        launch(aclnnOneHot, self._data, classes, on, off, -1, made)
+    return wrap(made, kind)
+
+
+def _zeros_with(out: Any, grad: Any, view: Any) -> None:
+    """The gradient in its place among zeros."""
+    whole = ops.zero_(wrap(out[0], grad.dtype))
+    ops.copy_(view(whole), grad)
+
+
+def select_backward(out: Any, grad_output: Any, input_sizes: Any, dim: int, index: int) -> None:
+    _zeros_with(out, grad_output, lambda whole: ops.select(whole, dim, index))
+
+
+def slice_backward(out: Any, grad_output: Any, input_sizes: Any, dim: int, start: int, end: int, step: int) -> None:
+    _zeros_with(out, grad_output, lambda whole: ops.slice(whole, dim, start, end, step))
+
+
+def diagonal_backward(out: Any, grad_output: Any, input_sizes: Any, offset: int, dim1: int, dim2: int) -> None:
+    _zeros_with(out, grad_output, lambda whole: ops.diagonal(whole, offset, dim1, dim2))

@@ -1,0 +1,32 @@
+"""Products that take more than one aclnn call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...._dispatch import ops
+from ...._generated.npu.functions import aclnnAdd, aclnnLinalgCross, aclnnMatmul
+from ..aclnn import launch
+from ..arguments import KEEP_DTYPE
+
+
+def linear(out: Any, input: Any, weight: Any, bias: Any) -> None:
+    if not out[0].size:
+        return
+    if not weight.shape[-1]:
+        made = ops.zeros(tuple(out[0].shape), dtype=input.dtype, device=input.device)
+        return made if bias is None else ops.add(made, bias)
+    turned = ops.t(weight) if weight.dim() == 2 else weight
+    launch(aclnnMatmul, input._data, turned._data, out[0], KEEP_DTYPE)
+    if bias is not None:
+        launch(aclnnAdd, out[0], bias._data, 1, out[0])
+
+
+def outer(out: Any, self: Any, vec2: Any) -> Any:
+    return ops.mul(ops.unsqueeze(self, 1), vec2)
+
+
+def cross(out: Any, self: Any, other: Any, dim: int) -> None:
+    first, second = ops.broadcast_tensors(self, other)
+    if out[0].size:
+        launch(aclnnLinalgCross, first._data, second._data, dim, out[0])

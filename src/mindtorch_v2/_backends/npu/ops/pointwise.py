@@ -1,0 +1,51 @@
+"""Pointwise operators without an aclnn function of their own."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...._dispatch import ops
+
+
+def clamp(out: Any, self: Any, min: Any, max: Any) -> Any:
+    # As in PyTorch, the upper bound wins where the bounds cross.
+    made = self if min is None else ops.clamp_min(self, min)
+    return ops.alias(made) if max is None else ops.clamp_max(made, max)
+
+
+def hypot(out: Any, self: Any, other: Any) -> Any:
+    """By the larger of both, so that squares do not overflow."""
+    first, second = ops.abs(self), ops.abs(other)
+    large, small = ops.maximum(first, second), ops.minimum(first, second)
+    ratio = ops.div(small, ops.where(large == 0, ops.ones_like(large), large))
+    made = ops.mul(large, ops.sqrt(ops.add(ops.square(ratio), 1)))
+    return ops.where(ops.isinf(large), ops.abs(large), made)
+
+
+def sgn(out: Any, self: Any) -> Any:
+    if self.is_complex():
+        raise NotImplementedError("sgn: aclnn has no function for complex tensors")
+    return ops.sign(self)
+
+
+def fmax(out: Any, self: Any, other: Any) -> Any:
+    """The one that is a number, where the other is NaN."""
+    return ops.where(ops.isnan(self), other, ops.where(ops.isnan(other), self, ops.maximum(self, other)))
+
+
+def fmin(out: Any, self: Any, other: Any) -> Any:
+    return ops.where(ops.isnan(self), other, ops.where(ops.isnan(other), self, ops.minimum(self, other)))
+
+
+def deg2rad(out: Any, self: Any) -> Any:
+    return ops.mul(self, math.pi / 180)
+
+
+def rad2deg(out: Any, self: Any) -> Any:
+    return ops.mul(self, 180 / math.pi)
+
+
+def copysign(out: Any, self: Any, other: Any) -> Any:
+    size = ops.abs(self)
+    return ops.where(ops.signbit(other), ops.neg(size), size)

@@ -1,0 +1,180 @@
+"""Running operators on an NPU: the kernel that the schema binds, on payloads that are cast as the rule says."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from ..._dispatch.backends import no_kernel
+from ..._dispatch.operator import Operator
+from ..._dtype import DTYPES
+from ..._payload import contiguous_strides
+from ..._tensor import Tensor
+from ..meta.spec import Spec
+from . import aclnn, copies
+from .creation import empty
+from .payload import NpuPayload
+
+_float32, _halves = DTYPES["float32"], (DTYPES["float16"], DTYPES["bfloat16"])
+
+
+class Results(list):
+    """The payloads of the results, allocated when a kernel first asks for them."""
+
+    def __init__(self, specs: list, where: Any) -> None:
+        super().__init__([None] * len(specs))
+        self.specs = specs
+        self.where = where
+
+    def __getitem__(self, index: int) -> Any:  # type: ignore[override]
+        found = list.__getitem__(self, index)
+        spec = self.specs[index]
+        if found is None and spec is not None and spec.shape is not None:
+            found = empty(tuple(spec.shape), spec.stride, spec.dtype, self.where)
+            self[index] = found
+        return found
+
+
+def run(op: Operator, spec: Any, args: tuple, where: Any) -> Any:
+    """Results in memory of their own: one payload for a Spec, a list for several."""
+    specs = [spec] if spec.__class__ is Spec else list(spec)
+    results = Results(specs, where)
+    with aclnn.running(op.full_name):
+        _execute(op, specs, args, results)
+        found = [results[i] for i in range(len(specs))]
+    return found[0] if spec.__class__ is Spec else found
+
+
+def run_into(op: Operator, spec: Spec, args: tuple, target: NpuPayload, where: Any) -> None:
+    """The result of one spec, written into a payload of its shape; its dtype may be another than the spec's."""
+    direct = target.dtype is spec.dtype and spec.shape is not None and (op.is_inplace or not _reads(op, args, target))
+    with aclnn.running(op.full_name):
+        if "conversion" in op.tags:
+            copies.copy(target, _source(op, args)._data, _non_blocking(op, args))
+            return
+        results = Results([spec], where)
+        if direct:
+            results[0] = target
+        _execute(op, [spec], args, results)
+        if results[0] is not target:
+            copies.copy_on_device(target, results[0])
+
+
+def _reads(op: Operator, args: tuple, target: NpuPayload) -> bool:
+    """Whether writing the result early could spoil an input: one that shares the memory, except element by element."""
+    for index in op.tensors:
+        for value in args[index] if args[index].__class__ is list else (args[index],):
+            if isinstance(value, Tensor) and isinstance(value._data, NpuPayload) and value._data.storage is target.storage:
+                same = value._data.offset == target.offset and value._data.stride == target.stride
+                if not (same and "pointwise" in op.tags):
+                    return True
+    return False
+
+
+def _execute(op: Operator, specs: list, args: tuple, results: Results) -> None:
+    """Run the operator's kernel; the results are filled."""
+    if "conversion" in op.tags:
+        copies.copy(results[0], _source(op, args)._data, _non_blocking(op, args))
+        return
+    from ..._generated.npu import FAMILIES
+
+    family = FAMILIES.get(op.full_name)
+    if family is None:
+        raise no_kernel(op, results.where)
+    module = importlib.import_module(f"mindtorch_v2._generated.npu.{family}")
+    function = module.FUNCTIONS.get(op.full_name)
+    if function is not None:
+        _adopt(function(results, *(_on_device(value, results.where) for value in args)), results)
+        return
+    if all(spec is None or _is_empty(spec) for spec in specs):
+        for index in range(len(specs)):
+            results[index]
+        return
+    compute = next((s.compute for s in specs if s is not None), None)
+    module.KERNELS[op.full_name](results, *_payloads(op, compute, specs[0], args, results.where))
+
+
+def _is_empty(spec: Spec) -> bool:
+    return spec.shape is not None and 0 in spec.shape
+
+
+def _source(op: Operator, args: tuple) -> Tensor:
+    """What a conversion copies from: its last tensor."""
+    return next(args[i] for i in reversed(op.tensors) if isinstance(args[i], Tensor))
+
+
+def _non_blocking(op: Operator, args: tuple) -> bool:
+    return any(p.name == "non_blocking" and bool(value) for p, value in zip(op.params, args))
+
+
+def _adopt(returned: Any, results: Results) -> None:
+    """Tensors that a Python kernel returned as results, laid out as their specs say."""
+    if returned is None:
+        return
+    for index, made in enumerate(returned if isinstance(returned, (tuple, list)) else (returned,)):
+        spec = results.specs[index]
+        if made is None or spec is None:
+            continue
+        payload = made._data
+        if spec.shape is None or _fits(payload, spec, results):
+            results[index] = payload
+        else:
+            copies.copy(results[index], payload)
+
+
+def _fits(payload: Any, spec: Spec, results: Results) -> bool:
+    """Whether a payload is just what the spec describes, and no result was asked for."""
+    if list.__getitem__(results, 0) is not None or payload.offset or payload.dtype is not spec.dtype:
+        return False
+    stride = contiguous_strides(payload.shape) if spec.stride is None else tuple(spec.stride)
+    return tuple(payload.shape) == tuple(spec.shape or ()) and tuple(payload.stride) == stride
+
+
+# Arguments
+
+
+def _on_device(value: Any, where: Any) -> Any:
+    """A tensor argument of a Python kernel: 0-dim CPU tensors are brought along."""
+    if isinstance(value, Tensor) and isinstance(value._data, np.ndarray):
+        return value.detach().to(where)
+    if value.__class__ is list:
+        return [_on_device(item, where) for item in value]
+    return value
+
+
+def _payloads(op: Operator, compute: Any, spec: Any, args: tuple, where: Any) -> list:
+    """The arguments as wrappers see them: payloads, cast where they take part in promotion; 0-dim CPU tensors as numbers."""
+    if compute is _float32 and spec is not None and spec.dtype in _halves:
+        compute = spec.dtype  # numpy has no arithmetic for half types; an NPU has
+    given: list = []
+    for index, value in enumerate(args):
+        cast = compute if index in op.cast else None
+        if value.__class__ is list:
+            given.append([_payload(item, cast, where) for item in value])
+        else:
+            given.append(_payload(value, cast, where))
+    return given
+
+
+def _payload(value: Any, compute: Any, where: Any) -> Any:
+    if not isinstance(value, Tensor):
+        return value
+    payload = value._data
+    if isinstance(payload, np.ndarray):
+        if payload.ndim == 0:
+            return payload.item() if payload.dtype.num < 256 else float(payload)
+        moved = empty(payload.shape, None, value._dtype, where)  # an index, which may stand on the CPU
+        copies.copy(moved, payload)
+        payload = moved
+    return payload if compute is None or payload.dtype is compute else cast(payload, compute)
+
+
+def cast(payload: NpuPayload, dtype: Any) -> NpuPayload:
+    """A contiguous copy in another dtype."""
+    made = empty(tuple(payload.shape), None, dtype, payload.device)
+    copies.copy_on_device(made, payload)
+    return made
+
+

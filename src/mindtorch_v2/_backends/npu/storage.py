@@ -1,0 +1,128 @@
+"""Device memory behind tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._device import device
+from ..._memory import root_bytes
+from ..._storage import UntypedStorage, storage_from_root
+from . import allocator
+
+
+class NpuStorage(UntypedStorage):
+    """The bytes behind tensors of one NPU; they go back to the allocator with the last of them."""
+
+    def __new__(cls, nbytes: int = 0, where: device | None = None) -> NpuStorage:
+        from .streams import current_stream
+
+        made = object.__new__(cls)
+        made._where = device("npu", current_device() if where is None or where.index is None else where.index)
+        made._nbytes = nbytes
+        made._allocator = allocator.get(made._where.index)
+        made._block = None
+        if nbytes:
+            made._block = made._allocator.malloc(nbytes, current_stream(made._where.index).handle)
+        return made
+
+    def __del__(self) -> None:
+        block = self.__dict__.get("_block")
+        if block is not None:
+            self._block = None
+            self._allocator.free(block)
+
+    @property
+    def device(self) -> device:
+        return self._where
+
+    @property
+    def _root(self) -> Any:
+        raise NotImplementedError(f"the bytes of a storage on {self._where} are not on the host; use .cpu() first")
+
+    @property
+    def _cdata(self) -> int:
+        return id(self)
+
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return self._nbytes
+
+    def data_ptr(self) -> int:
+        """The device address of the first byte; 0 when there is none."""
+        return 0 if self._block is None else self._block.address
+
+    def get_device(self) -> int:
+        """The index of the device."""
+        return self._where.index or 0
+
+    def resizable(self) -> bool:
+        """True."""
+        return True
+
+    def resize_(self, nbytes: int) -> NpuStorage:
+        """Another size; the bytes that fit are kept."""
+        from . import copies
+
+        other = NpuStorage(nbytes, self._where)
+        copies.copy_bytes(other, self, min(nbytes, self._nbytes))
+        self._block, other._block = other._block, self._block
+        self._nbytes, other._nbytes = nbytes, self._nbytes
+        return self
+
+    def is_shared(self) -> bool:
+        """False."""
+        return False
+
+    filename = None
+
+    def clone(self) -> NpuStorage:
+        """A copy on the same device."""
+        from . import copies
+
+        made = NpuStorage(self._nbytes, self._where)
+        copies.copy_bytes(made, self, self._nbytes)
+        return made
+
+    def cpu(self) -> UntypedStorage:
+        """The bytes on the CPU."""
+        from . import copies
+
+        return storage_from_root(copies.bytes_of(self))
+
+    def copy_(self, source: Any, non_blocking: bool = False) -> NpuStorage:
+        """The bytes of another storage of this size, of the CPU or an NPU."""
+        from . import copies
+
+        if source.nbytes() != self._nbytes:
+            raise RuntimeError(f"size does not match, self was {self._nbytes} bytes but src was {source.nbytes()} bytes")
+        if isinstance(source, NpuStorage):
+            copies.copy_bytes(self, source, self._nbytes)
+        else:
+            copies.upload(self, 0, root_bytes(source._root))
+        return self
+
+    def fill_(self, value: int) -> NpuStorage:
+        """Every byte the same."""
+        from . import copies
+
+        copies.upload(self, 0, np.full(self._nbytes, value, np.uint8))
+        return self
+
+    def tolist(self) -> list[int]:
+        """The bytes as a list of ints."""
+        return self.cpu().tolist()
+
+    def __repr__(self) -> str:
+        return f"...\n[{self.type()}(device={self._where}) of size {len(self)}]"
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self)
+
+
+def current_device() -> int:
+    """The index of this thread's device."""
+    from .runtime import get_runtime
+
+    return get_runtime().current_device()
