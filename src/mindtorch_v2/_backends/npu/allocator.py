@@ -12,19 +12,23 @@ free that finds the allocator at work is put on a list, which the next call work
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
 import threading
 from collections import deque
 from typing import Any
 
 from ._blocks import GIB, MIB, MIN_BLOCK, SMALL_SIZE, Block, Pool, Segment, round_size, segment_size
-from ._out_of_memory import OUT_OF_MEMORY, NpuOutOfMemory
 from ._settings import Settings, from_environment
 from ._snapshots import History, describe
 from ._statistics import INACTIVE_SPLIT, INACTIVE_SPLIT_BYTES, RESERVED_BYTES, SEGMENT, Statistics, flatten
+from .errors import NpuOutOfMemory
 
 __all__ = ["Block", "NpuAllocator", "NpuOutOfMemory", "existing", "get"]
 
+_CODE = 207001
+"""ACL's code for a device without room."""
 _EXBIBYTE = 1 << 60
 
 
@@ -57,7 +61,13 @@ class NpuAllocator:
             from .runtime import get_runtime
 
             self._given_runtime = get_runtime()
+            self._given_runtime.on_finalize(self._close)
         return self._given_runtime
+
+    def _close(self) -> None:
+        # The end of the program: a device that fails now takes its memory with it.
+        with contextlib.suppress(RuntimeError):
+            self.empty_cache()
 
     # ------------------------------------------------------------------------------------------------------ allocate and free
 
@@ -202,8 +212,8 @@ class NpuAllocator:
     def _await_streams(self, block: Block) -> None:
         runtime, streams = self._runtime, sorted(block.uses or ())
         block.uses = None
-        for stream in streams:
-            event = self._idle_events.pop() if self._idle_events else runtime.create_event()
+        for stream in streams if getattr(runtime, "alive", True) else ():  # after the end nothing runs on any stream
+            event = self._idle_events.pop() if self._idle_events else runtime.create_event(False, self.device_id)
             try:
                 runtime.record_event(event, stream)
             except RuntimeError:
@@ -248,11 +258,11 @@ class NpuAllocator:
         if segment is None and self._release_oversize(size, small, stream):
             segment = self._new_segment(wanted, small, stream)
         if segment is None:
-            self._release_cached()
-            # Blocks that waited for events may have become free, in segments that others still use.
+            self._wait_for_streams()
             block = (self._small if small else self._large).take(size, stream, self._max_split)
-            if block is not None:
+            if block is not None:  # it had waited for another stream
                 return block
+            self._release_cached()
             self._stats.events["num_alloc_retries"] += 1
             segment = self._new_segment(wanted, small, stream)
         if segment is None:
@@ -265,9 +275,7 @@ class NpuAllocator:
             return None
         try:
             address = self._runtime.malloc(self.device_id, wanted)
-        except RuntimeError as error:
-            if getattr(error, "code", None) != OUT_OF_MEMORY:
-                raise
+        except NpuOutOfMemory:
             return None
         segment = self._segments[address] = Segment(address, wanted, stream, small)
         stats = self._stats
@@ -301,11 +309,14 @@ class NpuAllocator:
             if self._history is not None:
                 self._history.add("segment_free", segment.address, segment.size, segment.stream)
 
-    def _release_cached(self) -> None:
-        """Wait for pending events, then give every segment without a block in use back."""
+    def _wait_for_streams(self) -> None:
+        """Wait for the events of all blocks that were given back."""
+        self._stats.events["num_sync_all_streams"] += 1
         if self._pending:
             self._process_events(wait=True)
-        self._stats.events["num_sync_all_streams"] += 1
+
+    def _release_cached(self) -> None:
+        """Give every segment without a block in use back."""
         self._release([block for pool in (self._large, self._small) for block in pool if block.whole])
 
     def _release_oversize(self, size: int, small: bool, stream: int) -> bool:
@@ -349,6 +360,7 @@ class NpuAllocator:
         """Give all memory that no block in use needs back to the device; waits for blocks that other streams still use."""
         with self._Entered(self):
             if self._segments:
+                self._wait_for_streams()
                 self._release_cached()
             while self._idle_events:
                 self._runtime.destroy_event(self._idle_events.pop())
@@ -407,7 +419,9 @@ class NpuAllocator:
             f"NPU out of memory. Tried to allocate {_bytes(nbytes)}. NPU {self.device_id} has {_bytes(total)} in total, of which "
             f"{_bytes(free)} is free. This process has allocated {_bytes(allocated)}; {_bytes(reserved - allocated)} is reserved but "
             f"unallocated, the largest free block has {_bytes(largest)}. {limit}. If much is reserved but unallocated, "
-            f"PYTORCH_NPU_ALLOC_CONF=max_split_size_mb:<n> may avoid fragmentation."
+            f"PYTORCH_NPU_ALLOC_CONF=max_split_size_mb:<n> may avoid fragmentation.",
+            operation="malloc",
+            code=_CODE,
         )
 
     # ----------------------------------------------------------------------------------------------------- what it knows of itself
@@ -499,3 +513,15 @@ def get(device_index: int) -> NpuAllocator:
 def existing() -> list[NpuAllocator]:
     """The allocators made so far."""
     return list(_ALLOCATORS.values())
+
+
+def _after_fork() -> None:
+    # The child cannot use the parent's device. Storages that it inherits free into what it leaves alone; another thread may have held the lock.
+    global _CREATION
+    _CREATION = threading.Lock()
+    for allocator in existing():
+        allocator._lock, allocator._busy = threading.RLock(), False
+    _ALLOCATORS.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)

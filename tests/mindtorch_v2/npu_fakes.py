@@ -1,0 +1,99 @@
+"""A runtime without a device, for tests of the allocator: limited memory, and work that is done when the test says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mindtorch_v2._backends.npu.errors import NpuError, NpuOutOfMemory
+
+TOTAL = 64 << 20
+
+
+class FakeRuntime:
+    """One device. `taken` bytes belong to other processes. Events complete by `complete`, or when somebody waits for them."""
+
+    alive = True
+
+    def __init__(self, total: int = TOTAL) -> None:
+        self.total = total
+        self.taken = 0
+        self.held: dict[int, int] = {}
+        self.next_address = 0x10_0000_0000
+        self.next_event = 1
+        self.recorded: dict[int, tuple[int, bool]] = {}
+        """Event: (stream, done)."""
+        self.open: dict[int, int] = {}
+        """Incomplete event: the number of its recording. Events are used again, recordings are not."""
+        self.recordings = 0
+        self.gone: set[int] = set()
+        self.synchronised = 0
+        self.dirty = False
+        """Whether work may still run: memory must not go back to the device then."""
+        self.broken = False
+
+    def on_finalize(self, function: object) -> None:
+        self.last_wish = function
+
+    def malloc(self, device: int, nbytes: int) -> int:
+        if self.taken + sum(self.held.values()) + nbytes > self.total:
+            raise NpuOutOfMemory("no room", code=207001)
+        address = self.next_address
+        self.next_address += nbytes + 512  # a gap, so that segments are never neighbours
+        self.held[address] = nbytes
+        self.dirty = True
+        return address
+
+    def free(self, device: int, address: int) -> None:
+        assert not self.dirty, "memory went back to the device while work could still use it"
+        del self.held[address]
+
+    def mem_get_info(self, device: int) -> tuple[int, int]:
+        return self.total - self.taken - sum(self.held.values()), self.total
+
+    def create_event(self, timing: bool = False, device: int | None = None) -> int:
+        self.next_event += 1
+        self.recorded[self.next_event] = (0, True)
+        return self.next_event
+
+    def destroy_event(self, event: int) -> None:
+        assert self.recorded.pop(event)[1], "a pending event was destroyed"
+
+    def record_event(self, event: int, stream: int) -> None:
+        if stream in self.gone:
+            raise NpuError("no such stream", code=107003)
+        assert self.recorded.pop(event)[1], "an event was recorded anew before it was complete"
+        self.recorded[event] = (stream, False)
+        self.recordings += 1
+        self.open[event] = self.recordings
+        self.dirty = True
+
+    def query_event(self, event: int) -> bool:
+        return self.recorded[event][1]
+
+    def synchronize_event(self, event: int) -> None:
+        stream = self.recorded[event][0]
+        for each in list(self.pending(stream)):
+            self.finish(each)
+            if each == event:
+                return
+
+    def synchronize_device(self, device: int) -> None:
+        if self.broken:
+            raise NpuError("a kernel failed", code=507015)
+        self.synchronised += 1
+        self.dirty = False
+        for event in list(self.open):
+            self.finish(event)
+
+    def finish(self, event: int) -> None:
+        self.recorded[event] = (self.recorded[event][0], True)
+        del self.open[event]
+
+    def pending(self, stream: int) -> Iterator[int]:
+        """The incomplete events of a stream, in the order of their recording."""
+        return (event for event, (on, done) in self.recorded.items() if on == stream and not done)
+
+    def complete(self, stream: int, count: int = 1 << 30) -> None:
+        """Let the first `count` pieces of work of a stream be done."""
+        for event, _ in zip(list(self.pending(stream)), range(count), strict=False):
+            self.finish(event)
