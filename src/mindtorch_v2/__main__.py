@@ -4,6 +4,7 @@ python -m mindtorch_v2 program.py [arguments]
 python -m mindtorch_v2 -m module [arguments]
 python -m mindtorch_v2 -c code [arguments]
 python -m mindtorch_v2 plan --model BertConfig
+python -m mindtorch_v2 collect-env
 python -m mindtorch_v2 --version
 """
 
@@ -14,12 +15,13 @@ import runpy
 import sys
 
 USAGE = (
-    "usage: python -m mindtorch_v2 [-m module | -c code | program.py | plan] [arguments]\n\n"
+    "usage: python -m mindtorch_v2 [-m module | -c code | program.py | plan | collect-env] [arguments]\n\n"
     "Run a program with `import torch` served by mindtorch_v2.\n\n"
     "  program.py     a script, a folder or a zip file with a __main__.py\n"
     "  -m module      a module, as `python -m module`\n"
     "  -c code        a piece of code\n"
     "  plan           what a model costs, from its configuration; see plan --help\n"
+    "  collect-env    versions, platform, CANN and NPUs of this machine\n"
     "  -V, --version  show the version\n"
     "  -h, --help     show this text\n"
 )
@@ -48,6 +50,10 @@ def main(argv: list[str]) -> int:
         from mindtorch_v2._planning.command import main as plan
 
         return plan(rest)
+    if first == "collect-env" and not os.path.exists(first):
+        from mindtorch_v2.utils.collect_env import main as collect_env
+
+        return collect_env(rest)
     if first in ("-m", "-c"):
         if not rest:
             return _fail(f"argument expected for the {first} option")

@@ -25,6 +25,7 @@ from ._memory import (
     strided_view,
     view_of_root,
 )
+from ._pinned import is_pinned
 
 __all__ = [
     "MetaStorage",
@@ -121,8 +122,8 @@ class UntypedStorage:
         return self._root.base is None
 
     def is_pinned(self, device: Any = None) -> bool:
-        """False: pinned memory belongs to accelerators."""
-        return False
+        """Whether the memory is pinned for copies to a device."""
+        return self.device.type == "cpu" and is_pinned(self._root)
 
     def get_device(self) -> int:
         """-1: the index that storages without a device index have."""
@@ -272,21 +273,31 @@ class UntypedStorage:
         return self
 
     def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
-        """This storage on another device: the CPU or meta."""
+        """A storage of these bytes on another device: the CPU, an NPU, or meta."""
         device = _device.device(device)
         if device.type == "cpu":
             return self.cpu()
         if device.type == "meta":
             return MetaStorage(self.nbytes())
+        if device.type == "npu":
+            from ._backends.npu.storage import NpuStorage
+
+            return NpuStorage(self.nbytes(), device).copy_(self)
         raise RuntimeError(f"torch.UntypedStorage: no storage on the device type {device.type}")
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
         """AssertionError: there is no CUDA."""
         raise AssertionError("Torch not compiled with CUDA enabled")
 
-    def pin_memory(self, device: Any = "cuda") -> UntypedStorage:
-        """RuntimeError: there is no accelerator."""
-        raise RuntimeError("Cannot access accelerator device when none is available.")
+    def pin_memory(self, device: Any = None) -> UntypedStorage:
+        """The storage in pinned memory: itself, or a copy. TypeError for a storage that is not on the CPU."""
+        if self.device.type != "cpu":
+            raise TypeError(f"cannot pin '{self.type()}' only CPU memory can be pinned")
+        if self.is_pinned():
+            return self
+        from ._backends.npu.pinned import pin_array
+
+        return storage_from_root(pin_array(self._root), UntypedStorage)
 
     # copies and pickles
 

@@ -165,8 +165,8 @@ class TypedStorage:
         return self._untyped_storage.is_shared()
 
     def is_pinned(self, device: Any = None) -> bool:
-        """False: pinned memory belongs to accelerators."""
-        return False
+        """See `UntypedStorage.is_pinned`."""
+        return self._untyped_storage.is_pinned(device)
 
     def get_device(self) -> int:
         """-1: the index that storages without a device index have."""
@@ -267,8 +267,8 @@ class TypedStorage:
         return self._wrap(self._untyped_storage.cuda(device))
 
     def pin_memory(self, device: Any = None) -> TypedStorage:
-        """RuntimeError: there is no accelerator."""
-        return self._wrap(self._untyped_storage.pin_memory())
+        """See `UntypedStorage.pin_memory`."""
+        return self._wrap(self._untyped_storage.pin_memory(device))
 
     @classmethod
     def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:

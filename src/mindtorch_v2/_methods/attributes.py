@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy import ndarray
 
-from .. import _payload, _storage
+from .. import _payload, _pinned, _storage
 from .._dispatch import backends, ops
 from .._functions import types
 from .._layout import (
@@ -19,7 +19,7 @@ from .._layout import (
 )
 from .._state import TLS
 from .._storage import storage_of
-from .._tensor import Tensor, bump_version
+from .._tensor import Tensor, bump_version, wrap
 from .._typed_storage import TypedStorage
 
 
@@ -106,15 +106,19 @@ def _false(self: Tensor) -> bool:
 
 
 def is_pinned(self: Tensor, device: Any = None) -> bool:
-    """Whether the storage lies in memory that is pinned for copies to a device: never."""
-    return False
+    """Whether the storage lies in memory that is pinned for copies to a device."""
+    return self.device.type == "cpu" and _pinned.is_pinned(self._data)
 
 
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """A copy: there is no memory to pin. RuntimeError for a tensor that is not on the CPU."""
+    """The tensor in pinned memory: itself, or a copy without history. RuntimeError for a tensor that is not on the CPU."""
     if self.device.type != "cpu":
         raise RuntimeError(f"cannot pin '{types.type_name(self)}' only dense CPU tensors can be pinned")
-    return ops.clone(self)
+    if _pinned.is_pinned(self._data):
+        return self
+    from .._backends.npu.pinned import pin_array
+
+    return wrap(pin_array(self._data), self._dtype)
 
 
 def share_memory_(self: Tensor) -> Tensor:
@@ -159,8 +163,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         untyped = source if isinstance(source, _storage.UntypedStorage) else source.untyped()
         if size is None:
             size = (untyped.nbytes() // self._dtype.itemsize,)
-        if untyped.device.type == "meta":
-            self._data = _payload.MetaPayload(tuple(size), _strides(size, stride), self._dtype, storage_offset, untyped)
+        if isinstance(self._data, _payload.DevicePayload):
+            self._data = self._data.__class__(tuple(size), _strides(size, stride), self._dtype, storage_offset, untyped)
         else:
             self._data = _storage.view_of_root(
                 untyped._root, tuple(size), _strides(size, stride), storage_offset, self._dtype.np

@@ -1,20 +1,19 @@
-"""Ascend NPUs. This version finds CANN's runtime library and says what is missing; it does not run operators on an NPU yet."""
+"""Ascend NPUs: CANN's runtime, a caching allocator, streams, and operators by aclnn functions. Without an NPU it says what is missing."""
 
 from __future__ import annotations
-
-from .acl_loader import find_runtime
 
 __all__ = ["is_available", "unavailable_reason"]
 
 
-def unavailable_reason() -> str:
-    """Why there is no NPU to use."""
-    library = find_runtime()
-    if library is None:
-        return "no NPU is available: CANN's runtime library (libascendcl.so) was not found on this machine"
-    return f"CANN's runtime library was found ({library}), but this version has no NPU backend yet"
-
-
 def is_available() -> bool:
-    """Whether tensors can be put on an NPU."""
-    return False
+    """Whether tensors can be put on an NPU: CANN (or the emulator, where `MINDTORCH_NPU_EMULATOR` asks for it) is there and reports a device."""
+    from .runtime import device_count
+
+    return device_count() > 0
+
+
+def unavailable_reason() -> str:
+    """Why there is no NPU to use; empty when there is one."""
+    from . import runtime
+
+    return runtime.unavailable_reason()

@@ -73,21 +73,24 @@ def homes() -> list[tuple[Path, str]]:
     return list(found.items())
 
 
-def library_folders() -> list[tuple[Path, Path, str]]:
-    """(folder with libraries, installation, what named it), first choice first."""
-    rows: list[tuple[Path, Path, str]] = []
-    for home, origin in homes():
-        rows.append((home / "lib64", home, origin))
-        rows += [(home / machine / "lib64", home, origin) for machine in _MACHINES]
-    for entry in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep):
-        if entry:
-            rows.append((Path(entry), Path(entry).parent, "LD_LIBRARY_PATH"))
-    return rows
+def _folders_of(home: Path) -> list[Path]:
+    """Where an installation keeps its libraries."""
+    return [home / "lib64", *(home / machine / "lib64" for machine in _MACHINES)]
+
+
+def _names() -> str:
+    return ", ".join(str(folder) for folder in _folders_of(Path()))
+
+
+def _search_path() -> list[Path]:
+    return [Path(entry) for entry in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if entry]
 
 
 def find_cann() -> Cann | None:
     """The first installation that has the runtime library; nothing is opened."""
-    for folder, home, _ in library_folders():
+    candidates = [(folder, home) for home, _ in homes() for folder in _folders_of(home)]
+    candidates += [(folder, folder.parent) for folder in _search_path()]
+    for folder, home in candidates:
         if (folder / RUNTIME).exists():
             return _cann(folder, home)
     return None
@@ -102,7 +105,7 @@ def find_runtime() -> Path | None:
 def find_driver() -> Path | None:
     """The driver's library, which the runtime needs for a device; it is installed apart from CANN."""
     folders = [Path(folder) for folder in DRIVER_FOLDERS]
-    folders += [Path(entry) for entry in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if entry]
+    folders += _search_path()
     return next((folder / DRIVER for folder in folders if (folder / DRIVER).exists()), None)
 
 
@@ -115,13 +118,20 @@ def where() -> list[str]:
     """What was looked for and where: one line a folder, with what named it and what is there."""
     if emulated():
         return [f"{EMULATOR} (MINDTORCH_NPU_EMULATOR): {'found' if EMULATOR.exists() else 'not built'}"]
+    return places()
+
+
+def places() -> list[str]:
+    """Where CANN is looked for: one line a folder, with what named it and what is there; and the variables that are not set."""
     lines = []
-    for folder, _, origin in library_folders():
-        if not folder.is_dir():
-            state = "no such folder"
-        else:
-            state = "found" if (folder / RUNTIME).exists() else f"no {RUNTIME}"
-        lines.append(f"{folder} ({origin}): {state}")
+    for home, origin in homes():
+        if not home.is_dir():
+            lines.append(f"{home} ({origin}): no such folder")
+            continue
+        folders = [folder for folder in _folders_of(home) if (folder / RUNTIME).exists()]
+        lines.append(f"{home} ({origin}): {f'found in {folders[0]}' if folders else f'no {RUNTIME} in {_names()}'}")
+    for folder in _search_path():
+        lines.append(f"{folder} (LD_LIBRARY_PATH): {'found' if (folder / RUNTIME).exists() else f'no {RUNTIME}'}")
     for name in (*HOME_VARIABLES, "ASCEND_OPP_PATH", "LD_LIBRARY_PATH"):
         if not os.environ.get(name):
             lines.append(f"{name}: not set")

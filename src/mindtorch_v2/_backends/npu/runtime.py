@@ -33,7 +33,9 @@ __all__ = [
     "SymbolNotFound",
     "device_count",
     "get_runtime",
+    "in_bad_fork",
     "is_initialized",
+    "unavailable_reason",
 ]
 
 H2H, H2D, D2H, D2D = range(4)
@@ -349,15 +351,18 @@ class Runtime:
             if self._dead:
                 return
             try:
-                while self._closing:
-                    self._closing.pop()()
-                for stream in list(self._streams):
-                    self.destroy_stream(stream)
-                for event in list(self._events):
-                    self.destroy_event(event)
-                for device in sorted(self._used_devices):
-                    self.call("aclrtResetDevice", device)
-                self.call("aclFinalize")
+                with (
+                    contextlib.ExitStack() as steps
+                ):  # each runs, whatever another one raises; the last pushed is the first
+                    steps.callback(self.call, "aclFinalize")
+                    for device in sorted(self._used_devices):
+                        steps.callback(self.call, "aclrtResetDevice", device)
+                    for event in list(self._events):
+                        steps.callback(self.destroy_event, event)
+                    for stream in list(self._streams):
+                        steps.callback(self.destroy_stream, stream)
+                    for function in self._closing:
+                        steps.callback(function)
             finally:
                 self._dead = _FINALIZED
 
@@ -472,4 +477,5 @@ def _after_fork() -> None:
         _runtime.abandon()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_after_fork)

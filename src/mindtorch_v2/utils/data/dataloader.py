@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import mindtorch_v2 as mt
 
-from ._utils import collate, fetch
+from ._utils import collate, fetch, pin_memory
 from ._utils.worker import get_worker_info
 from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
@@ -54,7 +54,7 @@ class DataLoader(Generic[_T_co]):
         batch_sampler: gives lists of indices; excludes `batch_size`, `shuffle`, `sampler` and `drop_last`.
         num_workers: processes that load; 0 loads in this process.
         collate_fn: joins samples.
-        pin_memory: accepted; there is no pinned memory on a CPU.
+        pin_memory: tensors of a batch lie in pinned memory, which copies to a device use directly.
         drop_last: leave out a last batch that is smaller.
         timeout: seconds to wait for a worker; 0 waits for ever.
         worker_init_fn: called in each worker with its number.
@@ -281,6 +281,8 @@ class _BaseDataLoaderIter:
         self._num_workers = loader.num_workers
         self._timeout = loader.timeout
         self._collate_fn = loader.collate_fn
+        self._pin_memory = loader.pin_memory
+        self._pin_memory_device = loader.pin_memory_device or None
         self._sampler_iter = iter(self._index_sampler)
         # Drawn even without workers: so the default generator is where PyTorch's would be after a round.
         self._base_seed = mt.empty((), dtype=mt.int64).random_(generator=loader.generator).item()
@@ -314,6 +316,8 @@ class _BaseDataLoaderIter:
 
     def __next__(self) -> Any:
         data = self._next_data()
+        if self._pin_memory:
+            data = pin_memory.pin_memory(data, self._pin_memory_device)
         self._num_yielded += 1
         if self._len_called is not None and self._num_yielded > self._len_called:
             if self._dataset_kind == _DatasetKind.Iterable:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import collate, fetch, worker
+from . import collate, fetch, pin_memory, worker
 
-__all__ = ["collate", "fetch", "worker"]
+__all__ = ["collate", "fetch", "pin_memory", "worker"]
