@@ -138,7 +138,10 @@ def wrappers(schema: Schema) -> dict[str, list[Wrapper]]:
 
 def functions(schema: Schema) -> list[tuple[str, str]]:
     """(name, kinds of the parameters in C order) of every prototype."""
-    return [(name, " ".join(kind_of(p.type) or "?" for p in prototype.parameters)) for name, prototype in schema.aclnn.items()]
+    return [
+        (name, " ".join(kind_of(p.type) or "?" for p in prototype.parameters))
+        for name, prototype in schema.aclnn.items()
+    ]
 
 
 def cdef(schema: Schema) -> str:

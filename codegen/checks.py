@@ -319,7 +319,9 @@ def _check_npu_function(op: Op, kernel: Kernel, context: Context) -> Iterator[Pr
     if problem is not None:
         yield _problem(op, kernel.location, problem + _module_hint(kernel.target, sources.npu_modules, sources.npu))
     elif kernel.call is not None:
-        yield _problem(op, kernel.location, f"'{kernel.target}' takes the operator's arguments as they are; leave out the brackets")
+        yield _problem(
+            op, kernel.location, f"'{kernel.target}' takes the operator's arguments as they are; leave out the brackets"
+        )
     elif parameters is not None and not parameters.accepts(len(op.arguments) + 1):
         message = f"kernel '{kernel.target}' takes {parameters.counts}, the results and {len(op.arguments)} are given"
         yield _problem(op, kernel.location, message)
@@ -341,7 +343,9 @@ def _check_binding_types(op: Op, kernel: Kernel, prototype: Prototype) -> Iterat
             yield _problem(op, expression.location, message)
     outputs = len(prototype.outputs) + sum(p.direction == "inout" for p in prototype.inputs)
     if outputs < len(op.returns) and not op.is_inplace:
-        yield _problem(op, kernel.location, f"'{kernel.target}' gives {outputs} results, the operator has {len(op.returns)}")
+        yield _problem(
+            op, kernel.location, f"'{kernel.target}' gives {outputs} results, the operator has {len(op.returns)}"
+        )
 
 
 def check_composite(op: Op, context: Context) -> Iterator[Problem]:

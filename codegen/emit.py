@@ -5,14 +5,18 @@ Logic is here and in the model; templates loop and print. Each product is (templ
 
 from __future__ import annotations
 
+import contextlib
 import re
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import cffi
 import jinja2
 
 from codegen import aclnn, forms, tape
+from codegen.acl import ACL, read_acl
 from codegen.model import Op, Schema
 from codegen.proxy import render_proxy
 
@@ -35,6 +39,7 @@ def render(schema: Schema, root: Path | None = None) -> dict[str, str]:
         source = context.pop("source", "schema/ops/*.yaml")
         text = environment.get_template(template).render(header=HEADER.format(source=source), **context)
         products[f"generated/{path}"] = _tidy(text) if path.endswith(".py") else text.rstrip("\n") + "\n"
+    products.update(_abi(schema, root))
     schema_dir = (root or Path(__file__).resolve().parent.parent) / "schema"
     if (schema_dir / "torch_proxy.yaml").exists():
         for path, text in render_proxy(schema_dir).items():
@@ -91,6 +96,28 @@ def _products(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "OPS.md.j2", "OPS.md", forms.report(schema)
 
 
+def _abi(schema: Schema, root: Path | None) -> dict[str, str]:
+    """The declarations of CANN's functions as cffi's out-of-line module, which is read in no time where a cdef takes seconds."""
+    schema_dir = (root or Path(__file__).resolve().parent.parent) / "schema"
+    if not (schema_dir / ACL).exists():
+        return {}
+    acl, problems = read_acl(schema_dir)
+    if problems:
+        raise ValueError("\n".join(map(str, problems)))
+    ffi = cffi.FFI()
+    ffi.cdef(acl.cdef() + aclnn.cdef(schema))
+    ffi.set_source("abi", None)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "abi.py"
+        with contextlib.redirect_stdout(None):  # it says what it does
+            ffi.emit_python_code(str(file))
+        code = file.read_text().split("\n", 1)[1]
+    header = f'"""C declarations of CANN. {HEADER.format(source="schema/acl.yaml and schema/aclnn.yaml")}"""'
+    rows = "".join(f'    "{name}": "{version}",\n' for name, version in acl.since.items())
+    text = f"{header}\n\n{code.rstrip()}\n\nSINCE = {{\n{rows}}}\n"
+    return {"generated/npu/abi.py": text}
+
+
 def _npu(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """The product for NPUs."""
     if not schema.aclnn:
@@ -105,7 +132,9 @@ def _npu(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
             "wrappers": wrappers,
             "modules": sorted({w.module for w in wrappers if w.python}),
             "functions": sorted({a.function for w in wrappers for a in w.alternatives}),
-            "arguments": _used(schema.npu_arguments, [t for w in wrappers for a in w.alternatives for t in a.arguments]),
+            "arguments": _used(
+                schema.npu_arguments, [t for w in wrappers for a in w.alternatives for t in a.arguments]
+            ),
             "source": f"schema/ops/{family}.yaml",
         }
         yield "npu_wrappers.py.j2", f"npu/{family}.py", context

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from codegen.acl import ACL, read_acl
 from codegen.checks import check
 from codegen.entries import read_entries
 from codegen.flops import FLOPS, check_defaults, check_entries, formulas, read_defaults
@@ -45,8 +46,16 @@ def read_schema(root: Path) -> tuple[Schema, list[Problem]]:
         problems += check_entries(defaults, tuple(ops), runtime)
         flops = formulas(defaults, tuple(ops), runtime)
         sources.append(FLOPS.as_posix())
+    if (root / "schema" / ACL).exists():
+        problems += read_acl(root / "schema")[1]
     schema = Schema(
-        tuple(ops), aclnn, tuple(sources), tuple(sorted(runtime.formulas)), flops, tuple(sorted(runtime.costs)), tuple(sorted(runtime.npu_arguments))
+        tuple(ops),
+        aclnn,
+        tuple(sources),
+        tuple(sorted(runtime.formulas)),
+        flops,
+        tuple(sorted(runtime.costs)),
+        tuple(sorted(runtime.npu_arguments)),
     )
     return schema, sorted(set(problems))
 

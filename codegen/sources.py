@@ -111,7 +111,9 @@ class Sources:
     @cached_property
     def npu_arguments(self) -> frozenset[str]:
         """What the arguments of aclnn functions may be made with."""
-        return frozenset(name for name in self._public(NPU_ARGUMENTS) if name not in ("annotations", "Any", "Sequence", "np"))
+        return frozenset(
+            name for name in self._public(NPU_ARGUMENTS) if name not in ("annotations", "Any", "Sequence", "np")
+        )
 
     def npu(self, module: str) -> Functions | None:
         """Functions of a module of the NPU's Python kernels, or None when there is no such module."""

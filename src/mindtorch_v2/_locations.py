@@ -93,4 +93,13 @@ def _to_meta(storage: Any, location: str) -> Any:
 
 register_package(10, _is("cpu"), _to_cpu)
 register_package(20, _is("cuda"), _to_cuda)
+def _npu_location(storage: Any) -> str | None:
+    return str(storage.device) if storage.device.type == "npu" else None
+
+
+def _to_npu(storage: Any, location: str) -> Any:
+    return storage.to(device=location) if location.startswith("npu") else None
+
+
+register_package(21, _npu_location, _to_npu)
 register_package(22, _is("meta"), _to_meta)

@@ -214,6 +214,18 @@ CASES = {
         entry(kernels='{npu: "aclnnAdd(self, other, alpha=n)"}'),
         "5:47: mul: aclnn functions take their arguments by position",
     ),
+    "aclnn argument of another type": (
+        entry(kernels='{npu: "aclnnAdd(self, n, n)"}'),
+        "5:34: mul: 'n' is an int, the C parameter 'other' a const aclTensor*",
+    ),
+    "aclnn with too few results": (
+        entry(func="mul(Tensor self, Tensor other, int n=1) -> (Tensor, Tensor)", kernels='{npu: "aclnnAdd(self, other, n)"}'),
+        "5:18: mul: 'aclnnAdd' gives 1 results, the operator has 2",
+    ),
+    "npu function that is not there": (
+        entry(kernels="{npu: shapes.three}"),
+        "5:18: mul: unknown kernel module 'shapes'",
+    ),
     "aclnn of an unknown name": (
         entry(kernels='{npu: "aclnnAdd(self, other, alpha)"}'),
         "5:41: mul: kernels.npu: unknown argument 'alpha'",
@@ -339,7 +351,7 @@ def test_a_rule_constant_may_be_passed(problems: Problems) -> None:
 
 
 def test_a_result_may_be_passed_to_aclnn(problems: Problems) -> None:
-    assert problems(entry(kernels='{npu: "aclnnAdd(self, other, result.dtype)"}')) == []
+    assert problems(entry(kernels='{npu: "aclnnAdd(self, other, out[0].ndim)"}')) == []
 
 
 def test_an_aclnn_parameter_of_an_unknown_direction(problems: Problems, tree: Path) -> None:

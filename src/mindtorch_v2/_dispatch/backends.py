@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import Any, Protocol
 
+from numpy import ndarray
+
 from .. import _payload
 from .._device import device
 from .operator import Operator
@@ -25,9 +27,15 @@ class Backend(Protocol):
     def run_into(self, op: Operator, spec: Any, args: tuple, target: Any, where: device) -> None:
         """The result of one spec, written into a payload of its shape."""
 
+    def copy(self, target: Any, source: Any) -> None:
+        """Elements of one payload into another of the same shape, both of this device, with conversion."""
+
+    def to_host(self, payload: Any) -> ndarray:
+        """The elements as an array. NotImplementedError without any."""
+
 
 _BACKENDS: dict[str, Backend] = {}
-_PACKAGES = ("cpu", "meta")
+_PACKAGES = {"cpu": "cpu", "meta": "meta", "npu": "npu.backend"}
 
 
 def register(device_type: str, backend: Backend) -> None:
@@ -39,7 +47,7 @@ def backend_of(where: device) -> Backend:
     """The backend of a device; its package registers it when it is imported. RuntimeError, with the reason, when it has none (AssertionError for CUDA)."""
     backend = _BACKENDS.get(where.type)
     if backend is None and where.type in _PACKAGES:
-        importlib.import_module(f"mindtorch_v2._backends.{where.type}")
+        importlib.import_module(f"mindtorch_v2._backends.{_PACKAGES[where.type]}")
         backend = _BACKENDS.get(where.type)
     if backend is None:
         # PyTorch's class for an absent CUDA.

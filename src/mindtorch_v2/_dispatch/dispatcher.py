@@ -165,8 +165,8 @@ def _reshaped_copy(source: Tensor, shape: tuple) -> Any:
     """A contiguous copy of a payload in another shape."""
     data = source._data
     copied = empty(data.shape, None, source._dtype, source.device)
-    if copied.__class__ is ndarray:
-        np.copyto(copied, data)
+    if data.size:
+        backend_of(source.device).copy(copied, data)
     return _payload.as_strided(copied, shape, _payload.contiguous_strides(shape), 0)
 
 
@@ -313,6 +313,8 @@ def _check_distinct(op: Operator, out: Tensor, args: tuple) -> None:
 
 
 def _shares_memory(a: Any, b: Any) -> bool:
+    if isinstance(a, _payload.DevicePayload) and isinstance(b, _payload.DevicePayload):
+        return a.storage is b.storage and bool(a.size and b.size) and a.device.type != "meta"
     return a.__class__ is ndarray and b.__class__ is ndarray and a.size and b.size and np.may_share_memory(a, b)
 
 
@@ -346,14 +348,9 @@ def write_out(op: Operator, result: Any, out: Any) -> Any:
     _check_out(op, (result,), out, result.device)
     _check_out_dtype(op, result._dtype, out)
     resize_out(out, result._data.shape, None if "contiguous_out" in op.tags else _payload.stride_of(result._data))
-    _copy_payload(out._data, result._data)
+    backend_of(out.device).copy(out._data, result._data)
     bump_version(out)
     return out
-
-
-def _copy_payload(target: Any, source: Any) -> None:
-    if target.__class__ is ndarray:
-        np.copyto(target, source, casting="unsafe")
 
 
 # In place

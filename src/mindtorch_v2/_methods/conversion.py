@@ -186,6 +186,8 @@ def _host_array(self: Tensor, what: str) -> ndarray:
         if what == "__bool__()":
             raise MetaReadError("Tensor.item() cannot be called on meta tensors (for Tensor.__bool__)")
         raise MetaReadError(f"Tensor.{what} cannot be called on meta tensors")
+    if what != "numpy()":
+        return backends.backend_of(self.device).to_host(data)
     raise TypeError(
         f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
     )

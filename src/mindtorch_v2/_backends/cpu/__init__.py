@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy import ndarray
+
 from ..._dispatch import backends
 from .creation import empty
 from .run import run, run_into
@@ -13,6 +16,14 @@ class _CPU:
     empty = staticmethod(empty)
     run = staticmethod(run)
     run_into = staticmethod(run_into)
+
+    @staticmethod
+    def copy(target: ndarray, source: ndarray) -> None:
+        np.copyto(target, source, casting="unsafe")
+
+    @staticmethod
+    def to_host(payload: ndarray) -> ndarray:
+        return payload
 
 
 backends.register("cpu", _CPU())

@@ -8,7 +8,7 @@ import numpy as np
 from numpy import errstate, ndarray
 
 from ... import _memory
-from ..._dispatch.backends import no_kernel
+from ..._dispatch.backends import backend_of, no_kernel
 from ..._dispatch.operator import Operator
 from ..._payload import contiguous_strides
 from ..._tensor import Tensor
@@ -142,6 +142,6 @@ def _host(op: Operator, value: Tensor) -> ndarray:
     """The array for a tensor of another device: factories that take it as an example only get its geometry, without memory."""
     if op.factory and "conversion" not in op.tags:
         return np.broadcast_to(np.zeros((), value._dtype.np), value._data.shape)
-    if value.device.type == "meta":
-        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    if "conversion" in op.tags or value.device.type == "meta":
+        return backend_of(value.device).to_host(value._data)
     raise RuntimeError(f"a tensor on {value.device} cannot be used by a CPU kernel")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..._dispatch import backends
 from .creation import empty
 from .ops import run, run_into
@@ -13,6 +15,14 @@ class _Meta:
     empty = staticmethod(empty)
     run = staticmethod(run)
     run_into = staticmethod(run_into)
+
+    @staticmethod
+    def copy(target: Any, source: Any) -> None:
+        """Nothing: there are no elements."""
+
+    @staticmethod
+    def to_host(payload: Any) -> Any:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
 
 
 backends.register("meta", _Meta())

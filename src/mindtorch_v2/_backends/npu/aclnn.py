@@ -335,5 +335,3 @@ def _described(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_described, value))}]"
     return repr(value)
-
-

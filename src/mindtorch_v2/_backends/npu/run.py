@@ -66,7 +66,11 @@ def _reads(op: Operator, args: tuple, target: NpuPayload) -> bool:
     """Whether writing the result early could spoil an input: one that shares the memory, except element by element."""
     for index in op.tensors:
         for value in args[index] if args[index].__class__ is list else (args[index],):
-            if isinstance(value, Tensor) and isinstance(value._data, NpuPayload) and value._data.storage is target.storage:
+            if (
+                isinstance(value, Tensor)
+                and isinstance(value._data, NpuPayload)
+                and value._data.storage is target.storage
+            ):
                 same = value._data.offset == target.offset and value._data.stride == target.stride
                 if not (same and "pointwise" in op.tags):
                     return True
@@ -176,5 +180,3 @@ def cast(payload: NpuPayload, dtype: Any) -> NpuPayload:
     made = empty(tuple(payload.shape), None, dtype, payload.device)
     copies.copy_on_device(made, payload)
     return made
-
-

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..._device import device
-from ..._memory import root_bytes
+from ..._memory import check_bounds, root_bytes
 from ..._storage import UntypedStorage, storage_from_root
 from . import allocator
+from .payload import NpuPayload
 
 
 class NpuStorage(UntypedStorage):
@@ -96,7 +97,9 @@ class NpuStorage(UntypedStorage):
         from . import copies
 
         if source.nbytes() != self._nbytes:
-            raise RuntimeError(f"size does not match, self was {self._nbytes} bytes but src was {source.nbytes()} bytes")
+            raise RuntimeError(
+                f"size does not match, self was {self._nbytes} bytes but src was {source.nbytes()} bytes"
+            )
         if isinstance(source, NpuStorage):
             copies.copy_bytes(self, source, self._nbytes)
         else:
@@ -109,6 +112,11 @@ class NpuStorage(UntypedStorage):
 
         copies.upload(self, 0, np.full(self._nbytes, value, np.uint8))
         return self
+
+    def view_payload(self, dtype: Any, shape: tuple, stride: tuple, offset: int) -> NpuPayload:
+        """A payload that looks into this storage. RuntimeError when it would leave it."""
+        check_bounds(self._nbytes, dtype.itemsize, shape, stride, offset * dtype.itemsize)
+        return NpuPayload(shape, stride, dtype, offset, self)
 
     def tolist(self) -> list[int]:
         """The bytes as a list of ints."""

@@ -16,7 +16,16 @@ from ..arguments import KEEP_DTYPE, spread
 
 
 def _convolve(
-    out: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int
+    out: Any,
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
 ) -> None:
     count = weight.dim() - 2
     result = out[0]
@@ -36,12 +45,22 @@ def _unsqueezed(payload: Any) -> Any:
     )
 
 
-def convolution(out: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> None:
+def convolution(
+    out: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
+) -> None:
     _convolve(out, input, weight, bias, stride, padding, dilation, False, 0, groups)
 
 
 def transposed(
-    out: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any
+    out: Any,
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    output_padding: Any,
+    groups: int,
+    dilation: Any,
 ) -> None:
     _convolve(out, input, weight, bias, stride, padding, dilation, True, output_padding, groups)
 

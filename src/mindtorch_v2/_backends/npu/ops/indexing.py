@@ -82,7 +82,9 @@ def index_put(out: Any, self: Any, indices: list, values: Any, accumulate: bool)
     else:
         values = ops.expand(values, shape)
     if values.numel():
-        launch(aclnnIndexPutImpl, moved._data, [t._data for t in tensors], ops.contiguous(values)._data, accumulate, False)
+        launch(
+            aclnnIndexPutImpl, moved._data, [t._data for t in tensors], ops.contiguous(values)._data, accumulate, False
+        )
 
 
 def index_copy(out: Any, self: Any, dim: int, index: Any, source: Any) -> None:

@@ -19,7 +19,9 @@ def binary_cross_entropy(out: Any, self: Any, target: Any, weight: Any, reductio
     launch(aclnnBinaryCrossEntropy, self._data, target._data, ops.contiguous(weight)._data, reduction, out[0])
 
 
-def binary_cross_entropy_backward(out: Any, grad_output: Any, self: Any, target: Any, weight: Any, reduction: int) -> None:
+def binary_cross_entropy_backward(
+    out: Any, grad_output: Any, self: Any, target: Any, weight: Any, reduction: int
+) -> None:
     weight = None if weight is None else ops.contiguous(ops.expand_as(weight, self))._data
     launch(aclnnBinaryCrossEntropyBackward, grad_output._data, self._data, target._data, weight, reduction, out[0])
 
@@ -34,7 +36,14 @@ def nll_loss_forward(out: Any, self: Any, target: Any, weight: Any, reduction: i
 
 
 def nll_loss_backward(
-    out: Any, grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any
+    out: Any,
+    grad_output: Any,
+    self: Any,
+    target: Any,
+    weight: Any,
+    reduction: int,
+    ignore_index: int,
+    total_weight: Any,
 ) -> None:
     given = (grad_output._data, self._data, target._data, _class_weights(self, weight)._data)
     launch(aclnnNLLLossBackward, *given, reduction, ignore_index, total_weight._data, out[0])

@@ -27,5 +27,3 @@ def weight_norm(out: Any, v: Any, g: Any, dim: int) -> tuple:
     rest = [d for d in range(v.dim()) if d != dim % v.dim()]
     norms = ops.linalg_vector_norm(v, 2, rest, True)
     return ops.mul(v, ops.div(g, norms)), norms
-
-

@@ -20,13 +20,20 @@ from ...._generated.npu.functions import (
 from ...._tensor import wrap
 from ..aclnn import launch
 from ..creation import empty
-from ..generator import generator_of
+from ..generator import NpuGenerator, get
 
 _bool = DTYPES["bool"]
+_SIGNED = (1 << 63) - 1  # some functions take int64_t
 
 
 def _numbers(payload: Any, generator: Any) -> tuple[int, int]:
-    return generator_of(payload.device, generator).next(payload.size)
+    """(seed, offset) for as many numbers as a payload has elements. RuntimeError for a generator of another device."""
+    if generator is None:
+        generator = get(payload.device.index)
+    elif not isinstance(generator, NpuGenerator) or generator.device != payload.device:
+        raise RuntimeError(f"Expected a '{payload.device}' device type for generator but found '{generator.device}'")
+    seed, offset = generator.next(payload.size)
+    return seed & _SIGNED, offset & _SIGNED
 
 
 def _uniform(target: Any, low: float, high: float, generator: Any) -> None:
@@ -148,5 +155,3 @@ def native_dropout(out: Any, input: Any, p: float, train: bool | None) -> Any:
     mask = ops.ge(wrap(kept, DTYPES["float32"]), p)
     scale = 0.0 if p == 1 else 1 / (1 - p)
     return ops.mul(ops.mul(input, mask), scale), mask
-
-

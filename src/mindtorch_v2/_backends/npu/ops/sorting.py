@@ -45,7 +45,9 @@ def unique2(out: Any, self: Any, sorted: bool, return_inverse: bool, return_coun
     inverse = empty(tuple(self.shape), None, _int64, self.device)
     found = 0
     if count:
-        found = launch_with_shape(aclnnUnique2, 4, self._data, sorted, return_inverse, return_counts, values, inverse, counts)[0]
+        found = launch_with_shape(
+            aclnnUnique2, 4, self._data, sorted, return_inverse, return_counts, values, inverse, counts
+        )[0]
     none = ops.zeros((0,), dtype=_int64, device=self.device)
     return (
         ops.narrow(wrap(values, self.dtype), 0, 0, found),

@@ -1,0 +1,24 @@
+"""Makes NPUs usable to the dispatcher, when there are any."""
+
+from __future__ import annotations
+
+from ..._dispatch import backends
+from . import is_available, unavailable_reason
+
+__all__: list[str] = []
+
+
+class _NPU:
+    """The backend. Its parts are imported with the first tensor on a device."""
+
+    def __init__(self) -> None:
+        from .copies import copy, to_host
+        from .creation import empty
+        from .run import run, run_into
+
+        self.empty, self.run, self.run_into, self.copy, self.to_host = empty, run, run_into, copy, to_host
+
+
+if not is_available():
+    raise RuntimeError(f"npu: {unavailable_reason()}")
+backends.register("npu", _NPU())
