@@ -54,6 +54,6 @@ def largest(tensor: Any, given: float | None, sign: int = 1) -> float:
     name = str(tensor.dtype).rpartition(".")[2]
     if name == "bfloat16":
         return 3.3895313892515355e38
-    return (
-        float(np.finfo(tensor.dtype.np).max) if tensor.dtype.is_floating_point else float(np.iinfo(tensor.dtype.np).max)
-    )
+    if not tensor.dtype.is_floating_point:
+        return 0.0  # there are no infinities to replace
+    return float(np.finfo(tensor.dtype.np).max)
