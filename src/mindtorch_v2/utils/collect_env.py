@@ -97,7 +97,7 @@ def _npu() -> dict[str, Any]:
 
     found: dict[str, Any] = {"available": npu.is_available(), "devices": npu.device_count()}
     if not npu.is_available():
-        found["reason"] = _tried(lambda: runtime.unavailable_reason().splitlines()[0])
+        found["reason"] = _tried(lambda: runtime.unavailable_reason().split(". Looked in:")[0])
     for index in range(npu.device_count()):
         found[f"npu:{index}"] = _tried(lambda index=index: _device(index))
     for name in _ALLOCATOR_VARIABLES:

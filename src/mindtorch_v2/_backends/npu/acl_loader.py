@@ -6,13 +6,12 @@ Note [Which libraries]
 (`libcust_opapi.so`) come before either. All of CANN's libraries are taken from one installation. A symbol is looked up when it is first
 called, in the order in which torch_npu looks, so what a version lacks is an error only of who calls it.
 
-cffi is imported by `load`, not before.
+cffi (its part for run time, `_cffi_backend`) is imported by `load`, not before.
 """
 
 from __future__ import annotations
 
 import ctypes
-import importlib
 import os
 import re
 import threading
@@ -208,28 +207,12 @@ def _read_version(file: Path) -> str:
 def _bindings() -> tuple[Any, dict[str, str]]:
     """cffi's declarations of CANN's functions, and the versions that brought those which CANN 8.1 does not have."""
     try:
-        import cffi  # noqa: F401 - the generated module needs it
+        from ..._generated.npu import abi
     except ImportError as error:
+        if error.name != "_cffi_backend":
+            raise
         raise CannNotFound("the NPU backend needs cffi: `pip install cffi`, or mindtorch_v2[npu]") from error
-    try:
-        abi = importlib.import_module("mindtorch_v2._generated.npu.abi")
-    except ImportError:
-        return _source_bindings()
     return abi.ffi, abi.SINCE
-
-
-def _source_bindings() -> tuple[Any, dict[str, str]]:
-    """The declarations from the schema of a source tree."""
-    import sys
-
-    import cffi
-
-    root = Path(__file__).resolve().parents[4]
-    sys.path.insert(0, str(root))
-    acl, _ = importlib.import_module("codegen.acl").read_acl(root / "schema")
-    ffi = cffi.FFI()
-    ffi.cdef(acl.cdef())
-    return ffi, acl.since
 
 
 class Libraries:
@@ -301,7 +284,7 @@ class Libraries:
         for _, lib in self._operators if name.startswith("aclnn") else self._runtime:
             try:
                 return getattr(lib, name)
-            except AttributeError:
+            except self.ffi.error:
                 continue  # the next library may have it
         return None
 
