@@ -190,6 +190,29 @@ static inline int64_t es_index(EmCall *call, int64_t index, int64_t size) {
     return -1;
 }
 
+/* The same where negative indices are out of range too. */
+static inline int64_t es_plain_index(EmCall *call, int64_t index, int64_t size) {
+    return es_index(call, index < 0 ? -size - 1 : index, size);
+}
+
+/* Numbers of a tensor, as int64 where its dtype is integral or bool. */
+typedef struct EsNumbers { bool whole; double *reals; int64_t *integers; } EsNumbers;
+
+static inline EsNumbers es_numbers(const EmTensor *tensor, bool whole) {
+    EsNumbers numbers = {.whole = whole};
+    if (whole) numbers.integers = em_read_integers(tensor);
+    else numbers.reals = em_read_reals(tensor);
+    return numbers;
+}
+static inline void es_put_numbers(const EmTensor *tensor, EsNumbers numbers) {
+    if (numbers.whole) em_write_integers(tensor, numbers.integers);
+    else em_write_reals(tensor, numbers.reals);
+}
+static inline void es_free_numbers(EsNumbers numbers) {
+    free(numbers.reals);
+    free(numbers.integers);
+}
+
 /* Numbers of a scalar as one element of a dtype. */
 static inline void es_scalar_bytes(const aclScalar *scalar, aclDataType dtype, char *bytes) {
     EmTensor one = es_packed(dtype, 0, NULL, bytes);
