@@ -334,7 +334,6 @@ ROOT_NAMES = frozenset(
         "is_autocast_cache_enabled",
         "is_autocast_cpu_enabled",
         "is_autocast_enabled",
-        "OutOfMemoryError",
         "set_autocast_cache_enabled",
         "set_autocast_cpu_dtype",
         "set_autocast_cpu_enabled",

@@ -35,12 +35,6 @@ class AcceleratorError(RuntimeError):
     __module__ = _MODULE
 
 
-class OutOfMemoryError(RuntimeError):
-    """An error of torch, which mindtorch_v2 never raises."""
-
-    __module__ = _MODULE
-
-
 class Event(metaclass=ImportOnly):
     """Import only."""
 

@@ -58,6 +58,7 @@ _BY_MODULE = {
     "_autograd.modes": (
         "enable_grad inference_mode is_anomaly_enabled is_grad_enabled is_inference_mode_enabled no_grad set_grad_enabled"
     ),
+    "_backends.npu.errors": "OutOfMemoryError",
     "_constants": "e inf nan newaxis pi",
     "_functions.construct": "as_tensor asarray from_numpy frombuffer tensor",
     "_functions.queries": (

@@ -40,6 +40,7 @@ from ._backends.npu.memory import (
 from ._backends.npu.runtime import device_count, is_initialized
 from ._backends.npu.streams import Event, Stream, StreamContext, current_stream, default_stream, set_stream, stream
 from ._device import decorate as _decorate, device as _device
+from ._functions import randomness as _randomness  # noqa: F401 - with it, states of generators are tensors
 
 if TYPE_CHECKING:
     from ._device import DeviceLike

@@ -229,6 +229,8 @@ def tensor(
     else:
         array, kind = _array(data, dtype)
         made = _place(wrap(array, kind), where)
+    if pin_memory:
+        made = made.pin_memory()
     if requires_grad:
         if made._dtype.category < 2:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,13 +32,24 @@ _generator.Hooks.unwrap = staticmethod(_to_array)
 
 
 def manual_seed(seed: int) -> Generator:
-    """Seed the default generator; equal seeds give equal numbers, PyTorch's. Returns the generator."""
-    return default_generator.manual_seed(int(seed))
+    """Seed the default generators of the CPU and of NPUs; equal seeds give equal numbers, on the CPU PyTorch's. Returns the CPU's."""
+    made = default_generator.manual_seed(int(seed))
+    _seed_accelerators(int(seed))
+    return made
 
 
 def seed() -> int:
-    """Seed the default generator from the system's randomness; returns the seed."""
-    return default_generator.seed()
+    """Seed the default generators from the system's randomness; returns the seed."""
+    made = default_generator.seed()
+    _seed_accelerators(made)
+    return made
+
+
+def _seed_accelerators(seed: int) -> None:
+    # Generators that are made later begin with the CPU's seed.
+    loaded = sys.modules.get("mindtorch_v2._backends.npu.generator")
+    if loaded is not None:
+        loaded.seed_all(seed)
 
 
 def initial_seed() -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["CannNotFound", "NpuError", "NpuOutOfMemory", "SymbolNotFound"]
+__all__ = ["CannNotFound", "NpuError", "NpuOutOfMemory", "OutOfMemoryError", "SymbolNotFound"]
 
 
 class CannNotFound(RuntimeError):
@@ -45,6 +45,10 @@ class NpuError(RuntimeError):
 
 class NpuOutOfMemory(NpuError):
     """A device, or the host for pinned memory, has not enough memory."""
+
+
+OutOfMemoryError = NpuOutOfMemory
+"""The class by PyTorch's name: NPUs are the only accelerators here, so what they raise is `torch.OutOfMemoryError`."""
 
 
 class SymbolNotFound(NpuError):
