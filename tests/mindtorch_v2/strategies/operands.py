@@ -54,9 +54,12 @@ class Operand:
         return self.offset == 0 and self.stride == contiguous(self.shape) and len(self.values) == self.numel
 
     def build(self, torch: Any, device: str = "cpu", requires_grad: bool = False) -> Any:
-        """The tensor. On meta it has the same geometry and no values."""
+        """The tensor. On meta it has the same geometry and no values; elsewhere its storage holds all the values."""
         dtype = getattr(torch, self.dtype)
-        if device != "cpu":
+        if device.startswith("npu"):
+            stored = torch.tensor(list(self.values), dtype=dtype).to(device)
+            made = stored.as_strided(self.shape, self.stride, self.offset).detach()
+        elif device != "cpu":
             if self.offset == 0:
                 made = torch.empty_strided(self.shape, self.stride, dtype=dtype, device=device)
             else:
