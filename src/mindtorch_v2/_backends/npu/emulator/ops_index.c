@@ -206,23 +206,16 @@ static bool indexed_shape(int self_ndim, const int64_t *self_dims, const Place *
     *first = defined && end - start + 1 == defined ? start : 0;
     if (*own_ndim + self_ndim - defined > EM_MAX_DIMS) return false;
     *ndim = 0;
-    for (int p = 0, seen = 0; p <= self_ndim; p++) {
-        if (seen == *first && defined && *ndim == *first) {
-            for (int d = 0; d < *own_ndim; d++) dims[(*ndim)++] = own[d];
-            seen = -1; /* placed */
-            defined = 0;
-        }
-        if (p == self_ndim) break;
-        if (places[p].defined) continue;
-        dims[(*ndim)++] = self_dims[p];
-        if (seen >= 0) seen++;
+    for (int p = 0; p < self_ndim; p++) {
+        for (int d = 0; defined && p == *first && d < *own_ndim; d++) dims[(*ndim)++] = own[d];
+        if (!places[p].defined) dims[(*ndim)++] = self_dims[p];
     }
     return true;
 }
 
 /* The places of a list of index tensors; false when a mask does not fit or a list is too long (a failure is told). */
 static bool read_places(EmCall *call, const EmTensor *self, const EmTensor *index, int count, Place *places) {
-    int at = 0, capacity = self->ndim ? self->ndim : 1;
+    int at = 0;
     for (int i = 0; i < count; i++, index++) {
         bool mask = index->present && (index->dtype == ACL_BOOL || index->dtype == ACL_UINT8);
         if (!index->present || index->numel == 0) {
@@ -230,14 +223,14 @@ static bool read_places(EmCall *call, const EmTensor *self, const EmTensor *inde
             continue;
         }
         int covers = mask ? index->ndim : 1;
-        if (at + covers > capacity) {
+        if (at + covers > self->ndim) {
             em_kernel_failed(call, ES_INDEX_ERROR, "%s: too many indices", call->name);
             return false;
         }
         int64_t *values = em_read_integers(index);
         if (!mask) {
             for (int64_t k = 0; k < index->numel; k++)
-                if ((values[k] = es_index(call, values[k], self->ndim ? self->dims[at] : 1)) < 0) {
+                if ((values[k] = es_index(call, values[k], self->dims[at])) < 0) {
                     free(values);
                     return false;
                 }
@@ -333,7 +326,8 @@ static void index_kernel(EmCall *call) {
 static aclnnStatus check_indices(aclOpExecutor *ex, const aclTensor *self, const aclTensorList *indices, int *ndim, int64_t *dims) {
     Place places[EM_MAX_DIMS] = {0};
     bool open = false;
-    EM_REQUIRE(indices->size >= 1 && (int64_t)indices->size <= (self->ndim ? self->ndim : 1), "there are %d indices for %d dimensions", (int)indices->size,
+    EM_REQUIRE(self->ndim >= 1, "self must have dimensions");
+    EM_REQUIRE(indices->size >= 1 && (int64_t)indices->size <= self->ndim, "there are %d indices for %d dimensions", (int)indices->size,
                self->ndim);
     for (uint64_t i = 0; i < indices->size; i++) {
         const aclTensor *index = indices->items[i];
