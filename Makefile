@@ -7,7 +7,7 @@ DEMO := .venv/demo
 REF := .venv/reference
 TORCH := torch==2.13.0
 
-.PHONY: demo test test-properties codegen codegen-check check-signatures lint format record benchmarks clean
+.PHONY: demo test test-npu test-properties codegen codegen-check check-signatures lint format record benchmarks emulator clean
 
 demo: $(DEMO)/.made  ## embed sentences with a real BERT and train it for ten steps, without PyTorch
 	$(DEMO)/bin/python -m mindtorch_v2 examples/embed_sentences.py --train
@@ -17,6 +17,9 @@ test: $(TEST)/.made  ## the whole test suite
 
 test-properties: $(TEST)/.made  ## the property tests with EXAMPLES examples per operator
 	EXAMPLES=$(EXAMPLES) OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) tests/mindtorch_v2/test_properties.py
+
+test-npu: $(TEST)/.made emulator  ## the tests on NPUs, with the emulator
+	MINDTORCH_NPU_EMULATOR=1 OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) tests/npu
 
 codegen: $(TEST)/.made  ## write generated/ from schema/
 	$(TEST)/bin/python -m codegen generate
@@ -45,6 +48,9 @@ benchmarks: $(REF)/.made  ## measure side by side with PyTorch
 	$(REF)/bin/python benchmarks/import_time.py
 	$(REF)/bin/python benchmarks/bert.py
 	$(REF)/bin/python benchmarks/meta_init.py
+
+emulator:  ## build the emulator of an Ascend NPU (needs a C compiler alone)
+	$(MAKE) -C src/mindtorch_v2/_backends/npu/emulator all
 
 NATIVE := setup.py $(wildcard src/mindtorch_v2/_backends/cpu/native/*)
 
