@@ -393,8 +393,10 @@ def test_addition_with_alpha_and_promotion(emulator):
     assert (out.read() == large + 1).all()
     bits = np.array([True, False])
     truth = emulator.empty((2,), bool)
-    emulator("Add", emulator.tensor(bits), emulator.tensor(bits), emulator.scalar(1), truth)
+    emulator("Add", emulator.tensor(bits), emulator.tensor(bits), emulator.scalar(True), truth)
     assert (truth.read() == bits).all()
+    integer = emulator.scalar(1)  # does not convert to bool
+    assert emulator.fails("Add", emulator.tensor(bits), emulator.tensor(bits), integer, truth) == INVALID
 
 
 def test_division_and_its_modes(emulator):

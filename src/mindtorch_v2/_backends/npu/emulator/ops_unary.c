@@ -16,7 +16,7 @@ static double erfinv(double y) {
     double x = copysign(sqrt(sqrt(middle * middle - logarithm / 0.147) - middle), y);
     for (int step = 0; step < 4 && y != 0; step++) {
         /* erfc keeps the digits of y near 1 */
-        double error = fabs(y) < 0.5 ? erf(x) - y : copysign((1 - fabs(y)) - erfc(fabs(x)), y);
+        double error = fabs(y) < 0.5 ? erf(x) - y : copysign(1, y) * ((1 - fabs(y)) - erfc(fabs(x)));
         x -= error * sqrt(M_PI) / 2 * exp(x * x);
     }
     return x;
