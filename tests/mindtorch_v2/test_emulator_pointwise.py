@@ -267,7 +267,7 @@ def test_unary_of_special_values(emulator):
         for name, expected in {
             "Erfinv": [0, -0.0, np.nan, np.nan, np.nan, np.inf],
             "Lgamma": [np.inf, np.inf, np.inf, np.inf, np.nan, 0],
-            "Sign": np.sign(x),
+            "Sign": [0, 0, 1, -1, 0, 1],
             "Relu": [0, 0, np.inf, 0, np.nan, 1],
             "Log": np.log(x),
         }.items():

@@ -12,7 +12,7 @@ static double softplus(double x, double beta, double threshold) { return x * bet
 
 static double relu6_of_shifted(double x) { return isnan(x) ? x : fmin(fmax(x + 3, 0), 6); }
 
-static double log_sigmoid(double x) { return (x < 0 ? x : x * 0) - log1p(exp(-fabs(x))); }
+static double log_sigmoid(double x) { return (x < 0 ? x : 0) - log1p(exp(-fabs(x))); }
 
 static double shrink_soft(double x, double lambda) { return x > lambda ? x - lambda : x < -lambda ? x + lambda : x * 0; }
 

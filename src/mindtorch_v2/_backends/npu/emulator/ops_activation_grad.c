@@ -25,7 +25,7 @@ static double mish_slope(double x) {
 static double hardswish_slope(double x) { return x <= -3 ? 0 : x < 3 ? x / 3 + 0.5 : 1; }
 
 static double elu_slope(double x, double alpha, double scale, double input_scale, int64_t is_result) {
-    if (x > 0) return scale;
+    if (!(x <= 0)) return scale;
     return is_result ? input_scale * (x + alpha * scale) : alpha * scale * input_scale * exp(x * input_scale);
 }
 

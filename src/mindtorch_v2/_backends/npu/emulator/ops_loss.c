@@ -76,7 +76,7 @@ static double smooth_l1(double difference, double beta) {
 }
 
 static double smooth_l1_slope(double difference, double beta) {
-    return fabs(difference) < beta ? difference / beta : pw_sign(difference);
+    return fabs(difference) >= beta ? pw_sign(difference) : difference / beta;
 }
 
 /* Logarithms of probabilities stop at -100. */

@@ -331,7 +331,7 @@ static inline int64_t pw_option(const EmCall *call, int index) { return index < 
 
 static inline double pw_sigmoid(double x) { return x >= 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x)); }
 static inline double pw_log1p_exp(double x) { return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x)); }
-static inline double pw_sign(double x) { return isnan(x) ? x : (x > 0) - (x < 0); }
+static inline double pw_sign(double x) { return (x > 0) - (x < 0); } /* 0 of NaN */
 static inline double pw_maximum(double a, double b) { return isnan(a) || isnan(b) ? NAN : a > b ? a : b; }
 static inline double pw_minimum(double a, double b) { return isnan(a) || isnan(b) ? NAN : a < b ? a : b; }
 
