@@ -59,6 +59,7 @@ class Runtime:
         self._lock = threading.RLock()
         self._names: dict[int, str] | None = None
         self._used_devices: set[int] = set()
+        self._memory: dict[int, int] = {}
         self._streams: dict[int, int] = {}
         self._events: dict[int, int] = {}
         self._closing: list[Callable[[], None]] = []
@@ -204,13 +205,16 @@ class Runtime:
         cell = self.ffi.new("void **")
         with self._on(device):
             self.call("aclrtMalloc", cell, nbytes, 0, detail=f"{nbytes} bytes on npu:{device}")
-        return self._int(cell[0])
+        address = self._int(cell[0])
+        self._memory[address] = device
+        return address
 
     def free(self, device: int, address: int) -> None:
         """Give device memory back. CANN does not wait for work that still uses it: the caller must have."""
         if self._releasable():
             with self._on(device):
                 self.call("aclrtFree", self._pointer(address))
+            self._memory.pop(address, None)
 
     def malloc_host(self, nbytes: int) -> int:
         """The address of new pinned host memory."""
@@ -357,6 +361,8 @@ class Runtime:
                     steps.callback(self.call, "aclFinalize")
                     for device in sorted(self._used_devices):
                         steps.callback(self.call, "aclrtResetDevice", device)
+                    for address, device in list(self._memory.items()):  # of tensors that live to the end
+                        steps.callback(self.free, device, address)
                     for event in list(self._events):
                         steps.callback(self.destroy_event, event)
                     for stream in list(self._streams):
@@ -396,13 +402,16 @@ _DEVICE_INFO = {
 
 _runtime: Runtime | None = None
 _forked = False
+_touched = False
 _lock = threading.Lock()
 
 
 def _count(libraries: Libraries) -> int:
+    global _touched
     cell = libraries.ffi.new("uint32_t *")
     status = libraries.symbol("aclrtGetDeviceCount")(cell)
     if status == _UNINITIALIZED:
+        _touched = True  # from here on a forked child cannot use it, see Note [Fork]
         libraries.symbol("aclInit")(libraries.ffi.NULL)
         status = libraries.symbol("aclrtGetDeviceCount")(cell)
     return 0 if status else int(cell[0])
@@ -473,8 +482,9 @@ def _after_fork() -> None:
     global _forked, _lock
     _lock = threading.Lock()
     if _runtime is not None:
-        _forked = True
         _runtime.abandon()
+    if _runtime is not None or _touched:
+        _forked = True
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
