@@ -395,8 +395,10 @@ def test_addition_with_alpha_and_promotion(emulator):
     truth = emulator.empty((2,), bool)
     emulator("Add", emulator.tensor(bits), emulator.tensor(bits), emulator.scalar(True), truth)
     assert (truth.read() == bits).all()
-    integer = emulator.scalar(1)  # does not convert to bool
-    assert emulator.fails("Add", emulator.tensor(bits), emulator.tensor(bits), integer, truth) == INVALID
+    emulator("Add", emulator.tensor(bits), emulator.tensor(~bits), emulator.scalar(1), truth)
+    assert truth.read().all()
+    real = emulator.scalar(1.0)  # does not convert to bool
+    assert emulator.fails("Add", emulator.tensor(bits), emulator.tensor(bits), real, truth) == INVALID
 
 
 def test_division_and_its_modes(emulator):
@@ -1009,4 +1011,6 @@ def test_rejected_arguments(emulator):
     assert emulator.fails("IsClose", f32, i64, c_double(0), c_double(0), c_bool(False), truth) == INVALID
     assert emulator.fails("SiluBackward", f32, emulator.empty((3,), np.float32), f32) == INVALID  # no broadcast here
     assert emulator.fails("InplaceMaskedFillScalar", f32, i64, one) == INVALID  # the mask is not bool
+    assert emulator.fails("InplaceMaskedFillScalar", emulator.empty((2, 3), np.float64), truth, one) == INVALID
+    assert emulator.fails("InplaceMaskedFillTensor", f32, truth, emulator.tensor(np.ones(1, np.float32))) == INVALID
     assert emulator.fails("MaskedSelect", f32, truth, emulator.empty((5,), np.float32)) == INVALID

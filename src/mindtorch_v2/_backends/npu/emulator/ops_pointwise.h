@@ -147,14 +147,15 @@ static inline aclnnStatus pw_check1s(aclOpExecutor *ex, const aclTensor *self, c
     return 0;
 }
 
-/* A number that takes no part in the promotion (alpha, value): it is converted to `dtype`. */
+/* A number that takes no part in the promotion (alpha, value): it is converted to `dtype`; to bool from integers too, unlike tensors. */
 static inline aclnnStatus pw_add_number(aclOpExecutor *ex, const aclScalar *number, aclDataType dtype) {
     EM_NOT_NULL(number);
-    EM_REQUIRE(pw_is(number->dtype, D_ALL) && pw_converts(number->dtype, dtype), "a number of dtype %d does not convert to %d", number->dtype, dtype);
+    bool converts = pw_converts(number->dtype, dtype) || (dtype == ACL_BOOL && em_is_integral(number->dtype));
+    EM_REQUIRE(pw_is(number->dtype, D_ALL) && converts, "a number of dtype %d does not convert to %d", number->dtype, dtype);
     aclScalar converted = *number;
     if (em_is_integral(number->dtype)) converted.real = (double)number->integer;
     else if (em_is_integral(dtype)) converted.integer = (int64_t)number->real;
-    if (dtype == ACL_BOOL) converted.real = number->real != 0;
+    if (dtype == ACL_BOOL) converted.real = converted.real != 0;
     if (!em_is_complex(number->dtype)) converted.imag = 0;
     converted.dtype = dtype;
     em_scalar(ex, &converted);

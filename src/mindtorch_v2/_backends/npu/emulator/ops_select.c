@@ -18,7 +18,7 @@ EM_OP(aclnnSWhere, const aclTensor *condition, const aclTensor *self, const aclT
     return em_ready(ex, where_kernel, 0);
 }
 
-#define D_FILLED (D_FLOATS | D_F64 | D_COMPLEX | D_INTS | D_BOOL)
+#define D_FILLED (D_FLOATS | D_I8 | D_I32 | D_I64 | D_BOOL)
 
 EM_OP(aclnnInplaceMaskedFillScalar, aclTensor *selfRef, const aclTensor *mask, const aclScalar *value) {
     EM_BEGIN(aclnnInplaceMaskedFillScalar);
