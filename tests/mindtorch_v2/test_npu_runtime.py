@@ -257,6 +257,15 @@ def test_tensors_that_live_to_the_end_are_no_leak():
     assert emulated("kept = torch.ones(100, device='npu:1'); found['sum'] = kept.sum().item()") == {"sum": 100.0}
 
 
+def test_a_failure_that_nobody_waited_for_shows_at_the_end():
+    code = PRELUDE + "a = torch.ones(3, device='npu')\nfault(b'kernel:aclnnAdd', 1, 0)\nb = a + a\n"
+    environment = dict(os.environ, PYTHONPATH=str(SOURCE), MINDTORCH_NPU_EMULATOR="1")
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "507015" in done.stderr and "aclnnAdd" in done.stderr and "leaked" not in done.stderr
+
+
 def test_collect_env():
     environment = dict(os.environ, PYTHONPATH=str(SOURCE), MINDTORCH_NPU_EMULATOR="1")
     done = subprocess.run(

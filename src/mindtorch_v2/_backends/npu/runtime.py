@@ -369,6 +369,8 @@ class Runtime:
                         steps.callback(self.destroy_stream, stream)
                     for function in self._closing:
                         steps.callback(function)
+                    for device in sorted(self._used_devices):  # a failure that nobody has seen yet must show
+                        steps.callback(self.synchronize_device, device)
             finally:
                 self._dead = _FINALIZED
 
