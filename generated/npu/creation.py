@@ -5,21 +5,9 @@ from __future__ import annotations
 from mindtorch_v2._backends.npu.aclnn import is_number, launch, start
 from mindtorch_v2._backends.npu.ops import creation as ops_creation
 
-from .functions import aclnnArange, aclnnEye, aclnnInplaceFillScalar, aclnnInplaceFillTensor, aclnnInplaceZero, aclnnLinspace, aclnnRange, aclnnTril, aclnnTriu
+from .functions import aclnnEye, aclnnInplaceFillScalar, aclnnInplaceFillTensor, aclnnInplaceZero, aclnnLinspace, aclnnRange, aclnnTril, aclnnTriu
 
 _UNUSED = (is_number, launch, start)
-
-
-def arange(out, end, dtype, layout, device, pin_memory):
-    return launch(aclnnArange, 0, end, 1, out[0])
-
-
-def arange_start(out, start, end, dtype, layout, device, pin_memory):
-    return launch(aclnnArange, start, end, 1, out[0])
-
-
-def arange_start_step(out, start, end, step, dtype, layout, device, pin_memory):
-    return launch(aclnnArange, start, end, step, out[0])
 
 
 def range_step(out, start, end, step, dtype, layout, device, pin_memory):
@@ -64,9 +52,6 @@ def zero_(out, self):
 
 
 KERNELS = {
-    "arange": arange,
-    "arange.start": arange_start,
-    "arange.start_step": arange_start_step,
     "range.step": range_step,
     "range": range,
     "linspace": linspace,
@@ -95,5 +80,8 @@ FUNCTIONS = {
     "new_ones": ops_creation.ones,
     "new_full": ops_creation.new_full,
     "scalar_tensor": ops_creation.scalar_tensor,
+    "arange": ops_creation.arange,
+    "arange.start": ops_creation.arange_from,
+    "arange.start_step": ops_creation.arange_step,
 }
 """In Python: functions of tensors that return tensors."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from mindtorch_v2._backends.npu.aclnn import is_number, launch, start
-from mindtorch_v2._backends.npu.arguments import largest
 from mindtorch_v2._backends.npu.ops import sorting as ops_sorting
 
-from .functions import aclnnArgsort, aclnnKthvalue, aclnnMedian, aclnnMedianDim, aclnnSearchSorted, aclnnSort, aclnnTopk
+from .functions import aclnnArgsort, aclnnKthvalue, aclnnMedian, aclnnMedianDim, aclnnSearchSorted, aclnnSort
 
 _UNUSED = (is_number, launch, start)
 
@@ -21,10 +20,6 @@ def sort_stable(out, self, stable, dim, descending):
 
 def argsort(out, self, dim, descending):
     return launch(aclnnArgsort, self, dim, descending, out[0])
-
-
-def topk(out, self, k, dim, largest, sorted):
-    return launch(aclnnTopk, self, k, dim, largest, sorted, out[0], out[1])
 
 
 def kthvalue(out, self, k, dim, keepdim):
@@ -47,7 +42,6 @@ KERNELS = {
     "sort": sort,
     "sort.stable": sort_stable,
     "argsort": argsort,
-    "topk": topk,
     "kthvalue": kthvalue,
     "median": median,
     "median.dim": median_dim,
@@ -57,6 +51,7 @@ KERNELS = {
 
 FUNCTIONS = {
     "argsort.stable": ops_sorting.argsort_stable,
+    "topk": ops_sorting.topk,
     "_unique2": ops_sorting.unique2,
     "isin.Tensor_Tensor": ops_sorting.isin,
     "bincount": ops_sorting.bincount,

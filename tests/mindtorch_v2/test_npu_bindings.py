@@ -33,7 +33,7 @@ WRAPPED = sorted(name for name, family in FAMILIES.items() if name in MODULES[fa
 KIND_OF = {
     "aclTensor*": "tensor", "aclTensorList*": "tensors", "aclScalar*": "scalar", "aclScalarList*": "scalars", "aclIntArray*": "ints",
     "aclBoolArray*": "bools", "aclFloatArray*": "floats", "bool": "bool", "float": "float", "double": "float", "char*": "text", "aclDataType": "dtype",
-    "int64_t": "int", "int32_t": "int", "uint64_t": "int", "uint32_t": "int", "int8_t": "int", "int": "int",
+    "int64_t": "int", "int32_t": "int", "uint64_t": "uint", "int8_t": "int", "int": "int",
 }  # fmt: skip
 
 
@@ -89,7 +89,7 @@ def check(name: str, kind: str, value: Any) -> bool:
         return value is None or isinstance(value, int) or all(isinstance(v, int) for v in value)
     if kind == "bools":
         return value is None or all(isinstance(v, bool) for v in value)
-    if kind == "int":
+    if kind in ("int", "uint"):
         return isinstance(value, int)
     if kind == "bool":
         return isinstance(value, bool)

@@ -18,7 +18,14 @@ from mindtorch_v2._generated.npu import FAMILIES
 ROWS = [row for row in read_rows() if row.name in FAMILIES]
 EXAMPLES = int(os.environ.get("EXAMPLES", "0")) or 25
 REFUSED = "161002"  # aclnn's documentation allows fewer dtypes than PyTorch
-TOLERANCES = {"float64": 1e-9, "complex128": 1e-9, "float32": 2e-5, "complex64": 2e-5, "float16": 4e-3, "bfloat16": 3e-2}
+TOLERANCES = {
+    "float64": 1e-9,
+    "complex128": 1e-9,
+    "float32": 2e-5,
+    "complex64": 2e-5,
+    "float16": 4e-3,
+    "bfloat16": 3e-2,
+}
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])

@@ -27,7 +27,15 @@ def test_minilm_embeds_and_trains() -> None:
     from test_bert import SENTENCES
 
     done = subprocess.run(
-        [sys.executable, "-m", "mindtorch_v2", str(ROOT / "examples/embed_sentences.py"), "--train", "--device", "npu:0"],
+        [
+            sys.executable,
+            "-m",
+            "mindtorch_v2",
+            str(ROOT / "examples/embed_sentences.py"),
+            "--train",
+            "--device",
+            "npu:0",
+        ],
         capture_output=True,
         text=True,
         timeout=600,
@@ -125,7 +133,9 @@ def test_views_share_memory() -> None:
     assert base.view(torch.int32).shape == (3, 8)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64", "int32", "int8", "uint8", "bool", "complex64"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float64", "float16", "bfloat16", "int64", "int32", "int8", "uint8", "bool", "complex64"]
+)
 def test_there_and_back(dtype: str) -> None:
     t = torch.tensor([[0, 1, 2], [3, 4, 5]]).to(getattr(torch, dtype))
     for given in (t, t.t(), t[:, ::2], t[1:], t[:0], t[0, 0]):

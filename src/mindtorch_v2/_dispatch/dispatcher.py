@@ -208,7 +208,7 @@ def _same_device(op: Operator, a: Tensor, b: Tensor, index: int, numbers: bool =
 
     index: which argument `b` is, for the error.
     """
-    if a._data.__class__ is b._data.__class__:
+    if a._data.__class__ is b._data.__class__ is ndarray:
         return a
     first, second = a.device, b.device
     if first == second:

@@ -13,7 +13,7 @@ from .._dispatch.lazy import LazyMethod, LazyProperty
 METHODS = {
     "attributes": (
         "has_names is_contiguous data_ptr untyped_storage _typed_storage is_floating_point is_complex "
-        "is_signed get_device is_conj is_neg _is_zerotensor resolve_conj resolve_neg is_pinned pin_memory "
+        "is_signed get_device is_conj is_neg _is_zerotensor resolve_conj resolve_neg is_pinned pin_memory record_stream "
         "share_memory_ is_shared is_distributed is_coalesced set_ is_set_to resize_ resize_as_ dim_order type"
     ),
     "conversion": (

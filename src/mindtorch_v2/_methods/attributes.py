@@ -121,6 +121,13 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     return wrap(pin_array(self._data), self._dtype)
 
 
+def record_stream(self: Tensor, stream: Any) -> None:
+    """Keep the memory from being used again before the work that is on another stream now has passed. RuntimeError without a device."""
+    if self.device.type != "npu":
+        raise RuntimeError(f"record_stream: a tensor on {self.device} has no memory that streams share")
+    self._data.storage.record_stream(stream)
+
+
 def share_memory_(self: Tensor) -> Tensor:
     """Move the storage to memory that other processes can map. RuntimeError for a tensor that is not on the CPU."""
     if self.device.type != "cpu":
@@ -261,6 +268,7 @@ MEMBERS: dict[str, Any] = {
     "resolve_neg": _same,
     "is_pinned": is_pinned,
     "pin_memory": pin_memory,
+    "record_stream": record_stream,
     "share_memory_": share_memory_,
     "is_shared": is_shared,
     "is_distributed": _false,

@@ -73,17 +73,17 @@ def current_operator() -> str:
 
 
 class running:
-    """Names the operator of the calls inside."""
+    """Names the operator of the calls inside, and the dtype of numbers that stand for tensors there (None: that of the call's first tensor)."""
 
-    def __init__(self, operator: str) -> None:
-        self.operator = operator
+    def __init__(self, operator: str, numbers: Any = None) -> None:
+        self.state = operator, numbers
 
     def __enter__(self) -> None:
-        self.before = current_operator()
-        _thread.operator = self.operator
+        self.before = current_operator(), getattr(_thread, "numbers", None)
+        _thread.operator, _thread.numbers = self.state
 
     def __exit__(self, *exc: object) -> None:
-        _thread.operator = self.before
+        _thread.operator, _thread.numbers = self.before
 
 
 def launch(function: Function, *args: Any) -> None:
@@ -202,7 +202,7 @@ class _Descriptors:
     def convert(self, kind: str, value: Any) -> Any:
         """The C value of an argument."""
         if value is None:
-            return 0 if kind in ("int", "bool", "float") else self.ffi.NULL
+            return 0 if kind in ("int", "uint", "bool", "float") else self.ffi.NULL
         return getattr(self, f"_{kind}")(value)
 
     def _keep(self, kind: str, descriptor: Any) -> Any:
@@ -234,9 +234,9 @@ class _Descriptors:
         )
 
     def _number(self, value: Any) -> NpuPayload:
-        """A 0-dim tensor of a number, in the dtype of the call's first tensor."""
+        """A 0-dim tensor of a number."""
         like = next(a for a in self.args if isinstance(a, NpuPayload))
-        return scalar_tensor(value, like.dtype, like.device)
+        return scalar_tensor(value, getattr(_thread, "numbers", None) or like.dtype, like.device)
 
     def _tensors(self, value: Sequence) -> Any:
         # The list owns its tensors: destroying it destroys them.
@@ -278,6 +278,9 @@ class _Descriptors:
 
     def _int(self, value: Any) -> int:
         return int(value)
+
+    def _uint(self, value: Any) -> int:
+        return int(value) % (1 << 64)  # -1 means the largest, as in C
 
     def _bool(self, value: Any) -> bool:
         return bool(value)

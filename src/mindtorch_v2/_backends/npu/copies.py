@@ -19,6 +19,7 @@ from .runtime import get_runtime
 from .streams import current_stream
 
 H2D, D2H, D2D = 1, 2, 3
+_peers: dict[tuple[int, int], bool] = {}
 _pending: list[tuple[int, Any]] = []  # events behind queued copies, and the host memory that they read
 
 
@@ -42,8 +43,22 @@ def copy_on_device(target: NpuPayload, source: NpuPayload) -> None:
     """Elements on one device, with conversion and broadcasting."""
     from ..._generated.npu.functions import aclnnInplaceCopy
 
-    if target.size:
-        aclnn.launch(aclnnInplaceCopy, target, source)
+    if not target.size:
+        return
+    if target.dtype.is_complex and source.dtype is target.dtype:
+        # aclnnInplaceCopy wants complex targets contiguous; as pairs of real numbers they may be strided.
+        target, source = _as_real(target), _as_real(source)
+    elif target.dtype.is_complex and not target.is_contiguous:
+        near = _contiguous_like(target, target.device)
+        aclnn.launch(aclnnInplaceCopy, near, source)
+        target, source = _as_real(target), _as_real(near)
+    aclnn.launch(aclnnInplaceCopy, target, source)
+
+
+def _as_real(payload: NpuPayload) -> NpuPayload:
+    """Complex numbers as pairs of real ones, over the same memory."""
+    shape, stride = (*payload.shape, 2), (*(2 * step for step in payload.stride), 1)
+    return NpuPayload(shape, stride, payload.dtype.to_real(), 2 * payload.offset, payload.storage)
 
 
 def copy_bytes(target: Any, source: Any, nbytes: int) -> None:
@@ -59,7 +74,22 @@ def copy_bytes(target: Any, source: Any, nbytes: int) -> None:
             return
         runtime.synchronize_stream(stream)
         runtime.synchronize_stream(current_stream(target.device.index).handle)
-        runtime.memcpy(target.data_ptr(), source.data_ptr(), nbytes, D2D)
+        if _connected(runtime, index, target.device.index):
+            runtime.memcpy(target.data_ptr(), source.data_ptr(), nbytes, D2D)
+            return
+    upload(
+        target, 0, bytes_of(source, 0, nbytes)
+    )  # devices that do not reach each other: through the host, which was asked for
+
+
+def _connected(runtime: Any, source: int, target: int) -> bool:
+    """Whether the devices reach each other's memory; access is opened with the first copy."""
+    pair = (source, target)
+    if pair not in _peers:
+        _peers[pair] = runtime.can_access_peer(source, target)
+        if _peers[pair]:
+            runtime.enable_peer_access(source, target)
+    return _peers[pair]
 
 
 def upload(storage: Any, start: int, content: ndarray) -> None:
@@ -108,6 +138,7 @@ def _from_host(target: NpuPayload, source: ndarray, non_blocking: bool) -> None:
     """An array into a payload: as it is where the layouts agree, else through a contiguous tensor of the device."""
     if not target.size:
         return
+    source = np.broadcast_to(source, target.shape)
     kind = target.dtype.np
     if source.dtype != kind or not source.flags.c_contiguous:
         source = np.ascontiguousarray(source, kind).reshape(source.shape)

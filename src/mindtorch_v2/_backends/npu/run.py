@@ -11,7 +11,7 @@ from ..._dispatch.backends import no_kernel
 from ..._dispatch.operator import Operator
 from ..._dtype import DTYPES
 from ..._payload import contiguous_strides
-from ..._tensor import Tensor
+from ..._tensor import Tensor, wrap
 from ..meta.spec import Spec
 from . import aclnn, copies
 from .creation import empty
@@ -41,7 +41,7 @@ def run(op: Operator, spec: Any, args: tuple, where: Any) -> Any:
     """Results in memory of their own: one payload for a Spec, a list for several."""
     specs = [spec] if spec.__class__ is Spec else list(spec)
     results = Results(specs, where)
-    with aclnn.running(op.full_name):
+    with aclnn.running(op.full_name, _compute(specs)):
         _execute(op, specs, args, results)
         found = [results[i] for i in range(len(specs))]
     return found[0] if spec.__class__ is Spec else found
@@ -50,7 +50,7 @@ def run(op: Operator, spec: Any, args: tuple, where: Any) -> Any:
 def run_into(op: Operator, spec: Spec, args: tuple, target: NpuPayload, where: Any) -> None:
     """The result of one spec, written into a payload of its shape; its dtype may be another than the spec's."""
     direct = target.dtype is spec.dtype and spec.shape is not None and (op.is_inplace or not _reads(op, args, target))
-    with aclnn.running(op.full_name):
+    with aclnn.running(op.full_name, _compute([spec])):
         if "conversion" in op.tags:
             copies.copy(target, _source(op, args)._data, _non_blocking(op, args))
             return
@@ -90,14 +90,23 @@ def _execute(op: Operator, specs: list, args: tuple, results: Results) -> None:
     module = importlib.import_module(f"mindtorch_v2._generated.npu.{family}")
     function = module.FUNCTIONS.get(op.full_name)
     if function is not None:
-        _adopt(function(results, *(_on_device(value, results.where) for value in args)), results)
+        compute = _compute(specs)
+        given = [_on_device(value, compute if i in op.cast else None, results.where) for i, value in enumerate(args)]
+        _adopt(function(results, *given), results)
         return
     if all(spec is None or _is_empty(spec) for spec in specs):
         for index in range(len(specs)):
             results[index]
         return
-    compute = next((s.compute for s in specs if s is not None), None)
-    module.KERNELS[op.full_name](results, *_payloads(op, compute, specs[0], args, results.where))
+    module.KERNELS[op.full_name](results, *_payloads(op, _compute(specs), args, results.where))
+
+
+def _compute(specs: list) -> Any:
+    """The dtype that operands are cast to. numpy computes half types in float32; an NPU has arithmetic for them."""
+    spec = next((s for s in specs if s is not None), None)
+    if spec is None or spec.compute is not _float32 or spec.dtype not in _halves:
+        return None if spec is None else spec.compute
+    return spec.dtype
 
 
 def _is_empty(spec: Spec) -> bool:
@@ -139,19 +148,23 @@ def _fits(payload: Any, spec: Spec, results: Results) -> bool:
 # Arguments
 
 
-def _on_device(value: Any, where: Any) -> Any:
-    """A tensor argument of a Python kernel: 0-dim CPU tensors are brought along."""
-    if isinstance(value, Tensor) and isinstance(value._data, np.ndarray):
-        return value.detach().to(where)
+def _on_device(value: Any, compute: Any, where: Any) -> Any:
+    """An argument of a Python kernel: cast where it takes part in promotion, a number among those as a 0-dim tensor; 0-dim CPU tensors are
+    brought along."""
     if value.__class__ is list:
-        return [_on_device(item, where) for item in value]
-    return value
+        return [_on_device(item, compute, where) for item in value]
+    if compute is not None and aclnn.is_number(value):
+        return wrap(aclnn.scalar_tensor(value, compute, where), compute)
+    if not isinstance(value, Tensor):
+        return value
+    value = value.detach()
+    if isinstance(value._data, np.ndarray):
+        value = value.to(where)
+    return value if compute is None or value.dtype is compute else value.to(compute)
 
 
-def _payloads(op: Operator, compute: Any, spec: Any, args: tuple, where: Any) -> list:
+def _payloads(op: Operator, compute: Any, args: tuple, where: Any) -> list:
     """The arguments as wrappers see them: payloads, cast where they take part in promotion; 0-dim CPU tensors as numbers."""
-    if compute is _float32 and spec is not None and spec.dtype in _halves:
-        compute = spec.dtype  # numpy has no arithmetic for half types; an NPU has
     given: list = []
     for index, value in enumerate(args):
         cast = compute if index in op.cast else None

@@ -58,6 +58,11 @@ class NpuStorage(UntypedStorage):
         """The index of the device."""
         return self._where.index or 0
 
+    def record_stream(self, stream: Any) -> None:
+        """Keep the memory until the work that is on `stream` now has passed, even if the last tensor goes before."""
+        if self._block is not None:
+            self._allocator.record_stream(self._block, stream.handle)
+
     def resizable(self) -> bool:
         """True."""
         return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...._generated.npu.functions import aclnnInplaceFillScalar, aclnnInplaceOne, aclnnInplaceZero
+from ...._generated.npu.functions import aclnnArange, aclnnInplaceFillScalar, aclnnInplaceOne, aclnnInplaceZero
 from ..aclnn import launch
 
 
@@ -34,6 +34,32 @@ def full_like(out: Any, self: Any, fill_value: Any, *args: Any) -> None:
 
 def new_full(out: Any, self: Any, size: Any, fill_value: Any, *args: Any) -> None:
     full(out, None, fill_value)
+
+
+def arange(out: Any, end: Any, *args: Any) -> None:
+    _range(out, 0, end, 1)
+
+
+def arange_from(out: Any, start: Any, end: Any, *args: Any) -> None:
+    _range(out, start, end, 1)
+
+
+def arange_step(out: Any, start: Any, end: Any, step: Any, *args: Any) -> None:
+    _range(out, start, end, step)
+
+
+def _range(out: Any, start: Any, end: Any, step: Any) -> None:
+    """An integral range counts with truncated numbers, as PyTorch does, though its length is that of the given ones."""
+    result = out[0]
+    if not result.size:
+        return
+    if not result.dtype.is_floating_point:
+        start, step = int(start), int(step)
+        end = start + step * result.size
+        if not step:
+            launch(aclnnInplaceFillScalar, result, start)
+            return
+    launch(aclnnArange, start, end, step, result)
 
 
 def scalar_tensor(out: Any, s: Any, *args: Any) -> None:

@@ -42,7 +42,7 @@ def _arranged(self: Any, indices: list) -> tuple[Any, list, tuple | None]:
     found += [None] * (self.dim() - len(found))
     indexed = [d for d, item in enumerate(found) if item is not None]
     order = [*indexed, *(d for d in range(self.dim()) if d not in indexed)]
-    tensors = ops.broadcast_tensors(*[found[d].to(_dtype("int64")) for d in indexed]) if indexed else ()
+    tensors = ops.broadcast_tensors([found[d].to(_dtype("int64")) for d in indexed]) if indexed else ()
     return ops.permute(self, order), list(tensors), tuple(order)
 
 
@@ -100,11 +100,12 @@ def nonzero(out: Any, self: Any) -> Any:
     if not largest.size and self.dim():
         return wrap(largest, _dtype("int64"))
     shape = launch_with_shape(aclnnNonzero, 1, self._data, largest)
-    return ops.narrow(wrap(largest, _dtype("int64")), 0, 0, shape[0])
+    found = ops.narrow(wrap(largest, _dtype("int64")), 0, 0, shape[0])
+    return ops.t(ops.contiguous(ops.t(found)))  # PyTorch's strides: a column for each dimension
 
 
 def masked_select(out: Any, self: Any, mask: Any) -> Any:
-    self, mask = ops.broadcast_tensors(self, mask)
+    self, mask = ops.broadcast_tensors([self, mask])
     largest = empty((self.numel(),), None, self.dtype, self.device)
     if not largest.size:
         return wrap(largest, self.dtype)

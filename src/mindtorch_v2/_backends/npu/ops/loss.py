@@ -8,6 +8,7 @@ from ...._dispatch import ops
 from ...._generated.npu.functions import (
     aclnnBinaryCrossEntropy,
     aclnnBinaryCrossEntropyBackward,
+    aclnnInplaceZero,
     aclnnNLLLoss,
     aclnnNLLLossBackward,
 )
@@ -33,6 +34,8 @@ def _class_weights(self: Any, weight: Any) -> Any:
 def nll_loss_forward(out: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> None:
     weight = _class_weights(self, weight)
     launch(aclnnNLLLoss, self._data, target._data, weight._data, reduction, ignore_index, out[0], out[1])
+    if reduction == 0:
+        launch(aclnnInplaceZero, out[1])  # only a reduction divides by it
 
 
 def nll_loss_backward(

@@ -27,6 +27,6 @@ def outer(out: Any, self: Any, vec2: Any) -> Any:
 
 
 def cross(out: Any, self: Any, other: Any, dim: int) -> None:
-    first, second = ops.broadcast_tensors(self, other)
+    first, second = ops.broadcast_tensors([self, other])
     if out[0].size:
         launch(aclnnLinalgCross, first._data, second._data, dim, out[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...._dispatch import ops
-from ...._dtype import finfo
+from ...._dtype import DTYPES, finfo
 from ...._generated.npu.functions import aclnnRmsNorm
 from ..aclnn import launch
 from ..creation import empty
@@ -15,11 +15,11 @@ def rms_norm(out: Any, input: Any, normalized_shape: Any, weight: Any, eps: floa
     count = len(normalized_shape)
     if weight is None:
         weight = ops.ones(tuple(normalized_shape), dtype=input.dtype, device=input.device)
-    kind = ops.zeros((), dtype=input.dtype).float().dtype if input.dtype.itemsize < 4 else input.dtype
+    kind = DTYPES["float32"] if input.dtype.itemsize < 4 else input.dtype
     shape = (*input.shape[: input.dim() - count], *(1,) * count)
     scale = empty(tuple(shape), None, kind, input.device)
     if out[0].size:
-        launch(aclnnRmsNorm, input._data, weight._data, finfo(input.dtype).eps if eps is None else eps, out[0], scale)
+        launch(aclnnRmsNorm, input._data, weight._data, finfo(kind).eps if eps is None else eps, out[0], scale)
 
 
 def weight_norm(out: Any, v: Any, g: Any, dim: int) -> tuple:

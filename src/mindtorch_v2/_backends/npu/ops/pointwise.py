@@ -24,9 +24,10 @@ def hypot(out: Any, self: Any, other: Any) -> Any:
 
 
 def sgn(out: Any, self: Any) -> Any:
-    if self.is_complex():
-        raise NotImplementedError("sgn: aclnn has no function for complex tensors")
-    return ops.sign(self)
+    if not self.is_complex():
+        return ops.sign(self)
+    size = ops.abs(self)
+    return ops.div(self, ops.where(size == 0, ops.ones_like(size), size))
 
 
 def fmax(out: Any, self: Any, other: Any) -> Any:

@@ -70,7 +70,7 @@ def nansum(out: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 def logcumsumexp(out: Any, self: Any, dim: int) -> Any:
     """From the largest so far: stable, and exact where one element dominates."""
-    if not self.dim():
+    if not self.dim() or not self.numel():
         return ops.clone(self)
     top = ops.amax(self, [dim], True)
     top = ops.where(ops.isinf(top), ops.zeros_like(top), top)

@@ -6,8 +6,8 @@ from typing import Any
 
 from ...._dispatch import ops
 from ...._dtype import DTYPES
-from ...._generated.npu.functions import aclnnBincount, aclnnUnique2
-from ...._tensor import wrap
+from ...._generated.npu.functions import aclnnBincount, aclnnTopk, aclnnUnique2
+from ...._tensor import Tensor, wrap
 from ..aclnn import launch, launch_with_shape
 from ..creation import empty
 
@@ -18,7 +18,19 @@ def argsort_stable(out: Any, self: Any, stable: bool, dim: int, descending: bool
     return ops.sort(self, stable=stable, dim=dim, descending=descending)[1]
 
 
+def topk(out: Any, self: Any, k: int, dim: int, largest: bool, sorted: bool) -> Any:
+    if not self.dim():  # one element is the largest and the smallest
+        return ops.clone(self), ops.zeros((), dtype=_int64, device=self.device)
+    if out[0].size:
+        launch(aclnnTopk, self._data, k, dim, largest, sorted, out[0], out[1])
+    return None
+
+
 def isin(out: Any, elements: Any, test_elements: Any, assume_unique: bool, invert: bool) -> Any:
+    elements, test_elements = (
+        t if isinstance(t, Tensor) else ops.scalar_tensor(t, device=_device_of(elements, test_elements))
+        for t in (elements, test_elements)
+    )
     if not test_elements.numel():
         found = ops.zeros_like(elements, dtype=DTYPES["bool"])
     else:
@@ -54,3 +66,7 @@ def unique2(out: Any, self: Any, sorted: bool, return_inverse: bool, return_coun
         wrap(inverse, _int64) if return_inverse else none,
         ops.narrow(wrap(counts, _int64), 0, 0, found) if return_counts else none,
     )
+
+
+def _device_of(*values: Any) -> Any:
+    return next(v.device for v in values if isinstance(v, Tensor))
