@@ -18,7 +18,7 @@ import numpy as np
 from ..._tensor import Tensor
 from . import allocator
 from .payload import NpuPayload
-from .runtime import NpuError, get_runtime
+from .runtime import NpuError, NpuOutOfMemory, get_runtime
 from .streams import current_stream
 
 ACL_DTYPES = {
@@ -82,8 +82,10 @@ class running:
         self.before = current_operator(), getattr(_thread, "numbers", None)
         _thread.operator, _thread.numbers = self.state
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         _thread.operator, _thread.numbers = self.before
+        if isinstance(error, NpuOutOfMemory) and self.state[0] not in str(error):
+            error.args = (f"{error} (in {self.state[0]})",)
 
 
 def launch(function: Function, *args: Any) -> None:

@@ -361,8 +361,7 @@ class Runtime:
                     steps.callback(self.call, "aclFinalize")
                     for device in sorted(self._used_devices):
                         steps.callback(self.call, "aclrtResetDevice", device)
-                    for address, device in list(self._memory.items()):  # of tensors that live to the end
-                        steps.callback(self.free, device, address)
+                    steps.callback(self._free_rest)
                     for event in list(self._events):
                         steps.callback(self.destroy_event, event)
                     for stream in list(self._streams):
@@ -373,6 +372,11 @@ class Runtime:
                         steps.callback(self.synchronize_device, device)
             finally:
                 self._dead = _FINALIZED
+
+    def _free_rest(self) -> None:
+        """The memory of tensors that live to the end; allocators have given back what nobody holds."""
+        for address, device in list(self._memory.items()):
+            self.free(device, address)
 
     def abandon(self) -> None:
         """Make every call raise, see Note [Fork]."""

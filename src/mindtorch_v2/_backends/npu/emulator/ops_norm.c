@@ -26,7 +26,8 @@ static void mean_and_rstd(const double *x, int64_t size, double eps, double *mea
 /* tensors: input, weight, bias, out, mean, rstd; integers: size of a run, elements per weight, number of weights; real: eps. */
 static void normalise_kernel(EmCall *call) {
     const EmTensor *t = call->tensor;
-    int64_t size = call->integer[0], per = call->integer[1], weights = call->integer[2], groups = size ? t[0].numel / size : 0;
+    int64_t size = call->integer[0], per = call->integer[1], weights = call->integer[2];
+    int64_t groups = size ? t[0].numel / size : t[4].present ? t[4].numel : 0; /* a run without elements has the mean NaN */
     double *x = em_read_reals(&t[0]), *weight = optional_reals(&t[1]), *bias = optional_reals(&t[2]);
     double *means = es_doubles(groups), *rstds = es_doubles(groups);
     for (int64_t g = 0; g < groups; g++) {
@@ -50,7 +51,8 @@ static void normalise_kernel(EmCall *call) {
 /* tensors: grad, input, mean, rstd, weight, input's, weight's and bias's gradients; integers as above. */
 static void normalise_backward_kernel(EmCall *call) {
     const EmTensor *t = call->tensor;
-    int64_t size = call->integer[0], per = call->integer[1], weights = call->integer[2], groups = size ? t[0].numel / size : 0;
+    int64_t size = call->integer[0], per = call->integer[1], weights = call->integer[2];
+    int64_t groups = size ? t[0].numel / size : t[4].present ? t[4].numel : 0; /* a run without elements has the mean NaN */
     double *grad = em_read_reals(&t[0]), *x = em_read_reals(&t[1]), *mean = em_read_reals(&t[2]), *rstd = em_read_reals(&t[3]), *weight = optional_reals(&t[4]);
     double *weight_grad = es_doubles(weights), *bias_grad = es_doubles(weights);
     for (int64_t g = 0; g < groups; g++) {
