@@ -11,7 +11,6 @@ import time
 import ml_dtypes
 import numpy as np
 import pytest
-
 from _emulator import D2D, D2H, DTYPES, H2D, H2H, Emulator, built, run
 
 PARAM, CONTEXT, STREAM_CONTEXT, HANDLE, UNSUPPORTED, MEMORY = 107000, 107002, 107003, 107017, 207000, 207001
