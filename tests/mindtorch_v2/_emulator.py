@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
 import os
 import shutil
@@ -42,7 +43,9 @@ def built() -> tuple[Path | None, str]:
     if os.environ.get(OTHER):
         return Path(os.environ[OTHER]), ""
     if shutil.which("cc"):
-        done = subprocess.run(["make", "-C", str(SOURCES), "all"], capture_output=True, text=True)
+        with open(SOURCES / "Makefile") as lock:  # tests that run side by side build one after the other
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            done = subprocess.run(["make", "-C", str(SOURCES), "all"], capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"the emulator does not build:\n{done.stdout}{done.stderr}")
     return (LIBRARY, "") if LIBRARY.exists() else (None, "the emulator is not built, and there is no C compiler")
