@@ -1,8 +1,9 @@
-"""Writes tests/mindtorch_v2/data/aclnn_prototypes.json: the C prototypes that `test_npu_bindings.py` compares the schema with.
+"""Writes tests/mindtorch_v2/data/aclnn_prototypes.json: the C prototypes that `test_npu_bindings.py` and
+`test_emulator_prototypes.py` compare the schema and the emulator with.
 
     python tests/record_aclnn.py FACTS.yaml
 
-FACTS maps, under `ops`, a name to its `args`: `{name, type, role}` in C order, as read from CANN's headers. Only functions that the schema binds are taken.
+FACTS maps, under `ops`, a name to its `args`: `{name, type, role}` in C order, as read from CANN's headers. Those that the schema binds, and those that the file holds, are taken.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ def main(facts: str) -> None:
     functions = yaml.load(Path(facts).read_text(encoding="utf-8"), loader)["ops"]
     bound = yaml.load((ROOT / "schema/aclnn.yaml").read_text(encoding="utf-8"), loader)
     rows = {}
-    for name in sorted(bound):
+    for name in sorted({*bound, *json.loads(TARGET.read_text(encoding="utf-8"))}):
         arguments = functions[name.removeprefix("aclnn")]["args"]
         rows[name] = [[a["type"], a["name"]] for a in arguments if a.get("role") != "trailer"]
-    lines = [f"{json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items()]
+    lines = [f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items()]
     TARGET.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     print(f"{TARGET.name}: {len(rows)} prototypes")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mindtorch_v2._backends.npu.aclnn import is_number, launch, start
-from mindtorch_v2._backends.npu.arguments import reduce_mode, scatter_mode
+from mindtorch_v2._backends.npu.arguments import held, reduce_mode, scatter_mode
 from mindtorch_v2._backends.npu.ops import indexing as ops_indexing
 
 from .functions import aclnnGather, aclnnIndexAdd, aclnnIndexFill, aclnnIndexSelect, aclnnInplaceMaskedFillScalar, aclnnInplaceMaskedFillTensor, aclnnInplaceMaskedScatter, aclnnInplacePut, aclnnScatter, aclnnScatterAdd, aclnnScatterReduce, aclnnScatterValue, aclnnTake
@@ -20,7 +20,7 @@ def index_add(out, self, dim, index, source, alpha):
 
 
 def index_fill_int_Scalar(out, self, dim, index, value):
-    return launch(aclnnIndexFill, self, dim, index, value, out[0])
+    return launch(aclnnIndexFill, self, dim, index, held(self, value), out[0])
 
 
 def gather(out, self, dim, index, sparse_grad):
@@ -32,7 +32,7 @@ def scatter_src(out, self, dim, index, src):
 
 
 def scatter_value(out, self, dim, index, value):
-    return launch(aclnnScatterValue, self, dim, index, value, 0, out[0])
+    return launch(aclnnScatterValue, self, dim, index, held(self, value), 0, out[0])
 
 
 def scatter_reduce(out, self, dim, index, src, reduce):

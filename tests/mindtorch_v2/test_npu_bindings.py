@@ -45,14 +45,16 @@ def plain(ctype: str) -> str:
 
 
 def test_the_schema_has_the_headers_prototypes() -> None:
-    assert set(SCHEMA) == set(FACTS)
-    for name, facts in FACTS.items():
+    assert SCHEMA.keys() <= FACTS.keys()
+    for name in SCHEMA:
+        facts = FACTS[name]
         found = [[ctype, argument] for ctype, argument, _ in SCHEMA[name]]
         assert found == facts, name
 
 
 def test_functions_pass_their_parameters_by_c_type() -> None:
-    for name, facts in FACTS.items():
+    for name in SCHEMA:
+        facts = FACTS[name]
         assert getattr(functions, name).kinds == tuple(KIND_OF[plain(ctype)] for ctype, _ in facts), name
 
 
@@ -65,7 +67,8 @@ def test_declarations_have_the_c_types(monkeypatch: pytest.MonkeyPatch) -> None:
     schema, problems = read_schema(ROOT)
     assert problems == []
     declared = dict(re.findall(r"^aclnnStatus (\w+)\((.*)\);$", cdef(schema), re.MULTILINE))
-    for name, facts in FACTS.items():
+    for name in SCHEMA:
+        facts = FACTS[name]
         first = [plain(ctype) for ctype, _ in facts] + ["uint64_t*", "aclOpExecutor**"]
         assert [plain(t) for t in declared[f"{name}GetWorkspaceSize"].split(",")] == first, name
         assert declared[name] == "void*, uint64_t, aclOpExecutor*, aclrtStream", name

@@ -37,6 +37,11 @@ def approximation(name: str) -> int:
     return {"none": 0, "tanh": 1}[name]
 
 
+def held(tensor: Any, value: Any) -> Any:
+    """A number as the tensor's dtype holds it: any but zero is True."""
+    return bool(value) if str(tensor.dtype).endswith("bool") else value
+
+
 def scatter_mode(reduce: str) -> int:
     """The mode of Scatter: 0 sets, 1 adds, 2 multiplies."""
     return _SCATTER_MODES[reduce]

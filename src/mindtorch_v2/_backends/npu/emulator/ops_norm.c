@@ -18,7 +18,7 @@ static bool is_suffix(const aclTensor *tensor, const int64_t *dims, int64_t coun
 static void mean_and_rstd(const double *x, int64_t size, double eps, double *mean, double *rstd) {
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < size; i++) sum += x[i];
-    *mean = sum / (double)size;
+    *mean = size ? sum / (double)size : 0;
     for (int64_t i = 0; i < size; i++) squares += (x[i] - *mean) * (x[i] - *mean);
     *rstd = 1 / sqrt(squares / (double)size + eps);
 }
@@ -27,7 +27,7 @@ static void mean_and_rstd(const double *x, int64_t size, double eps, double *mea
 static void normalise_kernel(EmCall *call) {
     const EmTensor *t = call->tensor;
     int64_t size = call->integer[0], per = call->integer[1], weights = call->integer[2];
-    int64_t groups = size ? t[0].numel / size : t[4].present ? t[4].numel : 0; /* a run without elements has the mean NaN */
+    int64_t groups = size ? t[0].numel / size : t[4].present ? t[4].numel : 0; /* a run without elements has the mean 0 and the deviation NaN, as in PyTorch */
     double *x = em_read_reals(&t[0]), *weight = optional_reals(&t[1]), *bias = optional_reals(&t[2]);
     double *means = es_doubles(groups), *rstds = es_doubles(groups);
     for (int64_t g = 0; g < groups; g++) {
@@ -52,7 +52,7 @@ static void normalise_kernel(EmCall *call) {
 static void normalise_backward_kernel(EmCall *call) {
     const EmTensor *t = call->tensor;
     int64_t size = call->integer[0], per = call->integer[1], weights = call->integer[2];
-    int64_t groups = size ? t[0].numel / size : t[4].present ? t[4].numel : 0; /* a run without elements has the mean NaN */
+    int64_t groups = size ? t[0].numel / size : t[4].present ? t[4].numel : 0; /* a run without elements has the mean 0 and the deviation NaN, as in PyTorch */
     double *grad = em_read_reals(&t[0]), *x = em_read_reals(&t[1]), *mean = em_read_reals(&t[2]), *rstd = em_read_reals(&t[3]), *weight = optional_reals(&t[4]);
     double *weight_grad = es_doubles(weights), *bias_grad = es_doubles(weights);
     for (int64_t g = 0; g < groups; g++) {
