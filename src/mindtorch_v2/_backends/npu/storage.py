@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,9 +30,9 @@ class NpuStorage(UntypedStorage):
             made._block = made._allocator.malloc(nbytes, current_stream(made._where.index).handle)
         return made
 
-    def __del__(self) -> None:
+    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
         block = self.__dict__.get("_block")
-        if block is not None:
+        if block is not None and not ending():  # at the end of the program the runtime has released everything
             self._block = None
             self._allocator.free(block)
 
