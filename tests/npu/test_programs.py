@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib.util
 import io
+import json
 import os
 import subprocess
 import sys
@@ -48,6 +49,24 @@ def test_minilm_embeds_and_trains() -> None:
     losses = [float(line.split()[-1]) for line in lines if line.startswith("step")]
     assert len(losses) == 10
     assert all(later < earlier for earlier, later in zip(losses, losses[1:]))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("transformers") is None, reason="transformers is not installed")
+def test_transformers_models_agree_with_the_cpu() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mindtorch_v2", str(ROOT / "tests/npu/models.py")],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    line = next(line for line in done.stdout.splitlines() if line.startswith("DIFFERENCES "))
+    found = json.loads(line.removeprefix("DIFFERENCES "))
+    assert len(found) == 9
+    for name, differences in found.items():
+        assert differences["tokens"], name
+        assert max(differences["loss"], differences["logits"], differences["gradients"]) < 1e-4, (name, differences)
 
 
 def test_two_streams_with_events_are_right_every_time() -> None:
