@@ -6,7 +6,7 @@ from mindtorch_v2._backends.npu.aclnn import is_number, launch, start
 from mindtorch_v2._backends.npu.arguments import held, reduce_mode, scatter_mode
 from mindtorch_v2._backends.npu.ops import indexing as ops_indexing
 
-from .functions import aclnnGather, aclnnIndexAdd, aclnnIndexFill, aclnnIndexSelect, aclnnInplaceMaskedFillScalar, aclnnInplaceMaskedFillTensor, aclnnInplaceMaskedScatter, aclnnInplacePut, aclnnScatter, aclnnScatterAdd, aclnnScatterReduce, aclnnScatterValue, aclnnTake
+from .functions import aclnnGather, aclnnIndexAdd, aclnnIndexSelect, aclnnInplaceMaskedFillScalar, aclnnInplaceMaskedFillTensor, aclnnInplaceMaskedScatter, aclnnInplacePut, aclnnScatter, aclnnScatterAdd, aclnnScatterReduce, aclnnScatterValue, aclnnTake
 
 _UNUSED = (is_number, launch, start)
 
@@ -17,10 +17,6 @@ def index_select(out, self, dim, index):
 
 def index_add(out, self, dim, index, source, alpha):
     return launch(aclnnIndexAdd, self, dim, index, source, alpha, out[0])
-
-
-def index_fill_int_Scalar(out, self, dim, index, value):
-    return launch(aclnnIndexFill, self, dim, index, held(self, value), out[0])
 
 
 def gather(out, self, dim, index, sparse_grad):
@@ -81,7 +77,6 @@ def masked_scatter(out, self, mask, source):
 KERNELS = {
     "index_select": index_select,
     "index_add": index_add,
-    "index_fill.int_Scalar": index_fill_int_Scalar,
     "gather": gather,
     "scatter.src": scatter_src,
     "scatter.value": scatter_value,
@@ -102,6 +97,7 @@ FUNCTIONS = {
     "index_put": ops_indexing.index_put,
     "_unsafe_index.Tensor": ops_indexing.index,
     "index_copy": ops_indexing.index_copy,
+    "index_fill.int_Scalar": ops_indexing.index_fill,
     "masked_select": ops_indexing.masked_select,
     "nonzero": ops_indexing.nonzero,
     "one_hot": ops_indexing.one_hot,

@@ -6,7 +6,7 @@ from mindtorch_v2._backends.npu.aclnn import is_number, launch, start
 from mindtorch_v2._backends.npu.arguments import largest, rounding
 from mindtorch_v2._backends.npu.ops import pointwise as ops_pointwise
 
-from .functions import aclnnAbs, aclnnAcos, aclnnAcosh, aclnnAdd, aclnnAddcdiv, aclnnAddcmul, aclnnAdds, aclnnAsin, aclnnAsinh, aclnnAtan, aclnnAtan2, aclnnAtanh, aclnnBitwiseAndScalar, aclnnBitwiseAndTensor, aclnnBitwiseNot, aclnnBitwiseOrScalar, aclnnBitwiseOrTensor, aclnnBitwiseXorScalar, aclnnBitwiseXorTensor, aclnnCeil, aclnnClampMax, aclnnClampMaxTensor, aclnnClampMin, aclnnClampMinTensor, aclnnCos, aclnnCosh, aclnnDiv, aclnnDivMod, aclnnDivMods, aclnnDivs, aclnnErf, aclnnErfc, aclnnErfinv, aclnnExp, aclnnExp2, aclnnExpm1, aclnnFloor, aclnnFloorDivide, aclnnFloorDivides, aclnnFmodScalar, aclnnFmodTensor, aclnnFrac, aclnnGcd, aclnnHeaviside, aclnnLeftShift, aclnnLerp, aclnnLerps, aclnnLgamma, aclnnLog, aclnnLog10, aclnnLog1p, aclnnLog2, aclnnLogAddExp, aclnnLogit, aclnnMaximum, aclnnMinimum, aclnnMul, aclnnMuls, aclnnNanToNum, aclnnNeg, aclnnPowScalarTensor, aclnnPowTensorScalar, aclnnPowTensorTensor, aclnnReciprocal, aclnnRemainderScalarTensor, aclnnRemainderTensorScalar, aclnnRemainderTensorTensor, aclnnRound, aclnnRoundDecimals, aclnnRsqrt, aclnnRsub, aclnnRsubs, aclnnSWhere, aclnnSigmoid, aclnnSigmoidBackward, aclnnSign, aclnnSin, aclnnSinc, aclnnSinh, aclnnSqrt, aclnnSquare, aclnnSub, aclnnSubs, aclnnTan, aclnnTanh, aclnnTanhBackward, aclnnTrunc, aclnnXLogYTensor
+from .functions import aclnnAbs, aclnnAcos, aclnnAcosh, aclnnAdd, aclnnAddcdiv, aclnnAddcmul, aclnnAdds, aclnnAsin, aclnnAsinh, aclnnAtan, aclnnAtan2, aclnnAtanh, aclnnBitwiseAndScalar, aclnnBitwiseAndTensor, aclnnBitwiseNot, aclnnBitwiseOrScalar, aclnnBitwiseOrTensor, aclnnBitwiseXorScalar, aclnnBitwiseXorTensor, aclnnCeil, aclnnClampMax, aclnnClampMaxTensor, aclnnClampMin, aclnnClampMinTensor, aclnnCos, aclnnCosh, aclnnDiv, aclnnDivMod, aclnnDivMods, aclnnDivs, aclnnErf, aclnnErfc, aclnnErfinv, aclnnExp, aclnnExp2, aclnnExpm1, aclnnFloor, aclnnFloorDivide, aclnnFloorDivides, aclnnFmodScalar, aclnnFmodTensor, aclnnFrac, aclnnGcd, aclnnLeftShift, aclnnLerp, aclnnLerps, aclnnLgamma, aclnnLog, aclnnLog10, aclnnLog1p, aclnnLog2, aclnnLogAddExp, aclnnLogit, aclnnMaximum, aclnnMinimum, aclnnMul, aclnnMuls, aclnnNanToNum, aclnnNeg, aclnnPowScalarTensor, aclnnPowTensorScalar, aclnnPowTensorTensor, aclnnReciprocal, aclnnRemainderScalarTensor, aclnnRemainderTensorScalar, aclnnRemainderTensorTensor, aclnnRound, aclnnRoundDecimals, aclnnRsqrt, aclnnRsub, aclnnRsubs, aclnnSWhere, aclnnSigmoid, aclnnSigmoidBackward, aclnnSign, aclnnSin, aclnnSinc, aclnnSinh, aclnnSqrt, aclnnSub, aclnnSubs, aclnnTan, aclnnTanh, aclnnTanhBackward, aclnnTrunc, aclnnXLogYTensor
 
 _UNUSED = (is_number, launch, start)
 
@@ -88,7 +88,7 @@ def abs(out, self):
 
 
 def square(out, self):
-    return launch(aclnnSquare, self, out[0])
+    return launch(aclnnMul, self, self, out[0])
 
 
 def sqrt(out, self):
@@ -281,10 +281,6 @@ def minimum(out, self, other):
     return launch(aclnnMinimum, self, other, out[0])
 
 
-def heaviside(out, self, values):
-    return launch(aclnnHeaviside, self, values, out[0])
-
-
 def where_self(out, condition, self, other):
     return launch(aclnnSWhere, condition, self, other, out[0])
 
@@ -409,7 +405,6 @@ KERNELS = {
     "clamp_max.Tensor": clamp_max_Tensor,
     "maximum": maximum,
     "minimum": minimum,
-    "heaviside": heaviside,
     "where.self": where_self,
     "erf": erf,
     "erfc": erfc,
@@ -436,5 +431,6 @@ FUNCTIONS = {
     "fmax": ops_pointwise.fmax,
     "fmin": ops_pointwise.fmin,
     "copysign.Tensor": ops_pointwise.copysign,
+    "heaviside": ops_pointwise.heaviside,
 }
 """In Python: functions of tensors that return tensors."""

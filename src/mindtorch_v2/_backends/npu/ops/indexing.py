@@ -16,6 +16,7 @@ from ...._generated.npu.functions import (
 from ...._tensor import wrap
 from .. import copies
 from ..aclnn import launch, launch_with_shape, scalar_tensor
+from ..arguments import held
 from ..creation import empty
 
 
@@ -93,6 +94,17 @@ def index_copy(out: Any, self: Any, dim: int, index: Any, source: Any) -> None:
         copies.copy_on_device(target, self._data)
     if source.numel():
         launch(aclnnIndexCopy, target, dim, index._data, source._data, target)
+
+
+def index_fill(out: Any, self: Any, dim: int, index: Any, value: Any) -> None:
+    """By copies of one element, which every version has (aclnnIndexFill came late)."""
+    if not self.dim():
+        ops.fill_(wrap(out[0], self.dtype), value) if index.numel() else copies.copy_on_device(out[0], self._data)
+        return
+    shape = list(self.shape)
+    shape[dim] = index.numel()
+    one = ops.scalar_tensor(held(self._data, value), dtype=self.dtype, device=self.device)
+    index_copy(out, self, dim, ops.reshape(index, (-1,)), ops.contiguous(ops.expand(one, shape)))
 
 
 def nonzero(out: Any, self: Any) -> Any:

@@ -47,6 +47,12 @@ def rad2deg(out: Any, self: Any) -> Any:
     return ops.mul(self, 180 / math.pi)
 
 
+def heaviside(out: Any, self: Any, values: Any) -> Any:
+    step = ops._to_copy(ops.gt(self, 0), dtype=self.dtype)
+    step = ops.where(ops.eq(self, 0), values, step)
+    return ops.where(ops.isnan(self), self, step) if self.is_floating_point() else step
+
+
 def copysign(out: Any, self: Any, other: Any) -> Any:
     size = ops.abs(self)
     return ops.where(ops.signbit(other), ops.neg(size), size)
