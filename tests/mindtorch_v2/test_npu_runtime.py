@@ -184,7 +184,8 @@ def test_events_order_streams():
         found["before"] = [start.query(), start.device is None]
         start.record(first); runtime.memset_async(a, 1, size, first.handle); end.record(first)
         end.synchronize()
-        found["time"] = start.elapsed_time(end) > 0 and end.query() and first.query()
+        found["time"] = start.elapsed_time(end) > 0 and end.query()
+        first.synchronize(); found["idle"] = first.query()
         try: start.record(npu.Stream(1))
         except RuntimeError as error: found["device"] = str(error)
         try: npu.current_stream().record_event().elapsed_time(end)
@@ -195,7 +196,8 @@ def test_events_order_streams():
         runtime.free(0, a); runtime.free(0, b)
         """
     )
-    assert found["right"] == 30 and found["before"] == [True, True] and found["time"] is True and found["few"] is True
+    assert found["right"] == 30 and found["before"] == [True, True]
+    assert found["time"] is True and found["idle"] is True and found["few"] is True
     assert "does not match" in found["device"] and "enable_timing=True" in found["timing"]
 
 
@@ -253,8 +255,19 @@ def test_a_forked_child_gets_an_error_at_once():
     assert found["said"] == [True] * 6
 
 
-def test_tensors_that_live_to_the_end_are_no_leak():
-    assert emulated("kept = torch.ones(100, device='npu:1'); found['sum'] = kept.sum().item()") == {"sum": 100.0}
+def test_what_lives_to_the_end_is_no_leak():
+    """Kept tensors, cached memory, streams, and events of the allocator: each is released once."""
+    found = emulated(
+        """
+        kept = torch.ones(100, device="npu:1")
+        big = torch.ones(1 << 20, device="npu:1")
+        stream = npu.Stream(1)
+        big.record_stream(stream); event = stream.record_event()
+        del big
+        found["sum"] = kept.sum().item()
+        """
+    )
+    assert found == {"sum": 100.0}
 
 
 def test_a_failure_that_nobody_waited_for_shows_at_the_end():

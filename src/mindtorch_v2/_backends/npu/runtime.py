@@ -355,17 +355,12 @@ class Runtime:
             if self._dead:
                 return
             try:
-                with (
-                    contextlib.ExitStack() as steps
-                ):  # each runs, whatever another one raises; the last pushed is the first
+                # Each step runs, whatever another one raises; the last pushed is the first.
+                with contextlib.ExitStack() as steps:
                     steps.callback(self.call, "aclFinalize")
                     for device in sorted(self._used_devices):
                         steps.callback(self.call, "aclrtResetDevice", device)
-                    steps.callback(self._free_rest)
-                    for event in list(self._events):
-                        steps.callback(self.destroy_event, event)
-                    for stream in list(self._streams):
-                        steps.callback(self.destroy_stream, stream)
+                    steps.callback(self._release_rest)
                     for function in self._closing:
                         steps.callback(function)
                     for device in sorted(self._used_devices):  # a failure that nobody has seen yet must show
@@ -373,10 +368,15 @@ class Runtime:
             finally:
                 self._dead = _FINALIZED
 
-    def _free_rest(self) -> None:
-        """The memory of tensors that live to the end; allocators have given back what nobody holds."""
-        for address, device in list(self._memory.items()):
-            self.free(device, address)
+    def _release_rest(self) -> None:
+        """Release what tensors, streams and events hold that live to the end; allocators have given back what nobody holds."""
+        with contextlib.ExitStack() as steps:
+            for address, device in list(self._memory.items()):
+                steps.callback(self.free, device, address)
+            for event in list(self._events):
+                steps.callback(self.destroy_event, event)
+            for stream in list(self._streams):
+                steps.callback(self.destroy_stream, stream)
 
     def abandon(self) -> None:
         """Make every call raise, see Note [Fork]."""
