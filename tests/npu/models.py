@@ -71,7 +71,8 @@ def main() -> None:
         model = auto.from_config(config).eval()
         loss, logits, gradients, tokens = outcome(model, "cpu")
         loss_there, logits_there, gradients_there, tokens_there = outcome(model, "npu")
-        gradient = max(float((a - b).abs().max()) for a, b in zip(gradients, gradients_there, strict=True))
+        scale = max(float(a.abs().max()) for a in gradients)
+        gradient = max(float((a - b).abs().max()) for a, b in zip(gradients, gradients_there, strict=True)) / scale
         found[type(config).__name__] = {
             "loss": abs(loss - loss_there),
             "logits": float((logits - logits_there).abs().max()),

@@ -113,6 +113,23 @@ def test_training_follows_the_cpu() -> None:
     np.testing.assert_allclose(losses("npu"), losses("cpu"), rtol=2e-4)
 
 
+def test_gradients_of_what_is_changed_in_place() -> None:
+    """In-place operators keep the old values that their derivatives read; gradients that are views are copied before they add up."""
+
+    def gradients(device: str) -> list:
+        torch.manual_seed(0)
+        x = torch.rand(4, 3).to(device).requires_grad_()
+        y = x.exp()
+        y /= y.sum(-1, keepdim=True)
+        y.pow_(2)
+        (y * torch.arange(12.0).reshape(4, 3).to(device)).sum().backward()
+        x.expand(2, 4, 3).sum().backward()
+        x.sum().backward()
+        return x.grad.cpu().tolist()
+
+    np.testing.assert_allclose(gradients("npu"), gradients("cpu"), rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("optimizer", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
 def test_optimizers_step_on_the_device(optimizer: str) -> None:
     def weights(device: str) -> list:

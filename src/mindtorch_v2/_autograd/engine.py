@@ -206,7 +206,7 @@ def _memory_key(payload: Any) -> int:
 def _fills_memory(payload: Any) -> bool:
     if payload.__class__ is _payload.ndarray:
         return _payload._memory.owner(payload).size == payload.size and payload.flags.writeable
-    return True
+    return payload.storage.nbytes() == payload.size * payload.dtype.itemsize
 
 
 def _topological(roots: Iterable[Node]) -> list[Node]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from .._device import CPU
-from .._dispatch import dispatcher, native, ops
+from .._dispatch import backends, dispatcher, native, ops
 from .._dtype import DTYPES
 from .._state import PLAIN, TLS
 from .._tensor import Size, Tensor, wrap
@@ -52,8 +52,14 @@ def mark_view(view: Tensor) -> None:
 
 def snapshot(target: Tensor) -> Tensor:
     """The values and history that a tensor has before it is written to."""
-    data = target._data
-    copied = wrap(data.copy() if hasattr(data, "copy") else data, target._dtype)
+    data, where = target._data, target.device
+    if where.type == "cpu":
+        kept = data.copy()
+    else:
+        kept = backends.empty(tuple(data.shape), None, target._dtype, where)
+        if data.size:
+            backends.backend_of(where).copy(kept, data)
+    copied = wrap(kept, target._dtype)
     node = target._node
     if isinstance(node, Node):
         from .node import live_node

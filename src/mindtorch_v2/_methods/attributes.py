@@ -59,9 +59,10 @@ def is_contiguous(self: Tensor, memory_format: _memory_format = contiguous_forma
 def data_ptr(self: Tensor) -> int:
     """The address of the first element; 0 on the meta device and for tensors without elements."""
     data = self._data
-    if data.__class__ is not ndarray or data.size == 0:
-        return 0
-    return _storage.address(data)
+    if data.__class__ is ndarray:
+        return _storage.address(data) if data.size else 0
+    base = data.storage.data_ptr()
+    return base + data.offset * data.dtype.itemsize if base and data.size else 0
 
 
 def untyped_storage(self: Tensor) -> Any:

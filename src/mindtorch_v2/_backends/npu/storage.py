@@ -93,6 +93,17 @@ class NpuStorage(UntypedStorage):
         copies.copy_bytes(made, self, self._nbytes)
         return made
 
+    def __deepcopy__(self, memo: dict) -> UntypedStorage:
+        # As on the CPU: tensors of one storage go on to share one. The memo keeps this storage, and with it its identity.
+        known = memo.setdefault("torch", {})
+        if self._cdata not in known:
+            known[self._cdata] = self.clone()
+            memo[id(self)] = self
+        return known[self._cdata]
+
+    def __reduce__(self) -> tuple:
+        return _on_device, (self.cpu(), str(self._where))
+
     def cpu(self) -> UntypedStorage:
         """The bytes on the CPU."""
         from . import copies
@@ -134,6 +145,11 @@ class NpuStorage(UntypedStorage):
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self)
+
+
+def _on_device(storage: UntypedStorage, where: str) -> UntypedStorage:
+    """A storage that a pickle brought, on its device."""
+    return storage.to(device=where)
 
 
 def current_device() -> int:
