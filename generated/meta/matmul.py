@@ -66,4 +66,4 @@ def _cdist_forward(x1, x2, p, compute_mode):
 
 
 def _cdist_backward(grad, x1, x2, p, cdist):
-    return rules.cdist_backward(x1, x2=x2, grad=grad)
+    return rules.cdist_backward(x1, x2=x2, grad=grad, distances=cdist)

@@ -30,6 +30,8 @@ def _inside(self: Tensor, mask: Tensor, indices: Sequence[Tensor | None]) -> lis
 
 def unsafe_masked_index(self: Tensor, mask: Tensor, indices: Sequence[Tensor | None], fill: Any) -> Tensor:
     """self at the indices where the mask is set, `fill` elsewhere."""
+    if not self.numel():  # nothing to read, so `fill` everywhere
+        self = F.new_full(self, [max(size, 1) for size in self.shape], fill)
     return F.masked_fill(F.index(self, _inside(self, mask, indices)), F.logical_not(mask), fill)
 
 
@@ -37,6 +39,8 @@ def unsafe_masked_index_put_accumulate(
     self: Tensor, mask: Tensor, indices: Sequence[Tensor | None], values: Tensor
 ) -> Tensor:
     """self with the values added at the indices where the mask is set."""
+    if not self.numel():
+        return F.clone(self)
     kept = F.masked_fill(values, F.logical_not(mask), 0)
     return F.index_put(self, _inside(self, mask, indices), kept, True)
 

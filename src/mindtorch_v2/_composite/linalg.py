@@ -372,6 +372,12 @@ def matrix_rank(self: Tensor, atol: Any = None, rtol: Any = None, hermitian: boo
             raise RuntimeError(f"{op}: {name} tensor of complex type is not supported. Got {value.dtype.cpp}")
     if rtol is None and (self.dtype.category < _dtype.CATEGORY_FLOATING or self.dtype.itemsize == 2):
         raise RuntimeError("This function doesn't handle types other than float and double")
+    for name, value in (("atol", atol), ("rtol", rtol)):
+        if isinstance(value, Tensor) and value.device != self.device:
+            raise RuntimeError(
+                f"{op}: Expected {name} and input tensors to be on the same device, but got {name} on {value.device} and "
+                f"input on {self.device}"
+            )
     lead = list(self.shape[:-2])
     if not self.numel():
         return F.zeros(lead, dtype=_dtype.int64, device=self.device)
@@ -509,6 +515,8 @@ def linalg_cond(self: Tensor, p: Any = None) -> Tensor:
         return F.zeros(list(self.shape[:-2]), dtype=self.dtype.to_real(), device=self.device)
     norm = F.sum(F.linalg_svdvals(self), -1) if p == "nuc" else matrix_norm(self, p)
     inverse, info = F.linalg_inv_ex(self)
+    if p == "nuc":  # which has no value for what the factorisation leaves of a singular matrix
+        inverse = F.masked_fill(inverse, F.unsqueeze(F.unsqueeze(F.ne(info, 0), -1), -1), 0)
     result = F.mul(norm, matrix_norm(inverse, p))
     return F.where(F.ne(info, 0), math.inf, result)
 

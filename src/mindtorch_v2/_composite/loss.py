@@ -119,6 +119,10 @@ def multi_margin_loss(
     """The mean over the other classes of max(0, margin - x[target] + x[i]) ** p."""
     if p not in (1, 2):
         raise RuntimeError("only p == 1 and p == 2 supported")
+    if self.dim() not in (1, 2) or not self.shape[-1]:
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(self.shape)}"
+        )
     scores = F.unsqueeze(self, 0) if self.dim() == 1 else self
     if target.dim() > 1 or target.numel() != scores.shape[0]:
         raise RuntimeError(

@@ -65,7 +65,7 @@ def kron(self: Tensor, other: Tensor) -> Tensor:
     b = [1] * (ndim - other.dim()) + list(other.shape)
     left = F.reshape(self, [x for n in a for x in (n, 1)])
     right = F.reshape(other, [x for n in b for x in (1, n)])
-    return F.reshape(F.mul(left, right), [m * n for m, n in zip(a, b, strict=True)])
+    return F.reshape(F.contiguous(F.mul(left, right)), [m * n for m, n in zip(a, b, strict=True)])
 
 
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:

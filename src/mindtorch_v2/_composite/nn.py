@@ -70,6 +70,8 @@ def instance_norm(
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
     shape = list(input.shape)
     batch, channels = shape[0], shape[1]
+    if not batch and (running_mean is not None or running_var is not None):
+        raise IndexError("select(): index 0 out of range for tensor of size [0] at dimension 0")
     means = None if running_mean is None else _repeated(running_mean, batch)
     variances = None if running_var is None else _repeated(running_var, batch)
     out = F.batch_norm(

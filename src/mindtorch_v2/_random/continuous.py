@@ -208,6 +208,9 @@ def log_normal(
 ) -> np.ndarray:
     """exp of normal numbers (`log_normal_`), always drawn one after the other."""
     d = checks.resolve(dtype)
+    if not math.prod(shape):  # nothing is filled, and so no kernel asks for the dtype
+        checks.log_normal("float32", std)
+        return np.empty(tuple(shape), d.np)
     checks.log_normal(d, std)
     exact = _is_double(d)
     with gen.lock:

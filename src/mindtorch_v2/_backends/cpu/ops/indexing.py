@@ -241,7 +241,7 @@ def _source(src: ndarray, index: ndarray) -> ndarray:
     """The part of `src` that `index` covers, flat."""
     if src.shape != index.shape and src.ndim == index.ndim:
         src = src[tuple([slice(n) for n in index.shape])]
-    return src.reshape(-1)
+    return src.reshape(-1)[: index.size]
 
 
 def scatter_src(self: ndarray, dim: int, index: ndarray, src: ndarray) -> ndarray:

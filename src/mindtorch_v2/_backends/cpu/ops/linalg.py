@@ -108,7 +108,7 @@ def lu_unpack(
     inner = min(rows, columns)
     permutation = lower = upper = np.empty(0, LU.dtype)
     if unpack_pivots:
-        if pivots.size and (pivots.min() < 1 or pivots.max() > rows):
+        if rows and pivots.size and (pivots.min() < 1 or pivots.max() > rows):
             raise RuntimeError(
                 "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
                 "Did you properly pass the result of lu_factor?"

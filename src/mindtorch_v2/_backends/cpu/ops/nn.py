@@ -499,7 +499,7 @@ def embedding_dense_backward(
     width = grad_output.shape[-1]
     result = np.zeros((num_weights, width), grad_output.dtype)
     rows = indices.reshape(-1)
-    values = grad_output.reshape(-1, width)
+    values = grad_output.reshape(rows.size, width)
     if scale_grad_by_freq and rows.size:
         values = values / np.bincount(rows)[rows].astype(values.dtype)[:, None]
     if padding_idx >= 0:

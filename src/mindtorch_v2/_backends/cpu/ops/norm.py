@@ -276,7 +276,7 @@ def native_batch_norm(
     axes = (0, *range(2, input.ndim))
     ndim = input.ndim
     if training:
-        count = input.size // input.shape[1]
+        count = input.size // max(input.shape[1], 1)
         mean = input.mean(axes, dtype=np.float64)
         centred = input - _channels(mean.astype(input.dtype), ndim)
         var = np.square(centred).mean(axes, dtype=np.float64)

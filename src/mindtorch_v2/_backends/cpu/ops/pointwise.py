@@ -96,6 +96,8 @@ def fmod(self: Array, other: Array, out: Out = None) -> Array:
 
 def pow(self: Array, exponent: Array, out: Out = None) -> Array:
     """self ** exponent. For integers a negative power is the truncated reciprocal: 0 except for bases 1 and -1."""
+    if self.dtype.kind == "b":  # only to the power of a truth value that is a number
+        return np.logical_or(self, np.logical_not(exponent), out)
     if exponent.ndim == 0:
         simple = (_FLOAT_POWERS if self.dtype.kind == "f" else _POWERS).get(exponent.item())
         if simple is not None:

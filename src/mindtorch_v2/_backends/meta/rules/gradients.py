@@ -110,11 +110,13 @@ def nll_loss_backward(
     return Spec(tuple(self.shape), self.dtype, None, self.dtype.opmath)
 
 
-def cdist_backward(x1: Any, x2: Any, grad: Any) -> Spec:
-    """The gradient of x1, from that of the distances."""
+def cdist_backward(x1: Any, x2: Any, grad: Any, distances: Any) -> Spec:
+    """The gradient of x1, from the distances and their gradient."""
     wanted = cdist(x1, x2).shape
     if tuple(grad.shape) != tuple(wanted):
         raise RuntimeError(f"expected a gradient of shape {shape_text(wanted)}, but got {shape_text(grad.shape)}")
+    if tuple(distances.shape) != tuple(wanted):
+        raise RuntimeError(f"expected distances of shape {shape_text(wanted)}, but got {shape_text(distances.shape)}")
     return Spec(tuple(x1.shape), x1.dtype, format_strides(x1), x1.dtype.opmath)
 
 

@@ -87,6 +87,13 @@ def _indexed(self: Any, indices: Sequence[Any]) -> tuple[Shape, Shape | None]:
     return result, elementwise_strides(result, operands)
 
 
+def _check_not_empty(self: Any, indices: Sequence[Any]) -> None:
+    """IndexError for integer indices, at least one, into a dimension without elements."""
+    indexed = [size for size, index in zip(self.shape, indices) if index is not None]
+    if 0 in indexed and 0 not in _indices_shape(indices):
+        raise IndexError("index is out of bounds for dimension with size 0")
+
+
 def index(self: Any, indices: Sequence[Any]) -> Spec:
     """self[indices]: a list of tensors (integers, or masks) and None. With a mask the data decide the shape."""
     if not any(position is not None for position in indices):
@@ -96,6 +103,7 @@ def index(self: Any, indices: Sequence[Any]) -> Spec:
     if _check_indices(self, indices):
         return Spec(None, self.dtype)
     shape, stride = _indexed(self, indices)
+    _check_not_empty(self, indices)
     return Spec(shape, self.dtype, stride)
 
 
@@ -111,6 +119,7 @@ def index_put(self: Any, indices: Sequence[Any], values: Any, accumulate: bool =
         )
     masked = _check_indices(self, indices)
     if not masked and any(position is not None for position in indices):
+        _check_not_empty(self, indices)
         shape, _ = _indexed(self, indices)
         sizes = tuple(values.shape)
         lead = len(shape) - len(sizes)

@@ -81,6 +81,11 @@ def linalg_cholesky_solve(self: Any, input2: Any) -> Spec:
             f"Incompatible matrix sizes for cholesky_solve: each A matrix is {input2.shape[-1]} by {input2.shape[-1]} "
             f"but each b matrix is {self.shape[-2]} by {self.shape[-1]}"
         )
+    if self.dtype is not input2.dtype:
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {self.dtype.cpp} and A of type "
+            f"{input2.dtype.cpp} instead."
+        )
     check_kernel(self, "cholesky_solve_cpu")
     return _matrices((*broadcast(self.shape[:-2], input2.shape[:-2]), *self.shape[-2:]), self)
 
@@ -276,7 +281,7 @@ def linalg_lu_unpack(
     check_matrix(LU, "torch.lu_unpack", "LU")
     *batch, rows, columns = LU.shape
     inner = min(rows, columns)
-    if unpack_pivots and tuple(pivots.shape[:-1]) != tuple(batch):
+    if unpack_pivots and (not pivots.dim() or tuple(pivots.shape[:-1]) != tuple(batch)):
         raise RuntimeError(
             f"torch.lu_unpack: LU_pivots of shape {list(pivots.shape)} do not belong to LU of shape {list(LU.shape)}"
         )

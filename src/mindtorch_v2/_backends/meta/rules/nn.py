@@ -184,6 +184,9 @@ def native_batch_norm(
                 raise RuntimeError(f"{name} must be defined in evaluation mode")
         elif tensor.numel() != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {tensor.numel()}")
+    for tensor in (weight, bias, running_mean, running_var):
+        if tensor is not None and not tensor.dim():
+            raise RuntimeError("TensorAccessor expected 1 dims but tensor has 0")
     if not input.dtype.is_floating_point:
         raise not_implemented("batch_norm", input.dtype)
     kind = _parameter_dtype(input, weight, bias, running_mean, running_var)

@@ -230,6 +230,27 @@ def _check_kernel(self: Any, op: str, strides: Shape | None, ndim: int) -> None:
         raise not_implemented(name, kind)
 
 
+def _adaptive_kernel(ndim: int, indices: Any) -> str:
+    name = f"adaptive_{'avg' if indices is None else 'max'}_pool{ndim}d_backward"
+    return f"{name}_cpu" if ndim == 3 else name
+
+
+def _check_adaptive_gradient(self: Any, grad: Any, ndim: int, indices: Any) -> None:
+    """RuntimeError if a gradient has no elements though there are samples, or a maximum would come from no elements."""
+    name = _adaptive_kernel(ndim, indices).removesuffix("_cpu")
+    for at, size in enumerate(grad.shape):
+        if at and not size:
+            raise RuntimeError(
+                f"{name}(): Expected grad_output to have non-zero size for non-batch dimensions, but grad_output has "
+                f"sizes {shape_text(grad.shape)} with dimension {at} being empty"
+            )
+    if indices is not None and grad.numel() and not self.numel():
+        raise RuntimeError(
+            f"{name}(): Expected self to have non-zero size for non-batch dimensions, but self has sizes "
+            f"{shape_text(self.shape)}"
+        )
+
+
 def pool_backward(
     self: Any,
     grad: Any,
@@ -247,8 +268,12 @@ def pool_backward(
     if format:
         _check_format(self)
     shape = tuple(self.shape)
+    if windows is None:
+        _check_adaptive_gradient(self, grad, ndim, indices)
     if grad.dtype is not self.dtype:
         raise RuntimeError(f"expected dtype {self.dtype.ctype} for `grad_output` but got dtype {grad.dtype.ctype}")
+    if windows is None and not self.dtype.is_floating_point:
+        raise not_implemented(_adaptive_kernel(ndim, indices), self.dtype)
     if indices is not None and indices.dtype is not _d.int64:
         raise RuntimeError(f"expected scalar type Long but found {indices.dtype.cpp}")
     if windows is not None:

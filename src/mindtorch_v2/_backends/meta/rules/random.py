@@ -97,7 +97,7 @@ def random_like(
     elif op == "log_normal":
         # PyTorch looks at the memory before the dtype; the dispatcher refuses memory that overlaps.
         overlaps = any(not step and size > 1 for size, step in zip(self.shape, self.stride(), strict=True))
-        checks.log_normal(_d.float32 if overlaps else target, std)
+        checks.log_normal(_d.float32 if overlaps or not self.numel() else target, std)
     else:
         raise ValueError(f"unknown distribution '{op}'")
     return Spec(tuple(self.shape), target, format_strides(self))
