@@ -138,7 +138,11 @@ def converted(value: Any, dtype: str) -> Any:
     if "int" not in dtype:
         return float(real)
     whole = int(real) if math.isfinite(real) else 0
-    return abs(whole) if dtype.startswith("u") else whole
+    if dtype == "int8":
+        return max(-128, min(whole, 127))
+    if dtype.startswith("u"):
+        return min(abs(whole), 255) if dtype == "uint8" else abs(whole)
+    return whole
 
 
 def _emptied(pick: Picker, operand: Operand) -> Operand:

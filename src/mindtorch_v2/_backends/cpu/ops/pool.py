@@ -334,7 +334,7 @@ def fractional_max_pool(
     """(maxima, places in the flat image); the samples say, for each image and dimension, where the windows begin."""
     ndim = len(output_size)
     lead, spatial = self.shape[:-ndim], self.shape[-ndim:]
-    images = self.reshape(-1, *spatial)
+    images = self.reshape(math.prod(lead), *spatial)
     samples = random_samples[: lead[0]] if len(lead) == 2 else random_samples[:1]
     samples = samples.reshape(-1, ndim)
     if ndim == 2:  # PyTorch's samples are (width, height), but (time, height, width)
@@ -346,8 +346,8 @@ def fractional_max_pool(
         shape = [len(images)] + [1] * (2 * ndim)
         shape[1 + dim], shape[1 + ndim + dim] = count, window
         places = places * size + at.reshape(shape)
-    flat = images.reshape(len(images), -1)
-    places = places.reshape(len(images), -1, int(np.prod(kernel_size)))
+    flat = images.reshape(len(images), math.prod(spatial))
+    places = places.reshape(len(images), math.prod(output_size), math.prod(kernel_size))
     values = np.take_along_axis(flat[:, None, :], places, -1)
     chosen = values.argmax(-1)[..., None]
     shape = (*lead, *output_size)
