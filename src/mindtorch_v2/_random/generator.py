@@ -62,7 +62,20 @@ def _as_bytes(state: Any) -> np.ndarray:
     return state
 
 
-class Generator:
+class DeviceGenerator:
+    """Base of the generators of devices other than the CPU."""
+
+    __slots__ = ()
+
+
+class _GeneratorType(type):
+    """Makes the generators of all devices instances of `Generator`, as in PyTorch."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return type.__instancecheck__(cls, instance) or isinstance(instance, DeviceGenerator)
+
+
+class Generator(metaclass=_GeneratorType):
     """A random number generator: `Generator(device='cpu')`.
 
     Numbers, seeds and states are those of PyTorch's CPU generator. A fresh one has PyTorch's default seed. All use is
@@ -71,6 +84,14 @@ class Generator:
     """
 
     __slots__ = ("_device", "_made_engine", "_entropy", "next_double", "next_float", "lock", "__weakref__")
+
+    def __new__(cls, device: Any = "cpu") -> Any:
+        where = _generator_device(device)
+        if where.type == "npu":
+            from .._backends.npu import generator
+
+            return generator.of_device(where, DEFAULT_SEED)  # of another class, so `__init__` does not run
+        return object.__new__(cls)
 
     def __init__(self, device: Any = "cpu") -> None:
         self._device = _generator_device(device)
@@ -223,8 +244,10 @@ def _generator_device(device: Any) -> Device:
     device = Device(device)
     if device.type == "meta":
         raise RuntimeError("META device type not an accelerator.")
+    if device.type == "npu":
+        return device
     if device.type != "cpu":
-        raise RuntimeError(f"Cannot make a generator for device '{device}': this class serves cpu only")
+        raise RuntimeError(f"Cannot make a generator for device '{device}': there are generators for cpu and npu")
     return Device("cpu")
 
 

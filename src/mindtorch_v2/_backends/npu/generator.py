@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..._device import device as Device
-from ..._random.generator import Hooks, default_generator
+from ..._random.generator import DeviceGenerator, Hooks, default_generator
 
 __all__ = ["NpuGenerator", "get", "seed_all"]
 
@@ -23,7 +23,7 @@ _MASK = (1 << 64) - 1
 _STEP = 4  # numbers of one counter
 
 
-class NpuGenerator:
+class NpuGenerator(DeviceGenerator):
     """The random stream of a device: `manual_seed`, `get_state`, ... as torch.Generator's, and `next` for kernels. Safe for threads."""
 
     __slots__ = ("_device", "_seed", "_offset", "_lock", "__weakref__")
@@ -100,6 +100,13 @@ class NpuGenerator:
 
     def __repr__(self) -> str:
         return f"<torch.Generator device={self._device} seed={self._seed} offset={self._offset}>"
+
+
+def of_device(where: Device, seed: int) -> NpuGenerator:
+    """A new generator for a device, the thread's current one if `where` has no index. RuntimeError without NPUs."""
+    from .runtime import get_runtime
+
+    return NpuGenerator(get_runtime().current_device() if where.index is None else where.index, seed)
 
 
 _generators: dict[int, NpuGenerator] = {}
