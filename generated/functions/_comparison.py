@@ -34,7 +34,7 @@ def eq(input, other, *, out=None):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.equal(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -73,7 +73,7 @@ def ne(input, other, *, out=None):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.not_equal(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -112,7 +112,7 @@ def lt(input, other, *, out=None):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.less(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -151,7 +151,7 @@ def le(input, other, *, out=None):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.less_equal(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -190,7 +190,7 @@ def gt(input, other, *, out=None):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.greater(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -229,7 +229,7 @@ def ge(input, other, *, out=None):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.greater_equal(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words

@@ -36,7 +36,7 @@ def add(input, other, *, alpha=1, out=None):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.add(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -77,7 +77,7 @@ def sub(input, other, *, alpha=1, out=None):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.subtract(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -123,7 +123,7 @@ def mul(input, other, *, out=None):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.multiply(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -167,7 +167,7 @@ def div(*args, **kwargs):
                 data = None
                 if other.__class__ in PLAIN:
                     right = other._data
-                    if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                    if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                         try:
                             data = numpy.divide(left, right)
                         except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -1198,7 +1198,7 @@ def atan2(input, other, *, out=None):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.arctan2(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -1514,7 +1514,7 @@ def clamp_min(input, min, *, out=None):
             data = None
             if min.__class__ in PLAIN:
                 right = min._data
-                if min._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if min._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.maximum(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -1555,7 +1555,7 @@ def clamp_max(input, max, *, out=None):
             data = None
             if max.__class__ in PLAIN:
                 right = max._data
-                if max._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if max._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.minimum(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -1596,7 +1596,7 @@ def maximum(input, other, *, out=None):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.maximum(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -1629,7 +1629,7 @@ def minimum(input, other, *, out=None):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.minimum(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -1662,7 +1662,7 @@ def fmax(input, other, *, out=None):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.fmax(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -1695,7 +1695,7 @@ def fmin(input, other, *, out=None):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.fmin(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words

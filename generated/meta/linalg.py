@@ -66,7 +66,7 @@ def linalg_lstsq(self, b, rcond, driver):
 
 
 def linalg_pinv_atol_rtol_tensor(self, atol, rtol, hermitian):
-    return rules.linalg_pinv(self, hermitian)
+    return rules.linalg_pinv(self, hermitian, tolerances=(atol, rtol))
 
 
 def linalg_pinv_atol_rtol_float(self, atol, rtol, hermitian):

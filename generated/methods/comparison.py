@@ -33,7 +33,7 @@ def eq(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.equal(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -74,7 +74,7 @@ def ne(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.not_equal(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -117,7 +117,7 @@ def lt(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.less(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -160,7 +160,7 @@ def le(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.less_equal(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -203,7 +203,7 @@ def gt(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.greater(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -246,7 +246,7 @@ def ge(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.greater_equal(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -433,7 +433,7 @@ def __eq__(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.equal(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -468,7 +468,7 @@ def __ne__(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.not_equal(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -503,7 +503,7 @@ def __lt__(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.less(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -538,7 +538,7 @@ def __le__(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.less_equal(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -573,7 +573,7 @@ def __gt__(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.greater(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -608,7 +608,7 @@ def __ge__(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.greater_equal(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words

@@ -35,7 +35,7 @@ def add(self, other, *, alpha=1):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.add(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -79,7 +79,7 @@ def sub(self, other, *, alpha=1):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.subtract(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -125,7 +125,7 @@ def mul(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.multiply(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -176,7 +176,7 @@ def div(self, *args, **kwargs):
                 data = None
                 if other.__class__ in PLAIN:
                     right = other._data
-                    if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                    if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                         try:
                             data = numpy.divide(left, right)
                         except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -1293,7 +1293,7 @@ def atan2(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.arctan2(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -1685,7 +1685,7 @@ def clamp_min(self, min):
             data = None
             if min.__class__ in PLAIN:
                 right = min._data
-                if min._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if min._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.maximum(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -1729,7 +1729,7 @@ def clamp_max(self, max):
             data = None
             if max.__class__ in PLAIN:
                 right = max._data
-                if max._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if max._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.minimum(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -1773,7 +1773,7 @@ def maximum(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.maximum(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -1805,7 +1805,7 @@ def minimum(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.minimum(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -1837,7 +1837,7 @@ def fmax(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.fmax(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -1869,7 +1869,7 @@ def fmin(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.fmin(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -2334,7 +2334,7 @@ def __add__(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.add(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -2372,7 +2372,7 @@ def __radd__(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.add(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -2421,7 +2421,7 @@ def __sub__(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.subtract(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -2480,7 +2480,7 @@ def __mul__(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.multiply(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -2517,7 +2517,7 @@ def __rmul__(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.multiply(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -2565,7 +2565,7 @@ def __truediv__(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.divide(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
@@ -2624,7 +2624,7 @@ def __div__(self, other):
             data = None
             if other.__class__ in PLAIN:
                 right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous:
+                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
                     try:
                         data = numpy.divide(left, right)
                     except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words

@@ -93,6 +93,8 @@ def _to_meta(storage: Any, location: str) -> Any:
 
 register_package(10, _is("cpu"), _to_cpu)
 register_package(20, _is("cuda"), _to_cuda)
+
+
 def _npu_location(storage: Any) -> str | None:
     return str(storage.device) if storage.device.type == "npu" else None
 

@@ -219,7 +219,10 @@ CASES = {
         "5:34: mul: 'n' is an int, the C parameter 'other' a const aclTensor*",
     ),
     "aclnn with too few results": (
-        entry(func="mul(Tensor self, Tensor other, int n=1) -> (Tensor, Tensor)", kernels='{npu: "aclnnAdd(self, other, n)"}'),
+        entry(
+            func="mul(Tensor self, Tensor other, int n=1) -> (Tensor, Tensor)",
+            kernels='{npu: "aclnnAdd(self, other, n)"}',
+        ),
         "5:18: mul: 'aclnnAdd' gives 1 results, the operator has 2",
     ),
     "npu function that is not there": (

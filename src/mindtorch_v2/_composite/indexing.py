@@ -39,9 +39,10 @@ def unsafe_masked_index_put_accumulate(
     self: Tensor, mask: Tensor, indices: Sequence[Tensor | None], values: Tensor
 ) -> Tensor:
     """self with the values added at the indices where the mask is set."""
-    if not self.numel():
-        return F.clone(self)
     kept = F.masked_fill(values, F.logical_not(mask), 0)
+    if not self.numel():  # nothing to add to, but all must be on one device
+        F.cat([F.reshape(self, [-1]), F.reshape(kept, [-1])])
+        return F.clone(self)
     return F.index_put(self, _inside(self, mask, indices), kept, True)
 
 

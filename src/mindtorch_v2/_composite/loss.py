@@ -267,7 +267,7 @@ def _of_probabilities(
     logs = F.log_softmax(self, classes)
     count = self.shape[classes]
     if label_smoothing:
-        target = F.add(F.mul(target, 1 - label_smoothing), label_smoothing / count)
+        target = F.add(F.mul(target, 1 - label_smoothing), label_smoothing / max(count, 1))
     product = F.mul(logs, target)
     if weight is not None:
         product = F.mul(product, _along_classes(weight, self, classes))
@@ -308,7 +308,7 @@ def _smoothed(
             smooth = F.div(F.sum(smooth), kept)
     elif reduction == SUM:
         smooth = F.sum(smooth)
-    share = label_smoothing / logs.shape[classes]
+    share = label_smoothing / max(logs.shape[classes], 1)
     return F.add(F.mul(hard, 1 - label_smoothing), F.mul(smooth, share))
 
 

@@ -35,7 +35,7 @@ static int vector(PyObject *object, int width, npy_intp count, const void **data
     if (object == Py_None) {
         return 1;
     }
-    if (dense_width(object) != width || PyArray_SIZE((PyArrayObject *)object) != count) {
+    if (dense_width(object) != width || PyArray_NDIM((PyArrayObject *)object) != 1 || PyArray_SIZE((PyArrayObject *)object) != count) {
         return 0;
     }
     *data = PyArray_DATA((PyArrayObject *)object);

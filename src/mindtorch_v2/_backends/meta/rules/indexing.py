@@ -206,6 +206,10 @@ def index_select(self: Any, dim: int, index: Any) -> Spec:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if not self.dim():
         return Spec((), self.dtype)
+    if count and not self.shape[at]:
+        if self.dim() == 1:
+            raise IndexError("index out of range in self")
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
     return Spec((*self.shape[:at], count, *self.shape[at + 1 :]), self.dtype)
 
 
@@ -299,12 +303,12 @@ def index_fill(self: Any, dim: int, index: Any, value: Any) -> Spec:
                 f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} "
                 "dimension(s)."
             )
-    elif isinstance(value, complex) and not self.dtype.is_complex:
-        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
-    else:
-        check_fill(value, self.dtype)
     if index.dtype is not _d.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if not self.dtype.is_complex and (value.dtype.is_complex if is_tensor(value) else isinstance(value, complex)):
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+    if not is_tensor(value):
+        check_fill(value, self.dtype)
     wrap_dim(dim, self.dim())
     if index.dim() > 1:
         raise RuntimeError("Index has to be a vector/scalar")

@@ -338,8 +338,8 @@ def linalg_lstsq(self: Any, b: Any, driver: str | None = None) -> tuple[Spec, Sp
     return Spec(shape, self.dtype, strides), residuals, rank, values
 
 
-def linalg_pinv(self: Any, hermitian: bool = False) -> Spec:
-    """The transposed shape."""
+def linalg_pinv(self: Any, hermitian: bool = False, tolerances: Sequence[Any] = ()) -> Spec:
+    """The transposed shape. Tolerances that are tensors broadcast with the batch."""
     if self.dim() < 2 or self.dtype.category < _d.CATEGORY_FLOATING or self.dtype in _HALF:
         raise RuntimeError(
             f"linalg.pinv({self.dtype.cpp}{{{shape_text(self.shape)}}}): expected a tensor with 2 or more dimensions of "
@@ -349,6 +349,9 @@ def linalg_pinv(self: Any, hermitian: bool = False) -> Spec:
         check_square(self, "linalg.eigh")
     check_kernel(self, "linalg_eigh_cpu" if hermitian else "linalg_svd_cpu")
     *batch, rows, columns = self.shape
+    for tolerance in tolerances:
+        if tolerance is not None:
+            batch = broadcast(tolerance.shape, batch)
     return Spec((*batch, columns, rows), self.dtype)
 
 

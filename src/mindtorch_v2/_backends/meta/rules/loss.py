@@ -97,7 +97,11 @@ def bce_with_logits(self: Any, target: Any, weight: Any = None, pos_weight: Any 
     if not target.dtype.is_floating_point:
         raise RuntimeError(f"result type {self.dtype.cpp} can't be cast to the desired output type {target.dtype.cpp}")
     if pos_weight is not None:
-        broadcast(pos_weight.shape, target.shape)
+        weighted = broadcast(target.shape, pos_weight.shape)
+        if weighted != tuple(target.shape):
+            raise RuntimeError(
+                f"output with shape {shape_text(target.shape)} doesn't match the broadcast shape {shape_text(weighted)}"
+            )
     spec = elementwise(self, target, result=target.dtype)
     if weight is not None:
         shape = broadcast(joined, weight.shape)

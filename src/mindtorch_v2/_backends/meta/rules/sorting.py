@@ -61,8 +61,12 @@ def multinomial(self: Any, num_samples: int, replacement: bool = False) -> Spec:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > self.shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    if not self.shape[-1] and 0 not in self.shape[:-1] and num_samples > 1:
-        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    if not self.shape[-1] and 0 not in self.shape[:-1]:
+        if num_samples > 1:
+            raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+        )
     return Spec((*self.shape[:-1], int(num_samples)), _d.int64, None, self.dtype.opmath)
 
 
