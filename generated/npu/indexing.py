@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from mindtorch_v2._backends.npu.aclnn import is_number, launch, start
-from mindtorch_v2._backends.npu.arguments import held, reduce_mode, scatter_mode
+from mindtorch_v2._backends.npu.arguments import held, scatter_mode
 from mindtorch_v2._backends.npu.ops import indexing as ops_indexing
 
-from .functions import aclnnGather, aclnnIndexAdd, aclnnIndexSelect, aclnnInplaceMaskedFillScalar, aclnnInplaceMaskedFillTensor, aclnnInplaceMaskedScatter, aclnnInplacePut, aclnnScatter, aclnnScatterAdd, aclnnScatterReduce, aclnnScatterValue, aclnnTake
+from .functions import aclnnGather, aclnnIndexAdd, aclnnIndexSelect, aclnnInplaceMaskedFillScalar, aclnnInplaceMaskedFillTensor, aclnnInplaceMaskedScatter, aclnnInplacePut, aclnnScatter, aclnnScatterAdd, aclnnScatterValue, aclnnTake
 
 _UNUSED = (is_number, launch, start)
 
@@ -41,10 +41,6 @@ def scatter_value_reduce(out, self, dim, index, value, reduce):
 
 def scatter_add(out, self, dim, index, src):
     return launch(aclnnScatterAdd, self, dim, index, src, out[0])
-
-
-def scatter_reduce_two(out, self, dim, index, src, reduce, include_self):
-    return launch(aclnnScatterReduce, self, dim, index, src, reduce_mode(reduce), include_self, out[0])
 
 
 def take(out, self, index):
@@ -83,7 +79,6 @@ KERNELS = {
     "scatter.reduce": scatter_reduce,
     "scatter.value_reduce": scatter_value_reduce,
     "scatter_add": scatter_add,
-    "scatter_reduce.two": scatter_reduce_two,
     "take": take,
     "put": put,
     "masked_fill.Scalar": masked_fill_Scalar,
@@ -98,6 +93,7 @@ FUNCTIONS = {
     "_unsafe_index.Tensor": ops_indexing.index,
     "index_copy": ops_indexing.index_copy,
     "index_fill.int_Scalar": ops_indexing.index_fill,
+    "scatter_reduce.two": ops_indexing.scatter_reduce,
     "masked_select": ops_indexing.masked_select,
     "nonzero": ops_indexing.nonzero,
     "one_hot": ops_indexing.one_hot,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mindtorch_v2._backends.npu.aclnn import is_number, launch, start
 from mindtorch_v2._backends.npu.ops import loss as ops_loss
 
-from .functions import aclnnBinaryCrossEntropyWithLogits, aclnnMseLoss, aclnnSmoothL1Loss
+from .functions import aclnnBinaryCrossEntropyWithLogits, aclnnCtcLoss, aclnnCtcLossBackward, aclnnMseLoss, aclnnSmoothL1Loss
 
 _UNUSED = (is_number, launch, start)
 
@@ -22,10 +22,20 @@ def binary_cross_entropy_with_logits(out, self, target, weight, pos_weight, redu
     return launch(aclnnBinaryCrossEntropyWithLogits, self, target, weight, pos_weight, reduction, out[0])
 
 
+def _ctc_loss(out, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity):
+    return launch(aclnnCtcLoss, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity, out[0], out[1])
+
+
+def _ctc_loss_backward(out, grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity):
+    return launch(aclnnCtcLossBackward, grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity, out[0])
+
+
 KERNELS = {
     "mse_loss": mse_loss,
     "smooth_l1_loss": smooth_l1_loss,
     "binary_cross_entropy_with_logits": binary_cross_entropy_with_logits,
+    "_ctc_loss": _ctc_loss,
+    "_ctc_loss_backward": _ctc_loss_backward,
 }
 """Through aclnn: functions of result payloads and payloads."""
 

@@ -11,7 +11,6 @@ KEEP_DTYPE = 0
 """cubeMathType: products compute in the dtype of their operands."""
 
 _SCATTER_MODES = {"add": 1, "multiply": 2}
-_REDUCE_MODES = {"sum": 1, "prod": 2, "amax": 3, "amin": 4, "mean": 5}
 
 
 def dims(tensor: Any, dim: Any) -> list[int]:
@@ -45,11 +44,6 @@ def held(tensor: Any, value: Any) -> Any:
 def scatter_mode(reduce: str) -> int:
     """The mode of Scatter: 0 sets, 1 adds, 2 multiplies."""
     return _SCATTER_MODES[reduce]
-
-
-def reduce_mode(reduce: str) -> int:
-    """The mode of ScatterReduce."""
-    return _REDUCE_MODES[reduce]
 
 
 def largest(tensor: Any, given: float | None, sign: int = 1) -> float:

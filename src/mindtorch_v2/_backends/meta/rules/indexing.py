@@ -189,6 +189,8 @@ def scatter(self: Any, dim: int, index: Any, src: Any, reduce: str | None = None
         if op == "scatter":
             raise RuntimeError("reduce argument must be either add or multiply.")
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if op == "scatter_reduce" and reduce in ("amax", "amin") and self.dtype.is_complex and index.numel():
+        raise not_implemented(f"scatter_gather_tensor_cpu_reduce_{reduce}", self.dtype)
     if op == "scatter_reduce" and reduce == "mean" and self.dtype is _d.bool and index.numel():
         raise not_implemented("scatter_gather_tensor_cpu_reduce_mean", self.dtype)
     return Spec(tuple(self.shape), self.dtype)

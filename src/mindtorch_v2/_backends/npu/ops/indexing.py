@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 from ...._dispatch import ops
 from ...._generated.npu.functions import (
@@ -153,3 +156,59 @@ def slice_backward(out: Any, grad_output: Any, input_sizes: Any, dim: int, start
 
 def diagonal_backward(out: Any, grad_output: Any, input_sizes: Any, offset: int, dim1: int, dim2: int) -> None:
     _zeros_with(out, grad_output, lambda whole: ops.diagonal(whole, offset, dim1, dim2))
+
+
+def scatter_reduce(out: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool) -> Any:
+    """Sums by aclnnScatterAdd, means by sums and counts. The others, for which aclnn has nothing that all chips and dtypes have, compare each index with all places:
+    as many comparisons as index has elements, times the size of the dimension."""
+    if not self.dim():
+        self_, index_, src_ = (ops.reshape(t, (1,)) for t in (self, index, src))
+        return ops.reshape(ops.scatter_reduce(self_, 0, index_, src_, reduce, include_self=include_self), ())
+    if reduce in ("sum", "mean"):
+        base = self if include_self else ops.scatter(self, dim, index, 0)
+        total = ops.scatter_add(base, dim, index, src)
+        if reduce == "sum":
+            return total
+        ones = ops.ones_like(self)
+        ones = ones if include_self else ops.scatter(ones, dim, index, 0)
+        count = ops.clamp_min(ops.scatter_add(ones, dim, index, ops.ones_like(src)), 1)
+        return ops.div(total, count) if self.is_floating_point() else ops.floor_divide(total, count)
+    return _scatter_by_comparison(self, dim % self.dim(), index, src, reduce, include_self)
+
+
+def _scatter_by_comparison(self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool) -> Any:
+    made = ops.clone(self)
+    if not index.numel():
+        return made
+    part, given = made, src
+    for d, n in enumerate(index.shape):
+        given = ops.narrow(given, d, 0, n)
+        part = part if d == dim else ops.narrow(part, d, 0, n)
+    places = ops.arange(self.shape[dim], device=self.device)
+    hits = ops.eq(ops.unsqueeze(ops.movedim(index, dim, -1), -1), places)  # [..., elements, places]
+    given = ops.unsqueeze(ops.movedim(given, dim, -1), -1)
+    before = ops.movedim(part, dim, -1)
+    if reduce == "prod":
+        found = ops.prod(ops.where(hits, given, ops.ones_like(given)), -2)
+        joined = ops.mul(before, found)
+    else:
+        extreme, join = (ops.amax, ops.maximum) if reduce == "amax" else (ops.amin, ops.minimum)
+        found = extreme(_masked(hits, given, reduce), [-2])
+        joined = join(before, found)
+    hit = ops.any(hits, -2)
+    result = ops.where(hit, joined if include_self else found, before)
+    ops.copy_(part, ops.movedim(result, -1, dim))
+    return made
+
+
+def _masked(hits: Any, given: Any, reduce: str) -> Any:
+    """The values of the hits, and elsewhere what is no candidate for the extreme."""
+    kind = given.dtype
+    if kind.is_floating_point:
+        fill: Any = -math.inf if reduce == "amax" else math.inf
+    elif str(kind).endswith("bool"):
+        fill = reduce == "amin"
+    else:
+        limits = np.iinfo(kind.np)
+        fill = int(limits.min if reduce == "amax" else limits.max)
+    return ops.where(hits, given, ops.full_like(given, fill))

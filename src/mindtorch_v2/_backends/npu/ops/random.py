@@ -155,3 +155,31 @@ def native_dropout(out: Any, input: Any, p: float, train: bool | None) -> Any:
     mask = ops.ge(wrap(kept, DTYPES["float32"]), p)
     scale = 0.0 if p == 1 else 1 / (1 - p)
     return ops.mul(ops.mul(input, mask), scale), mask
+
+
+# The same with a generator of the caller's
+
+
+def rand_like_generator(out: Any, self: Any, generator: Any, *args: Any) -> None:
+    _uniform(out[0], 0.0, 1.0, generator)
+
+
+def randn_like_generator(out: Any, self: Any, generator: Any, *args: Any) -> None:
+    _normal(out[0], 0.0, 1.0, generator)
+
+
+def randint_generator(out: Any, high: int, size: Any, generator: Any, *args: Any) -> None:
+    _integers(out[0], 0, high, generator)
+
+
+def randint_low_generator(out: Any, low: int, high: int, size: Any, generator: Any, *args: Any) -> None:
+    _integers(out[0], low, high, generator)
+
+
+def randperm_generator(out: Any, n: int, generator: Any, *args: Any) -> None:
+    if n:
+        launch(aclnnRandperm, n, *_numbers(out[0], generator), out[0])
+
+
+def normal_numbers(out: Any, mean: float, std: float, size: Any, generator: Any, *args: Any) -> None:
+    _normal(out[0], mean, std, generator)
