@@ -518,7 +518,7 @@ _COMPARE = set("eq ne lt le gt ge".split())
 def report(schema: Schema) -> dict[str, Any]:
     """Context of OPS.md."""
     ops = schema.ops
-    bound = {k.target for op in ops for k in op.kernels if k.device == "npu"}
+    bound = {k.target for op in ops for k in op.alternatives("npu") if k.target.startswith("aclnn")}
     return {
         "ops": ops,
         "families": schema.families,
@@ -526,6 +526,7 @@ def report(schema: Schema) -> dict[str, Any]:
         "views": [op for op in ops if op.is_view],
         "composites": [op for op in ops if op.is_composite],
         "missing": [op for op in ops if op.is_missing],
+        "npu": [op for op in ops if op.kernel("npu")],
         "without_npu": [op for op in ops if op.kernel("cpu") and not op.kernel("npu")],
         "aclnn_used": sorted(bound),
         "aclnn_unused": sorted(set(schema.aclnn) - bound),
