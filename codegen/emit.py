@@ -128,13 +128,14 @@ def _npu(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
     source = "schema/aclnn.yaml"
     yield "npu_functions.py.j2", "npu/functions.py", {"functions": aclnn.functions(schema), "source": source}
     for family, wrappers in by_family.items():
+        alternatives = [a for w in wrappers for a in w.alternatives]
         context = {
+            "calls": ["is_number"] * any(a.numbers for a in alternatives) + ["launch"] * bool(alternatives),
+            "starts": any(a.started for a in alternatives),
             "wrappers": wrappers,
             "modules": sorted({w.module for w in wrappers if w.python}),
-            "functions": sorted({a.function for w in wrappers for a in w.alternatives}),
-            "arguments": _used(
-                schema.npu_arguments, [t for w in wrappers for a in w.alternatives for t in a.arguments]
-            ),
+            "functions": sorted({a.function for a in alternatives}),
+            "arguments": _used(schema.npu_arguments, [t for a in alternatives for t in a.arguments]),
             "source": f"schema/ops/{family}.yaml",
         }
         yield "npu_wrappers.py.j2", f"npu/{family}.py", context

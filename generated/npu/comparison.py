@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._backends.npu.aclnn import is_number, launch, start
+from mindtorch_v2._backends.npu.aclnn import is_number, launch
 
 from .functions import aclnnEqScalar, aclnnEqTensor, aclnnGeScalar, aclnnGeTensor, aclnnGtScalar, aclnnGtTensor, aclnnIsFinite, aclnnIsInf, aclnnIsNegInf, aclnnIsPosInf, aclnnLeScalar, aclnnLeTensor, aclnnLogicalAnd, aclnnLogicalNot, aclnnLogicalOr, aclnnLogicalXor, aclnnLtScalar, aclnnLtTensor, aclnnNeScalar, aclnnNeTensor, aclnnSignbit
-
-_UNUSED = (is_number, launch, start)
 
 
 def eq_Tensor(out, self, other):

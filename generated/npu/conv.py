@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._backends.npu.aclnn import is_number, launch, start
+from mindtorch_v2._backends.npu.aclnn import launch
 from mindtorch_v2._backends.npu.arguments import KEEP_DTYPE, spread
 from mindtorch_v2._backends.npu.ops import conv as ops_conv
 
 from .functions import aclnnAdaptiveAvgPool2d, aclnnAdaptiveAvgPool2dBackward, aclnnAvgPool2d, aclnnAvgPool2dBackward, aclnnIm2col, aclnnIm2colBackward, aclnnUpsampleNearest2d
-
-_UNUSED = (is_number, launch, start)
 
 
 def im2col(out, self, kernel_size, dilation, padding, stride):

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._backends.npu.aclnn import is_number, launch, start
 from mindtorch_v2._backends.npu.ops import conversion as ops_conversion
-
-_UNUSED = (is_number, launch, start)
 
 
 KERNELS = {

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._backends.npu.aclnn import is_number, launch, start
+from mindtorch_v2._backends.npu.aclnn import is_number, launch
+from mindtorch_v2._backends.npu.copies import start
 from mindtorch_v2._backends.npu.ops import creation as ops_creation
 
 from .functions import aclnnEye, aclnnInplaceFillScalar, aclnnInplaceFillTensor, aclnnInplaceZero, aclnnLinspace, aclnnRange, aclnnTril, aclnnTriu
-
-_UNUSED = (is_number, launch, start)
 
 
 def range_step(out, start, end, step, dtype, layout, device, pin_memory):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._backends.npu.aclnn import is_number, launch, start
+from mindtorch_v2._backends.npu.aclnn import is_number, launch
 from mindtorch_v2._backends.npu.arguments import held, scatter_mode
+from mindtorch_v2._backends.npu.copies import start
 from mindtorch_v2._backends.npu.ops import indexing as ops_indexing
 
 from .functions import aclnnGather, aclnnIndexAdd, aclnnIndexSelect, aclnnInplaceMaskedFillScalar, aclnnInplaceMaskedFillTensor, aclnnInplaceMaskedScatter, aclnnInplacePut, aclnnScatter, aclnnScatterAdd, aclnnScatterValue, aclnnTake
-
-_UNUSED = (is_number, launch, start)
 
 
 def index_select(out, self, dim, index):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._backends.npu.aclnn import is_number, launch, start
+from mindtorch_v2._backends.npu.aclnn import launch
 from mindtorch_v2._backends.npu.ops import loss as ops_loss
 
 from .functions import aclnnBinaryCrossEntropyWithLogits, aclnnCtcLoss, aclnnCtcLossBackward, aclnnMseLoss, aclnnSmoothL1Loss
-
-_UNUSED = (is_number, launch, start)
 
 
 def mse_loss(out, self, target, reduction):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._backends.npu.aclnn import is_number, launch, start
+from mindtorch_v2._backends.npu.aclnn import launch
 from mindtorch_v2._backends.npu.arguments import KEEP_DTYPE
 from mindtorch_v2._backends.npu.ops import matmul as ops_matmul
 
 from .functions import aclnnAddbmm, aclnnAddmm, aclnnAddmv, aclnnAddr, aclnnBaddbmm, aclnnBatchMatMul, aclnnDot, aclnnMatmul, aclnnMm, aclnnMv
-
-_UNUSED = (is_number, launch, start)
 
 
 def mm(out, self, mat2):

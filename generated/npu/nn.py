@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._backends.npu.aclnn import is_number, launch, start
+from mindtorch_v2._backends.npu.aclnn import launch
 from mindtorch_v2._backends.npu.arguments import approximation
 from mindtorch_v2._backends.npu.ops import nn as ops_nn
 
 from .functions import aclnnCelu, aclnnElu, aclnnEluBackward, aclnnEmbedding, aclnnEmbeddingDenseBackward, aclnnGeluBackwardV2, aclnnGeluV2, aclnnGlu, aclnnGluBackward, aclnnHardshrink, aclnnHardsigmoid, aclnnHardsigmoidBackward, aclnnHardswish, aclnnHardswishBackward, aclnnHardtanh, aclnnHardtanhBackward, aclnnLeakyRelu, aclnnLeakyReluBackward, aclnnLogSigmoid, aclnnLogSoftmax, aclnnLogSoftmaxBackward, aclnnMish, aclnnMishBackward, aclnnRelu, aclnnSelu, aclnnSilu, aclnnSiluBackward, aclnnSoftmax, aclnnSoftmaxBackward, aclnnSoftplus, aclnnSoftplusBackward, aclnnSoftshrink, aclnnThreshold, aclnnThresholdBackward
-
-_UNUSED = (is_number, launch, start)
 
 
 def relu(out, self):

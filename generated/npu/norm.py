@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._backends.npu.aclnn import is_number, launch, start
+from mindtorch_v2._backends.npu.aclnn import launch
 from mindtorch_v2._backends.npu.ops import norm as ops_norm
 
 from .functions import aclnnBatchNorm, aclnnBatchNormBackward, aclnnGroupNorm, aclnnGroupNormBackward, aclnnLayerNorm, aclnnLayerNormBackward
-
-_UNUSED = (is_number, launch, start)
 
 
 def layer_norm(out, input, normalized_shape, weight, bias, eps, cudnn_enable):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._backends.npu.aclnn import is_number, launch, start
+from mindtorch_v2._backends.npu.aclnn import is_number, launch
 from mindtorch_v2._backends.npu.arguments import largest, rounding
 from mindtorch_v2._backends.npu.ops import pointwise as ops_pointwise
 
 from .functions import aclnnAbs, aclnnAcos, aclnnAcosh, aclnnAdd, aclnnAddcdiv, aclnnAddcmul, aclnnAdds, aclnnAsin, aclnnAsinh, aclnnAtan, aclnnAtan2, aclnnAtanh, aclnnBitwiseAndScalar, aclnnBitwiseAndTensor, aclnnBitwiseNot, aclnnBitwiseOrScalar, aclnnBitwiseOrTensor, aclnnBitwiseXorScalar, aclnnBitwiseXorTensor, aclnnCeil, aclnnClampMax, aclnnClampMaxTensor, aclnnClampMin, aclnnClampMinTensor, aclnnCos, aclnnCosh, aclnnDiv, aclnnDivMod, aclnnDivMods, aclnnDivs, aclnnErf, aclnnErfc, aclnnErfinv, aclnnExp, aclnnExp2, aclnnExpm1, aclnnFloor, aclnnFloorDivide, aclnnFloorDivides, aclnnFmodScalar, aclnnFmodTensor, aclnnFrac, aclnnGcd, aclnnLeftShift, aclnnLerp, aclnnLerps, aclnnLgamma, aclnnLog, aclnnLog10, aclnnLog1p, aclnnLog2, aclnnLogAddExp, aclnnLogit, aclnnMaximum, aclnnMinimum, aclnnMul, aclnnMuls, aclnnNanToNum, aclnnNeg, aclnnPowScalarTensor, aclnnPowTensorScalar, aclnnPowTensorTensor, aclnnReciprocal, aclnnRemainderScalarTensor, aclnnRemainderTensorScalar, aclnnRemainderTensorTensor, aclnnRound, aclnnRoundDecimals, aclnnRsqrt, aclnnRsub, aclnnRsubs, aclnnSWhere, aclnnSigmoid, aclnnSigmoidBackward, aclnnSign, aclnnSin, aclnnSinc, aclnnSinh, aclnnSqrt, aclnnSub, aclnnSubs, aclnnTan, aclnnTanh, aclnnTanhBackward, aclnnTrunc, aclnnXLogYTensor
-
-_UNUSED = (is_number, launch, start)
 
 
 def add_Tensor(out, self, other, alpha):

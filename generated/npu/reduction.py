@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._backends.npu.aclnn import is_number, launch, start
+from mindtorch_v2._backends.npu.aclnn import launch
 from mindtorch_v2._backends.npu.arguments import dims
 from mindtorch_v2._backends.npu.ops import reduction as ops_reduction
 
 from .functions import aclnnAll, aclnnAmax, aclnnAmin, aclnnAminmax, aclnnAny, aclnnLinalgVectorNorm, aclnnLogSumExp, aclnnMax, aclnnMaxDim, aclnnMean, aclnnMin, aclnnMinDim, aclnnProd, aclnnProdDim, aclnnReduceSum
-
-_UNUSED = (is_number, launch, start)
 
 
 def sum(out, self, dtype):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._backends.npu.aclnn import is_number, launch, start
+from mindtorch_v2._backends.npu.aclnn import launch
 from mindtorch_v2._backends.npu.ops import reduction as ops_reduction
 
 from .functions import aclnnCummax, aclnnCummin, aclnnCumprod, aclnnCumsum
-
-_UNUSED = (is_number, launch, start)
 
 
 def cumsum(out, self, dim, dtype):

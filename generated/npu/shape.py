@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._backends.npu.aclnn import is_number, launch, start
+from mindtorch_v2._backends.npu.aclnn import launch
 from mindtorch_v2._backends.npu.arguments import dims, spread
 from mindtorch_v2._backends.npu.ops import joining as ops_joining
 
 from .functions import aclnnConstantPadNd, aclnnFlip, aclnnReflectionPad1d, aclnnReflectionPad2d, aclnnRepeat, aclnnReplicationPad2d, aclnnStack, aclnnTrace
-
-_UNUSED = (is_number, launch, start)
 
 
 def stack(out, tensors, dim):

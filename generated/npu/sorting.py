@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._backends.npu.aclnn import is_number, launch, start
+from mindtorch_v2._backends.npu.aclnn import launch
 from mindtorch_v2._backends.npu.ops import sorting as ops_sorting
 
 from .functions import aclnnArgsort, aclnnKthvalue, aclnnMedian, aclnnMedianDim, aclnnSearchSorted, aclnnSort
-
-_UNUSED = (is_number, launch, start)
 
 
 def sort(out, self, dim, descending):

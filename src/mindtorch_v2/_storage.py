@@ -316,7 +316,33 @@ class UntypedStorage:
         return _untyped_from_bytes, (bytes(self),)
 
 
-class MetaStorage(UntypedStorage):
+class DeviceStorage(UntypedStorage):
+    """A storage whose bytes the host does not see; it knows their number. Each is its own identity."""
+
+    _nbytes: int
+    filename = None
+
+    @property
+    def _cdata(self) -> int:
+        return id(self)
+
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return self._nbytes
+
+    def resizable(self) -> bool:
+        """True."""
+        return True
+
+    def is_shared(self) -> bool:
+        """False."""
+        return False
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self)
+
+
+class MetaStorage(DeviceStorage):
     """A storage without memory, of the meta device: it knows its size."""
 
     elements: ndarray | None = None  # bytes, where a plan computes them: see Note [Elements of a meta storage]
@@ -334,32 +360,14 @@ class MetaStorage(UntypedStorage):
     def _root(self) -> ndarray:
         raise NotImplementedError("Not available for 'meta' device type")
 
-    @property
-    def _cdata(self) -> int:
-        return id(self)
-
-    def nbytes(self) -> int:
-        """Size in bytes."""
-        return self._nbytes
-
     def data_ptr(self) -> int:
         """0: there is no memory."""
         return 0
-
-    def resizable(self) -> bool:
-        """True."""
-        return True
 
     def resize_(self, nbytes: int) -> MetaStorage:
         """Set the size."""
         self._nbytes = nbytes
         return self
-
-    def is_shared(self) -> bool:
-        """False."""
-        return False
-
-    filename = None
 
     def clone(self) -> MetaStorage:
         """Another one of this size."""
@@ -379,9 +387,6 @@ class MetaStorage(UntypedStorage):
 
     def __repr__(self) -> str:
         return f"...\n[{self.type()}(device=meta) of size {len(self)}]"
-
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self)
 
     def __deepcopy__(self, memo: dict) -> MetaStorage:
         known = memo.setdefault("torch", {})

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..._tensor import Tensor
 from . import allocator
+from .creation import empty
 from .payload import NpuPayload
 from .runtime import NpuError, NpuOutOfMemory, get_runtime
 from .streams import current_stream
@@ -103,7 +104,7 @@ def _launch(function: Function, args: tuple, position: int | None) -> Any:
     index = next((d for d in map(_device_index, args) if d is not None), None)
     if index is None:
         index = runtime.current_device()
-    with on_device(runtime, index), _Descriptors(runtime, args) as made:
+    with runtime.on(index), _Descriptors(runtime, args) as made:
         first, second = function.phases
         given = [made.convert(kind, value) for kind, value in zip(function.kinds, args, strict=True)]
         size, executor = runtime.ffi.new("uint64_t *"), runtime.ffi.new("aclOpExecutor **")
@@ -143,25 +144,9 @@ def _workspace(runtime: Any, function: Function, executor: Any, index: int, size
         if size > _LARGEST_WORKSPACE:
             raise RuntimeError(f"{_named(function)}: the first phase asks for a workspace of {size} bytes")
         return allocator.get(index).malloc(size, stream)
-    except Exception:
+    except RuntimeError:  # no memory, or none that makes sense
         runtime.symbol("aclDestroyAclOpExecutor")(executor)
         raise
-
-
-class on_device:
-    """Makes a device the thread's current one for a while."""
-
-    def __init__(self, runtime: Any, index: int) -> None:
-        self.runtime, self.index = runtime, index
-
-    def __enter__(self) -> None:
-        self.before = self.runtime.current_device()
-        if self.before != self.index:
-            self.runtime.set_device(self.index)
-
-    def __exit__(self, *exc: object) -> None:
-        if self.before != self.index:
-            self.runtime.set_device(self.before)
 
 
 def _device_index(value: Any) -> int | None:
@@ -170,15 +155,6 @@ def _device_index(value: Any) -> int | None:
     if isinstance(value, (list, tuple)):
         return next((d for d in map(_device_index, value) if d is not None), None)
     return None
-
-
-def start(result: NpuPayload, source: NpuPayload) -> NpuPayload:
-    """The result as a copy of what a function changes in place; nothing to copy when it is that tensor itself."""
-    from . import copies
-
-    if result is not source:
-        copies.copy_on_device(result, source)
-    return result
 
 
 # Descriptors
@@ -307,7 +283,6 @@ def _signed(value: int) -> int:
 def scalar_tensor(value: Any, dtype: Any, where: Any) -> NpuPayload:
     """A 0-dim tensor that is filled on the device: no copy from the host, no wait."""
     from ..._generated.npu.functions import aclnnInplaceFillScalar
-    from .creation import empty
 
     made = empty((), (), dtype, where)
     launch(aclnnInplaceFillScalar, made, value)

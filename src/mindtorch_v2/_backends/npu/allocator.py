@@ -478,7 +478,7 @@ class NpuAllocator:
             allocator._busy = True
             try:
                 allocator._free_deferred()
-            except BaseException:
+            except BaseException:  # whatever it is: the lock must not stay taken
                 self.__exit__()
                 raise
 

@@ -1,7 +1,6 @@
-"""Copies: within a device, between devices, and between device and host.
+"""Elements from payload to payload, with conversion and broadcasting: within a device, between devices, and between device and host.
 
-Copies within a device run on its current stream. Those that the host takes part in wait for that stream first, so they see what was queued before; with pinned memory and
-`non_blocking` they are queued too, and the host memory is kept until they have passed.
+With pinned memory and `non_blocking` a copy to the device is queued, and the host memory is kept until it has passed.
 """
 
 from __future__ import annotations
@@ -15,11 +14,10 @@ from ..._memory import address
 from ..._payload import contiguous_strides
 from . import aclnn
 from .payload import NpuPayload, extent_bytes
-from .runtime import get_runtime
+from .runtime import H2D, get_runtime
 from .streams import current_stream
+from .transfers import bytes_of, copy_bytes, upload
 
-H2D, D2H, D2D = 1, 2, 3
-_peers: dict[tuple[int, int], bool] = {}
 _pending: list[tuple[int, Any]] = []  # events behind queued copies, and the host memory that they read
 
 
@@ -55,66 +53,17 @@ def copy_on_device(target: NpuPayload, source: NpuPayload) -> None:
     aclnn.launch(aclnnInplaceCopy, target, source)
 
 
+def start(result: NpuPayload, source: NpuPayload) -> NpuPayload:
+    """The result as a copy of what a function changes in place; nothing to copy when it is that tensor itself."""
+    if result is not source:
+        copy_on_device(result, source)
+    return result
+
+
 def _as_real(payload: NpuPayload) -> NpuPayload:
     """Complex numbers as pairs of real ones, over the same memory."""
     shape, stride = (*payload.shape, 2), (*(2 * step for step in payload.stride), 1)
     return NpuPayload(shape, stride, payload.dtype.to_real(), 2 * payload.offset, payload.storage)
-
-
-def copy_bytes(target: Any, source: Any, nbytes: int) -> None:
-    """The first bytes of one storage into another one."""
-    if not nbytes:
-        return
-    runtime = get_runtime()
-    index = source.device.index
-    stream = current_stream(index).handle
-    with aclnn.on_device(runtime, index):
-        if target.device.index == index:
-            runtime.memcpy_async(target.data_ptr(), source.data_ptr(), nbytes, D2D, stream)
-            return
-        runtime.synchronize_stream(stream)
-        runtime.synchronize_stream(current_stream(target.device.index).handle)
-        if _connected(runtime, index, target.device.index):
-            runtime.memcpy(target.data_ptr(), source.data_ptr(), nbytes, D2D)
-            return
-    upload(
-        target, 0, bytes_of(source, 0, nbytes)
-    )  # devices that do not reach each other: through the host, which was asked for
-
-
-def _connected(runtime: Any, source: int, target: int) -> bool:
-    """Whether the devices reach each other's memory; access is opened with the first copy."""
-    pair = (source, target)
-    if pair not in _peers:
-        _peers[pair] = runtime.can_access_peer(source, target)
-        if _peers[pair]:
-            runtime.enable_peer_access(source, target)
-    return _peers[pair]
-
-
-def upload(storage: Any, start: int, content: ndarray) -> None:
-    """Bytes of the host into a storage, from byte `start` on."""
-    content = np.ascontiguousarray(content)
-    if not content.nbytes:
-        return
-    runtime = get_runtime()
-    index = storage.device.index
-    with aclnn.on_device(runtime, index):
-        runtime.synchronize_stream(current_stream(index).handle)
-        runtime.memcpy(storage.data_ptr() + start, address(content), content.nbytes, H2D)
-
-
-def bytes_of(storage: Any, start: int = 0, nbytes: int | None = None) -> ndarray:
-    """Bytes of a storage, on the host."""
-    nbytes = storage.nbytes() - start if nbytes is None else nbytes
-    found = np.empty(nbytes, np.uint8)
-    if nbytes:
-        runtime = get_runtime()
-        index = storage.device.index
-        with aclnn.on_device(runtime, index):
-            runtime.synchronize_stream(current_stream(index).handle)
-            runtime.memcpy(address(found), storage.data_ptr() + start, nbytes, D2H)
-    return found
 
 
 def to_host(payload: Any) -> ndarray:
@@ -156,7 +105,7 @@ def _queue_upload(place: NpuPayload, source: ndarray) -> None:
     runtime = get_runtime()
     index = place.device.index
     stream = current_stream(index).handle
-    with aclnn.on_device(runtime, index):
+    with runtime.on(index):
         runtime.memcpy_async(place.address, address(source), source.nbytes, H2D, stream)
         event = runtime.create_event()
         runtime.record_event(event, stream)

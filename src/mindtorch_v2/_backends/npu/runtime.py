@@ -137,7 +137,8 @@ class Runtime:
         return device
 
     @contextlib.contextmanager
-    def _on(self, device: int | None) -> Iterator[None]:
+    def on(self, device: int | None) -> Iterator[None]:
+        """Make a device the thread's current one for a while; None leaves it as it is."""
         before = self.current_device()
         if device is None or device == before:
             yield
@@ -150,7 +151,7 @@ class Runtime:
 
     def synchronize_device(self, device: int) -> None:
         """Wait for all work of a device. NpuError for a failure of a kernel that ran since the last wait."""
-        with self._on(device):
+        with self.on(device):
             self.call("aclrtSynchronizeDevice")
 
     def soc_name(self) -> str:
@@ -163,7 +164,7 @@ class Runtime:
         """A property: aicore_cores, vector_cores, cube_cores, l2_cache_size; None when this CANN cannot say it."""
         new, old = _DEVICE_INFO[attribute]
         value = self.ffi.new("int64_t *")
-        with self._on(device):
+        with self.on(device):
             for name, constant in (("aclrtGetDeviceInfo", new), ("aclGetDeviceCapability", old)):
                 if constant and self.has(name):
                     status = self.symbol(name)(device, self.libraries.constant(constant), value)
@@ -175,18 +176,18 @@ class Runtime:
     def can_access_peer(self, device: int, peer: int) -> bool:
         """Whether a device can reach the memory of another one."""
         found = self.ffi.new("int32_t *")
-        with self._on(device):
+        with self.on(device):
             self.call("aclrtDeviceCanAccessPeer", found, device, peer)
         return bool(found[0])
 
     def enable_peer_access(self, device: int, peer: int) -> None:
         """Let `device` reach the memory of `peer`."""
-        with self._on(device):
+        with self.on(device):
             self.call("aclrtDeviceEnablePeerAccess", peer, 0, detail=f"from device {device} to device {peer}")
 
     def disable_peer_access(self, device: int, peer: int) -> None:
         """The reverse of `enable_peer_access`."""
-        with self._on(device):
+        with self.on(device):
             self.call("aclrtDeviceDisablePeerAccess", peer, detail=f"from device {device} to device {peer}")
 
     def stream_priority_range(self) -> tuple[int, int]:
@@ -203,7 +204,7 @@ class Runtime:
     def malloc(self, device: int, nbytes: int) -> int:
         """The address of new device memory. NpuOutOfMemory when there is not enough."""
         cell = self.ffi.new("void **")
-        with self._on(device):
+        with self.on(device):
             self.call("aclrtMalloc", cell, nbytes, 0, detail=f"{nbytes} bytes on npu:{device}")
         address = self._int(cell[0])
         self._memory[address] = device
@@ -212,27 +213,27 @@ class Runtime:
     def free(self, device: int, address: int) -> None:
         """Give device memory back. CANN does not wait for work that still uses it: the caller must have."""
         if self._releasable():
-            with self._on(device):
+            with self.on(device):
                 self.call("aclrtFree", self._pointer(address))
             self._memory.pop(address, None)
 
     def malloc_host(self, nbytes: int) -> int:
         """The address of new pinned host memory."""
         cell = self.ffi.new("void **")
-        with self._on(None):
+        with self.on(None):
             self.call("aclrtMallocHost", cell, nbytes, detail=f"{nbytes} bytes of pinned memory")
         return self._int(cell[0])
 
     def free_host(self, address: int) -> None:
         """Give pinned memory back."""
         if self._releasable():
-            with self._on(None):
+            with self.on(None):
                 self.call("aclrtFreeHost", self._pointer(address))
 
     def mem_get_info(self, device: int) -> tuple[int, int]:
         """(free, total) bytes of a device."""
         free, total = self.ffi.new("size_t *"), self.ffi.new("size_t *")
-        with self._on(device):
+        with self.on(device):
             self.call("aclrtGetMemInfo", self.libraries.constant("ACL_HBM_MEM"), free, total)
             if not total[0]:  # a chip without HBM
                 self.call("aclrtGetMemInfo", self.libraries.constant("ACL_DDR_MEM"), free, total)
@@ -241,26 +242,26 @@ class Runtime:
     def memcpy(self, dst: int, src: int, nbytes: int, kind: int) -> None:
         """Copy, and wait until it is done. It does not wait for streams."""
         if nbytes:
-            with self._on(None):
+            with self.on(None):
                 self.call("aclrtMemcpy", self._pointer(dst), nbytes, self._pointer(src), nbytes, kind)
 
     def memcpy_async(self, dst: int, src: int, nbytes: int, kind: int, stream: int) -> None:
         """Copy on a stream; with pageable host memory CANN waits all the same. Both buffers must outlive the copy."""
         if nbytes:
-            with self._on(self._streams.get(stream)):
+            with self.on(self._streams.get(stream)):
                 target, source = self._pointer(dst), self._pointer(src)
                 self.call("aclrtMemcpyAsync", target, nbytes, source, nbytes, kind, self._stream(stream))
 
     def memset(self, dst: int, value: int, nbytes: int) -> None:
         """Fill device memory with a byte, and wait."""
         if nbytes:
-            with self._on(None):
+            with self.on(None):
                 self.call("aclrtMemset", self._pointer(dst), nbytes, value, nbytes)
 
     def memset_async(self, dst: int, value: int, nbytes: int, stream: int) -> None:
         """Fill device memory with a byte, on a stream."""
         if nbytes:
-            with self._on(self._streams.get(stream)):
+            with self.on(self._streams.get(stream)):
                 self.call("aclrtMemsetAsync", self._pointer(dst), nbytes, value, nbytes, self._stream(stream))
 
     # streams
@@ -269,7 +270,7 @@ class Runtime:
         """The handle of a new stream of a device. Priorities from 0, the greatest, to 7."""
         cell = self.ffi.new("aclrtStream *")
         flags = self.libraries.constant("ACL_STREAM_FAST_LAUNCH") | self.libraries.constant("ACL_STREAM_FAST_SYNC")
-        with self._on(device):
+        with self.on(device):
             self.call("aclrtCreateStreamWithConfig", cell, priority, flags)
         handle = self._int(cell[0])
         self._streams[handle] = device
@@ -278,18 +279,18 @@ class Runtime:
     def destroy_stream(self, stream: int) -> None:
         """Destroy a stream when its work is done."""
         if self._releasable():
-            with self._on(self._streams.pop(stream, None)):
+            with self.on(self._streams.pop(stream, None)):
                 self.call("aclrtDestroyStream", self._stream(stream))
 
     def synchronize_stream(self, stream: int) -> None:
         """Wait for a stream's work. NpuError for a failure of a kernel on it."""
-        with self._on(self._streams.get(stream)):
+        with self.on(self._streams.get(stream)):
             self.call("aclrtSynchronizeStream", self._stream(stream))
 
     def query_stream(self, stream: int) -> bool:
         """Whether a stream's work is done."""
         status = self.ffi.new("aclrtStreamStatus *")
-        with self._on(self._streams.get(stream)):
+        with self.on(self._streams.get(stream)):
             self.call("aclrtStreamQuery", self._stream(stream), status)
         return status[0] == self.libraries.constant("ACL_STREAM_STATUS_COMPLETE")
 
@@ -302,7 +303,7 @@ class Runtime:
         if timing:
             flags |= constant("ACL_EVENT_TIME_LINE")
         cell = self.ffi.new("aclrtEvent *")
-        with self._on(device):
+        with self.on(device):
             self.call("aclrtCreateEventExWithFlag", cell, flags)
             handle = self._int(cell[0])
             self._events[handle] = self.current_device()
@@ -311,35 +312,35 @@ class Runtime:
     def destroy_event(self, event: int) -> None:
         """Destroy an event."""
         if self._releasable():
-            with self._on(self._events.pop(event, None)):
+            with self.on(self._events.pop(event, None)):
                 self.call("aclrtDestroyEvent", self._event(event))
 
     def record_event(self, event: int, stream: int) -> None:
         """Let the event stand for the work that is on a stream now."""
-        with self._on(self._streams.get(stream)):
+        with self.on(self._streams.get(stream)):
             self.call("aclrtRecordEvent", self._event(event), self._stream(stream))
 
     def query_event(self, event: int) -> bool:
         """Whether the recorded work is done; true of an event that was never recorded."""
         status = self.ffi.new("aclrtEventRecordedStatus *")
-        with self._on(self._events.get(event)):
+        with self.on(self._events.get(event)):
             self.call("aclrtQueryEventStatus", self._event(event), status)
         return status[0] == self.libraries.constant("ACL_EVENT_RECORDED_STATUS_COMPLETE")
 
     def synchronize_event(self, event: int) -> None:
         """Wait for the recorded work."""
-        with self._on(self._events.get(event)):
+        with self.on(self._events.get(event)):
             self.call("aclrtSynchronizeEvent", self._event(event))
 
     def stream_wait_event(self, stream: int, event: int) -> None:
         """Let later work of a stream wait for the recorded work."""
-        with self._on(self._streams.get(stream)):
+        with self.on(self._streams.get(stream)):
             self.call("aclrtStreamWaitEvent", self._stream(stream), self._event(event))
 
     def elapsed_ms(self, start: int, end: int) -> float:
         """Milliseconds between two recorded events that were made with `timing`."""
         cell = self.ffi.new("float *")
-        with self._on(self._events.get(start)):
+        with self.on(self._events.get(start)):
             self.call("aclrtEventElapsedTime", cell, self._event(start), self._event(end))
         return float(cell[0])
 

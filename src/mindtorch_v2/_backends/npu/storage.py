@@ -10,12 +10,12 @@ import numpy as np
 
 from ..._device import device
 from ..._memory import check_bounds, root_bytes
-from ..._storage import UntypedStorage, storage_from_root
-from . import allocator
+from ..._storage import DeviceStorage, UntypedStorage, storage_from_root
+from . import allocator, transfers
 from .payload import NpuPayload
 
 
-class NpuStorage(UntypedStorage):
+class NpuStorage(DeviceStorage):
     """The bytes behind tensors of one NPU; they go back to the allocator with the last of them."""
 
     def __new__(cls, nbytes: int = 0, where: device | None = None) -> NpuStorage:
@@ -44,14 +44,6 @@ class NpuStorage(UntypedStorage):
     def _root(self) -> Any:
         raise NotImplementedError(f"the bytes of a storage on {self._where} are not on the host; use .cpu() first")
 
-    @property
-    def _cdata(self) -> int:
-        return id(self)
-
-    def nbytes(self) -> int:
-        """Size in bytes."""
-        return self._nbytes
-
     def data_ptr(self) -> int:
         """The device address of the first byte; 0 when there is none."""
         return 0 if self._block is None else self._block.address
@@ -65,32 +57,18 @@ class NpuStorage(UntypedStorage):
         if self._block is not None:
             self._allocator.record_stream(self._block, stream.handle)
 
-    def resizable(self) -> bool:
-        """True."""
-        return True
-
     def resize_(self, nbytes: int) -> NpuStorage:
         """Another size; the bytes that fit are kept."""
-        from . import copies
-
         other = NpuStorage(nbytes, self._where)
-        copies.copy_bytes(other, self, min(nbytes, self._nbytes))
+        transfers.copy_bytes(other, self, min(nbytes, self._nbytes))
         self._block, other._block = other._block, self._block
         self._nbytes, other._nbytes = nbytes, self._nbytes
         return self
 
-    def is_shared(self) -> bool:
-        """False."""
-        return False
-
-    filename = None
-
     def clone(self) -> NpuStorage:
         """A copy on the same device."""
-        from . import copies
-
         made = NpuStorage(self._nbytes, self._where)
-        copies.copy_bytes(made, self, self._nbytes)
+        transfers.copy_bytes(made, self, self._nbytes)
         return made
 
     def __deepcopy__(self, memo: dict) -> UntypedStorage:
@@ -106,29 +84,23 @@ class NpuStorage(UntypedStorage):
 
     def cpu(self) -> UntypedStorage:
         """The bytes on the CPU."""
-        from . import copies
-
-        return storage_from_root(copies.bytes_of(self))
+        return storage_from_root(transfers.bytes_of(self))
 
     def copy_(self, source: Any, non_blocking: bool = False) -> NpuStorage:
         """The bytes of another storage of this size, of the CPU or an NPU."""
-        from . import copies
-
         if source.nbytes() != self._nbytes:
             raise RuntimeError(
                 f"size does not match, self was {self._nbytes} bytes but src was {source.nbytes()} bytes"
             )
         if isinstance(source, NpuStorage):
-            copies.copy_bytes(self, source, self._nbytes)
+            transfers.copy_bytes(self, source, self._nbytes)
         else:
-            copies.upload(self, 0, root_bytes(source._root))
+            transfers.upload(self, 0, root_bytes(source._root))
         return self
 
     def fill_(self, value: int) -> NpuStorage:
         """Every byte the same."""
-        from . import copies
-
-        copies.upload(self, 0, np.full(self._nbytes, value, np.uint8))
+        transfers.upload(self, 0, np.full(self._nbytes, value, np.uint8))
         return self
 
     def view_payload(self, dtype: Any, shape: tuple, stride: tuple, offset: int) -> NpuPayload:
@@ -142,9 +114,6 @@ class NpuStorage(UntypedStorage):
 
     def __repr__(self) -> str:
         return f"...\n[{self.type()}(device={self._where}) of size {len(self)}]"
-
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self)
 
 
 def _on_device(storage: UntypedStorage, where: str) -> UntypedStorage:

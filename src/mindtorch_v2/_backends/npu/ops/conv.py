@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from ...._dispatch import ops
+from ...._dtype import DTYPES
 from ...._generated.npu.functions import (
     aclnnConvolution,
     aclnnConvolutionBackward,
     aclnnMaxPool2dWithIndices,
     aclnnMaxPool2dWithIndicesBackward,
 )
+from .. import copies
 from ..aclnn import launch
 from ..arguments import KEEP_DTYPE, spread
+from ..creation import empty
 
 
-def _convolve(
+def general(
     out: Any,
     input: Any,
     weight: Any,
@@ -48,7 +51,7 @@ def _unsqueezed(payload: Any) -> Any:
 def convolution(
     out: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> None:
-    _convolve(out, input, weight, bias, stride, padding, dilation, False, 0, groups)
+    general(out, input, weight, bias, stride, padding, dilation, False, 0, groups)
 
 
 def transposed(
@@ -62,22 +65,7 @@ def transposed(
     groups: int,
     dilation: Any,
 ) -> None:
-    _convolve(out, input, weight, bias, stride, padding, dilation, True, output_padding, groups)
-
-
-def general(
-    out: Any,
-    input: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    transposed: bool,
-    output_padding: Any,
-    groups: int,
-) -> None:
-    _convolve(out, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+    general(out, input, weight, bias, stride, padding, dilation, True, output_padding, groups)
 
 
 def backward(
@@ -115,10 +103,6 @@ def max_pool(
     source = self if batched else ops.unsqueeze(self, 0)
     values = out[0] if batched else _unsqueezed(out[0])
     # aclnn gives indices as int32; PyTorch's are int64.
-    from ...._dtype import DTYPES
-    from .. import copies
-    from ..creation import empty
-
     places = empty(tuple(values.shape), None, DTYPES["int32"], self.device)
     if values.size:
         launch(aclnnMaxPool2dWithIndices, source._data, *window, ceil_mode, values, places)
@@ -138,7 +122,7 @@ def max_pool_backward(
     indices: Any,
 ) -> None:
     window = [spread(v, 2) for v in (kernel_size, stride or kernel_size, padding, dilation)]
-    places = ops._to_copy(indices, dtype=_int32())
+    places = ops._to_copy(indices, dtype=DTYPES["int32"])
     given = [grad_output, self, places]
     result = out[0]
     if self.dim() == 3:
@@ -146,9 +130,3 @@ def max_pool_backward(
         result = _unsqueezed(result)
     if result.size:
         launch(aclnnMaxPool2dWithIndicesBackward, *(t._data for t in given), *window, ceil_mode, result)
-
-
-def _int32() -> Any:
-    from ...._dtype import DTYPES
-
-    return DTYPES["int32"]

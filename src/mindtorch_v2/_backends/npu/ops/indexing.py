@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...._dispatch import ops
+from ...._dtype import DTYPES
 from ...._generated.npu.functions import (
     aclnnIndex,
     aclnnIndexCopy,
@@ -22,22 +23,18 @@ from ..aclnn import launch, launch_with_shape, scalar_tensor
 from ..arguments import held
 from ..creation import empty
 
+_int64 = DTYPES["int64"]
+
 
 def _long_indices(self: Any, indices: list) -> list:
     """Index tensors only: masks become the positions of their elements, None a whole range; all broadcast to one shape."""
     found: list = []
     for item in indices:
-        if item is not None and item.dtype in (_dtype("bool"), _dtype("uint8")):
+        if item is not None and item.dtype in (DTYPES["bool"], DTYPES["uint8"]):
             found += ops.unbind(ops.nonzero(item), 1)
         else:
             found.append(item)
     return found
-
-
-def _dtype(name: str) -> Any:
-    from ...._dtype import DTYPES
-
-    return DTYPES[name]
 
 
 def _arranged(self: Any, indices: list) -> tuple[Any, list, tuple | None]:
@@ -46,7 +43,7 @@ def _arranged(self: Any, indices: list) -> tuple[Any, list, tuple | None]:
     found += [None] * (self.dim() - len(found))
     indexed = [d for d, item in enumerate(found) if item is not None]
     order = [*indexed, *(d for d in range(self.dim()) if d not in indexed)]
-    tensors = ops.broadcast_tensors([found[d].to(_dtype("int64")) for d in indexed]) if indexed else ()
+    tensors = ops.broadcast_tensors([found[d].to(_int64) for d in indexed]) if indexed else ()
     return ops.permute(self, order), list(tensors), tuple(order)
 
 
@@ -111,11 +108,11 @@ def index_fill(out: Any, self: Any, dim: int, index: Any, value: Any) -> None:
 
 
 def nonzero(out: Any, self: Any) -> Any:
-    largest = empty((self.numel(), self.dim()), None, _dtype("int64"), self.device)
+    largest = empty((self.numel(), self.dim()), None, _int64, self.device)
     if not largest.size and self.dim():
-        return wrap(largest, _dtype("int64"))
+        return wrap(largest, _int64)
     shape = launch_with_shape(aclnnNonzero, 1, self._data, largest)
-    found = ops.narrow(wrap(largest, _dtype("int64")), 0, 0, shape[0])
+    found = ops.narrow(wrap(largest, _int64), 0, 0, shape[0])
     return ops.t(ops.contiguous(ops.t(found)))  # PyTorch's strides: a column for each dimension
 
 
@@ -132,7 +129,7 @@ def one_hot(out: Any, self: Any, num_classes: int) -> Any:
     classes = num_classes
     if classes < 0:  # the largest class decides
         classes = int(ops.max(self).item()) + 1
-    kind = _dtype("int64")
+    kind = _int64
     made = empty((*self.shape, classes), None, kind, self.device)
     on, off = (scalar_tensor(v, kind, self.device) for v in (1, 0))
     if made.size:
