@@ -1748,7 +1748,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('any_device',),
         "differentiable": (),
     },
     {
@@ -1786,7 +1786,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('any_device',),
         "differentiable": (),
     },
     {
@@ -1803,7 +1803,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('conversion',),
+        "tags": ('any_device', 'conversion'),
         "differentiable": ("self", "src", ),
     },
     {
@@ -11243,7 +11243,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('any_device',),
         "differentiable": (),
     },
     {
@@ -11260,7 +11260,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('any_device',),
         "differentiable": (),
     },
     {
@@ -11294,7 +11294,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('any_device',),
         "differentiable": (),
     },
     {
@@ -12717,7 +12717,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('any_device',),
         "differentiable": (),
     },
     {
@@ -12733,7 +12733,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('any_device',),
         "differentiable": (),
     },
     {
@@ -13007,7 +13007,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('any_device',),
         "differentiable": (),
     },
     {
@@ -13368,7 +13368,7 @@ ROWS = [
         ),
         "returns": ("Tensor[]", ),
         "hints": {},
-        "tags": (),
+        "tags": ('any_device',),
         "differentiable": (),
     },
     {
@@ -13760,7 +13760,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('any_device',),
         "differentiable": (),
     },
     {
@@ -13780,7 +13780,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('any_device',),
         "differentiable": (),
     },
     {
@@ -13799,7 +13799,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('any_device',),
         "differentiable": (),
     },
     {
@@ -13818,7 +13818,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('any_device',),
         "differentiable": (),
     },
 ]

@@ -34,7 +34,7 @@ FUNCTIONS = {
     "randint_like.low_dtype": ops_random.randint_like_low,
     "normal.float_float": ops_random.normal_numbers,
     "bernoulli": ops_random.bernoulli,
-    "bernoulli.p": ops_random.bernoulli_p,
+    "bernoulli.p": ops_random.bernoulli_,
     "multinomial": ops_random.multinomial,
     "native_dropout": ops_random.native_dropout,
 }

@@ -75,6 +75,7 @@ to_other = Operator(
         Param('memory_format', 'MemoryFormat', optional=True, default=None),
     ),
     composite="conversion.to_other",
+    tags=('any_device',),
     variants=('method',),
 )
 
@@ -103,6 +104,7 @@ type_as = Operator(
         Param('other', 'Tensor', required=True),
     ),
     composite="conversion.type_as",
+    tags=('any_device',),
     variants=('method',),
 )
 
@@ -120,7 +122,7 @@ copy_ = Operator(
     },
     mutates=0,
     is_inplace=True,
-    tags=('conversion',),
+    tags=('any_device', 'conversion'),
     variants=('method',),
     derivatives="conversion",
 )

@@ -116,6 +116,7 @@ diff = Operator(
         Param('append', 'Tensor', optional=True, default=None),
     ),
     composite="scan.diff",
+    tags=('any_device',),
     variants=('function', 'method', 'out'),
 )
 
@@ -128,6 +129,7 @@ trapezoid_x = Operator(
         Param('dim', 'int', default=-1, keyword=True),
     ),
     composite="scan.trapezoid_x",
+    tags=('any_device',),
     variants=('function',),
 )
 
@@ -152,6 +154,7 @@ trapz_x = Operator(
         Param('dim', 'int', default=-1, keyword=True),
     ),
     composite="scan.trapz_x",
+    tags=('any_device',),
     variants=('function',),
 )
 

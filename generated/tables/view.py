@@ -123,6 +123,7 @@ view_as = Operator(
         Param('other', 'Tensor', required=True),
     ),
     composite="view.view_as",
+    tags=('any_device',),
     variants=('method',),
 )
 
@@ -134,6 +135,7 @@ reshape_as = Operator(
         Param('other', 'Tensor', required=True),
     ),
     composite="view.reshape_as",
+    tags=('any_device',),
     variants=('method',),
 )
 
@@ -375,6 +377,7 @@ expand_as = Operator(
         Param('other', 'Tensor', required=True),
     ),
     composite="view.expand_as",
+    tags=('any_device',),
     variants=('method',),
 )
 
@@ -700,6 +703,7 @@ tensor_split_tensor_indices_or_sections = Operator(
         Param('dim', 'int', default=0),
     ),
     composite="view.tensor_split_tensor",
+    tags=('any_device',),
     variants=('function', 'method'),
 )
 
@@ -1027,6 +1031,7 @@ select_scatter = Operator(
         Param('index', 'SymInt', required=True),
     ),
     composite="view.select_scatter",
+    tags=('any_device',),
     variants=('function', 'method'),
 )
 
@@ -1042,6 +1047,7 @@ slice_scatter = Operator(
         Param('step', 'SymInt', default=1),
     ),
     composite="view.slice_scatter",
+    tags=('any_device',),
     variants=('function', 'method', 'out'),
 )
 
@@ -1056,6 +1062,7 @@ diagonal_scatter = Operator(
         Param('dim2', 'int', default=1),
     ),
     composite="view.diagonal_scatter",
+    tags=('any_device',),
     variants=('function', 'method'),
 )
 
@@ -1070,5 +1077,6 @@ as_strided_scatter = Operator(
         Param('storage_offset', 'SymInt', optional=True, default=None),
     ),
     composite="view.as_strided_scatter",
+    tags=('any_device',),
     variants=('function', 'method'),
 )

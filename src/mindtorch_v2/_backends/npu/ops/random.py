@@ -86,10 +86,6 @@ def bernoulli_(out: Any, self: Any, p: float, generator: Any) -> None:
         launch(aclnnInplaceBernoulli, out[0], p, *_numbers(out[0], generator))
 
 
-def bernoulli_p(out: Any, self: Any, p: float, generator: Any) -> None:
-    bernoulli_(out, self, p, generator)
-
-
 def bernoulli(out: Any, self: Any, generator: Any) -> Any:
     drawn = empty(tuple(self.shape), None, self.dtype, self.device)
     _uniform(drawn, 0.0, 1.0, generator)
