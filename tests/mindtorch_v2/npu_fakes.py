@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mindtorch_v2._backends.npu import _settings
+from mindtorch_v2._backends.npu.allocator import NpuAllocator
 from mindtorch_v2._backends.npu.errors import NpuError, NpuOutOfMemory
 
-TOTAL = 64 << 20
+KIB, MIB = 1 << 10, 1 << 20
+TOTAL = 64 * MIB
 
 
 class FakeRuntime:
@@ -97,3 +100,8 @@ class FakeRuntime:
         """Let the first `count` pieces of work of a stream be done."""
         for event, _ in zip(list(self.pending(stream)), range(count), strict=False):
             self.finish(event)
+
+
+def make(total: int = TOTAL, conf: str = "") -> NpuAllocator:
+    """An allocator over a fake runtime."""
+    return NpuAllocator(0, FakeRuntime(total), _settings.parse(conf))

@@ -6,17 +6,10 @@ from ctypes import POINTER, byref, c_bool, c_double, c_int, c_int8, c_int64, c_u
 
 import numpy as np
 import pytest
-from test_emulator_pointwise import CODES, INVALID, LIBRARY, NULL_POINTER, Emulator, compare, sample
-
-pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="the Ascend emulator is not built (make emulator)")
+from _emulator_operators import CODES, INVALID, NULL_POINTER, Emulator, compare, sample
 
 KERNEL_FAILED = 507015
 FLOATING = [np.float32, np.float16]
-
-
-@pytest.fixture(scope="module")
-def emulator() -> Emulator:
-    return Emulator()
 
 
 def ints(emulator: Emulator, *values: int) -> c_void_p:
@@ -262,8 +255,7 @@ def test_putting_by_index(emulator):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int64, np.bool_])
-def test_joining_and_moving(dtype):
-    emulator = Emulator()
+def test_joining_and_moving(emulator, dtype):
     a, b = sample((2, 3), dtype), sample((2, 2), dtype, 1)
     out = emulator.empty((2, 5), dtype, True)
     emulator("Cat", emulator.list(emulator.tensor(a, strided=True), emulator.tensor(b)), c_int64(-1), out)
@@ -283,8 +275,7 @@ def test_joining_and_moving(dtype):
     assert emulator.fails("Permute", emulator.tensor(a), ints(emulator, 1, 1), out) == INVALID
 
 
-def test_sorting_and_data_dependent_sizes():
-    emulator = Emulator()
+def test_sorting_and_data_dependent_sizes(emulator):
     x = np.array([[3, 1, 2, 1], [0, 5, 5, -1]], np.float32)
     values, where = emulator.empty(x.shape, np.float32, True), emulator.empty(x.shape, np.int64)
     emulator("Sort", emulator.tensor(x), c_bool(True), c_int64(1), c_bool(True), values, where)
