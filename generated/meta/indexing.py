@@ -14,7 +14,7 @@ def index_put(self, indices, values, accumulate):
 
 
 def _unsafe_index_Tensor(self, indices):
-    return rules.index(self=self, indices=indices)
+    return rules.index(self=self, indices=indices, masks=False)
 
 
 def index_select(self, dim, index):

@@ -214,6 +214,57 @@ def test_writing_what_does_not_fit() -> None:
         torch.zeros(4)[t([0, 1, 2])] = t([1.0, 2.0])
 
 
+EMPTY = torch.zeros(0)
+OUTSIDE = {
+    "gather": (
+        lambda: torch.gather(EMPTY, 0, t(0)),
+        RuntimeError,
+        "index 0 is out of bounds for dimension 0 with size 0",
+    ),
+    "put": (
+        lambda: torch.put(EMPTY, t([0]), t([1.0])),
+        IndexError,
+        "put_(): Tried to put elements into an empty tensor",
+    ),
+    "embedding": (
+        lambda: torch.nn.functional.embedding(t([0]), torch.zeros(0, 3)),
+        RuntimeError,
+        "index_select(): self indexing axis dim should be positive",
+    ),
+    "masks": (
+        lambda: torch.zeros(3, 0)[t([True, False, True]), t([0])],
+        IndexError,
+        "index is out of bounds for dimension with size 0",
+    ),
+    "_unsafe_index": (
+        lambda: torch._unsafe_index(torch.zeros(2), [t([True, False])]),
+        RuntimeError,
+        "_unsafe_index found unexpected index type Bool",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OUTSIDE)
+def test_what_tensors_without_elements_and_wrong_indices_say(case: str) -> None:
+    call, error, message = OUTSIDE[case]
+    with pytest.raises(error) as caught:
+        call()
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_masks_that_do_not_broadcast(accumulate: bool) -> None:
+    indices = t([[True, False], [True, True]]), t([0, 1])
+    message = "shape mismatch: indexing tensors could not be broadcast together with shapes \\[3\\], \\[3\\], \\[2\\]"
+    x = torch.zeros(2, 2, 3)
+    with pytest.raises(IndexError, match=message):
+        x[indices]
+    with pytest.raises(IndexError, match=message):
+        x.index_put_(indices, t(1.0), accumulate)
+    with pytest.raises(IndexError, match="with shapes \\[2\\], \\[0\\]"):
+        x[t([0, 1]), t(False)]
+
+
 def test_leading_ones_are_dropped() -> None:
     x = torch.zeros(3)
     x[...] = torch.ones(1, 1, 3)

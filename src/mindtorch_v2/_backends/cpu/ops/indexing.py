@@ -47,9 +47,17 @@ def key_of(indices: Indices) -> tuple:
     return tuple([slice(None) if i is None else (i.view(np.bool_) if i.dtype == np.uint8 else i) for i in indices])
 
 
-def _out_of_bounds(error: IndexError, indices: Indices) -> str:
+def _in_words(error: IndexError, indices: Indices) -> str:
     """numpy's message in PyTorch's words, which counts only the dimensions that are indexed."""
+    if "could not be broadcast" in str(error):  # of what masks select: the rule saw the others
+        parts: list[ndarray] = []
+        for index in key_of([index for index in indices if index is not None]):
+            parts.extend(np.atleast_1d(index).nonzero() if index.dtype.kind == "b" else [index])
+        shapes = ", ".join(str(list(part.shape)) for part in parts)
+        return f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
     before, found, after = str(error).partition(" for axis ")
+    if after.endswith("with size 0"):
+        return "index is out of bounds for dimension with size 0"
     if not found:
         return before
     axis, _, size = after.partition(" ")
@@ -66,7 +74,7 @@ def index(self: ndarray, indices: Indices) -> ndarray:
                 return self.take(places, only[0])
         result = self[key_of(indices)]
     except IndexError as error:
-        raise IndexError(_out_of_bounds(error, indices)) from None
+        raise IndexError(_in_words(error, indices)) from None
     return result.copy() if result.base is not None else result
 
 
@@ -80,7 +88,7 @@ def index_put_(self: ndarray, indices: Indices, values: ndarray, accumulate: boo
         else:
             _accumulate(self, key, values)
     except IndexError as error:
-        raise IndexError(_out_of_bounds(error, indices)) from None
+        raise IndexError(_in_words(error, indices)) from None
     except ValueError:  # masks decide the shape, so the rule could not tell
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape "
@@ -212,7 +220,7 @@ def _flat_places(shape: tuple[int, ...], dim: int, index: ndarray) -> ndarray:
 def gather(self: ndarray, dim: int, index: ndarray, sparse_grad: bool = False) -> ndarray:
     if not self.ndim or not index.ndim:
         flat = index.reshape(-1)
-        _check_index(flat, max(self.size, 1), RuntimeError, "index {0} is out of bounds for dimension 0 with size {1}")
+        _check_index(flat, self.size, RuntimeError, "index {0} is out of bounds for dimension 0 with size {1}")
         return self.reshape(-1).take(flat).reshape(index.shape)
     if not index.size:
         return np.empty(index.shape, self.dtype)

@@ -94,10 +94,15 @@ def _check_not_empty(self: Any, indices: Sequence[Any]) -> None:
         raise IndexError("index is out of bounds for dimension with size 0")
 
 
-def index(self: Any, indices: Sequence[Any]) -> Spec:
-    """self[indices]: a list of tensors (integers, or masks) and None. With a mask the data decide the shape."""
+def index(self: Any, indices: Sequence[Any], masks: bool = True) -> Spec:
+    """self[indices]: a list of tensors (integers, or masks unless `masks` is False) and None. With a mask the data
+    decide the shape."""
     if not any(position is not None for position in indices):
         raise IndexError("at least one index must be provided")
+    if not masks:
+        for position in indices:
+            if position is not None and position.dtype not in _INDEX_DTYPES:
+                raise RuntimeError(f"_unsafe_index found unexpected index type {position.dtype.cpp}")
     if len(indices) > self.dim():
         raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {len(indices)})")
     if _check_indices(self, indices):
@@ -341,6 +346,8 @@ def put(self: Any, index: Any, source: Any, accumulate: bool = False) -> Spec:
             "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
             f"{source.numel()}, index.numel() = {index.numel()}"
         )
+    if not self.numel() and index.numel():
+        raise IndexError("put_(): Tried to put elements into an empty tensor")
     return Spec(tuple(self.shape), self.dtype, format_strides(self))
 
 

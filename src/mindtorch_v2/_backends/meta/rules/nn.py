@@ -46,6 +46,8 @@ def embedding(weight: Any, indices: Any) -> Spec:
     if weight.dim() != 2:
         raise RuntimeError("'weight' must be 2-D")
     _check_index_dtype(indices, "embedding")
+    if not weight.shape[0] and indices.numel():
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
     return Spec((*indices.shape, weight.shape[1]), weight.dtype)
 
 
