@@ -60,6 +60,7 @@ _BY_MODULE = {
     ),
     "_backends.npu.errors": "OutOfMemoryError",
     "_constants": "e inf nan newaxis pi",
+    "_dispatch.pipeline": "pipeline",
     "_functions.construct": "as_tensor asarray from_numpy frombuffer tensor",
     "_functions.queries": (
         "get_device is_complex is_conj is_floating_point is_inference is_nonzero is_same_size is_signed is_storage is_tensor numel "

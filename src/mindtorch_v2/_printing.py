@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from . import _dtype, _state
+from ._pending import settled
 
 __all__ = ["PRINT_OPTS", "get_printoptions", "printoptions", "set_printoptions", "tensor_repr"]
 
@@ -197,7 +198,7 @@ def _values(t: Any) -> np.ndarray:
     """The elements of `t` as an array. bfloat16 and float8, which numpy does not know, come as float32."""
     if t.device.type != "cpu":
         t = t.detach().cpu()
-    values = t._data
+    values = settled(t)
     if t.dtype.is_floating_point and t.dtype.itemsize < 4:
         values = values.astype(np.float32)
     return values

@@ -17,6 +17,7 @@ import numpy as np
 
 from . import _dtype, _layout, _payload, _tensor
 from ._backends.meta.creation import empty as _meta_empty
+from ._pending import settled
 from ._storage import MetaStorage, UntypedStorage, check_bounds, storage_of, view_of_root
 from ._tensor import Tensor
 from ._typed_storage import TypedStorage, legacy_name
@@ -253,7 +254,7 @@ def reduce_tensor(t: Tensor, protocol: int = 2) -> tuple[Any, ...]:
 
 
 def _reduce_plain(t: Tensor) -> tuple[Any, tuple[Any, ...]]:
-    payload, dtype = t._data, t._dtype
+    payload, dtype = settled(t), t._dtype
     shape, stride = tuple(payload.shape), _payload.stride_of(payload)
     if isinstance(payload, _payload.MetaPayload):
         return _rebuild_meta_tensor_no_storage, (dtype, shape, stride, t.requires_grad)
@@ -285,7 +286,7 @@ def deepcopy_tensor(t: Tensor, memo: dict[int, Any]) -> Tensor:
         )
     if id(t) in memo:
         return memo[id(t)]
-    payload = t._data
+    payload = settled(t)
     storage = copy.deepcopy(storage_of(payload), memo)
     copied = payload_of_storage(
         storage, t._dtype, tuple(payload.shape), _payload.stride_of(payload), _payload.offset_of(payload)

@@ -30,7 +30,7 @@ class ThreadState(threading.local):
     saved_tensor_hooks: tuple = ()
     anomaly: bool = False
     autocast: Any = None  # the amp module's record of what is enabled
-    pipeline: Any = None
+    pipeline: Any = None  # the recorder of the active pipelines; see _dispatch/pipeline/
     observer: Any = None  # see _dispatch/observer.py
 
 
@@ -60,6 +60,12 @@ def leave_special() -> None:
         _special -= 1
         if not _special:
             PLAIN.update(_plain_classes)
+
+
+def run_recorded() -> None:
+    """Run what a pipeline of this thread has recorded: called before anything that can tell whether it has run."""
+    if TLS.pipeline is not None:
+        TLS.pipeline.flush()
 
 
 def is_plain_class(cls: type) -> bool:

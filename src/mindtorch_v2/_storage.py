@@ -25,6 +25,7 @@ from ._memory import (
     strided_view,
     view_of_root,
 )
+from ._pending import PendingPayload
 from ._pinned import is_pinned
 
 __all__ = [
@@ -411,6 +412,8 @@ def storage_from_root(root: ndarray, cls: type = UntypedStorage) -> UntypedStora
 
 def storage_of(payload: Any) -> UntypedStorage:
     """The storage behind a payload: of an ndarray, its root; otherwise what the payload carries."""
+    if payload.__class__ is PendingPayload:
+        payload = payload.settle()
     return storage_from_root(root_bytes(payload)) if isinstance(payload, ndarray) else payload.storage
 
 

@@ -18,6 +18,7 @@ from numpy import ndarray
 from . import _payload, _state
 from ._device import CPU, device
 from ._dtype import dtype
+from ._pending import PendingPayload
 
 if TYPE_CHECKING:  # what is attached when the package is put together
     from ._generated.tensor import TensorOperators
@@ -133,6 +134,12 @@ class Tensor(_Attached, metaclass=_TensorType):
     def device(self) -> device:
         data = self._data
         return CPU if data.__class__ is ndarray else data.device
+
+    @property
+    def _pending(self) -> bool:
+        """Whether the operators that give its elements are recorded and have not run: see `torch.pipeline`."""
+        data = self._data
+        return data.__class__ is PendingPayload and data.is_pending
 
     @property
     def ndim(self) -> int:

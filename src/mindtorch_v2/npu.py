@@ -41,6 +41,7 @@ from ._backends.npu.runtime import device_count, is_initialized
 from ._backends.npu.streams import Event, Stream, StreamContext, current_stream, default_stream, set_stream, stream
 from ._device import decorate as _decorate, device as _device
 from ._functions import randomness as _randomness  # noqa: F401 - with it, states of generators are tensors
+from ._state import run_recorded
 
 if TYPE_CHECKING:
     from ._device import DeviceLike
@@ -175,6 +176,7 @@ def set_device(device: DeviceLike) -> None:
 
 def synchronize(device: DeviceLike | None = None) -> None:
     """Wait for all work of a device (the current one). NpuError for a failure of it."""
+    run_recorded()
     runtime = _runtime.get_runtime()
     runtime.synchronize_device(_index(device))
 

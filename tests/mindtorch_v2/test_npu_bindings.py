@@ -19,6 +19,7 @@ from mindtorch_v2._backends.meta.spec import Spec
 from mindtorch_v2._dispatch.convert import convert
 from mindtorch_v2._generated.npu import FAMILIES, functions
 from mindtorch_v2._payload import MetaPayload
+from mindtorch_v2._pending import settled
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -126,13 +127,15 @@ def calls_of(name: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
             continue  # the strategy's valid arguments may still not fit each other
         specs = [spec] if spec.__class__ is Spec else list(spec)
         out = [
-            None if s is None else torch.empty_strided(s.shape, s.strides(), dtype=s.dtype, device="meta")._data
+            None if s is None else settled(torch.empty_strided(s.shape, s.strides(), dtype=s.dtype, device="meta"))
             for s in specs
         ]
         payloads = [
-            [t._data if isinstance(t, torch.Tensor) else t for t in a]
+            [settled(t) if isinstance(t, torch.Tensor) else t for t in a]
             if isinstance(a, list)
-            else getattr(a, "_data", a)
+            else settled(a)
+            if isinstance(a, torch.Tensor)
+            else a
             for a in args
         ]
         module.KERNELS[name](out, *payloads)
@@ -158,7 +161,7 @@ def test_numbers_take_the_scalar_function(monkeypatch: pytest.MonkeyPatch) -> No
     module = MODULES["pointwise"]
     made: list = []
     monkeypatch.setattr(module, "launch", lambda function, *args: made.append((function.name, args[1])))
-    tensor = torch.empty(3, device="meta")._data
+    tensor = settled(torch.empty(3, device="meta"))
     module.KERNELS["add.Tensor"]([tensor], tensor, 2.5, 1)
     module.KERNELS["add.Tensor"]([tensor], tensor, tensor, 1)
     assert made == [("aclnnAdds", 2.5), ("aclnnAdd", tensor)]

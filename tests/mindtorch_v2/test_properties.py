@@ -28,6 +28,7 @@ from mindtorch_v2._backends.meta import rules
 from mindtorch_v2._dispatch import dispatcher, ops
 from mindtorch_v2._dispatch.operator import Operator
 from mindtorch_v2._generated import tables
+from mindtorch_v2._pending import settled
 from mindtorch_v2._promotion import can_cast
 
 ROWS = read_rows()
@@ -276,7 +277,7 @@ def _comparable(row: Row) -> bool:
 
 
 def _array(tensor: Any) -> np.ndarray:
-    array = tensor.detach()._data
+    array = settled(tensor.detach())
     return array.astype(np.float32) if array.dtype.kind == "V" else array
 
 

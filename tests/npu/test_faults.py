@@ -15,6 +15,7 @@ import mindtorch_v2 as torch
 from mindtorch_v2._backends.npu import acl_loader, aclnn, streams
 from mindtorch_v2._backends.npu.runtime import NpuError
 from mindtorch_v2._generated.npu.functions import aclnnAdd
+from mindtorch_v2._pending import settled
 
 pytestmark = pytest.mark.skipif(not acl_loader.emulated(), reason="only the emulator fails on request")
 COUNTED = ("tensors", "scalars", "arrays", "lists", "executors", "events")
@@ -130,7 +131,7 @@ def test_a_function_that_a_version_lacks() -> None:
 def test_descriptors_go_when_an_argument_cannot_be_passed() -> None:
     a = torch.ones(2, device="npu")
     with pytest.raises((TypeError, ValueError)):
-        aclnn.launch(aclnnAdd, a._data, a._data, "no number", a._data)
+        aclnn.launch(aclnnAdd, settled(a), settled(a), "no number", settled(a))
 
 
 def test_a_hundred_thousand_operations_leave_memory_flat() -> None:

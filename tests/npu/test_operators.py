@@ -14,6 +14,7 @@ from strategies.outcomes import Failure, attempt, geometry, is_tensor, leaves
 import mindtorch_v2 as torch
 from mindtorch_v2._dispatch import ops
 from mindtorch_v2._generated.npu import FAMILIES
+from mindtorch_v2._pending import settled
 
 ROWS = [row for row in read_rows() if row.name in FAMILIES]
 EXAMPLES = int(os.environ.get("EXAMPLES", "0")) or 25
@@ -83,7 +84,7 @@ def _close(a: Any, b: Any) -> bool:
 
 
 def _array(t: Any) -> np.ndarray:
-    data = t.detach()._data
+    data = settled(t.detach())
     return data.astype(np.float32) if data.dtype.kind == "V" or data.dtype.num >= 256 else data
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import _payload
 from .._dispatch import ops
+from .._pending import settled
 from .._state import TLS
 from .._tensor import Tensor, wrap
 from .node import VIEW, AccumulateGrad, Node, is_interior, live_node
@@ -30,15 +31,18 @@ def run_backward(
     With `inputs` None or `accumulate`, gradients are added to the leaves' `.grad` (only to `inputs` if given). Else the gradients of `inputs`
     are returned, None for those not reached when `allow_unused`.
     """
-    run = _Run(tensors, grad_tensors, inputs, accumulate)
+    recorder = TLS.pipeline
+    if recorder is not None:  # the pass reads what was saved; it is not recorded itself
+        recorder.flush()
     before = TLS.grad_enabled
-    TLS.grad_enabled = create_graph
+    TLS.grad_enabled, TLS.pipeline = create_graph, None
     try:
+        run = _Run(tensors, grad_tensors, inputs, accumulate)
         run.walk(retain_graph, create_graph)
         if accumulate:
             run.accumulate_interior()
     finally:
-        TLS.grad_enabled = before
+        TLS.grad_enabled, TLS.pipeline = before, recorder
     if accumulate:
         return ()
     return run.captured(allow_unused)
@@ -94,7 +98,7 @@ class _Run:
 
     def hold(self, grad: Tensor) -> None:
         """Note that the memory of `grad` belongs to somebody."""
-        payload = grad._data
+        payload = settled(grad)
         key = _memory_key(payload)
         self.taken[key] = payload
 
@@ -180,7 +184,7 @@ class _Run:
 
     def _own(self, grad: Tensor) -> Tensor:
         """The gradient with memory of its own; without a copy when nobody else holds it."""
-        payload = grad._data
+        payload = settled(grad)
         key = _memory_key(payload)
         dense = _payload.stride_of(payload) == _payload.contiguous_strides(payload.shape)
         if key in self.taken or not dense or not _fills_memory(payload):

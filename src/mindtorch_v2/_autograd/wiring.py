@@ -7,10 +7,11 @@ import sys
 from .._device import CPU
 from .._dispatch import backends, dispatcher, native, ops
 from .._dtype import DTYPES
+from .._pending import PendingPayload, settled
 from .._state import PLAIN, TLS
 from .._tensor import Size, Tensor, wrap
 from .inplace import check_inplace, outdate_aliases, rebase_history
-from .node import VIEW, AccumulateGrad, Node, SavedOutput, keep, live_node
+from .node import VIEW, AccumulateGrad, Node, SavedOutput, _no_grad as no_grad, keep, live_node
 
 __all__ = [
     "VIEW",
@@ -53,9 +54,14 @@ def mark_view(view: Tensor) -> None:
 def snapshot(target: Tensor) -> Tensor:
     """The values and history that a tensor has before it is written to."""
     data, where = target._data, target.device
-    if where.type == "cpu":
+    if data.__class__ is PendingPayload and data.is_pending:
+        with no_grad():
+            kept = ops.clone(wrap(data, target._dtype))._data
+    elif where.type == "cpu":
+        data = settled(target)
         kept = data.copy()
     else:
+        data = settled(target)
         kept = backends.empty(tuple(data.shape), None, target._dtype, where)
         if data.size:
             backends.backend_of(where).copy(kept, data)

@@ -6,6 +6,7 @@ A device type without a backend has a reason, which is what allocating on it say
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from numpy import ndarray
@@ -26,6 +27,12 @@ class Backend(Protocol):
 
     def run_into(self, op: Operator, spec: Any, args: tuple, target: Any, where: device) -> None:
         """The result of one spec, written into a payload of its shape."""
+
+    def place(self, where: device) -> device:
+        """The device that tensors made on `where` say they are on."""
+
+    def supports(self, op: Operator, specs: Sequence[Any]) -> bool:
+        """Whether there is a kernel, and memory of these dtypes; else a call fails whatever the elements are."""
 
     def copy(self, target: Any, source: Any) -> None:
         """Elements of one payload into another of the same shape, both of this device, with conversion."""

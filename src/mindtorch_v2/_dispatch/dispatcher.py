@@ -15,6 +15,7 @@ from .. import _payload
 from .._backends.common import view
 from .._backends.meta.spec import Spec, ViewSpec
 from .._device import CPU, chosen_device, device
+from .._pending import current, settled
 from .._promotion import can_cast
 from .._state import TLS
 from .._tensor import Tensor, bump_version, wrap, wrap_view
@@ -80,6 +81,11 @@ def _call(op: Operator, args: tuple, out: Any) -> Any:
         return _call_out(op, spec, args, out, where)
     if op.is_view:
         return _views(op, spec, args)
+    recorder = TLS.pipeline
+    if recorder is not None:
+        if recorder.defers(op, spec, args, where):
+            return _fresh(op, spec, args, recorder.record(op, spec, args, where))
+        return _fresh(op, spec, args, recorder.run_now(op, spec, args, where))
     return _fresh(op, spec, args, backend_of(where).run(op, spec, args, where))
 
 
@@ -127,7 +133,7 @@ def _mark_inference(result: Any) -> None:
 def _views(op: Operator, spec: Any, args: tuple) -> Any:
     source = args[0]
     if spec.__class__ is ViewSpec:
-        result = wrap_view(view.apply(source._data, spec), source)
+        result = wrap_view(view.apply(current(source), spec), source)
         if spec.dtype is not None:
             result._dtype = spec.dtype
         if "detach" in op.tags:
@@ -135,14 +141,18 @@ def _views(op: Operator, spec: Any, args: tuple) -> Any:
             result._shares = source
             return result
     elif spec.__class__ is Spec:  # a reshape that no view can be
-        result = wrap(_reshaped_copy(source, tuple(spec.shape)), source._dtype)
+        recorder = TLS.pipeline
+        if recorder is not None and TLS.observer is None:
+            result = wrap(recorder.record(op, spec, args, source.device, "copy"), source._dtype)
+        else:
+            result = wrap(reshaped_copy(source, tuple(spec.shape)), source._dtype)
         if TLS.inference:
             _mark_inference(result)
         return result if op.record is None or not TLS.grad_enabled else op.record(result, *args)
     else:
         views = []
         for one in spec:
-            made = wrap_view(view.apply(source._data, one), source)
+            made = wrap_view(view.apply(current(source), one), source)
             made._multi_view = True
             views.append(made)
         result = tuple(views)
@@ -161,9 +171,9 @@ def _views(op: Operator, spec: Any, args: tuple) -> Any:
     return result
 
 
-def _reshaped_copy(source: Tensor, shape: tuple) -> Any:
+def reshaped_copy(source: Tensor, shape: tuple) -> Any:
     """A contiguous copy of a payload in another shape."""
-    data = source._data
+    data = settled(source)
     copied = empty(data.shape, None, source._dtype, source.device)
     if data.size:
         backend_of(source.device).copy(copied, data)
@@ -246,9 +256,18 @@ def _call_out(op: Operator, spec: Any, args: tuple, out: Any, where: device) -> 
         return write_out(op, wrap(backend_of(where).run(op, spec, args, where), spec.dtype), out)
     resize_out(out, tuple(spec.shape), None if "contiguous_out" in op.tags else spec.stride)
     check_overlap(op, out, args)
-    backend_of(where).run_into(op, spec, args, out._data, where)
-    bump_version(out)
+    write(op, spec, args, out, where)
     return out
+
+
+def write(op: Operator, spec: Any, args: tuple, target: Tensor, where: device, inplace: bool = False) -> None:
+    """The result of one spec into the memory of a tensor, now or by a recorder. inplace: the tensor is the first argument."""
+    recorder = TLS.pipeline
+    if recorder is None or TLS.observer is not None:
+        backend_of(where).run_into(op, spec, args, settled(target), where)
+    else:
+        recorder.write(op, spec, args, target, where, inplace)
+    bump_version(target)
 
 
 def _with_dtype_of(op: Operator, args: tuple, out: Any) -> tuple:
@@ -348,7 +367,10 @@ def write_out(op: Operator, result: Any, out: Any) -> Any:
     _check_out(op, (result,), out, result.device)
     _check_out_dtype(op, result._dtype, out)
     resize_out(out, result._data.shape, None if "contiguous_out" in op.tags else _payload.stride_of(result._data))
-    backend_of(out.device).copy(out._data, result._data)
+    target = settled(out)
+    if TLS.pipeline is not None:
+        TLS.pipeline.before_write(target)
+    backend_of(out.device).copy(target, settled(result))
     bump_version(out)
     return out
 
@@ -410,8 +432,7 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
     before = args
     if recorded and op.saves_self:
         before = (autograd.snapshot(target), *args[1:])
-    backend_of(where).run_into(op, spec, args, target._data, where)
-    bump_version(target)
+    write(op, spec, args, target, where, inplace=True)
     if recorded:
         node = target._node
         op.record(target, *before)
@@ -427,7 +448,7 @@ def _inplace_view(op: Operator, spec: ViewSpec, args: tuple) -> Tensor:
     """`squeeze_` and its kin: the tensor itself becomes the view."""
     target = args[0]
     before = autograd.snapshot_view(target)
-    target._data = view.apply(target._data, spec)
+    target._data = view.apply(current(target), spec)
     if op.record is not None and TLS.grad_enabled:
         op.record(target, before, *args[1:])
     return target
@@ -455,7 +476,7 @@ def _check_internal_overlap(target: Tensor) -> None:
 
 def check_overlap(op: Operator, target: Tensor, args: tuple) -> None:
     """RuntimeError when elements of the written tensor share memory among each other, or partly with an input."""
-    data = target._data
+    data = current(target)
     if not data.size:
         return
     _check_internal_overlap(target)
@@ -463,29 +484,39 @@ def check_overlap(op: Operator, target: Tensor, args: tuple) -> None:
         return
     for index in op.tensors:
         value = args[index]
-        if value is target or not isinstance(value, Tensor) or value._data.__class__ is not ndarray:
-            continue
-        if data.__class__ is ndarray and _partly_overlaps(data, value._data):
+        if value is not target and isinstance(value, Tensor) and _partly_overlaps(data, current(value)):
             raise RuntimeError(
                 "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
                 "location. Please clone() the tensor before performing the operation."
             )
 
 
-def _partly_overlaps(a: ndarray, b: ndarray) -> bool:
-    if a.size == 0 or b.size == 0 or not np.may_share_memory(a, b):
+def _partly_overlaps(a: Any, b: Any) -> bool:
+    if a.size == 0 or b.size == 0 or not _may_overlap(a, b):
         return False
-    if a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype:
-        first, second = (_payload.offset_of(a), _payload.offset_of(b))
-        if first == second:
+    if a.shape == b.shape and _payload.stride_of(a) == _payload.stride_of(b) and a.dtype == b.dtype:
+        if _payload.offset_of(a) == _payload.offset_of(b):
             return False
     return _dense(a) and _dense(b)
 
 
-def _dense(a: ndarray) -> bool:
+def _may_overlap(a: Any, b: Any) -> bool:
+    """Whether the stretches of memory from the first to the last element meet."""
+    if a.__class__ is ndarray or b.__class__ is ndarray:
+        return a.__class__ is b.__class__ and np.may_share_memory(a, b)
+    if a.storage is not b.storage:
+        return False
+    first, second = (
+        (p.offset * p.dtype.itemsize, (p.offset + _payload.extent(p.shape, p.stride)) * p.dtype.itemsize)
+        for p in (a, b)
+    )
+    return first[0] < second[1] and second[0] < first[1]
+
+
+def _dense(a: Any) -> bool:
     """Whether the elements fill one stretch of memory without gaps or repeats."""
-    step = a.itemsize
-    for stride, n in sorted((s, n) for s, n in zip(a.strides, a.shape) if n != 1):
+    step = 1
+    for stride, n in sorted((s, n) for s, n in zip(_payload.stride_of(a), a.shape) if n != 1):
         if stride != step:
             return False
         step *= n

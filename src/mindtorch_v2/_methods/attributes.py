@@ -17,6 +17,7 @@ from .._layout import (
     preserve_format,
     strided,
 )
+from .._pending import exposed, settled
 from .._state import TLS
 from .._storage import storage_of
 from .._tensor import Tensor, bump_version, wrap
@@ -58,7 +59,7 @@ def is_contiguous(self: Tensor, memory_format: _memory_format = contiguous_forma
 
 def data_ptr(self: Tensor) -> int:
     """The address of the first element; 0 on the meta device and for tensors without elements."""
-    data = self._data
+    data = exposed(self)
     if data.__class__ is ndarray:
         return _storage.address(data) if data.size else 0
     base = data.storage.data_ptr()
@@ -67,11 +68,11 @@ def data_ptr(self: Tensor) -> int:
 
 def untyped_storage(self: Tensor) -> Any:
     """The bytes behind this tensor and its views."""
-    return storage_of(self._data)
+    return storage_of(exposed(self))
 
 
 def _storage_object(self: Tensor) -> TypedStorage:
-    return TypedStorage(wrap_storage=storage_of(self._data), dtype=self._dtype, _internal=True)
+    return TypedStorage(wrap_storage=storage_of(exposed(self)), dtype=self._dtype, _internal=True)
 
 
 def _typed_storage(self: Tensor) -> TypedStorage:
@@ -108,32 +109,32 @@ def _false(self: Tensor) -> bool:
 
 def is_pinned(self: Tensor, device: Any = None) -> bool:
     """Whether the storage lies in memory that is pinned for copies to a device."""
-    return self.device.type == "cpu" and _pinned.is_pinned(self._data)
+    return self.device.type == "cpu" and _pinned.is_pinned(settled(self))
 
 
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     """The tensor in pinned memory: itself, or a copy without history. RuntimeError for a tensor that is not on the CPU."""
     if self.device.type != "cpu":
         raise RuntimeError(f"cannot pin '{types.type_name(self)}' only dense CPU tensors can be pinned")
-    if _pinned.is_pinned(self._data):
+    if _pinned.is_pinned(settled(self)):
         return self
     from .._backends.npu.pinned import pin_array
 
-    return wrap(pin_array(self._data), self._dtype)
+    return wrap(pin_array(settled(self)), self._dtype)
 
 
 def record_stream(self: Tensor, stream: Any) -> None:
     """Keep the memory from being used again before the work that is on another stream now has passed. RuntimeError without a device."""
     if self.device.type != "npu":
         raise RuntimeError(f"record_stream: a tensor on {self.device} has no memory that streams share")
-    self._data.storage.record_stream(stream)
+    settled(self).storage.record_stream(stream)
 
 
 def share_memory_(self: Tensor) -> Tensor:
     """Move the storage to memory that other processes can map. RuntimeError for a tensor that is not on the CPU."""
     if self.device.type != "cpu":
         raise RuntimeError("_share_fd_: only available on CPU")
-    storage = storage_of(self._data)
+    storage = storage_of(exposed(self))
     if not storage.is_shared():
         shared = type(storage)._new_shared(storage.nbytes())
         shared.copy_(storage)
@@ -143,7 +144,7 @@ def share_memory_(self: Tensor) -> Tensor:
 
 def is_shared(self: Tensor) -> bool:
     """Whether the storage lies in memory that other processes can map."""
-    return storage_of(self._data).is_shared()
+    return storage_of(exposed(self)).is_shared()
 
 
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
@@ -158,14 +159,15 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
             f'Attempted to set the storage of a tensor on device "{self.device}" to a storage on different device '
             f'"{source.device}".  This is no longer allowed; the devices must match.'
         )
+    exposed(self)
     if source is None:
         self._data = backends.empty((0,), None, self._dtype, self.device)
     elif isinstance(source, Tensor):
         if size is None:
-            self._data = source._data
+            self._data = exposed(source)
         else:
             self._data = _payload.as_strided(
-                source._data, tuple(size), _strides(size, stride), storage_offset - source.storage_offset()
+                exposed(source), tuple(size), _strides(size, stride), storage_offset - source.storage_offset()
             )
     else:
         untyped = source if isinstance(source, _storage.UntypedStorage) else source.untyped()
@@ -203,7 +205,7 @@ def resize_(self: Tensor, *size: Any, memory_format: _memory_format | None = Non
     count = 1
     for n in shape:
         count *= n
-    data = self._data
+    data = exposed(self)
     if data.__class__ is not ndarray:
         self._data = backends.empty(shape, None, self._dtype, self.device)
         return self
@@ -216,7 +218,7 @@ def resize_(self: Tensor, *size: Any, memory_format: _memory_format | None = Non
             grown.reshape(-1)[: data.size] = data.reshape(-1)
         self._data = grown
     if memory_format is channels_last:
-        self._data = ops.contiguous(self, memory_format=memory_format)._data
+        self._data = settled(ops.contiguous(self, memory_format=memory_format))
     return self
 
 

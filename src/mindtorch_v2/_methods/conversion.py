@@ -19,6 +19,7 @@ from .._layout import (
     memory_format as _memory_format,
     preserve_format,
 )
+from .._pending import exposed, settled
 from .._state import TLS
 from .._tensor import Tensor
 
@@ -44,6 +45,8 @@ def convert(self: Tensor, kind: Any, where: Any, copy: bool = False, layout: _me
     if kind is None:
         kind = self._dtype
     here = self.device
+    if where is not None and TLS.pipeline is not None:  # a request for the device is a request for the elements
+        settled(self)
     # There is one meta device, whatever its index.
     same_device = where is None or (
         where.type == here.type and (where.index in (None, here.index) or here.type == "meta")
@@ -158,13 +161,14 @@ def numpy(self: Tensor, *, force: bool = False) -> ndarray:
     if self._node is not None and self.requires_grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     data = _host_array(self, "numpy()")
+    exposed(self)
     if data.dtype.num >= 256 or self._dtype.np is None:  # 256 and above: types of other packages
         raise TypeError(f"Got unsupported ScalarType {self._dtype.cpp}")
     return data
 
 
 def _host_array(self: Tensor, what: str) -> ndarray:
-    data = self._data
+    data = settled(self)
     if data.__class__ is ndarray:
         return data
     if self.device.type == "meta":

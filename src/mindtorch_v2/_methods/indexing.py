@@ -16,6 +16,7 @@ from .._autograd.node import requires_grad
 from .._autograd.wiring import VIEW
 from .._dispatch import native, ops, overrides
 from .._dtype import DTYPES
+from .._pending import settled
 from .._state import PLAIN, TLS
 from .._tensor import Tensor, bump_version
 
@@ -188,7 +189,7 @@ def _basic(self: Tensor, index: Any) -> tuple[Tensor, list | None]:
         item = tensors.get(dim)
         indices.append(item)
         dim += item.dim() if item is not None and item._dtype in (_bool, _uint8) else 1
-    return result, indices if result._data.__class__ is ndarray else _read_on_cpu(result, indices)
+    return result, indices if result.device.type == "cpu" else _read_on_cpu(result, indices)
 
 
 def _read_on_cpu(view: Tensor, indices: list) -> list:
@@ -196,7 +197,7 @@ def _read_on_cpu(view: Tensor, indices: list) -> list:
     are checked."""
     known: list = []
     for item in indices:
-        if item is None or item._data.__class__ is not ndarray:
+        if item is None or settled(item).__class__ is not ndarray:
             known.append(item)
         elif item._dtype in (_bool, _uint8):
             start = len(known)

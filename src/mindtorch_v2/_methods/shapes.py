@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._dispatch import ops
+from .._pending import exposed, settled
 from .._tensor import Tensor
 
 
@@ -65,15 +66,16 @@ def apply_(self: Tensor, function: Any) -> Tensor:
         raise TypeError("apply_ is only implemented on CPU tensors")
     if self.requires_grad:
         raise RuntimeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead.")
-    flat = [function(value) for value in self._data.reshape(-1).tolist()]
-    self._data[...] = self._data.dtype.type(0) if not flat else _array(flat, self)
+    data = exposed(self)
+    flat = [function(value) for value in data.reshape(-1).tolist()]
+    data[...] = data.dtype.type(0) if not flat else _array(flat, self)
     return self
 
 
 def _array(values: list, like: Tensor) -> Any:
     import numpy as np
 
-    return np.asarray(values, dtype=like._data.dtype).reshape(like._data.shape)
+    return np.asarray(values, dtype=settled(like).dtype).reshape(like._data.shape)
 
 
 MEMBERS: dict[str, Any] = {

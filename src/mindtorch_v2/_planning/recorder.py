@@ -20,6 +20,7 @@ from .._device import META
 from .._dispatch.backends import backend_of
 from .._dispatch.operator import Operator
 from .._payload import MetaPayload, offset_of, stride_of
+from .._pending import settled
 from .._state import TLS
 from .._storage import MetaStorage, root_bytes, storage_of
 from .._tensor import Tensor, wrap
@@ -96,7 +97,7 @@ class Recorder:
 
     def stand_in(self, tensor: Tensor) -> Tensor:
         """The meta tensor that takes the place of one with memory; the same one each time."""
-        data = tensor._data
+        data = settled(tensor)
         if data.__class__ is MetaPayload or not self.on_meta:
             return tensor
         found = self._twins.get(id(tensor))

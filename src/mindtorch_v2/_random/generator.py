@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from .._device import device as Device
+from .._state import TLS
 from .engine import DEFAULT_SEED, WORDS, Mt19937
 
 STATE_SIZE = 5056
@@ -38,6 +39,12 @@ _LAYOUT = np.dtype(
         "itemsize": STATE_SIZE,
     }
 )
+
+
+def draw_recorded() -> None:
+    """Draw what a pipeline of this thread has recorded, before a stream is read or set in another way."""
+    if TLS.pipeline is not None:
+        TLS.pipeline.flush_random()
 
 
 class Hooks:
@@ -122,6 +129,7 @@ class Generator(metaclass=_GeneratorType):
     @property
     def engine(self) -> Mt19937:
         """The stream of raw draws. Hold `lock` while you draw."""
+        draw_recorded()
         return self._engine
 
     def manual_seed(self, seed: int) -> Generator:
@@ -135,6 +143,7 @@ class Generator(metaclass=_GeneratorType):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         if not -(1 << 63) <= seed < 1 << 64:
             raise ValueError("Overflow when unpacking long long")
+        draw_recorded()
         with self.lock:
             self._engine.seed(seed & 0xFFFFFFFFFFFFFFFF)
             self.next_double = self.next_float = None
@@ -170,6 +179,7 @@ class Generator(metaclass=_GeneratorType):
 
     def _state_bytes(self) -> np.ndarray:
         """The state as a uint8 array of shape (5056,), see Note [State layout]."""
+        draw_recorded()
         state = np.zeros(1, _LAYOUT)
         with self.lock:
             words, left, next_ = self._engine.position()
@@ -201,6 +211,7 @@ class Generator(metaclass=_GeneratorType):
         state = new_state.reshape(-1).view(_LAYOUT)[0]
         if not state["seeded"]:
             raise RuntimeError("Invalid mt19937 state")
+        draw_recorded()
         with self.lock:
             self._engine.set_position(state["words"].astype(np.uint32), int(state["left"]), int(state["next"]))
             self._engine.seed_value = int(state["seed"])

@@ -14,6 +14,7 @@ import numpy as np
 from .._autograd.api import grad
 from .._autograd.modes import enable_grad, no_grad
 from .._dispatch import ops
+from .._pending import exposed, settled
 from .._tensor import Tensor
 
 
@@ -28,7 +29,7 @@ def _differentiable(values: Any) -> list[Tensor]:
 
 def _numeric(func: Callable, inputs: tuple, target: Tensor, eps: float) -> list[np.ndarray]:
     """For each output: d(output)/d(target) as a matrix of shape (target elements, output elements)."""
-    data = target._data
+    data = exposed(target)
     flat_index = list(np.ndindex(data.shape))
     rows: list[list[np.ndarray]] = []
     directions = (eps, 1j * eps) if target.dtype.is_complex else (eps,)
@@ -41,7 +42,7 @@ def _numeric(func: Callable, inputs: tuple, target: Tensor, eps: float) -> list[
                 data[index] = original + sign * step
                 results.append(
                     [
-                        o._data.astype(np.result_type(o._data, np.float64)).ravel()
+                        settled(o).astype(np.result_type(settled(o), np.float64)).ravel()
                         for o in _differentiable(func(*inputs))
                     ]
                 )
@@ -60,16 +61,16 @@ def _analytic(output: Tensor, target: Tensor, number: int, func: Callable, input
     flat = ops.reshape(output, (-1,))
     for k in range(output.numel()):
         seed = ops.zeros_like(flat)
-        seed._data[k] = 1
+        settled(seed)[k] = 1
         (found,) = grad(flat, (target,), (seed,), retain_graph=True, allow_unused=True)
         if found is None:
-            columns.append(np.zeros(target.numel(), target._data.dtype))
+            columns.append(np.zeros(target.numel(), settled(target).dtype))
             continue
         if found.shape != target.shape or found.dtype is not target.dtype:
             raise GradcheckError(
                 f"Backward is not returning gradients of the input's shape and dtype: {tuple(found.shape)}, {found.dtype}"
             )
-        columns.append(np.array(found.detach()._data).ravel())
+        columns.append(np.array(settled(found.detach())).ravel())
     return np.array(columns).T if columns else None
 
 
@@ -155,7 +156,7 @@ def gradgradcheck(
         seeds = []
         for output in outputs:
             seed = ops.zeros_like(output).detach()
-            seed._data[...] = rng.standard_normal(seed.shape)
+            settled(seed)[...] = rng.standard_normal(seed.shape)
             seeds.append(seed.requires_grad_())
     else:
         seeds = list(grad_outputs) if isinstance(grad_outputs, (tuple, list)) else [grad_outputs]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._pending import settled
 from .._tensor import Tensor
 
 _TOLERANCES = {
@@ -116,7 +117,7 @@ def _tensors(actual: Tensor, expected: Tensor, options: tuple, where: str) -> st
         return None
     wide = np.complex128 if actual.is_complex() or expected.is_complex() else np.float64
     exact = actual.dtype.category < 2 and expected.dtype.category < 2
-    a, e = actual.detach()._data, expected.detach()._data
+    a, e = settled(actual.detach()), settled(expected.detach())
     if not exact:
         a, e = a.astype(wide), e.astype(wide)
     if exact and not rtol and not atol:

@@ -21,9 +21,9 @@ def _as_dtype(payload: Any, spec: ViewSpec) -> Any:
     """A view of the same memory in elements of another type; the spec counts in those."""
     assert spec.dtype is not None
     shape, stride = tuple(spec.shape), tuple(spec.stride)
+    if spec.dtype.np is None and _payload.device_of(payload).type == "cpu":
+        raise RuntimeError(f"tensors of dtype {spec.dtype} are not supported on the CPU")
     if payload.__class__ is ndarray:
-        if spec.dtype.np is None:
-            raise RuntimeError(f"tensors of dtype {spec.dtype} are not supported on the CPU")
         byte_offset = _memory.address(payload) - _memory.root_address(payload) if payload.size else 0
         offset = byte_offset // spec.dtype.itemsize + spec.offset
         return _memory.view_of_root(_memory.root_bytes(payload), shape, stride, offset, spec.dtype.np)

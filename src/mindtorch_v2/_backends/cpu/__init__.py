@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy import ndarray
 
+from ..._device import CPU, device
 from ..._dispatch import backends
+from ..._dispatch.operator import Operator
 from .creation import empty
 from .run import run, run_into
 
@@ -16,6 +21,14 @@ class _CPU:
     empty = staticmethod(empty)
     run = staticmethod(run)
     run_into = staticmethod(run_into)
+
+    @staticmethod
+    def place(where: device) -> device:
+        return CPU
+
+    @staticmethod
+    def supports(op: Operator, specs: Sequence[Any]) -> bool:
+        return "cpu" in op.kernels and all(s is None or s.dtype.np is not None for s in specs)
 
     @staticmethod
     def copy(target: ndarray, source: ndarray) -> None:

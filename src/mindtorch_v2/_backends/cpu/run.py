@@ -11,6 +11,7 @@ from ... import _memory
 from ..._dispatch.backends import backend_of, no_kernel
 from ..._dispatch.operator import Operator
 from ..._payload import contiguous_strides
+from ..._pending import settled
 from ..._tensor import Tensor
 from ..common.convert import number
 from ..meta.spec import Spec
@@ -25,7 +26,7 @@ def run(op: Operator, spec: Any, args: tuple, where: Any = None) -> Any:
     if spec.__class__ is Spec:
         if op.mutates is not None:
             target = empty(tuple(spec.shape), spec.stride, spec.dtype)
-            np.copyto(target, args[op.mutates]._data, casting="unsafe")
+            np.copyto(target, settled(args[op.mutates]), casting="unsafe")
             run_into(op, spec, args, target, where, copied=True)
             return target
         if op.takes_out["cpu"] and spec.shape is not None:
@@ -115,7 +116,9 @@ def payloads(op: Operator, compute: Any, args: tuple) -> list:
         if isinstance(value, Tensor):
             array = value._data
             if array.__class__ is not ndarray:
-                array = _host(op, value)
+                array = settled(value)
+                if array.__class__ is not ndarray:
+                    array = _host(op, value)
             if compute is not None and index in cast and array.dtype != compute.np:
                 array = array.astype(compute.np)
             given.append(array)
@@ -125,7 +128,7 @@ def payloads(op: Operator, compute: Any, args: tuple) -> list:
             else:
                 given.append(number(value, compute))
         elif value.__class__ is list:
-            given.append([item._data if isinstance(item, Tensor) else item for item in value])
+            given.append([settled(item) if isinstance(item, Tensor) else item for item in value])
         else:
             given.append(value)
     return given
@@ -133,7 +136,7 @@ def payloads(op: Operator, compute: Any, args: tuple) -> list:
 
 def _cast(item: Any, compute: Any) -> Any:
     if isinstance(item, Tensor):
-        array = item._data
+        array = settled(item)
         return array if array.dtype == compute.np else array.astype(compute.np)
     return item
 

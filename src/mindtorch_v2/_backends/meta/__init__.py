@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._device import META, device
 from ..._dispatch import backends
 from .creation import empty
 from .ops import run, run_into
@@ -15,6 +16,14 @@ class _Meta:
     empty = staticmethod(empty)
     run = staticmethod(run)
     run_into = staticmethod(run_into)
+
+    @staticmethod
+    def place(where: device) -> device:
+        return META
+
+    @staticmethod
+    def supports(op: Any, specs: Any) -> bool:
+        return True
 
     @staticmethod
     def copy(target: Any, source: Any) -> None:

@@ -13,10 +13,11 @@ class _NPU:
 
     def __init__(self) -> None:
         from .copies import copy, to_host
-        from .creation import empty
-        from .run import run, run_into
+        from .creation import empty, place
+        from .run import run, run_into, supports
 
-        self.empty, self.run, self.run_into, self.copy, self.to_host = empty, run, run_into, copy, to_host
+        self.empty, self.place, self.copy, self.to_host = empty, place, copy, to_host
+        self.run, self.run_into, self.supports = run, run_into, supports
 
 
 if not is_available():

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._device import device
 from ..._payload import contiguous_strides, extent
 from .payload import NpuPayload
 from .storage import NpuStorage
+from .streams import device_index
+
+
+def place(where: device) -> device:
+    """The device with its index; the current one where none is named. RuntimeError when there is no such NPU."""
+    return device("npu", device_index(where))
 
 
 def empty(shape: tuple, stride: tuple | None, dtype: Any, where: Any = None) -> NpuPayload:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..._device import device as Device
-from ..._random.generator import DeviceGenerator, Hooks, default_generator
+from ..._random.generator import DeviceGenerator, Hooks, default_generator, draw_recorded
 
 __all__ = ["NpuGenerator", "get", "seed_all"]
 
@@ -50,6 +50,7 @@ class NpuGenerator(DeviceGenerator):
         """Start the stream of a seed, -2**63 <= seed < 2**64. Returns self. ValueError out of range."""
         if not -(1 << 63) <= seed < 1 << 64:
             raise ValueError("Overflow when unpacking long long")
+        draw_recorded()
         with self._lock:
             self._seed, self._offset = seed & _MASK, 0
         return self
@@ -66,17 +67,20 @@ class NpuGenerator(DeviceGenerator):
 
     def get_offset(self) -> int:
         """How many numbers were taken."""
+        draw_recorded()
         return self._offset
 
     def set_offset(self, offset: int) -> None:
         """Go to a place of the stream, a multiple of 4 (RuntimeError)."""
         if offset < 0 or offset % _STEP:
             raise RuntimeError(f"offset must be a multiple of {_STEP} that is not negative, but got {offset}")
+        draw_recorded()
         with self._lock:
             self._offset = offset
 
     def get_state(self) -> Any:
         """Seed and offset as a uint8 tensor of 16 elements."""
+        draw_recorded()
         with self._lock:
             packed = _STATE.pack(self._seed, self._offset)
         return Hooks.wrap(np.frombuffer(bytearray(packed), np.uint8))
@@ -88,12 +92,14 @@ class NpuGenerator(DeviceGenerator):
             content += bytes(8)
         if len(content) != _STATE.size:
             raise RuntimeError("RNG state is wrong size")
+        draw_recorded()
         with self._lock:
             self._seed, self._offset = _STATE.unpack(content)
         return self
 
     def clone_state(self) -> NpuGenerator:
         """A generator of its own in the same state."""
+        draw_recorded()
         made = NpuGenerator(self._device.index or 0, self._seed)
         made._offset = self._offset
         return made

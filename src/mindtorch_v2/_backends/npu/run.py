@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ..._dispatch.backends import no_kernel
 from ..._dispatch.operator import Operator
 from ..._dtype import DTYPES
 from ..._payload import contiguous_strides
+from ..._pending import settled
 from ..._tensor import Tensor, wrap
 from ..meta.spec import Spec
 from . import aclnn, copies
@@ -39,6 +41,7 @@ class Results(list):
 
 def run(op: Operator, spec: Any, args: tuple, where: Any) -> Any:
     """Results in memory of their own: one payload for a Spec, a list for several."""
+    _settle(op, args)
     specs = [spec] if spec.__class__ is Spec else list(spec)
     results = Results(specs, where)
     with aclnn.running(op.full_name, _compute(specs)):
@@ -49,6 +52,7 @@ def run(op: Operator, spec: Any, args: tuple, where: Any) -> Any:
 
 def run_into(op: Operator, spec: Spec, args: tuple, target: NpuPayload, where: Any) -> None:
     """The result of one spec, written into a payload of its shape; its dtype may be another than the spec's."""
+    _settle(op, args)
     direct = target.dtype is spec.dtype and spec.shape is not None and (op.is_inplace or not _reads(op, args, target))
     with aclnn.running(op.full_name, _compute([spec])):
         if "conversion" in op.tags:
@@ -60,6 +64,21 @@ def run_into(op: Operator, spec: Spec, args: tuple, target: NpuPayload, where: A
         _execute(op, [spec], args, results)
         if results[0] is not target:
             copies.copy_on_device(target, results[0])
+
+
+def supports(op: Operator, specs: Sequence[Any]) -> bool:
+    """Whether the schema binds a kernel."""
+    from ..._generated.npu import FAMILIES
+
+    return "conversion" in op.tags or op.full_name in FAMILIES
+
+
+def _settle(op: Operator, args: tuple) -> None:
+    """Have the elements of tensors that a pipeline computed."""
+    for index in op.tensors:
+        for value in args[index] if args[index].__class__ is list else (args[index],):
+            if isinstance(value, Tensor):
+                settled(value)
 
 
 def _reads(op: Operator, args: tuple, target: NpuPayload) -> bool:

@@ -18,6 +18,7 @@ import threading
 from typing import Any
 
 from ..._device import decorate, device as Device
+from ..._state import run_recorded
 from .runtime import get_runtime
 
 __all__ = [
@@ -119,6 +120,7 @@ class Stream:
 
     def wait_event(self, event: Event) -> None:
         """Let later work of this stream wait for an event; this call does not wait. Nothing happens for an event that was never recorded."""
+        run_recorded()
         if event._handle:
             get_runtime().stream_wait_event(self.handle, event._handle)
             event._concerns.add(self.handle)
@@ -135,10 +137,12 @@ class Stream:
 
     def query(self) -> bool:
         """Whether all work is done."""
+        run_recorded()
         return get_runtime().query_stream(self.handle)
 
     def synchronize(self) -> None:
         """Wait until all work is done. NpuError for a failure of it."""
+        run_recorded()
         get_runtime().synchronize_stream(self.handle)
 
     def __enter__(self) -> Stream:
@@ -196,6 +200,7 @@ class Event:
 
     def record(self, stream: Stream | None = None) -> None:
         """Let the event stand for the work that is on a stream (the current one) now. RuntimeError for a stream of another device than before."""
+        run_recorded()
         stream = current_stream() if stream is None else stream
         runtime = get_runtime()
         if not self._handle:
@@ -315,6 +320,7 @@ def set_stream(stream: Stream | None) -> None:
 
 
 def _choose(stream: Stream) -> None:
+    run_recorded()  # on the stream that was the current one
     if not hasattr(_thread, "streams"):
         _thread.streams = {}
     _thread.streams[stream.device_index] = stream

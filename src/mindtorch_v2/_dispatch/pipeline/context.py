@@ -1,0 +1,101 @@
+"""`torch.pipeline()`: the context in which operators are recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import _state
+from ..._state import TLS
+from . import report
+from .recorder import Recorder
+
+MAX_OPS = 4096
+MAX_BYTES = 1 << 30
+
+
+class Pipeline:
+    """Records the operators of its block and runs them when their results are asked for, at the latest when the block ends.
+
+    fuse: run chains of pointwise operators block by block; otherwise one operator after the other. max_ops, max_bytes: run what is recorded
+    when it is more operators, or gives more bytes, than this.
+
+    Results are the same as without it. Errors in shapes, dtypes and devices come where the call is written; those that only the elements show come when
+    the operator runs, with the line that recorded it. Memory that numpy shares is read when an operator runs: an array that is changed
+    behind torch's back within the block may be seen in its new state. Blocks nest, and belong to the thread that entered them.
+    """
+
+    def __init__(self, fuse: bool = True, max_ops: int = MAX_OPS, max_bytes: int = MAX_BYTES) -> None:
+        if max_ops < 1 or max_bytes < 0:
+            raise ValueError(
+                f"pipeline(): max_ops must be at least 1 and max_bytes at least 0, but got {max_ops} and {max_bytes}"
+            )
+        self.fuse = fuse
+        self.max_ops = max_ops
+        self.max_bytes = max_bytes
+        self._recorder: Recorder | None = None
+        self._history: list[Any] = []
+
+    def __enter__(self) -> Pipeline:
+        if self._recorder is not None:
+            raise RuntimeError("pipeline(): this pipeline is active already; a nested block needs one of its own")
+        recorder = TLS.pipeline
+        if recorder is None:
+            recorder = TLS.pipeline = Recorder()
+            _state.enter_special()
+        self._history = []
+        self._recorder = recorder
+        recorder.enter(self)
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        recorder = self._recorder
+        assert recorder is not None
+        try:
+            if len(recorder.pipes) == 1:
+                recorder.flush()
+            else:
+                recorder.flush(lambda entry: entry.pipe is self)
+        except Exception:
+            if error is None:
+                raise
+            # The block's own error goes on; the tensors that could not be computed keep theirs.
+        finally:
+            self._recorder = None
+            if recorder.leave(self):
+                TLS.pipeline = None
+                _state.leave_special()
+
+    def flush(self) -> None:
+        """Run what is recorded. Raises the first error of an operator, once all others have run. RuntimeError outside of the block."""
+        if self._recorder is None:
+            raise RuntimeError("pipeline(): flush() outside of the block: nothing is recorded")
+        self._recorder.flush()
+
+    def explain(self) -> str:
+        """The plans of the flushes so far, and of what is recorded now: which operator was recorded where, what runs in one pass, which
+        results are never written to memory, and the bytes that this saves. Prints the text and returns it."""
+        text = report.text(self._history, [] if self._recorder is None else self._recorder.preview(self.fuse))
+        print(text)
+        return text
+
+    def note(self, steps: list) -> None:
+        """Remember the plan of a flush."""
+        report.note(self._history, steps)
+
+
+def pipeline(fuse: bool = True, max_ops: int = MAX_OPS, max_bytes: int = MAX_BYTES) -> Pipeline:
+    """A context whose operators are recorded and run when they are needed: see `Pipeline`.
+
+        with torch.pipeline() as pipe:
+            y = torch.tanh(x * w + b)   # nothing has run; y.shape, y.dtype, y.grad_fn are known
+        print(y)
+
+    ValueError for limits that make no sense.
+    """
+    return Pipeline(fuse, max_ops, max_bytes)
+
+
+def current_pipeline() -> Pipeline | None:
+    """The innermost active pipeline of this thread, or None."""
+    recorder = TLS.pipeline
+    return None if recorder is None else recorder.pipes[-1]

@@ -1,0 +1,202 @@
+"""Which entries a flush runs, in which steps, and running them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..backends import backend_of
+from . import fusion
+from .values import Entry, Failure, Value, as_tensor, root_of
+
+
+class Step:
+    """Entries that run together. fused: they are one pass over blocks of elements; otherwise there is one entry."""
+
+    __slots__ = ("entries", "fused", "group")
+
+    def __init__(self, entries: list[Entry], group: Any = None) -> None:
+        self.entries = entries
+        self.group = group  # what fusion.py knows of entries that can go together
+        self.fused = False
+
+
+def select(
+    entries: list[Entry],
+    wanted: Value | None,
+    upto: Callable[[Entry], bool] | None,
+    everything: bool,
+    forget: bool = True,
+) -> tuple[list[Entry], list[Entry]]:
+    """(entries to run, entries that stay recorded), both in order.
+
+    wanted: the value that is asked for. upto: or the entries that are. everything: or all that matter; then nothing stays, and entries whose
+    results nobody can look at are dropped (with `forget`, for good). See Note [Order] in recorder.py.
+    """
+    needed = {wanted} if wanted is not None else set()
+    written: set[Value] = set()  # by entries that are chosen and come later
+    random = False
+    chosen: list[Entry] = []
+    rest: list[Entry] = []
+    for entry in reversed(entries):
+        target = None if entry.target is None else root_of(entry.target)
+        results = entry.results()
+        take = target in needed if target is not None else not needed.isdisjoint(results)
+        if not take and everything:
+            take = not entry.is_pure or any(v.is_held() for v in (results if target is None else (target,)))
+        elif not take:
+            take = (upto is not None and upto(entry)) or (random and entry.is_random)
+            take = take or (bool(written) and not written.isdisjoint(entry.operands()))
+        if not take:
+            rest.append(entry)
+            continue
+        chosen.append(entry)
+        needed.update(entry.operands())
+        if target is not None:
+            written.add(target)
+        random = random or entry.is_random
+    chosen.reverse()
+    rest.reverse()
+    if everything:
+        for entry in rest if forget else ():
+            _forget(entry)
+        rest = []
+    return chosen, rest
+
+
+def plan(chosen: list[Entry], rest: list[Entry], fuse: bool) -> list[Step]:
+    """The steps of the chosen entries. Marks as kept the values that a step has to write to memory."""
+    steps: list[Step] = []
+    open_step: Step | None = None
+    for entry in chosen:
+        group = fusion.group_of(entry) if fuse else None
+        if group is not None:
+            if open_step is not None and fusion.joins(entry, group, open_step):
+                open_step.entries.append(entry)
+            else:
+                if open_step is not None:
+                    steps.append(open_step)
+                open_step = Step([entry], group)
+            entry.step = open_step
+            continue
+        step = Step([entry])
+        # What has nothing to do with the open chain goes before it, so that the chain can go on.
+        if open_step is not None and (entry.target is not None or any(v.step is open_step for v in entry.operands())):
+            steps.append(open_step)
+            open_step = None
+        entry.step = step
+        for part in entry.parts or ():
+            if part is not None:
+                part.step = step
+        steps.append(step)
+    if open_step is not None:
+        steps.append(open_step)
+    for step in steps:
+        step.fused = len(step.entries) > 1
+        for entry in step.entries:
+            for value in entry.results():
+                value.kept = value.is_held()
+    for entry in (*chosen, *rest):
+        for value in entry.operands():
+            if value.step is not entry.step or value.step is None:
+                value.kept = True
+    return steps
+
+
+def execute(steps: list[Step]) -> Failure | None:
+    """Run the steps; the first failure. What does not depend on a failed entry runs all the same."""
+    first: Failure | None = None
+    place = 0
+    step: Step | None = None
+    try:
+        for place in range(len(steps)):
+            step, steps[place] = steps[place], None  # type: ignore[call-overload] (memory is to go as early as it can)
+            failure = _run_fused(step) if step.fused else _run_single(step.entries[0])
+            first = first or failure
+            for entry in step.entries:
+                _forget(entry)
+            step = None
+    except BaseException as error:  # an interrupt: what has not run never will, and has to say so
+        for entry in [e for s in (step, *steps[place + 1 :]) if s is not None for e in s.entries]:
+            _fail(entry, Failure(RuntimeError(f"the flush of a pipeline was interrupted by {error!r}"), entry))
+            _forget(entry)
+        raise
+    return first
+
+
+def _run_single(entry: Entry) -> Failure | None:
+    inherited = next((v.error for v in entry.operands() if v.error is not None), None)
+    if inherited is not None:
+        _fail(entry, inherited)
+        return inherited
+    try:
+        _compute(entry)
+    except Exception as error:  # noqa: BLE001 (kept, and raised where the result is asked for)
+        failure = Failure(error, entry)
+        _fail(entry, failure)
+        return failure
+    return None
+
+
+def _compute(entry: Entry) -> None:
+    op, spec, where, form = entry.op, entry.spec, entry.where, entry.form
+    args = arguments(entry)
+    if form == "run":
+        made = backend_of(where).run(op, spec, args, where)
+        if entry.parts is None:
+            entry.payload = made
+            return
+        for part, payload in zip(entry.parts, made):
+            if part is not None:
+                part.payload = payload
+    elif form == "copy":
+        from ..dispatcher import reshaped_copy
+
+        entry.payload = reshaped_copy(args[0], tuple(spec.shape))
+    else:
+        target = as_tensor(entry.target)
+        if form == "inplace":
+            args = (target, *args[1:])
+        backend_of(where).run_into(op, spec, args, target._data, where)
+
+
+def arguments(entry: Entry) -> tuple:
+    """The arguments with real payloads."""
+    found = list(entry.args)
+    for index in entry.op.tensors:
+        arg = found[index]
+        found[index] = [as_tensor(item) for item in arg] if arg.__class__ is list else as_tensor(arg)
+    return tuple(found)
+
+
+def _run_fused(step: Step) -> Failure | None:
+    """Run a chain; when an operand has failed, or the chain itself does, its entries run one by one."""
+    if not any(v.error is not None for entry in step.entries for v in entry.operands()):
+        try:
+            fusion.run(step)
+            return None
+        except Exception:  # noqa: BLE001 (one by one they say which of them it was)
+            pass
+    first = None
+    for entry in step.entries:
+        first = _run_single(entry) or first
+    return first
+
+
+def _fail(entry: Entry, failure: Failure) -> None:
+    for value in entry.results():
+        if value.payload is None:
+            value.error = failure
+    if entry.target is not None:
+        root_of(entry.target).error = failure
+
+
+def _forget(entry: Entry) -> None:
+    """Let go of what an entry that has run (or never will) refers to."""
+    if entry.target is not None:
+        holder = root_of(entry.target).holder
+        storage = None if holder is None else holder()
+        if storage is not None:
+            storage.writes -= 1
+    entry.args = ()
+    entry.target = entry.parts = entry.step = None
