@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from codegen import blocks
 from codegen.aclnn import kind_of, takes
 from codegen.entries import result_number
 from codegen.forms import INLINE_RULES
@@ -435,6 +436,14 @@ def _without_out(parameters: Parameters) -> Parameters:
     )
 
 
+# Blocks
+
+
+def check_block(op: Op, context: Context) -> Iterator[Problem]:
+    for place, message in blocks.check_block(op, context.sources.native_functions):
+        yield _problem(op, place, message)
+
+
 # Derivatives
 
 
@@ -529,6 +538,7 @@ OP_CHECKS: tuple[Callable[[Op, Context], Iterator[Problem]], ...] = (
     check_kernels,
     check_composite,
     check_fast,
+    check_block,
     check_derivative_inputs,
     check_derivative_names,
     check_sample,

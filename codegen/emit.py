@@ -17,6 +17,7 @@ import jinja2
 
 from codegen import aclnn, forms, tape
 from codegen.acl import ACL, read_acl
+from codegen.blocks import Loops
 from codegen.model import Op, Schema
 from codegen.proxy import render_proxy
 
@@ -60,6 +61,7 @@ def _stubbed(parameters: str) -> str:
 
 def _products(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
     public = [op for op in schema.ops]
+    loops = Loops(schema)
     families = {family: [op for op in ops] for family, ops in schema.families.items()}
     functions = forms.functions(schema)
     yield "package.py.j2", "__init__.py", {"families": sorted(families)}
@@ -72,7 +74,7 @@ def _products(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
         own = [f for f in functions if f.family == family]
         ruled = [forms.Rule(op) for op in ops if op.meta is not None]
         yield "meta.py.j2", f"meta/{family}.py", {"rules": ruled, "source": source}
-        yield "tables.py.j2", f"tables/{family}.py", {**_tables(family, ops), "source": source}
+        yield "tables.py.j2", f"tables/{family}.py", {**_tables(family, ops, loops), "source": source}
         yield "functions.py.j2", f"functions/_{family}.py", {**forms.module(own, family, schema), "source": source}
         yield "methods.py.j2", f"methods/{family}.py", {**forms.method_module(own, family, schema), "source": source}
         yield (
@@ -92,6 +94,13 @@ def _products(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
     costs = [name for name in schema.costs if any(re.search(rf"\b{name}\(", formula) for _, _, formula in rows)]
     yield "flops.py.j2", "flops.py", {"formulas": rows, "costs": costs, "source": source}
     yield from _npu(schema)
+    for template, file in (
+        ("block_loops.h.j2", "block_loops.h"),
+        ("block_table.h.j2", "block_table.h"),
+        ("block_interface.h.j2", "block_interface.h"),
+        ("native_init.py.j2", "__init__.py"),
+    ):
+        yield template, f"native/{file}", {"loops": loops, "source": "schema/ops"}
     yield "test_table.py.j2", "test_table.py", {"ops": public}
     yield "OPS.md.j2", "OPS.md", forms.report(schema)
 
@@ -155,11 +164,15 @@ def _formulas(schema: Schema) -> list[tuple[str, str, str]]:
     return found
 
 
-def _tables(family: str, ops: list[Op]) -> dict[str, Any]:
+def _tables(family: str, ops: list[Op], loops: Loops) -> dict[str, Any]:
     kernels = sorted(
         {k.module for op in ops for k in op.kernels if k.device == "cpu" and not k.is_numpy and "." not in k.module}
     )
-    return {"family": family, "rows": [forms.Row(op) for op in ops], "kernel_modules": kernels}
+    return {
+        "family": family,
+        "rows": [forms.Row(op, loops.records.get(op.full_name, ())) for op in ops],
+        "kernel_modules": kernels,
+    }
 
 
 def _by_family(functions: list) -> dict[str, list]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from codegen.expressions import ExpressionError, parse_call, parse_formula, tuple_length
 from codegen.loader import Mapping, Node, Scalar, Sequence
-from codegen.model import Call, Derivative, Kernel, Location, NameUse, Op, Signature, Work
+from codegen.model import Block, Call, Derivative, Kernel, Location, NameUse, Op, Signature, Work
 from codegen.problems import Problem, did_you_mean
 from codegen.signature import SignatureError, parse_signature
 
@@ -27,6 +27,7 @@ FIELDS = (
     "composite",
     "mutates",
     "fast",
+    "block",
     "tags",
     "flops",
     "sample",
@@ -85,6 +86,7 @@ class _Entry:
             "grad": self.grad(entry.get("grad"), signature),
             "kernels": self.kernels(entry.get("kernels")),
             "flops": self.work(entry.get("flops")),
+            "block": self.block(entry.get("block")),
             "sample": self.sample(entry.get("sample")),
         }
         if entry.get("variants") is not None:
@@ -170,6 +172,21 @@ class _Entry:
         call = self.call(node, f"kernels.{device}")
         if call is not None:
             yield Kernel(device, call.function, call, node.location)
+
+    def block(self, node: Node | None) -> tuple[Block, ...]:
+        """An expression, or a list of them; `expression: {parameter: value}` says when one holds."""
+        if node is None:
+            return ()
+        found: list[Block] = []
+        for item in node.items if isinstance(node, Sequence) else (node,):
+            pairs = tuple(item) if isinstance(item, Mapping) else ((item, None),)
+            for key, conditions in pairs:
+                if not isinstance(key, Scalar) or not (conditions is None or isinstance(conditions, Mapping)):
+                    self.problem(item.location, "'block' must be expressions, or map them to {parameter: value}")
+                    continue
+                values = () if conditions is None else tuple((k.text, _plain(v)) for k, v in conditions)
+                found.append(Block(key.text, values, key.location, key.at))
+        return tuple(found)
 
     def sample(self, node: Node | None) -> dict[str, object]:
         if node is None:

@@ -75,6 +75,11 @@ def parse_formula(scalar: Scalar) -> tuple[NameUse, ...]:
     return tuple(replace(use, location=scalar.at(use.start)) for use in uses)
 
 
+def parse_expression(text: str) -> _Source:
+    """The tree of an expression, with the places of its nodes. Raises ExpressionError."""
+    return _parse(text)
+
+
 def tuple_length(text: str) -> int | None:
     """The number of items when the expression is a plain tuple, else None."""
     tree = _parse(text).tree

@@ -82,6 +82,8 @@ class Row:
     """One row of a dispatch table."""
 
     op: Op
+    blocks: tuple[Any, ...] = ()
+    """Its loops, as `codegen.blocks` has them."""
 
     @property
     def params(self) -> list[str]:

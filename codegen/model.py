@@ -289,6 +289,29 @@ class Work:
 
 
 @dataclass(frozen=True)
+class Block:
+    """One element of the result as an expression, which holds where the parameters that it does not read have their defaults or these values."""
+
+    text: str
+    conditions: tuple[tuple[str, object], ...] = ()
+    location: Location = field(default=Location("", 0, 0), compare=False)
+    place: Callable[[int], Location] | None = field(default=None, compare=False, repr=False)
+    """Where an offset into the text stands."""
+
+    def at(self, offset: int) -> Location:
+        return self.location if self.place is None else self.place(offset)
+
+
+@dataclass(frozen=True)
+class NativeFunction:
+    """A function of one element in the C extension's headers. `is_single`: it is one operation of IEEE 754; `is_cheap`: it takes a few instructions."""
+
+    arity: int
+    is_single: bool
+    is_cheap: bool
+
+
+@dataclass(frozen=True)
 class Form:
     """One public way to call an operator: `kind` is a variant, `name` the name without its namespace (`add_`)."""
 
@@ -316,6 +339,8 @@ class Op:
     composite: str | None = None
     mutates: tuple[str, ...] = ()
     fast: str | None = None
+    block: tuple[Block, ...] = ()
+    """The operator element by element, for the block interpreter: alternatives, of which the first that fits is taken."""
     tags: tuple[str, ...] = ()
     flops: Work | None = None
     """What a call costs, where it is not what its rule's calls cost."""
@@ -466,6 +491,8 @@ class Schema:
     """By full name, what a call of an operator costs, as an expression over `out` and its arguments."""
     costs: tuple[str, ...] = ()
     """Names of the public functions of `_planning/costs.py`, which those expressions call."""
+    native_functions: Mapping[str, NativeFunction] = field(default_factory=dict)
+    """Functions of one element, which `block` expressions call."""
     npu_arguments: tuple[str, ...] = ()
     """Public names of `_backends/npu/arguments.py`, which bindings to aclnn functions use."""
 

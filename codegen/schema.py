@@ -55,6 +55,7 @@ def read_schema(root: Path) -> tuple[Schema, list[Problem]]:
         tuple(sorted(runtime.formulas)),
         flops,
         tuple(sorted(runtime.costs)),
+        runtime.native_functions,
         tuple(sorted(runtime.npu_arguments)),
     )
     return schema, sorted(set(problems))

@@ -8,11 +8,12 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from codegen.model import Location
+from codegen.model import Location, NativeFunction
 from codegen.problems import Problem
 
 PACKAGE = Path("src/mindtorch_v2")
@@ -22,6 +23,8 @@ NPU_OPS = PACKAGE / "_backends/npu/ops"
 COMPOSITE = PACKAGE / "_composite"
 FORMULAS = PACKAGE / "_autograd/formulas"
 NPU_ARGUMENTS = PACKAGE / "_backends/npu/arguments"
+NATIVE = PACKAGE / "_backends/cpu/native"
+NATIVE_HEADERS = ("ieee.h", "vecmath.h", "pointwise_math.h")  # the first one has single operations
 COSTS = PACKAGE / "_planning/costs"
 
 
@@ -103,6 +106,21 @@ class Sources:
     def costs(self) -> Functions:
         """Functions that formulas of floating-point operations call."""
         return {name: p for name, p in self._public(COSTS).items() if name != "annotations"}
+
+    @cached_property
+    def native_functions(self) -> dict[str, NativeFunction]:
+        """Functions of one element in the C extension's headers: those that take and give numbers of the type T."""
+        found = {}
+        for header in NATIVE_HEADERS:
+            file = self.root / NATIVE / header
+            text = file.read_text(encoding="utf-8") if file.exists() else ""
+            functions = r"^static inline TARGET T NAME\((\w+)\)\((T \w+(?:, T \w+)*)\)$\n(.*?)^}$"
+            for name, parameters, body in re.findall(functions, text, re.M | re.S):
+                is_single = header == NATIVE_HEADERS[0]
+                # What calls nothing and has no polynomial.
+                is_cheap = "NAME(" not in body and "FMA(" not in body
+                found[name] = NativeFunction(parameters.count(",") + 1, is_single, is_cheap)
+        return found
 
     def cpu(self, module: str) -> Functions | None:
         """Functions of a module of the CPU kernels, or None when there is no such module."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy
 
 from mindtorch_v2._backends.cpu.ops import comparison as kernels_comparison
-from mindtorch_v2._dispatch.operator import Operator, Param
+from mindtorch_v2._dispatch.operator import Block, Operator, Param
 from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..meta import comparison as _meta
 
 __all__ = ["eq_Tensor", "ne_Tensor", "lt_Tensor", "le_Tensor", "gt_Tensor", "ge_Tensor", "logical_and", "logical_or", "logical_xor", "logical_not", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit", "isreal", "isclose", "allclose", "equal"]
-_UNUSED = (numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
+_UNUSED = (Block, numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 eq_Tensor = Operator(
     "eq",
@@ -28,6 +28,9 @@ eq_Tensor = Operator(
     },
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
+    block=(
+        Block(0, (0, 1), (), exact=True),
+    ),
 )
 
 ne_Tensor = Operator(
@@ -44,6 +47,9 @@ ne_Tensor = Operator(
     },
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
+    block=(
+        Block(1, (0, 1), (), exact=True),
+    ),
 )
 
 lt_Tensor = Operator(
@@ -60,6 +66,9 @@ lt_Tensor = Operator(
     },
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
+    block=(
+        Block(2, (0, 1), (), exact=True),
+    ),
 )
 
 le_Tensor = Operator(
@@ -76,6 +85,9 @@ le_Tensor = Operator(
     },
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
+    block=(
+        Block(3, (0, 1), (), exact=True),
+    ),
 )
 
 gt_Tensor = Operator(
@@ -92,6 +104,9 @@ gt_Tensor = Operator(
     },
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
+    block=(
+        Block(4, (0, 1), (), exact=True),
+    ),
 )
 
 ge_Tensor = Operator(
@@ -108,6 +123,9 @@ ge_Tensor = Operator(
     },
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
+    block=(
+        Block(5, (0, 1), (), exact=True),
+    ),
 )
 
 logical_and = Operator(
@@ -124,6 +142,9 @@ logical_and = Operator(
     },
     tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'inplace', 'out'),
+    block=(
+        Block(6, (0, 1), ()),
+    ),
 )
 
 logical_or = Operator(
@@ -140,6 +161,9 @@ logical_or = Operator(
     },
     tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'inplace', 'out'),
+    block=(
+        Block(7, (0, 1), ()),
+    ),
 )
 
 logical_xor = Operator(
@@ -156,6 +180,9 @@ logical_xor = Operator(
     },
     tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'inplace', 'out'),
+    block=(
+        Block(8, (0, 1), ()),
+    ),
 )
 
 logical_not = Operator(
@@ -171,6 +198,9 @@ logical_not = Operator(
     },
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
+    block=(
+        Block(9, (0,), (), exact=True),
+    ),
 )
 
 isnan = Operator(
@@ -186,6 +216,9 @@ isnan = Operator(
     },
     tags=('pointwise',),
     variants=('function', 'method'),
+    block=(
+        Block(10, (0,), (), exact=True),
+    ),
 )
 
 isinf = Operator(
@@ -201,6 +234,9 @@ isinf = Operator(
     },
     tags=('pointwise',),
     variants=('function', 'method'),
+    block=(
+        Block(11, (0,), ()),
+    ),
 )
 
 isfinite = Operator(
@@ -216,6 +252,9 @@ isfinite = Operator(
     },
     tags=('pointwise',),
     variants=('function', 'method'),
+    block=(
+        Block(12, (0,), ()),
+    ),
 )
 
 isposinf = Operator(
@@ -231,6 +270,9 @@ isposinf = Operator(
     },
     tags=('pointwise',),
     variants=('function', 'method', 'out'),
+    block=(
+        Block(13, (0,), ()),
+    ),
 )
 
 isneginf = Operator(
@@ -246,6 +288,9 @@ isneginf = Operator(
     },
     tags=('pointwise',),
     variants=('function', 'method', 'out'),
+    block=(
+        Block(14, (0,), ()),
+    ),
 )
 
 signbit = Operator(
@@ -261,6 +306,9 @@ signbit = Operator(
     },
     tags=('pointwise', 'exact_out'),
     variants=('function', 'method', 'out'),
+    block=(
+        Block(15, (0,), ()),
+    ),
 )
 
 isreal = Operator(

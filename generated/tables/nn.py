@@ -7,14 +7,14 @@ import numpy
 from mindtorch_v2._backends.cpu.ops import attention as kernels_attention
 from mindtorch_v2._backends.cpu.ops import nn as kernels_nn
 from mindtorch_v2._backends.cpu.ops import softmax as kernels_softmax
-from mindtorch_v2._dispatch.operator import Operator, Param
+from mindtorch_v2._dispatch.operator import Block, Operator, Param
 from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..meta import nn as _meta
 
 __all__ = ["relu", "relu6", "hardtanh", "hardtanh_backward", "threshold", "threshold_backward", "leaky_relu", "leaky_relu_backward", "prelu", "_prelu_kernel", "gelu", "gelu_backward", "silu", "silu_backward", "mish", "mish_backward", "softplus", "softplus_backward", "hardswish", "hardswish_backward", "hardsigmoid", "hardsigmoid_backward", "log_sigmoid", "elu", "elu_backward", "selu", "celu", "softshrink", "softshrink_backward", "hardshrink", "hardshrink_backward", "rrelu", "glu", "glu_backward", "softmax_int", "log_softmax_int", "special_softmax", "special_log_softmax", "_softmax", "_log_softmax", "_softmax_backward_data", "_log_softmax_backward_data", "_safe_softmax", "embedding", "embedding_dense_backward", "embedding_renorm_", "scaled_dot_product_attention", "_scaled_dot_product_attention_math", "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention_for_cpu_backward"]
-_UNUSED = (numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
+_UNUSED = (Block, numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 relu = Operator(
     "relu",
@@ -30,6 +30,9 @@ relu = Operator(
     tags=('inplace_function',),
     variants=('function', 'method', 'inplace'),
     derivatives="nn",
+    block=(
+        Block(18, (0,), ()),
+    ),
 )
 
 relu6 = Operator(
@@ -46,6 +49,9 @@ relu6 = Operator(
     variants=('function', 'inplace'),
     derivatives="nn",
     saves_self=True,
+    block=(
+        Block(19, (0,), ()),
+    ),
 )
 
 hardtanh = Operator(
@@ -64,6 +70,9 @@ hardtanh = Operator(
     variants=('function', 'inplace', 'out'),
     derivatives="nn",
     saves_self=True,
+    block=(
+        Block(20, (0, 1, 2), ()),
+    ),
 )
 
 hardtanh_backward = Operator(
@@ -82,6 +91,9 @@ hardtanh_backward = Operator(
     },
     variants=('function',),
     derivatives="nn",
+    block=(
+        Block(21, (1, 2, 3, 0), ()),
+    ),
 )
 
 threshold = Operator(
@@ -101,6 +113,9 @@ threshold = Operator(
     variants=('function', 'inplace', 'out'),
     derivatives="nn",
     saves_self=True,
+    block=(
+        Block(22, (0, 1, 2), ()),
+    ),
 )
 
 threshold_backward = Operator(
@@ -118,6 +133,9 @@ threshold_backward = Operator(
     },
     variants=('function',),
     derivatives="nn",
+    block=(
+        Block(23, (1, 2, 0), ()),
+    ),
 )
 
 leaky_relu = Operator(
@@ -135,6 +153,9 @@ leaky_relu = Operator(
     variants=('function', 'inplace', 'out'),
     derivatives="nn",
     saves_self=True,
+    block=(
+        Block(24, (0, 1), ()),
+    ),
 )
 
 leaky_relu_backward = Operator(
@@ -153,6 +174,10 @@ leaky_relu_backward = Operator(
     },
     variants=('function',),
     derivatives="nn",
+    block=(
+        Block(25, (1, 0, 2), ((3, False), )),
+        Block(25, (1, 0, 2), ((3, True), )),
+    ),
 )
 
 prelu = Operator(
@@ -182,6 +207,9 @@ _prelu_kernel = Operator(
     variants=('function',),
     derivatives="nn",
     saves_self=True,
+    block=(
+        Block(26, (0, 1), ()),
+    ),
 )
 
 gelu = Operator(
@@ -199,6 +227,10 @@ gelu = Operator(
     variants=('function', 'inplace', 'out'),
     derivatives="nn",
     saves_self=True,
+    block=(
+        Block(27, (0,), ((1, 'none'), )),
+        Block(28, (0,), ((1, 'tanh'), )),
+    ),
 )
 
 gelu_backward = Operator(
@@ -217,6 +249,10 @@ gelu_backward = Operator(
     variants=('function',),
     derivatives="nn",
     saves_self=True,
+    block=(
+        Block(29, (0, 1), ((2, 'none'), )),
+        Block(30, (0, 1), ((2, 'tanh'), )),
+    ),
 )
 
 silu = Operator(
@@ -233,6 +269,9 @@ silu = Operator(
     variants=('function', 'inplace', 'out'),
     derivatives="nn",
     saves_self=True,
+    block=(
+        Block(31, (0,), ()),
+    ),
 )
 
 silu_backward = Operator(
@@ -250,6 +289,9 @@ silu_backward = Operator(
     variants=('function',),
     derivatives="nn",
     saves_self=True,
+    block=(
+        Block(32, (0, 1), ()),
+    ),
 )
 
 mish = Operator(
@@ -266,6 +308,9 @@ mish = Operator(
     variants=('function', 'inplace', 'out'),
     derivatives="nn",
     saves_self=True,
+    block=(
+        Block(33, (0,), ()),
+    ),
 )
 
 mish_backward = Operator(
@@ -283,6 +328,9 @@ mish_backward = Operator(
     variants=('function',),
     derivatives="nn",
     saves_self=True,
+    block=(
+        Block(34, (0, 1), ()),
+    ),
 )
 
 softplus = Operator(
@@ -301,6 +349,9 @@ softplus = Operator(
     variants=('function', 'out'),
     derivatives="nn",
     saves_self=True,
+    block=(
+        Block(35, (0, 1, 2), ()),
+    ),
 )
 
 softplus_backward = Operator(
@@ -320,6 +371,9 @@ softplus_backward = Operator(
     variants=('function',),
     derivatives="nn",
     saves_self=True,
+    block=(
+        Block(36, (1, 2, 3, 0), ()),
+    ),
 )
 
 hardswish = Operator(
@@ -336,6 +390,9 @@ hardswish = Operator(
     variants=('function', 'inplace', 'out'),
     derivatives="nn",
     saves_self=True,
+    block=(
+        Block(37, (0,), ()),
+    ),
 )
 
 hardswish_backward = Operator(
@@ -353,6 +410,9 @@ hardswish_backward = Operator(
     variants=('function',),
     derivatives="nn",
     saves_self=True,
+    block=(
+        Block(38, (0, 1), ()),
+    ),
 )
 
 hardsigmoid = Operator(
@@ -369,6 +429,9 @@ hardsigmoid = Operator(
     variants=('function', 'inplace', 'out'),
     derivatives="nn",
     saves_self=True,
+    block=(
+        Block(39, (0,), ()),
+    ),
 )
 
 hardsigmoid_backward = Operator(
@@ -385,6 +448,9 @@ hardsigmoid_backward = Operator(
     },
     variants=('function',),
     derivatives="nn",
+    block=(
+        Block(40, (1, 0), ()),
+    ),
 )
 
 log_sigmoid = Operator(
@@ -401,6 +467,9 @@ log_sigmoid = Operator(
     variants=('function', 'out'),
     derivatives="nn",
     saves_self=True,
+    block=(
+        Block(41, (0,), ()),
+    ),
 )
 
 elu = Operator(
@@ -420,6 +489,9 @@ elu = Operator(
     variants=('function', 'inplace', 'out'),
     derivatives="nn",
     saves_self=True,
+    block=(
+        Block(42, (0, 3, 1, 2), ()),
+    ),
 )
 
 elu_backward = Operator(
@@ -441,6 +513,10 @@ elu_backward = Operator(
     variants=('function',),
     derivatives="nn",
     saves_self=True,
+    block=(
+        Block(43, (0, 5, 3, 1, 2), ((4, False), )),
+        Block(44, (0, 5, 1, 2, 3), ((4, True), )),
+    ),
 )
 
 selu = Operator(
@@ -458,6 +534,9 @@ selu = Operator(
     variants=('function', 'inplace'),
     derivatives="nn",
     saves_self=True,
+    block=(
+        Block(45, (0,), ()),
+    ),
 )
 
 celu = Operator(
@@ -476,6 +555,9 @@ celu = Operator(
     variants=('function', 'inplace'),
     derivatives="nn",
     saves_self=True,
+    block=(
+        Block(46, (0, 1), ()),
+    ),
 )
 
 softshrink = Operator(
@@ -493,6 +575,9 @@ softshrink = Operator(
     variants=('function', 'out'),
     derivatives="nn",
     saves_self=True,
+    block=(
+        Block(47, (0, 1), ()),
+    ),
 )
 
 softshrink_backward = Operator(
@@ -510,6 +595,9 @@ softshrink_backward = Operator(
     },
     variants=('function',),
     derivatives="nn",
+    block=(
+        Block(48, (1, 2, 0), ()),
+    ),
 )
 
 hardshrink = Operator(
@@ -527,6 +615,9 @@ hardshrink = Operator(
     variants=('function', 'method', 'out'),
     derivatives="nn",
     saves_self=True,
+    block=(
+        Block(49, (0, 1), ()),
+    ),
 )
 
 hardshrink_backward = Operator(
@@ -544,6 +635,9 @@ hardshrink_backward = Operator(
     },
     variants=('function',),
     derivatives="nn",
+    block=(
+        Block(48, (1, 2, 0), ()),
+    ),
 )
 
 rrelu = Operator(

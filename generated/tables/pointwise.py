@@ -6,14 +6,14 @@ import numpy
 
 from mindtorch_v2._backends.cpu.ops import pointwise as kernels_pointwise
 from mindtorch_v2._backends.cpu.ops import special as kernels_special
-from mindtorch_v2._dispatch.operator import Operator, Param
+from mindtorch_v2._dispatch.operator import Block, Operator, Param
 from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..meta import pointwise as _meta
 
 __all__ = ["add_Tensor", "sub_Tensor", "rsub_Tensor", "mul_Tensor", "div_Tensor", "div_Tensor_mode", "floor_divide", "remainder_Tensor", "remainder_Scalar_Tensor", "fmod_Tensor", "pow_Tensor_Tensor", "pow_Scalar", "float_power_Tensor_Tensor", "float_power_Scalar", "neg", "positive", "abs", "square", "sqrt", "rsqrt", "reciprocal", "addcmul", "addcdiv", "lerp_Tensor", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "logaddexp2", "sigmoid", "sigmoid_backward", "tanh_backward", "logit", "logit_backward", "xlogy_Tensor", "xlogy_Scalar_Self", "special_xlog1py", "special_xlog1py_self_scalar", "special_entr", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "atan2", "hypot", "renorm", "sinc", "deg2rad", "rad2deg", "floor", "ceil", "trunc", "round", "round_decimals", "frac", "sign", "sgn", "nan_to_num", "clamp_Tensor", "clamp_min_Tensor", "clamp_max_Tensor", "maximum", "minimum", "fmax", "fmin", "copysign_Tensor", "heaviside", "nextafter", "where_self", "where", "erf", "erfc", "erfinv", "lgamma", "digamma", "frexp_Tensor", "polygamma", "polygamma_", "mvlgamma", "special_zeta", "special_zeta_self_scalar", "i0", "special_i0e", "special_i1", "special_i1e", "special_erfcx", "special_ndtri", "special_log_ndtr", "igamma", "igammac", "special_expm1", "special_exp2", "special_psi", "special_digamma", "special_gammaln", "special_erf", "special_erfc", "special_erfinv", "special_xlogy", "special_xlogy_self_scalar", "special_i0", "special_logit", "special_logsumexp", "special_expit", "special_sinc", "special_round", "special_log1p", "special_polygamma", "special_ndtr", "special_multigammaln", "special_gammainc", "special_gammaincc", "bitwise_not", "bitwise_and_Tensor", "bitwise_or_Tensor", "bitwise_xor_Tensor", "bitwise_and_Scalar_Tensor", "bitwise_or_Scalar_Tensor", "bitwise_xor_Scalar_Tensor", "bitwise_left_shift_Tensor", "bitwise_right_shift_Tensor", "bitwise_left_shift_Scalar_Tensor", "bitwise_right_shift_Scalar_Tensor", "gcd", "lcm", "ldexp_Tensor", "complex", "polar", "angle", "_conj_physical", "conj_physical", "conj", "resolve_conj", "resolve_neg"]
-_UNUSED = (numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
+_UNUSED = (Block, numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 add_Tensor = Operator(
     "add",
@@ -31,6 +31,10 @@ add_Tensor = Operator(
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
+    block=(
+        Block(50, (0, 1), ((2, 1), ), exact=True),
+        Block(51, (0, 2, 1), ()),
+    ),
 )
 
 sub_Tensor = Operator(
@@ -49,6 +53,10 @@ sub_Tensor = Operator(
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
+    block=(
+        Block(52, (0, 1), ((2, 1), ), exact=True),
+        Block(53, (0, 2, 1), ()),
+    ),
 )
 
 rsub_Tensor = Operator(
@@ -67,6 +75,10 @@ rsub_Tensor = Operator(
     tags=('pointwise',),
     variants=('function',),
     derivatives="pointwise",
+    block=(
+        Block(52, (1, 0), ((2, 1), )),
+        Block(53, (1, 2, 0), ()),
+    ),
 )
 
 mul_Tensor = Operator(
@@ -85,6 +97,9 @@ mul_Tensor = Operator(
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(54, (0, 1), (), exact=True),
+    ),
 )
 
 div_Tensor = Operator(
@@ -103,6 +118,9 @@ div_Tensor = Operator(
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(55, (0, 1), (), exact=True),
+    ),
 )
 
 div_Tensor_mode = Operator(
@@ -122,6 +140,10 @@ div_Tensor_mode = Operator(
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(55, (0, 1), ((2, None), )),
+        Block(56, (0, 1), ((2, 'trunc'), )),
+    ),
 )
 
 floor_divide = Operator(
@@ -210,6 +232,14 @@ pow_Tensor_Tensor = Operator(
     variants=('function', 'method', 'out', 'inplace'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(57, (0,), ((1, 2), )),
+        Block(58, (0,), ((1, 3), )),
+        Block(59, (0,), ((1, 0.5), )),
+        Block(60, (0,), ((1, -1), )),
+        Block(61, (0,), ((1, -0.5), )),
+        Block(62, (0,), ((1, -2), )),
+    ),
 )
 
 pow_Scalar = Operator(
@@ -267,6 +297,9 @@ neg = Operator(
     tags=('pointwise', 'inplace_function', 'exact_out'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
+    block=(
+        Block(63, (0,), (), exact=True),
+    ),
 )
 
 positive = Operator(
@@ -295,6 +328,9 @@ abs = Operator(
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(64, (0,), (), exact=True),
+    ),
 )
 
 square = Operator(
@@ -312,6 +348,9 @@ square = Operator(
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(57, (0,), (), exact=True),
+    ),
 )
 
 sqrt = Operator(
@@ -328,6 +367,9 @@ sqrt = Operator(
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
+    block=(
+        Block(59, (0,), (), exact=True),
+    ),
 )
 
 rsqrt = Operator(
@@ -344,6 +386,9 @@ rsqrt = Operator(
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
+    block=(
+        Block(61, (0,), ()),
+    ),
 )
 
 reciprocal = Operator(
@@ -360,6 +405,9 @@ reciprocal = Operator(
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
+    block=(
+        Block(60, (0,), ()),
+    ),
 )
 
 addcmul = Operator(
@@ -379,6 +427,10 @@ addcmul = Operator(
     tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
+    block=(
+        Block(65, (0, 1, 2), ((3, 1), )),
+        Block(66, (0, 3, 1, 2), ()),
+    ),
 )
 
 addcdiv = Operator(
@@ -398,6 +450,10 @@ addcdiv = Operator(
     tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
+    block=(
+        Block(67, (0, 1, 2), ((3, 1), )),
+        Block(68, (0, 3, 1, 2), ()),
+    ),
 )
 
 lerp_Tensor = Operator(
@@ -417,6 +473,9 @@ lerp_Tensor = Operator(
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(69, (2, 0, 1), ()),
+    ),
 )
 
 exp = Operator(
@@ -433,6 +492,9 @@ exp = Operator(
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
+    block=(
+        Block(70, (0,), ()),
+    ),
 )
 
 exp2 = Operator(
@@ -449,6 +511,9 @@ exp2 = Operator(
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
+    block=(
+        Block(71, (0,), ()),
+    ),
 )
 
 expm1 = Operator(
@@ -465,6 +530,9 @@ expm1 = Operator(
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
+    block=(
+        Block(72, (0,), ()),
+    ),
 )
 
 log = Operator(
@@ -482,6 +550,9 @@ log = Operator(
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(73, (0,), ()),
+    ),
 )
 
 log2 = Operator(
@@ -533,6 +604,9 @@ log1p = Operator(
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(74, (0,), ()),
+    ),
 )
 
 logaddexp = Operator(
@@ -551,6 +625,9 @@ logaddexp = Operator(
     variants=('function', 'method', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(75, (0, 1), ()),
+    ),
 )
 
 logaddexp2 = Operator(
@@ -585,6 +662,9 @@ sigmoid = Operator(
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
+    block=(
+        Block(76, (0,), ()),
+    ),
 )
 
 sigmoid_backward = Operator(
@@ -603,6 +683,9 @@ sigmoid_backward = Operator(
     variants=('function',),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(77, (0, 1), ()),
+    ),
 )
 
 tanh_backward = Operator(
@@ -621,6 +704,9 @@ tanh_backward = Operator(
     variants=('function',),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(78, (0, 1), ()),
+    ),
 )
 
 logit = Operator(
@@ -639,6 +725,9 @@ logit = Operator(
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(79, (0,), ((1, None), )),
+    ),
 )
 
 logit_backward = Operator(
@@ -658,6 +747,9 @@ logit_backward = Operator(
     variants=('function',),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(80, (1, 0), ((2, None), )),
+    ),
 )
 
 xlogy_Tensor = Operator(
@@ -676,6 +768,9 @@ xlogy_Tensor = Operator(
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(81, (1, 0), ()),
+    ),
 )
 
 xlogy_Scalar_Self = Operator(
@@ -711,6 +806,9 @@ special_xlog1py = Operator(
     variants=('function', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(82, (1, 0), ()),
+    ),
 )
 
 special_xlog1py_self_scalar = Operator(
@@ -745,6 +843,9 @@ special_entr = Operator(
     variants=('function', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(83, (0,), ()),
+    ),
 )
 
 sin = Operator(
@@ -896,6 +997,9 @@ tanh = Operator(
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
+    block=(
+        Block(84, (0,), ()),
+    ),
 )
 
 asinh = Operator(
@@ -1029,6 +1133,9 @@ deg2rad = Operator(
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
+    block=(
+        Block(85, (0,), ()),
+    ),
 )
 
 rad2deg = Operator(
@@ -1045,6 +1152,9 @@ rad2deg = Operator(
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
+    block=(
+        Block(86, (0,), ()),
+    ),
 )
 
 floor = Operator(
@@ -1061,6 +1171,9 @@ floor = Operator(
     tags=('pointwise', 'inplace_function', 'exact_out'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
+    block=(
+        Block(87, (0,), (), exact=True),
+    ),
 )
 
 ceil = Operator(
@@ -1077,6 +1190,9 @@ ceil = Operator(
     tags=('pointwise', 'inplace_function', 'exact_out'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
+    block=(
+        Block(88, (0,), (), exact=True),
+    ),
 )
 
 trunc = Operator(
@@ -1093,6 +1209,9 @@ trunc = Operator(
     tags=('pointwise', 'inplace_function', 'exact_out'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
+    block=(
+        Block(89, (0,), (), exact=True),
+    ),
 )
 
 round = Operator(
@@ -1109,6 +1228,9 @@ round = Operator(
     tags=('pointwise', 'inplace_function', 'exact_out'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
+    block=(
+        Block(90, (0,), (), exact=True),
+    ),
 )
 
 round_decimals = Operator(
@@ -1142,6 +1264,9 @@ frac = Operator(
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
+    block=(
+        Block(91, (0,), ()),
+    ),
 )
 
 sign = Operator(
@@ -1158,6 +1283,9 @@ sign = Operator(
     tags=('pointwise', 'exact_out'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
+    block=(
+        Block(92, (0,), ()),
+    ),
 )
 
 sgn = Operator(
@@ -1175,6 +1303,9 @@ sgn = Operator(
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(92, (0,), ()),
+    ),
 )
 
 nan_to_num = Operator(
@@ -1195,6 +1326,9 @@ nan_to_num = Operator(
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(93, (0,), ((1, None), (2, None), (3, None), )),
+    ),
 )
 
 clamp_Tensor = Operator(
@@ -1214,6 +1348,11 @@ clamp_Tensor = Operator(
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(94, (0, 1, 2), ()),
+        Block(95, (0, 1), ((2, None), )),
+        Block(96, (0, 2), ((1, None), )),
+    ),
 )
 
 clamp_min_Tensor = Operator(
@@ -1232,6 +1371,9 @@ clamp_min_Tensor = Operator(
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(95, (0, 1), ()),
+    ),
 )
 
 clamp_max_Tensor = Operator(
@@ -1250,6 +1392,9 @@ clamp_max_Tensor = Operator(
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(96, (0, 1), ()),
+    ),
 )
 
 maximum = Operator(
@@ -1268,6 +1413,9 @@ maximum = Operator(
     variants=('function', 'method', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(95, (0, 1), ()),
+    ),
 )
 
 minimum = Operator(
@@ -1286,6 +1434,9 @@ minimum = Operator(
     variants=('function', 'method', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(96, (0, 1), ()),
+    ),
 )
 
 fmax = Operator(
@@ -1304,6 +1455,9 @@ fmax = Operator(
     variants=('function', 'method', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(97, (0, 1), ()),
+    ),
 )
 
 fmin = Operator(
@@ -1322,6 +1476,9 @@ fmin = Operator(
     variants=('function', 'method', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(98, (0, 1), ()),
+    ),
 )
 
 copysign_Tensor = Operator(
@@ -1340,6 +1497,9 @@ copysign_Tensor = Operator(
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(99, (0, 1), ()),
+    ),
 )
 
 heaviside = Operator(
@@ -1356,6 +1516,9 @@ heaviside = Operator(
     },
     tags=('pointwise', 'tensors', 'exact_out'),
     variants=('function', 'method', 'inplace', 'out'),
+    block=(
+        Block(100, (0, 1), ()),
+    ),
 )
 
 nextafter = Operator(
@@ -1393,6 +1556,9 @@ where_self = Operator(
     variants=('function', 'method', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(17, (0, 1, 2), ()),
+    ),
 )
 
 where = Operator(
@@ -1420,6 +1586,9 @@ erf = Operator(
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
     saves_self=True,
+    block=(
+        Block(101, (0,), ()),
+    ),
 )
 
 erfc = Operator(

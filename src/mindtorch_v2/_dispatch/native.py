@@ -19,7 +19,7 @@ import numpy as np
 from .operator import Operator, Param
 
 _INT_TYPES = ("int", "SymInt")
-_INTERFACE = 1  # as native.h has it
+_INTERFACE = 2  # as native.h has it
 
 
 def _load() -> Any:
@@ -35,7 +35,9 @@ def _load() -> Any:
     except ImportError as error:
         warnings.warn(f"{name} was built for another Python or numpy and is not used: {error}", RuntimeWarning)
         return None
-    if getattr(found, "INTERFACE", None) != _INTERFACE:
+    # The generated number lies on an upper floor, but is nothing but a number.
+    loops = importlib.import_module(f"{__name__.partition('.')[0]}._generated.native").LOOPS
+    if (getattr(found, "INTERFACE", None), getattr(found, "LOOPS", None)) != (_INTERFACE, loops):
         warnings.warn(f"{name} was built from other sources and is not used; build it again", RuntimeWarning)
         return None
     return found
@@ -67,6 +69,13 @@ def kernel(function: Callable) -> Callable:
     return _dressed(
         extension.Kernel(name, function, function.__defaults__ or (), len(names), names[-1] == "out"), function
     )
+
+
+def blocked(op: Operator) -> Any:
+    """The operator's loops as a callable of its payloads and of the array for the result (or None), which declines by None; None without any."""
+    if op.blocked is None and op.block and extension is not None:
+        op.blocked = extension.Blocked(tuple((b.opcode, b.operands, b.conditions, b.exact) for b in op.block))
+    return op.blocked
 
 
 def _name(function: Any) -> str:
@@ -136,7 +145,15 @@ def _describe(path: tuple, method: bool, reflected: str, inplace: bool) -> tuple
         bool(reflected),
         op.numbers,
         inplace,
+        _loop(op, kind, reflected),
     )
+
+
+def _loop(op: Operator, kind: str, reflected: str) -> Any:
+    """The operator's loops for a path, if they are to be taken: not where numpy computes the very same, or where a tensor is no operand but a mask
+    whose dtype the rule looks at."""
+    exact = kind != "kernel" and op.block and op.block[0].exact
+    return None if reflected or exact or not set(op.tensors) <= set(op.cast) else blocked(op)
 
 
 def _role(param: Param) -> str:

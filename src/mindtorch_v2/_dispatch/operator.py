@@ -52,10 +52,29 @@ class Param:
         return base
 
 
+class Block:
+    """One element of an operator's result as a loop of the block interpreter: the loop's number, the parameters that are its operands, and what the others must be.
+
+    exact: the loop is one operation of IEEE 754, which a ufunc of numpy computes alike, so that eager calls need no loop.
+    """
+
+    __slots__ = ("opcode", "operands", "conditions", "exact")
+
+    def __init__(
+        self, opcode: int, operands: tuple[int, ...], conditions: tuple[tuple[int, Any], ...], exact: bool = False
+    ):
+        self.opcode = opcode
+        self.operands = operands
+        self.conditions = conditions
+        self.exact = exact
+
+
 class Operator:
     """An operator in all its forms.
 
     meta: function of the arguments that calls the rule. cast: numbers of the arguments that take part in promotion. kernels: by device type.
+    block: alternatives of the operator as a loop; the first whose operands are given and whose conditions hold. blocked: the same for eager calls,
+    made when it is first asked for.
     record: makes the autograd node; the family's module of derivatives is imported at the first one. mutates: number of the argument that the kernel writes to, or None.
     """
 
@@ -67,6 +86,8 @@ class Operator:
         "cast",
         "kernels",
         "takes_out",
+        "block",
+        "blocked",
         "composite",
         "record",
         "saves_self",
@@ -107,6 +128,7 @@ class Operator:
         missing: str | None = None,
         derivatives: str | None = None,
         saves_self: bool = False,
+        block: tuple[Block, ...] = (),
     ):
         self.name = name
         self.overload = overload
@@ -115,6 +137,8 @@ class Operator:
         self.cast = cast
         self.kernels = kernels or {}
         self.takes_out = {device: takes_out(kernel) for device, kernel in self.kernels.items()}
+        self.block = block
+        self.blocked: Callable | None = None
         self.composite = composite
         self.record: Callable | None = None if derivatives is None else _recorder(self, derivatives)
         self.saves_self = saves_self

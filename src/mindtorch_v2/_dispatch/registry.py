@@ -53,6 +53,9 @@ def register(op: str, device: str, fn: Callable, meta: Callable | None = None) -
     elif meta is not None:
         operator.meta = meta
     operator.kernels[device] = fn
+    if device == "cpu":
+        operator.block = ()
+        operator.blocked = None
     operator.takes_out[device] = takes_out(fn)
     if device == "cpu" and op not in _custom and not _bypassed:
         _bypassed = True

@@ -9,6 +9,7 @@ from numpy import errstate, ndarray
 
 from ... import _memory
 from ..._dispatch.backends import backend_of, no_kernel
+from ..._dispatch.native import blocked
 from ..._dispatch.operator import Operator
 from ..._payload import contiguous_strides
 from ..._pending import settled
@@ -29,6 +30,8 @@ def run(op: Operator, spec: Any, args: tuple, where: Any = None) -> Any:
             np.copyto(target, settled(args[op.mutates]), casting="unsafe")
             run_into(op, spec, args, target, where, copied=True)
             return target
+        if op.block and spec.shape is not None:
+            return _run_blocked(op, spec, args, kernel)
         if op.takes_out["cpu"] and spec.shape is not None:
             target = empty(tuple(spec.shape), spec.stride, spec.dtype)
             with errstate(all="ignore"):
@@ -41,6 +44,26 @@ def run(op: Operator, spec: Any, args: tuple, where: Any = None) -> Any:
     with errstate(all="ignore"):
         results = kernel(*payloads(op, compute, args))
     return [None if s is None else laid_out(r, s) for r, s in zip(results, spec)]
+
+
+def _run_blocked(op: Operator, spec: Spec, args: tuple, kernel: Any) -> ndarray:
+    """By the operator's loop where it takes the arguments, else by its kernel."""
+    given = payloads(op, spec.compute, args)
+    loop = blocked(op)
+    if loop is not None and spec.compute not in (None, spec.dtype) and spec.dtype.category > 1:
+        made = loop(given, None)  # half types, which are computed in float32
+        if made is not None:
+            return laid_out(made, spec)
+    if op.takes_out["cpu"] or loop is not None:
+        target = empty(tuple(spec.shape), spec.stride, spec.dtype)
+        if loop is not None and loop(given, target) is not None:
+            return target
+        if op.takes_out["cpu"]:
+            with errstate(all="ignore"):
+                _call_into(kernel, given, target, spec)
+            return target
+    with errstate(all="ignore"):
+        return laid_out(kernel(*given), spec)
 
 
 def run_into(op: Operator, spec: Spec, args: tuple, target: ndarray, where: Any = None, copied: bool = False) -> None:
@@ -61,6 +84,8 @@ def run_into(op: Operator, spec: Spec, args: tuple, target: ndarray, where: Any 
                 place = given[op.mutates] = np.array(place)
                 np.copyto(target, kernel(*given), casting="unsafe")
             return
+        if op.block and _blocked_into(op, spec, given, target):
+            return
         if target.dtype != spec.dtype.np and spec.compute not in (None, spec.dtype):
             # A half result is rounded as such before it becomes another dtype.
             np.copyto(target, np.asarray(kernel(*given)).astype(spec.dtype.np), casting="unsafe")
@@ -68,6 +93,20 @@ def run_into(op: Operator, spec: Spec, args: tuple, target: ndarray, where: Any 
             _call_into(kernel, given, target, spec)
         else:
             np.copyto(target, kernel(*given), casting="unsafe")
+
+
+def _blocked_into(op: Operator, spec: Spec, given: list, target: ndarray) -> bool:
+    """Whether the operator's loop has written the result, rounded to the spec's dtype before it becomes that of `target`."""
+    loop = blocked(op)
+    if loop is None:
+        return False
+    if target.dtype == spec.dtype.np and loop(given, target) is not None:
+        return True
+    made = loop(given, None)
+    if made is None:
+        return False
+    np.copyto(target, made.astype(spec.dtype.np, copy=False), casting="unsafe")
+    return True
 
 
 def _call_into(kernel: Any, given: list, target: ndarray, spec: Spec) -> None:

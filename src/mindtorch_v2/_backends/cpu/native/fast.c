@@ -4,7 +4,7 @@
  * payloads, and makes the tensor; when an input may have a history the operator records it. Whatever does not fit is left to the Python
  * function, called with the very arguments.
  */
-#include "native.h"
+#include "blocks.h"
 #include <structmember.h>
 
 typedef struct Path Path;
@@ -31,6 +31,7 @@ struct Path {
     Loop loops[2];
     Kernel native;
     PyObject *kernel;
+    Blocked *blocked; /* the operator by a loop of the block interpreter, or NULL */
 };
 
 typedef struct {
@@ -313,6 +314,81 @@ static PyObject *run_kernel(const Path *path, PyObject *const *bound)
     return made == NULL ? NULL : finish_view(made, bound[0], path->op, bound, path->params);
 }
 
+/* What an operator by a loop gets: payloads of plain tensors of one float dtype, the first one contiguous, and the other arguments as they are. */
+typedef struct {
+    PyObject *payloads[MAX_PARAMS];
+    PyObject *kind;
+    int history;
+    int dense; /* all are contiguous */
+} Given;
+
+static int read_given(const Path *path, PyObject *const *bound, Given *given)
+{
+    given->kind = NULL;
+    given->history = 0;
+    given->dense = 1;
+    for (int i = 0; i < path->params; i++) {
+        PyObject *value = given->payloads[i] = bound[i];
+        if (!(path->roles[i] == 'T' || (path->roles[i] == 't' && value != Py_None))) {
+            continue;
+        }
+        if (i > 0 && path->numbers && (PyFloat_CheckExact(value) || PyLong_CheckExact(value))) {
+            continue;
+        }
+        PyArrayObject *array = is_plain(value) ? array_of(value) : NULL;
+        if (array == NULL || (given->kind != NULL && SLOT(value, S.at_dtype) != given->kind)) {
+            return 0;
+        }
+        if (!is_contiguous(array)) {
+            given->dense = 0;
+            if (i == 0) {
+                return 0;
+            }
+        }
+        given->kind = SLOT(value, S.at_dtype);
+        given->history |= may_have_history(value);
+        given->payloads[i] = (PyObject *)array;
+    }
+    return given->kind == S.float32 || given->kind == S.float64;
+}
+
+static PyObject *run_blocked(const Path *path, PyObject *const *bound)
+{
+    Given given;
+    PyObject *data = NULL;
+    if (read_given(path, bound, &given)) {
+        data = blocked_apply(path->blocked, given.payloads, path->params, NULL);
+    }
+    /* The rule says how a result is laid out that a strided operand stretches. */
+    if (data != NULL && !given.dense && !PyArray_SAMESHAPE((PyArrayObject *)data, (PyArrayObject *)given.payloads[0])) {
+        Py_CLEAR(data);
+    }
+    if (data != NULL) {
+        return wrapped(path, data, given.kind, given.history, bound);
+    }
+    return PyErr_Occurred() || path->operands ? NULL : run_kernel(path, bound);
+}
+
+static PyObject *run_blocked_inplace(const Path *path, PyObject *const *bound)
+{
+    Given given;
+    if (!read_given(path, bound, &given)) {
+        return NULL;
+    }
+    PyObject *second = path->operands == 2 && is_plain(bound[1]) ? bound[1] : NULL;
+    if (!PyArray_ISWRITEABLE((PyArrayObject *)given.payloads[0]) || !may_change(bound[0], second)) {
+        return NULL;
+    }
+    PyArrayObject *target = (PyArrayObject *)given.payloads[0], *other = second == NULL ? NULL : (PyArrayObject *)given.payloads[1];
+    if (other != NULL && arrays_meet(target, other) &&
+        !(PyArray_BYTES(target) == PyArray_BYTES(other) && PyArray_SAMESHAPE(target, other) && is_contiguous(other))) {
+        return NULL; /* refused in PyTorch's words */
+    }
+    PyObject *done = blocked_apply(path->blocked, given.payloads, path->params, target);
+    Py_XDECREF(done);
+    return done == NULL || bump_version(bound[0]) < 0 ? NULL : Py_NewRef(bound[0]);
+}
+
 static PyObject *fast_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Fast *self = (Fast *)callable;
@@ -340,11 +416,11 @@ static PyObject *fast_call(PyObject *callable, PyObject *const *args, size_t nar
 static int read_path(Path *path, PyObject *description)
 {
     const char *kind, *roles, *kernel_name;
-    PyObject *op, *names, *defaults, *required, *target, *result;
+    PyObject *op, *names, *defaults, *required, *target, *result, *blocked;
     int positional, gathers, to_bool, is_view, records, like, swaps, reflected, numbers, inplace;
-    if (!PyArg_ParseTuple(description, "sOO!O!O!sOzOiiiiiiiiii", &kind, &op, &PyTuple_Type, &names, &PyTuple_Type, &defaults, &PyTuple_Type,
+    if (!PyArg_ParseTuple(description, "sOO!O!O!sOzOiiiiiiiiiiO", &kind, &op, &PyTuple_Type, &names, &PyTuple_Type, &defaults, &PyTuple_Type,
                           &required, &roles, &target, &kernel_name, &result, &positional, &gathers, &to_bool, &is_view, &records,
-                          &like, &swaps, &reflected, &numbers, &inplace)) {
+                          &like, &swaps, &reflected, &numbers, &inplace, &blocked)) {
         return -1;
     }
     Py_ssize_t params = PyTuple_GET_SIZE(names);
@@ -383,6 +459,11 @@ static int read_path(Path *path, PyObject *description)
             PyErr_SetString(PyExc_ValueError, "a ufunc with more operands than parameters");
             return -1;
         }
+    }
+    if (Py_TYPE(blocked) == &BlockedType) {
+        path->numbers = numbers;
+        path->run = inplace ? run_blocked_inplace : run_blocked;
+        path->blocked = (Blocked *)Py_NewRef(blocked);
     }
     path->op = Py_NewRef(op);
     path->names = Py_NewRef(names);
@@ -429,6 +510,7 @@ static int fast_traverse(Fast *self, visitproc visit, void *arg)
         Py_VISIT(self->paths[i].defaults);
         Py_VISIT(self->paths[i].result);
         Py_VISIT(self->paths[i].kernel);
+        Py_VISIT(self->paths[i].blocked);
     }
     return 0;
 }
@@ -443,6 +525,7 @@ static int fast_clear(Fast *self)
         Py_CLEAR(self->paths[i].defaults);
         Py_CLEAR(self->paths[i].result);
         Py_CLEAR(self->paths[i].kernel);
+        Py_CLEAR(self->paths[i].blocked);
     }
     Py_CLEAR(self->dict);
     return 0;

@@ -1,10 +1,11 @@
 /* The module `mindtorch_v2._native`: its types, its kernels by name, and `connect`, which tells it the package's classes. */
 #define NATIVE_IMPORTS_NUMPY
-#include "native.h"
+#include "blocks.h"
+
+#include "block_interface.h"
 
 static const KernelEntry *const tables[] = {
-    view_kernels, reduce_kernels, matmul_kernels, softmax_kernels, norm_kernels, activation_kernels, embedding_kernels,
-    loss_kernels, optim_kernels, NULL,
+    view_kernels, reduce_kernels, matmul_kernels, softmax_kernels, norm_kernels, embedding_kernels, loss_kernels, optim_kernels, NULL,
 };
 
 Kernel find_kernel(const char *name)
@@ -36,6 +37,24 @@ static PyObject *kernel_names(PyObject *module, PyObject *unused)
         }
     }
     return names;
+}
+
+/* (name, kinds of the operands, whether the result is bool) of each loop, by its number. */
+static PyObject *loops(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    PyObject *made = PyTuple_New(block_count);
+    for (int i = 0; made != NULL && i < block_count; i++) {
+        const BlockEntry *entry = &block_entries[i];
+        PyObject *row = Py_BuildValue("(ssO)", entry->name, entry->kinds, entry->to_bool ? Py_True : Py_False);
+        if (row == NULL) {
+            Py_CLEAR(made);
+            break;
+        }
+        PyTuple_SET_ITEM(made, i, row);
+    }
+    return made;
 }
 
 static int take_type(PyObject *value, PyTypeObject **place)
@@ -141,6 +160,7 @@ static PyObject *use_vectors(PyObject *module, PyObject *limit)
 static PyMethodDef functions[] = {
     {"use_vectors", use_vectors, METH_O, "Use vectors of at most a level (0 plain, 1 AVX2, 2 AVX-512); returns the level in use."},
     {"connect", (PyCFunction)(void (*)(void))connect, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes it works on."},
+    {"loops", loops, METH_NOARGS, "The loops of the block interpreter by number: name, kinds of operands (T array or number, S number), to bool."},
     {"kernel_names", kernel_names, METH_NOARGS, "The names of the kernels that are in C: `module.function` of the Python ones."},
     {NULL, NULL, 0, NULL},
 };
@@ -180,8 +200,12 @@ PyMODINIT_FUNC PyInit__native(void)
     if (module == NULL) {
         return NULL;
     }
-    if (PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0 || PyModule_AddType(module, &FastType) < 0 || PyModule_AddType(module, &RecorderType) < 0 ||
-        PyModule_AddType(module, &SubscriptType) < 0 || PyModule_AddType(module, &KernelType) < 0) {
+    PyTypeObject *const types[] = {&FastType, &RecorderType, &SubscriptType, &KernelType, &BlockedType, &ProgramType};
+    int failed = PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0 || PyModule_AddIntConstant(module, "LOOPS", LOOPS_VERSION) < 0;
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]) && !failed; i++) {
+        failed = PyModule_AddType(module, types[i]) < 0;
+    }
+    if (failed) {
         Py_DECREF(module);
         return NULL;
     }

@@ -1,8 +1,8 @@
 /* Includes the file LOOPS once for each type and processor.
  *
  * There NAME(sum) is sum_float_plain, sum_double_wide and so on, T the type, IS_DOUBLE tells the types apart, TARGET is what a function
- * needs before its result type, and VECTOR_BYTES the size of the processor's vectors. CHOOSE(sum, width, ...) calls the function for an
- * item size and this processor.
+ * needs before its result type, VECTOR_BYTES the size of the processor's vectors, and FUSED whether it multiplies and adds in one operation.
+ * CHOOSE(sum, width, ...) calls the function for an item size and this processor.
  */
 #define T float
 #define IS_DOUBLE 0
@@ -10,27 +10,33 @@
 #define NAME(name) name##_float_plain
 #define TARGET
 #define VECTOR_BYTES 16
+#define FUSED 0
 #include LOOPS
 #undef NAME
 #undef TARGET
 #undef VECTOR_BYTES
+#undef FUSED
 
 #if HAS_WIDE
 #define NAME(name) name##_float_wide
 #define TARGET WIDE
 #define VECTOR_BYTES 32
+#define FUSED 1
 #include LOOPS
 #undef NAME
 #undef TARGET
 #undef VECTOR_BYTES
+#undef FUSED
 
 #define NAME(name) name##_float_widest
 #define TARGET WIDEST
 #define VECTOR_BYTES 64
+#define FUSED 1
 #include LOOPS
 #undef NAME
 #undef TARGET
 #undef VECTOR_BYTES
+#undef FUSED
 #endif
 
 #undef T
@@ -41,27 +47,33 @@
 #define NAME(name) name##_double_plain
 #define TARGET
 #define VECTOR_BYTES 16
+#define FUSED 0
 #include LOOPS
 #undef NAME
 #undef TARGET
 #undef VECTOR_BYTES
+#undef FUSED
 
 #if HAS_WIDE
 #define NAME(name) name##_double_wide
 #define TARGET WIDE
 #define VECTOR_BYTES 32
+#define FUSED 1
 #include LOOPS
 #undef NAME
 #undef TARGET
 #undef VECTOR_BYTES
+#undef FUSED
 
 #define NAME(name) name##_double_widest
 #define TARGET WIDEST
 #define VECTOR_BYTES 64
+#define FUSED 1
 #include LOOPS
 #undef NAME
 #undef TARGET
 #undef VECTOR_BYTES
+#undef FUSED
 #endif
 
 #undef T

@@ -66,7 +66,6 @@ def blockwise(kernel: Callable[..., None], out: ndarray | None, *arrays: ndarray
 # ------------------------------------------------------------------------------------------------------------------------ relu
 
 
-@native.kernel
 def relu(self: ndarray, out: ndarray | None = None) -> ndarray:
     return np.maximum(self, self.dtype.type(0), out=out)
 
@@ -85,7 +84,6 @@ def threshold(self: ndarray, threshold: float, value: float, out: ndarray | None
     return _select(self <= threshold, np.asarray(value).astype(self.dtype), self, out)
 
 
-@native.kernel
 def threshold_backward(grad_output: ndarray, self: ndarray, threshold: float) -> ndarray:
     def kernel(out: ndarray, grad: ndarray, x: ndarray) -> None:
         out[...] = grad
@@ -178,7 +176,6 @@ def _gelu_tanh(x: ndarray, out: ndarray) -> None:
     np.multiply(x, t, out=out)
 
 
-@native.kernel
 def gelu(self: ndarray, approximate: str = "none", out: ndarray | None = None) -> ndarray:
     if approximate == "tanh":
         return blocked(_gelu_tanh, self, out)
@@ -238,7 +235,6 @@ def _gelu_backward_tanh(out: ndarray, grad: ndarray, x: ndarray) -> None:
     np.multiply(grad, slope, out=out)
 
 
-@native.kernel
 def gelu_backward(grad_output: ndarray, self: ndarray, approximate: str = "none") -> ndarray:
     if approximate == "tanh":
         return blockwise(_gelu_backward_tanh, None, grad_output, self)
@@ -267,7 +263,6 @@ def _silu(x: ndarray, out: ndarray) -> None:
     np.divide(x, s, out=out)
 
 
-@native.kernel
 def silu(self: ndarray, out: ndarray | None = None) -> ndarray:
     return blocked(_silu, self, out)
 
@@ -288,7 +283,6 @@ def _silu_backward(out: ndarray, grad: ndarray, x: ndarray) -> None:
     np.multiply(grad, slope, out=out)
 
 
-@native.kernel
 def silu_backward(grad_output: ndarray, self: ndarray) -> ndarray:
     return blockwise(_silu_backward, None, grad_output, self)
 

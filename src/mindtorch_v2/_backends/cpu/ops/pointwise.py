@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ...._dispatch import native
 from .blocked import alike, blocked
 
 Array = np.ndarray
@@ -256,7 +255,6 @@ def _sigmoid_block(x: Array, out: Array) -> None:
     np.reciprocal(out, out)
 
 
-@native.kernel
 def sigmoid(self: Array, out: Out = None) -> Array:
     """1 / (1 + exp(-self))."""
     return blocked(_sigmoid_block, self, out)
@@ -269,7 +267,6 @@ def fast_sigmoid(self: Array) -> Array | None:
     return blocked(_sigmoid_block, self)
 
 
-@native.kernel
 def sigmoid_backward(grad_output: Array, output: Array) -> Array:
     """The gradient of sigmoid from its result."""
     factor = np.subtract(1, output)
@@ -282,7 +279,6 @@ def fast_sigmoid_backward(grad_output: Array, output: Array) -> Array | None:
     return sigmoid_backward(grad_output, output) if alike(grad_output, output) else None
 
 
-@native.kernel
 def tanh_backward(grad_output: Array, output: Array) -> Array:
     """The gradient of tanh from its result."""
     factor = np.multiply(output, output)

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ...._dispatch import native
 from .blocked import blocked
 
 Array = np.ndarray
@@ -155,7 +154,6 @@ def _erfc_float32(x: Array, out: Array) -> None:
     out[...] = wide
 
 
-@native.kernel
 def erf(self: Array, out: Array | None = None) -> Array:
     """The error function of float32 or float64."""
     return blocked(_erf_float32 if self.dtype == np.float32 else _erf_float64, self, out)

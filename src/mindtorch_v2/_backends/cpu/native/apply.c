@@ -1,0 +1,461 @@
+/* Blocked: one operator as one loop of the block interpreter, over whatever arguments an eager call has. */
+#include "blocks.h"
+
+#include <stddef.h>
+
+#define MAX_ALTERNATIVES 8
+#define LARGEST_EXACT_INT 9007199254740992.0
+
+/* A way to compute the operator: a loop, the arguments that are its operands, and what the others must be. */
+struct Alternative {
+    int opcode, exact; /* exact: the numpy kernel gives the same bits, and is left to do so */
+    int operands, operand[BLOCK_SOURCES];
+    int conditions, argument[MAX_PARAMS];
+    PyObject *value[MAX_PARAMS];
+};
+
+/* ----------------------------------------------------------------------------------------------------------- arguments */
+
+/* The value of a Python number, or of an array without dimensions; 0 when it is neither. */
+static int number_of(PyObject *object, double *value)
+{
+    if (PyFloat_Check(object)) {
+        *value = PyFloat_AS_DOUBLE(object);
+        return 1;
+    }
+    if (PyLong_Check(object)) {
+        *value = PyLong_AsDouble(object);
+        if (PyErr_Occurred()) {
+            PyErr_Clear();
+            return 0;
+        }
+        return *value <= LARGEST_EXACT_INT && *value >= -LARGEST_EXACT_INT;
+    }
+    if (!is_array(object) || PyArray_NDIM((PyArrayObject *)object) != 0) {
+        return 0;
+    }
+    PyArrayObject *array = (PyArrayObject *)object;
+    float narrow;
+    switch (float_width(array)) {
+    case 4:
+        memcpy(&narrow, PyArray_BYTES(array), 4);
+        *value = narrow;
+        return 1;
+    case 8:
+        memcpy(value, PyArray_BYTES(array), 8);
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static int is_value(PyObject *object, PyObject *wanted)
+{
+    double value, other;
+    if (object == wanted) {
+        return 1;
+    }
+    if (wanted == Py_None || object == Py_None) {
+        return 0;
+    }
+    if (number_of(wanted, &other)) {
+        return number_of(object, &value) && value == other;
+    }
+    if (PyUnicode_CheckExact(wanted) && PyUnicode_CheckExact(object)) {
+        return PyUnicode_Compare(object, wanted) == 0;
+    }
+    return 0;
+}
+
+/* The first alternative that takes the arguments, or NULL. */
+static const Alternative *choose(const Blocked *blocked, PyObject *const *args, Py_ssize_t count)
+{
+    for (int a = 0; a < blocked->count; a++) {
+        const Alternative *alternative = &blocked->alternatives[a];
+        int fits = 1;
+        for (int i = 0; fits && i < alternative->operands; i++) {
+            fits = alternative->operand[i] < count && args[alternative->operand[i]] != Py_None;
+        }
+        for (int i = 0; fits && i < alternative->conditions; i++) {
+            fits = alternative->argument[i] < count && is_value(args[alternative->argument[i]], alternative->value[i]);
+        }
+        if (fits) {
+            return alternative;
+        }
+    }
+    return NULL;
+}
+
+/* The operands of a call: arrays, and the values of numbers. */
+typedef struct {
+    int count, width, has_bool;
+    PyArrayObject *array[BLOCK_SOURCES]; /* NULL for a number */
+    double number[BLOCK_SOURCES];
+    unsigned numbers; /* mask: numbers, and arrays without dimensions */
+    int ndim;
+    npy_intp dims[MAX_DIMS];
+} Operands;
+
+static int broadcast_with(Operands *operands, PyArrayObject *array)
+{
+    int ndim = PyArray_NDIM(array);
+    if (ndim > MAX_DIMS) {
+        return 0;
+    }
+    if (ndim > operands->ndim) {
+        int more = ndim - operands->ndim;
+        memmove(operands->dims + more, operands->dims, sizeof(npy_intp) * (size_t)operands->ndim);
+        for (int d = 0; d < more; d++) {
+            operands->dims[d] = 1;
+        }
+        operands->ndim = ndim;
+    }
+    for (int d = 0; d < ndim; d++) {
+        npy_intp *wanted = &operands->dims[operands->ndim - ndim + d], has = PyArray_DIM(array, d);
+        if (*wanted != has && *wanted != 1 && has != 1) {
+            return 0; /* the rule says so in PyTorch's words */
+        }
+        *wanted = *wanted == 1 ? has : *wanted;
+    }
+    return 1;
+}
+
+/* 0 where one operand is no bool or float array of the others' type and no number, or where they have no elements. */
+static int read_operands(const Alternative *alternative, PyObject *const *args, Operands *operands)
+{
+    const char *kinds = block_entries[alternative->opcode].kinds;
+    memset(operands, 0, sizeof(*operands));
+    operands->count = alternative->operands;
+    for (int k = 0; k < operands->count; k++) {
+        PyObject *object = args[alternative->operand[k]];
+        if (kinds[k] == 'S' || !is_array(object)) {
+            if (!number_of(object, &operands->number[k])) {
+                return 0;
+            }
+            operands->numbers |= 1u << k;
+            continue;
+        }
+        PyArrayObject *array = (PyArrayObject *)object;
+        int is_bool = PyArray_DESCR(array)->type_num == NPY_BOOL, width = float_width(array);
+        if ((!is_bool && !width) || (width && operands->width && width != operands->width)) {
+            return 0;
+        }
+        operands->width = width ? width : operands->width;
+        operands->has_bool |= is_bool;
+        operands->numbers |= (unsigned)(PyArray_NDIM(array) == 0) << k;
+        operands->array[k] = array;
+        if (!broadcast_with(operands, array)) {
+            return 0;
+        }
+    }
+    for (int d = 0; d < operands->ndim; d++) {
+        if (operands->dims[d] == 0) {
+            return 0;
+        }
+    }
+    return operands->width != 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- running */
+
+/* Whether the array's elements fill one piece of memory, in whatever order of dimensions. */
+static int is_one_piece(PyArrayObject *array)
+{
+    if (!(PyArray_FLAGS(array) & NPY_ARRAY_ALIGNED)) {
+        return 0;
+    }
+    if (PyArray_ISONESEGMENT(array)) {
+        return 1;
+    }
+    int ndim = PyArray_NDIM(array), used[MAX_DIMS] = {0};
+    npy_intp reach = PyArray_ITEMSIZE(array);
+    for (int round = 0; round < ndim; round++) {
+        int next = -1;
+        for (int d = 0; d < ndim && next < 0; d++) {
+            next = !used[d] && (PyArray_DIM(array, d) == 1 || PyArray_STRIDE(array, d) == reach) ? d : -1;
+        }
+        if (next < 0) {
+            return 0;
+        }
+        used[next] = 1;
+        reach *= PyArray_DIM(array, next);
+    }
+    return 1;
+}
+
+static int same_layout(PyArrayObject *a, PyArrayObject *b)
+{
+    if (!PyArray_SAMESHAPE(a, b) || PyArray_ITEMSIZE(a) != PyArray_ITEMSIZE(b)) {
+        return 0;
+    }
+    return (is_contiguous(a) && is_contiguous(b)) || (PyArray_CompareLists(PyArray_STRIDES(a), PyArray_STRIDES(b), PyArray_NDIM(a)) && is_one_piece(a));
+}
+
+int arrays_meet(PyArrayObject *a, PyArrayObject *b)
+{
+    npy_intp n = PyArray_SIZE(b);
+    if (n == 0 || PyArray_SIZE(a) == 0) {
+        return 0;
+    }
+    const char *from[2], *to[2];
+    PyArrayObject *both[2] = {a, b};
+    for (int k = 0; k < 2; k++) {
+        from[k] = to[k] = PyArray_BYTES(both[k]);
+        for (int d = 0; d < PyArray_NDIM(both[k]); d++) {
+            npy_intp reach = (PyArray_DIM(both[k], d) - 1) * PyArray_STRIDE(both[k], d);
+            *(reach < 0 ? &from[k] : &to[k]) += reach;
+        }
+        to[k] += PyArray_ITEMSIZE(both[k]);
+    }
+    return from[0] < to[1] && from[1] < to[0];
+}
+
+/* Whether the result can be written straight to `out`: each operand is elsewhere, or the very same elements in the same order. */
+static int is_fit(const Operands *operands, PyArrayObject *out)
+{
+    if (!PyArray_ISWRITEABLE(out)) {
+        return 0;
+    }
+    for (int k = 0; k < operands->count; k++) {
+        PyArrayObject *array = operands->array[k];
+        int same = array != NULL && PyArray_BYTES(array) == PyArray_BYTES(out) && same_layout(array, out);
+        if (array != NULL && !same && arrays_meet(array, out)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* One loop over all elements, without blocks, where all arrays are laid out like `out`; 0 where they are not. */
+static int run_flat(const Alternative *alternative, const Operands *operands, PyArrayObject *out)
+{
+    BlockLoop loop = block_loop(alternative->opcode, operands->width, operands->numbers);
+    if (loop == NULL || operands->has_bool || float_width(out) != operands->width) {
+        return 0;
+    }
+    const void *sources[BLOCK_SOURCES];
+    double numbers[BLOCK_SOURCES];
+    for (int k = 0; k < operands->count; k++) {
+        PyArrayObject *array = operands->array[k];
+        if (array == NULL) {
+            numbers[k] = operands->number[k];
+            if (operands->width == 4) {
+                float narrow = (float)numbers[k];
+                memcpy(&numbers[k], &narrow, 4);
+            }
+            sources[k] = &numbers[k];
+            continue;
+        }
+        int number = operands->numbers >> k & 1;
+        if (number ? !is_contiguous(array) : !same_layout(array, out)) {
+            return 0;
+        }
+        sources[k] = PyArray_DATA(array);
+    }
+    npy_intp n = PyArray_SIZE(out);
+    void *target = PyArray_DATA(out);
+    PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    loop(sources, target, n);
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+    return 1;
+}
+
+/* A view of the array in the shape of the program, with strides of 0 where it is repeated. */
+static PyArrayObject *stretched(PyArrayObject *array, int ndim, const npy_intp *dims)
+{
+    npy_intp strides[MAX_DIMS];
+    int more = ndim - PyArray_NDIM(array);
+    for (int d = 0; d < ndim; d++) {
+        strides[d] = d < more || (PyArray_DIM(array, d - more) == 1 && dims[d] != 1) ? 0 : PyArray_STRIDE(array, d - more);
+    }
+    return (PyArrayObject *)new_view(array, ndim, dims, strides, PyArray_BYTES(array));
+}
+
+/* `out` is contiguous. Returns -1 with an exception. */
+static int run_program(const Alternative *alternative, const Operands *operands, PyArrayObject *out)
+{
+    PyArrayObject *arrays[BLOCK_SOURCES + 1];
+    double immediates[BLOCK_SOURCES] = {0};
+    int count = 0, numbers = 0, failed = 0;
+    BlockStep step = {.opcode = alternative->opcode, .count = operands->count};
+    for (int k = 0; k < operands->count && !failed; k++) {
+        PyArrayObject *array = operands->array[k];
+        if (array == NULL) {
+            step.sources[k] = -1 - numbers;
+            immediates[numbers++] = operands->number[k];
+            continue;
+        }
+        step.sources[k] = count;
+        arrays[count] = PyArray_NDIM(array) == 0 ? (PyArrayObject *)Py_NewRef((PyObject *)array) : stretched(array, operands->ndim, operands->dims);
+        failed = arrays[count] == NULL;
+        count += !failed;
+    }
+    step.target = count;
+    for (int k = 0; k < operands->count; k++) { /* immediates stand behind the arrays */
+        step.sources[k] = step.sources[k] < 0 ? count - step.sources[k] : step.sources[k];
+    }
+    arrays[count] = out;
+    BlockProgram *program = failed ? NULL : block_program(operands->width, operands->ndim, operands->dims, count + 1, arrays, count, 0, numbers,
+                                                          immediates, 1, &step);
+    for (int i = 0; i < count; i++) {
+        Py_DECREF((PyObject *)arrays[i]);
+    }
+    if (program == NULL) {
+        return -1;
+    }
+    npy_intp done = block_run(program);
+    block_free(program);
+    return done < 0 ? -1 : 0;
+}
+
+PyObject *blocked_apply(const Blocked *blocked, PyObject *const *args, Py_ssize_t count, PyArrayObject *out)
+{
+    const Alternative *alternative = choose(blocked, args, count);
+    Operands operands;
+    if (alternative == NULL || alternative->exact || !read_operands(alternative, args, &operands)) {
+        return NULL;
+    }
+    int to_bool = block_entries[alternative->opcode].to_bool;
+    if (out != NULL) {
+        int kind = PyArray_DESCR(out)->type_num;
+        if (PyArray_NDIM(out) != operands.ndim || !PyArray_CompareLists(PyArray_DIMS(out), operands.dims, operands.ndim) ||
+            (to_bool ? kind != NPY_BOOL : float_width(out) != operands.width)) {
+            return NULL;
+        }
+        if (is_fit(&operands, out)) {
+            if (run_flat(alternative, &operands, out)) {
+                return Py_NewRef((PyObject *)out);
+            }
+            if (is_contiguous(out)) {
+                return run_program(alternative, &operands, out) < 0 ? NULL : Py_NewRef((PyObject *)out);
+            }
+        }
+    }
+    PyArray_Descr *descr = to_bool ? PyArray_DescrFromType(NPY_BOOL) : operands.width == 8 ? S.descr64 : S.descr32;
+    PyObject *made = new_array(operands.ndim, operands.dims, descr);
+    if (made == NULL) {
+        return NULL;
+    }
+    if (!run_flat(alternative, &operands, (PyArrayObject *)made) && run_program(alternative, &operands, (PyArrayObject *)made) < 0) {
+        Py_DECREF(made);
+        return NULL;
+    }
+    if (out == NULL) {
+        return made;
+    }
+    int failed = PyArray_CopyInto(out, (PyArrayObject *)made);
+    Py_DECREF(made);
+    return failed ? NULL : Py_NewRef((PyObject *)out);
+}
+
+/* --------------------------------------------------------------------------------------------------------------- object */
+
+static PyObject *blocked_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (n != 2 || kwnames != NULL || !PyList_CheckExact(args[0]) || !(args[1] == Py_None || is_array(args[1]))) {
+        PyErr_SetString(PyExc_TypeError, "a list of arguments, and the array for the result or None");
+        return NULL;
+    }
+    PyArrayObject *out = args[1] == Py_None ? NULL : (PyArrayObject *)args[1];
+    PyObject *made = blocked_apply((Blocked *)callable, ((PyListObject *)args[0])->ob_item, PyList_GET_SIZE(args[0]), out);
+    if (made == NULL && !PyErr_Occurred()) {
+        Py_RETURN_NONE;
+    }
+    return made;
+}
+
+/* (operation, operands, ((argument, value) ...), exact) */
+static int read_alternative(PyObject *description, Alternative *alternative)
+{
+    PyObject *operands, *conditions;
+    if (!PyArg_ParseTuple(description, "iO!O!p", &alternative->opcode, &PyTuple_Type, &operands, &PyTuple_Type, &conditions, &alternative->exact)) {
+        return -1;
+    }
+    Py_ssize_t count = PyTuple_GET_SIZE(operands), rules = PyTuple_GET_SIZE(conditions);
+    if (alternative->opcode < 0 || alternative->opcode >= block_count || count != (Py_ssize_t)strlen(block_entries[alternative->opcode].kinds) ||
+        rules > MAX_PARAMS) {
+        PyErr_SetString(PyExc_ValueError, "an operation that the extension does not have");
+        return -1;
+    }
+    for (Py_ssize_t k = 0; k < count; k++) {
+        long operand = PyLong_AsLong(PyTuple_GET_ITEM(operands, k));
+        if (operand < 0 || operand >= MAX_PARAMS) {
+            PyErr_SetString(PyExc_ValueError, "an operand is the number of a parameter");
+            return -1;
+        }
+        alternative->operand[k] = (int)operand;
+    }
+    alternative->operands = (int)count;
+    for (Py_ssize_t i = 0; i < rules; i++) {
+        PyObject *value;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(conditions, i), "iO", &alternative->argument[i], &value)) {
+            return -1;
+        }
+        if (alternative->argument[i] < 0 || alternative->argument[i] >= MAX_PARAMS) {
+            PyErr_SetString(PyExc_ValueError, "a condition is about the number of a parameter");
+            return -1;
+        }
+        alternative->value[i] = Py_NewRef(value);
+        alternative->conditions++;
+    }
+    return 0;
+}
+
+static PyObject *blocked_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *keywords[] = {"alternatives", NULL};
+    PyObject *described;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!", keywords, &PyTuple_Type, &described)) {
+        return NULL;
+    }
+    Py_ssize_t count = PyTuple_GET_SIZE(described);
+    if (count > MAX_ALTERNATIVES) {
+        PyErr_SetString(PyExc_ValueError, "too many alternatives");
+        return NULL;
+    }
+    Blocked *self = (Blocked *)type->tp_alloc(type, 0);
+    if (self == NULL) {
+        return NULL;
+    }
+    self->vectorcall = blocked_call;
+    self->alternatives = PyMem_Calloc((size_t)count + 1, sizeof(Alternative));
+    if (self->alternatives == NULL) {
+        Py_DECREF(self);
+        return PyErr_NoMemory();
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        self->count++;
+        if (read_alternative(PyTuple_GET_ITEM(described, i), &self->alternatives[i]) < 0) {
+            Py_DECREF(self);
+            return NULL;
+        }
+    }
+    return (PyObject *)self;
+}
+
+/* No cycle goes through it: the values are numbers, texts and None. */
+static void blocked_dealloc(Blocked *self)
+{
+    for (int i = 0; i < self->count; i++) {
+        for (int k = 0; k < self->alternatives[i].conditions; k++) {
+            Py_XDECREF(self->alternatives[i].value[k]);
+        }
+    }
+    PyMem_Free(self->alternatives);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+PyTypeObject BlockedType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "mindtorch_v2._native.Blocked",
+    .tp_doc = "Blocked(alternatives): an operator by the loops of the block interpreter. Called with the list of its arguments and an array for the\n"
+              "result, or None; gives the array, or None where it declines.",
+    .tp_basicsize = sizeof(Blocked),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_new = blocked_new,
+    .tp_dealloc = (destructor)blocked_dealloc,
+    .tp_call = PyVectorcall_Call,
+    .tp_vectorcall_offset = offsetof(Blocked, vectorcall),
+};
