@@ -4,7 +4,8 @@ Note [The special state]
 `PLAIN` holds the tensor classes that generated fast paths may treat without asking further questions. While something
 special is active in any thread (a default device, a function mode, autocast, pipeline, saved-tensor hooks) the set is
 empty, so the one membership test that a fast path makes anyway answers both questions. The dispatcher then looks at the
-thread's own state.
+thread's own state. While pipelines are all that is special, `RECORDED` holds the classes instead: what a thread records, if it has a
+pipeline, needs no further questions either.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import threading
 from typing import Any
 
 PLAIN: set[type] = set()
+RECORDED: set[type] = set()
 _plain_classes: set[type] = set()
 _lock = threading.Lock()
 _special = 0
+_pipelines = 0
 
 
 class ThreadState(threading.local):
@@ -31,6 +34,7 @@ class ThreadState(threading.local):
     anomaly: bool = False
     autocast: Any = None  # the amp module's record of what is enabled
     pipeline: Any = None  # the recorder of the active pipelines; see _dispatch/pipeline/
+    recorder: Any = None  # that recorder, kept for the thread's next pipeline
     observer: Any = None  # see _dispatch/observer.py
 
 
@@ -41,8 +45,14 @@ def register_plain(cls: type) -> None:
     """Let fast paths treat `cls` as a plain tensor class."""
     with _lock:
         _plain_classes.add(cls)
-        if not _special:
-            PLAIN.add(cls)
+        _show_classes()
+
+
+def _show_classes() -> None:
+    PLAIN.clear()
+    RECORDED.clear()
+    if not _special:
+        (RECORDED if _pipelines else PLAIN).update(_plain_classes)
 
 
 def enter_special() -> None:
@@ -50,7 +60,7 @@ def enter_special() -> None:
     global _special
     with _lock:
         _special += 1
-        PLAIN.clear()
+        _show_classes()
 
 
 def leave_special() -> None:
@@ -58,8 +68,25 @@ def leave_special() -> None:
     global _special
     with _lock:
         _special -= 1
-        if not _special:
-            PLAIN.update(_plain_classes)
+        _show_classes()
+
+
+def enter_pipeline() -> None:
+    """`enter_special` of a pipeline."""
+    global _pipelines
+    with _lock:
+        _pipelines += 1
+        if _pipelines == 1:
+            _show_classes()
+
+
+def leave_pipeline() -> None:
+    """End one `enter_pipeline`."""
+    global _pipelines
+    with _lock:
+        _pipelines -= 1
+        if not _pipelines:
+            _show_classes()
 
 
 def run_recorded() -> None:

@@ -146,6 +146,8 @@ def _describe(path: tuple, method: bool, reflected: str, inplace: bool) -> tuple
         op.numbers,
         inplace,
         _loop(op, kind, reflected),
+        None if inplace or not set(op.tensors) <= set(op.cast) else blocked(op),
+        op.block,
     )
 
 

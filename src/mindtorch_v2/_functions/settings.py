@@ -94,9 +94,10 @@ def set_flush_denormal(mode: bool) -> bool:
 
 def get_num_threads() -> int:
     """The number of threads of matrix products: as set, else that of the machine."""
-    if _settings["threads"] is None:
-        return int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
-    return _settings["threads"]
+    count = _settings["threads"]
+    if count is None:
+        count = _settings["threads"] = int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
+    return count
 
 
 def set_num_threads(count: int) -> None:

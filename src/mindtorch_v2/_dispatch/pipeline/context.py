@@ -33,16 +33,19 @@ class Pipeline:
         self.max_ops = max_ops
         self.max_bytes = max_bytes
         self._recorder: Recorder | None = None
-        self._history: list[Any] = []
+        self._history = report.History()
 
     def __enter__(self) -> Pipeline:
         if self._recorder is not None:
             raise RuntimeError("pipeline(): this pipeline is active already; a nested block needs one of its own")
         recorder = TLS.pipeline
         if recorder is None:
-            recorder = TLS.pipeline = Recorder()
-            _state.enter_special()
-        self._history = []
+            recorder = TLS.recorder
+            if recorder is None:
+                recorder = TLS.recorder = Recorder()
+            TLS.pipeline = recorder
+            _state.enter_pipeline()
+        self._history.clear()
         self._recorder = recorder
         recorder.enter(self)
         return self
@@ -51,7 +54,9 @@ class Pipeline:
         recorder = self._recorder
         assert recorder is not None
         try:
-            if len(recorder.pipes) == 1:
+            if not recorder.entries:
+                pass
+            elif len(recorder.pipes) == 1:
                 recorder.flush()
             else:
                 recorder.flush(lambda entry: entry.pipe is self)
@@ -63,7 +68,7 @@ class Pipeline:
             self._recorder = None
             if recorder.leave(self):
                 TLS.pipeline = None
-                _state.leave_special()
+                _state.leave_pipeline()
 
     def flush(self) -> None:
         """Run what is recorded. Raises the first error of an operator, once all others have run. RuntimeError outside of the block."""
@@ -78,9 +83,9 @@ class Pipeline:
         print(text)
         return text
 
-    def note(self, steps: list) -> None:
-        """Remember the plan of a flush."""
-        report.note(self._history, steps)
+    def note(self, plan: list) -> None:
+        """Remember the plan of a flush: a list of steps, each a list of lines as `report.line` makes them."""
+        self._history.add(plan)
 
 
 def pipeline(fuse: bool = True, max_ops: int = MAX_OPS, max_bytes: int = MAX_BYTES) -> Pipeline:

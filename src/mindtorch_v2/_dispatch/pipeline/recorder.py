@@ -25,12 +25,13 @@ from numpy import ndarray
 from ..._backends.meta.spec import Spec
 from ..._device import device
 from ..._pending import PendingPayload, PendingStorage, settled
-from ..._state import TLS
+from ..._state import RECORDED, TLS
 from ..._tensor import Tensor, wrap
+from .. import native
 from ..backends import backend_of
-from ..operator import Operator
-from . import schedule
-from .values import Entry, Given, Part, Value, Window, caller, covers, describe, memory_of, pending
+from ..operator import Block, Operator
+from . import report, schedule, threads
+from .values import HOME, Entry, Given, Part, Value, Window, caller, covers, describe, memory_of, pending
 
 _LARGE = 1 << 63
 """Numbers from here on may not fit the dtype of a computation."""
@@ -41,6 +42,8 @@ _SOLE = 3
 
 class Recorder:
     """What one thread has recorded. The lock is held while entries run; recording needs none."""
+
+    __slots__ = ("entries", "lock", "pipes", "bytes", "max_ops", "max_bytes")
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -161,7 +164,7 @@ class Recorder:
         entry.spec = spec
         entry.where = where
         entry.form = form
-        entry.parts = entry.target = None
+        entry.parts = entry.target = entry.block = None
         entry.args = self._operands(op, args)
         entry.code, entry.place = caller()
         entry.pipe = self.pipes[-1]
@@ -250,12 +253,15 @@ class Recorder:
     def flush(self, upto: Callable[[Entry], bool] | None = None) -> None:
         """Run everything, or what fits `upto` with what it needs. Raises the first error after all that could run has run."""
         with self.lock:
-            failure = self._flush(None, upto, upto is None)
+            failure = None
+            if upto is not None or not self._run_chain():
+                failure = self._flush(None, upto, upto is None)
         if failure is not None:
             raise failure.exception()
 
     def _flush(self, wanted: Value | None, upto: Any, everything: bool) -> Any:
-        with self._suspended():
+        before, TLS.pipeline = TLS.pipeline, None
+        try:
             entries, self.entries = self.entries, []
             chosen, rest = schedule.select(entries, wanted, upto, everything)
             self.entries[:0] = rest
@@ -264,8 +270,24 @@ class Recorder:
             pipe = self.pipes[-1] if self.pipes else None
             steps = schedule.plan(chosen, rest, pipe is None or pipe.fuse)
             if pipe is not None:
-                pipe.note(steps)
+                pipe.note([[report.line(entry, step) for entry in step.entries] for step in steps])
             return schedule.execute(steps)
+        finally:
+            TLS.pipeline = before
+
+    def _run_chain(self) -> bool:
+        """Let the extension run everything, where it is one chain."""
+        entries = self.entries
+        if native.extension is None or not entries or not self.pipes[-1].fuse:
+            return False
+        self.entries = []
+        lines = native.extension.run_chain(entries, threads.limit())
+        if lines is None:
+            self.entries[:0] = entries
+            return False
+        self.bytes = 0
+        self.pipes[-1].note([lines])
+        return True
 
 
 def _fits(op: Operator, specs: Any, args: tuple, where: device) -> bool:
@@ -285,3 +307,16 @@ def _adoptable(payload: Any) -> bool:
     if payload.__class__ is not ndarray or payload.base is not None or not payload.flags.writeable:
         return False
     return sys.getrefcount(payload) <= _SOLE
+
+
+if native.extension is not None:
+    native.extension.connect_pipeline(
+        recorder=Recorder,
+        entry=Entry,
+        pending=PendingPayload,
+        storage=PendingStorage,
+        spec=Spec,
+        block=Block,
+        recorded=RECORDED,
+        home=HOME,
+    )

@@ -2,35 +2,53 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 LIMIT = 2000
 """Operators that a pipeline remembers; of older flushes only the numbers are kept."""
 
 
-def note(history: list, steps: list) -> None:
-    """Add the plan of a flush. Keeps nothing that holds memory of tensors."""
-    history.append([[_line(entry, step) for entry in step.entries] for step in steps])
-    if sum(len(step) for plan in history for step in plan) > LIMIT:
-        del history[0]
+class History:
+    """The plans of a pipeline's flushes, the oldest dropped when there are too many operators."""
+
+    __slots__ = ("plans", "count")
+
+    def __init__(self) -> None:
+        self.plans: deque[list] | None = None
+        self.count = 0
+
+    def clear(self) -> None:
+        """Forget all."""
+        self.plans = None
+        self.count = 0
+
+    def add(self, plan: list) -> None:
+        """Add the plan of a flush: steps, which are lists of lines. It keeps nothing that holds memory of tensors."""
+        if self.plans is None:
+            self.plans = deque()
+        self.plans.append(plan)
+        self.count += sum(map(len, plan))
+        while self.count > LIMIT and len(self.plans) > 1:
+            self.count -= sum(map(len, self.plans.popleft()))
 
 
-def _line(entry: Any, step: Any) -> tuple:
+def line(entry: Any, step: Any) -> tuple:
+    """(operator, geometries of the results, code, place, bytes written, bytes never written, whether it is part of a chain); the extension makes
+    such lines too."""
     results = entry.results()
     written = sum(v.nbytes() for v in results if v.kept or not step.fused)
     saved = sum(v.nbytes() for v in results if step.fused and not v.kept)
-    geometry = [(v.shape, v.dtype) for v in results]
-    return (entry.op, geometry, entry.code, entry.place, written, saved, step.fused)
+    return (entry.op, tuple((v.shape, v.dtype) for v in results), entry.code, entry.place, written, saved, step.fused)
 
 
-def text(history: list, pending: list) -> str:
+def text(history: History, pending: list) -> str:
     """The plans as text."""
     lines: list[str] = []
     total = operators = passes = 0
-    plans = [("flush", plan) for plan in history]
+    plans = [("flush", plan) for plan in history.plans or ()]
     if pending:
-        note(now := [], pending)
-        plans.append(("recorded", now[0]))
+        plans.append(("recorded", [[line(entry, step) for entry in step.entries] for step in pending]))
     for number, (kind, plan) in enumerate(plans, 1):
         lines.append(f"{kind} {number}: {sum(map(len, plan))} operators in {len(plan)} steps")
         for step in plan:

@@ -18,7 +18,7 @@ from ..._payload import contiguous_strides, extent
 from ..._pending import PendingPayload, PendingStorage, window
 from ..._tensor import Tensor, wrap
 
-_HOME = str(Path(__file__).resolve().parents[2])
+HOME = str(Path(__file__).resolve().parents[2])
 _inner: dict[str, bool] = {}  # by file: whether it is this package's
 
 
@@ -82,7 +82,7 @@ class Entry(Value):
     that made the call. pipe: the pipeline that was the innermost then.
     """
 
-    __slots__ = ("args", "code", "form", "op", "parts", "pipe", "place", "spec", "target", "where")
+    __slots__ = ("args", "block", "code", "form", "op", "parts", "pipe", "place", "spec", "target", "where")
 
     op: Any
     args: tuple
@@ -94,6 +94,7 @@ class Entry(Value):
     code: Any
     place: int
     pipe: Any
+    block: Any
 
     @property
     def entry(self) -> Entry:
@@ -271,7 +272,7 @@ def caller() -> tuple[Any, int]:
         file = code.co_filename
         inside = _inner.get(file)
         if inside is None:
-            inside = _inner[file] = file.startswith(_HOME)
+            inside = _inner[file] = file.startswith(HOME)
         if not inside:
             return code, frame.f_lasti
         frame = frame.f_back

@@ -86,6 +86,17 @@ static const Alternative *choose(const Blocked *blocked, PyObject *const *args, 
     return NULL;
 }
 
+int blocked_choose(const Blocked *blocked, PyObject *const *args, Py_ssize_t count)
+{
+    const Alternative *chosen = choose(blocked, args, count);
+    return chosen == NULL ? -1 : (int)(chosen - blocked->alternatives);
+}
+
+int blocked_to_bool(const Blocked *blocked, int alternative)
+{
+    return block_entries[blocked->alternatives[alternative].opcode].to_bool;
+}
+
 /* The operands of a call: arrays, and the values of numbers. */
 typedef struct {
     int count, width, has_bool;

@@ -83,6 +83,10 @@ typedef struct {
  * is returned. NULL without an exception declines. */
 INTERNAL PyObject *blocked_apply(const Blocked *blocked, PyObject *const *args, Py_ssize_t count, PyArrayObject *out);
 
+/* Which alternative takes the arguments, where operands may be anything but None; -1 when none does. */
+INTERNAL int blocked_choose(const Blocked *blocked, PyObject *const *args, Py_ssize_t count);
+INTERNAL int blocked_to_bool(const Blocked *blocked, int alternative);
+
 /* Whether the arrays may share memory. */
 INTERNAL int arrays_meet(PyArrayObject *a, PyArrayObject *b);
 

@@ -4,7 +4,7 @@
  * payloads, and makes the tensor; when an input may have a history the operator records it. Whatever does not fit is left to the Python
  * function, called with the very arguments.
  */
-#include "blocks.h"
+#include "pipeline.h"
 #include <structmember.h>
 
 typedef struct Path Path;
@@ -32,6 +32,8 @@ struct Path {
     Kernel native;
     PyObject *kernel;
     Blocked *blocked; /* the operator by a loop of the block interpreter, or NULL */
+    PyObject *loops_of_op; /* Blocked: what a pipeline records, or NULL */
+    PyObject *blocks;      /* the records of those loops */
 };
 
 typedef struct {
@@ -389,23 +391,39 @@ static PyObject *run_blocked_inplace(const Path *path, PyObject *const *bound)
     return done == NULL || bump_version(bound[0]) < 0 ? NULL : Py_NewRef(bound[0]);
 }
 
+/* The pending result of a call in a pipeline. */
+static PyObject *run_recorded(const Path *path, PyObject *recorder, PyObject *const *bound)
+{
+    const Recordable call = {path->op, (const Blocked *)path->loops_of_op, path->blocks, path->roles, path->params, path->numbers};
+    int history = 0;
+    PyObject *made = path->loops_of_op == NULL ? NULL : pipeline_record(recorder, &call, bound, &history);
+    return made == NULL || !history || !path->records ? made : record_call(path->op, made, bound, path->params);
+}
+
 static PyObject *fast_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Fast *self = (Fast *)callable;
-    if (!is_special()) {
+    PyObject *recorder = is_special() ? pipeline_recorder() : NULL;
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    if (recorder != NULL || !is_special()) {
         Py_ssize_t n = PyVectorcall_NARGS(nargsf);
         for (int i = 0; i < self->count; i++) {
             PyObject *bound[MAX_PARAMS + 1];
             PyObject *owned = NULL;
             PyObject *result = NULL;
             if (bind(&self->paths[i], args, n, kwnames, bound, &owned)) {
-                result = self->paths[i].run(&self->paths[i], bound);
+                const Path *path = &self->paths[i];
+                result = recorder == NULL ? path->run(path, bound) : run_recorded(path, recorder, bound);
             }
             Py_XDECREF(owned);
             if (result != NULL || PyErr_Occurred()) {
+                Py_XDECREF(recorder);
                 return result;
             }
         }
+        Py_XDECREF(recorder);
     }
     return PyObject_Vectorcall(self->fallback, args, nargsf, kwnames);
 }
@@ -416,11 +434,11 @@ static PyObject *fast_call(PyObject *callable, PyObject *const *args, size_t nar
 static int read_path(Path *path, PyObject *description)
 {
     const char *kind, *roles, *kernel_name;
-    PyObject *op, *names, *defaults, *required, *target, *result, *blocked;
+    PyObject *op, *names, *defaults, *required, *target, *result, *blocked, *loops, *blocks;
     int positional, gathers, to_bool, is_view, records, like, swaps, reflected, numbers, inplace;
-    if (!PyArg_ParseTuple(description, "sOO!O!O!sOzOiiiiiiiiiiO", &kind, &op, &PyTuple_Type, &names, &PyTuple_Type, &defaults, &PyTuple_Type,
+    if (!PyArg_ParseTuple(description, "sOO!O!O!sOzOiiiiiiiiiiOOO", &kind, &op, &PyTuple_Type, &names, &PyTuple_Type, &defaults, &PyTuple_Type,
                           &required, &roles, &target, &kernel_name, &result, &positional, &gathers, &to_bool, &is_view, &records,
-                          &like, &swaps, &reflected, &numbers, &inplace, &blocked)) {
+                          &like, &swaps, &reflected, &numbers, &inplace, &blocked, &loops, &blocks)) {
         return -1;
     }
     Py_ssize_t params = PyTuple_GET_SIZE(names);
@@ -464,6 +482,11 @@ static int read_path(Path *path, PyObject *description)
         path->numbers = numbers;
         path->run = inplace ? run_blocked_inplace : run_blocked;
         path->blocked = (Blocked *)Py_NewRef(blocked);
+    }
+    if (Py_TYPE(loops) == &BlockedType && PyTuple_CheckExact(blocks)) {
+        path->numbers = numbers;
+        path->loops_of_op = Py_NewRef(loops);
+        path->blocks = Py_NewRef(blocks);
     }
     path->op = Py_NewRef(op);
     path->names = Py_NewRef(names);
@@ -511,6 +534,8 @@ static int fast_traverse(Fast *self, visitproc visit, void *arg)
         Py_VISIT(self->paths[i].result);
         Py_VISIT(self->paths[i].kernel);
         Py_VISIT(self->paths[i].blocked);
+        Py_VISIT(self->paths[i].loops_of_op);
+        Py_VISIT(self->paths[i].blocks);
     }
     return 0;
 }
@@ -526,6 +551,8 @@ static int fast_clear(Fast *self)
         Py_CLEAR(self->paths[i].result);
         Py_CLEAR(self->paths[i].kernel);
         Py_CLEAR(self->paths[i].blocked);
+        Py_CLEAR(self->paths[i].loops_of_op);
+        Py_CLEAR(self->paths[i].blocks);
     }
     Py_CLEAR(self->dict);
     return 0;

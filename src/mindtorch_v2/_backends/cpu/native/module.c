@@ -1,6 +1,6 @@
 /* The module `mindtorch_v2._native`: its types, its kernels by name, and `connect`, which tells it the package's classes. */
 #define NATIVE_IMPORTS_NUMPY
-#include "blocks.h"
+#include "pipeline.h"
 
 #include "block_interface.h"
 
@@ -161,6 +161,8 @@ static PyMethodDef functions[] = {
     {"use_vectors", use_vectors, METH_O, "Use vectors of at most a level (0 plain, 1 AVX2, 2 AVX-512); returns the level in use."},
     {"connect", (PyCFunction)(void (*)(void))connect, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes it works on."},
     {"loops", loops, METH_NOARGS, "The loops of the block interpreter by number: name, kinds of operands (T array or number, S number), to bool."},
+    {"connect_pipeline", (PyCFunction)(void (*)(void))connect_pipeline, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes of pipeline mode."},
+    {"run_chain", (PyCFunction)(void (*)(void))run_chain, METH_FASTCALL, "Run entries that are one chain; None when they are not."},
     {"kernel_names", kernel_names, METH_NOARGS, "The names of the kernels that are in C: `module.function` of the Python ones."},
     {NULL, NULL, 0, NULL},
 };

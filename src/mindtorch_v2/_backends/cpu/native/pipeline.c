@@ -1,0 +1,413 @@
+/* Recording: the pending tensor of a pointwise call, and the entry that says how to compute it. */
+#include "pipeline.h"
+
+Pipeline P;
+
+/* ------------------------------------------------------------------------------------------------------------ connecting */
+
+typedef struct {
+    const char *name;
+    Py_ssize_t *place;
+} Slot;
+
+static int find_slots(PyObject *type, const Slot *slots)
+{
+    for (; slots->name != NULL; slots++) {
+        *slots->place = slot_offset(type, slots->name);
+        if (*slots->place < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+PyObject *connect_pipeline(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    static char *keywords[] = {"recorder", "entry", "pending", "storage", "spec", "block", "recorded", "home", NULL};
+    PyObject *recorder, *entry, *pending, *storage, *spec, *block, *recorded, *home;
+    (void)module;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!O!O!O!O!U", keywords, &PyType_Type, &recorder, &PyType_Type, &entry, &PyType_Type, &pending,
+                                     &PyType_Type, &storage, &PyType_Type, &spec, &PyType_Type, &block, &PySet_Type, &recorded, &home)) {
+        return NULL;
+    }
+    if (P.ready || !S.ready) {
+        PyErr_SetString(PyExc_RuntimeError, "the pipeline is connected once, after the package");
+        return NULL;
+    }
+    const Slot of_pending[] = {{"shape", &P.pending_shape},   {"stride", &P.pending_stride},   {"dtype", &P.pending_dtype},
+                               {"offset", &P.pending_offset}, {"storage", &P.pending_storage}, {"_settled", &P.pending_settled},
+                               {NULL, NULL}};
+    const Slot of_storage[] = {{"value", &P.storage_value}, {"device", &P.storage_device}, {"writes", &P.storage_writes}, {NULL, NULL}};
+    const Slot of_entry[] = {
+        {"dtype", &P.value_dtype}, {"error", &P.value_error}, {"holder", &P.value_holder},   {"kept", &P.value_kept},     {"payload", &P.value_payload},
+        {"recorder", &P.value_recorder}, {"shape", &P.value_shape}, {"step", &P.value_step}, {"stride", &P.value_stride}, {"args", &P.entry_args},
+        {"block", &P.entry_block}, {"code", &P.entry_code},   {"form", &P.entry_form},       {"op", &P.entry_op},         {"parts", &P.entry_parts},
+        {"pipe", &P.entry_pipe},   {"place", &P.entry_place}, {"spec", &P.entry_spec},       {"target", &P.entry_target}, {"where", &P.entry_where},
+        {NULL, NULL}};
+    const Slot of_spec[] = {{"shape", &P.spec_shape}, {"dtype", &P.spec_dtype}, {"stride", &P.spec_stride}, {"compute", &P.spec_compute}, {NULL, NULL}};
+    const Slot of_block[] = {{"opcode", &P.block_opcode}, {"operands", &P.block_operands}, {NULL, NULL}};
+    const Slot of_recorder[] = {{"entries", &P.recorder_entries}, {"pipes", &P.recorder_pipes},         {"bytes", &P.recorder_bytes},
+                                {"max_ops", &P.recorder_max_ops}, {"max_bytes", &P.recorder_max_bytes}, {NULL, NULL}};
+    if (find_slots(pending, of_pending) < 0 || find_slots(storage, of_storage) < 0 || find_slots(entry, of_entry) < 0 ||
+        find_slots(spec, of_spec) < 0 || find_slots(block, of_block) < 0 || find_slots(recorder, of_recorder) < 0) {
+        return NULL;
+    }
+    P.zero = PyLong_FromLong(0);
+    P.run = PyUnicode_InternFromString("run");
+    P.pipeline = PyUnicode_InternFromString("pipeline");
+    P.lasti = PyUnicode_InternFromString("f_lasti");
+    P.empty = PyTuple_New(0);
+    if (P.zero == NULL || P.run == NULL || P.pipeline == NULL || P.lasti == NULL || P.empty == NULL) {
+        return NULL;
+    }
+    P.recorder = (PyTypeObject *)Py_NewRef(recorder);
+    P.entry = (PyTypeObject *)Py_NewRef(entry);
+    P.pending = (PyTypeObject *)Py_NewRef(pending);
+    P.storage = (PyTypeObject *)Py_NewRef(storage);
+    P.spec = (PyTypeObject *)Py_NewRef(spec);
+    P.block = (PyTypeObject *)Py_NewRef(block);
+    P.recorded = Py_NewRef(recorded);
+    P.home = Py_NewRef(home);
+    P.ready = 1;
+    Py_RETURN_NONE;
+}
+
+PyObject *pipeline_recorder(void)
+{
+    if (!P.ready || PySet_GET_SIZE(P.recorded) == 0) {
+        return NULL;
+    }
+    PyObject *recorder = PyObject_GetAttr(S.tls, P.pipeline);
+    if (recorder != NULL && Py_TYPE(recorder) != P.recorder) {
+        Py_CLEAR(recorder);
+    }
+    return recorder;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- operands */
+
+/* The geometry that all operands of a call share. */
+typedef struct {
+    PyObject *kind;
+    int ndim;
+    npy_intp dims[MAX_DIMS];
+    PyObject *shape, *stride; /* of a pending operand, or NULL; borrowed */
+} Shared;
+
+static int is_recorded_class(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    if (type == S.tensor || type == S.other) {
+        return 1;
+    }
+    if (!PyType_IsSubtype(type, S.tensor)) {
+        return 0;
+    }
+    int found = PySet_Contains(P.recorded, (PyObject *)type);
+    if (found < 0) {
+        PyErr_Clear();
+    }
+    return found > 0;
+}
+
+/* Whether the shape is that of the operands so far, which it becomes for the first one. */
+static int shares(Shared *shared, PyObject *kind, int ndim, const npy_intp *dims)
+{
+    if (shared->kind == NULL) {
+        if (ndim > MAX_DIMS) {
+            return 0;
+        }
+        for (int d = 0; d < ndim; d++) {
+            if (dims[d] == 0) {
+                return 0;
+            }
+        }
+        shared->kind = kind;
+        shared->ndim = ndim;
+        memcpy(shared->dims, dims, sizeof(npy_intp) * (size_t)ndim);
+        return 1;
+    }
+    return shared->kind == kind && shared->ndim == ndim && PyArray_CompareLists(shared->dims, dims, ndim);
+}
+
+/* The dimensions of a tuple; 0 when it is none of small ints. */
+static int read_dims(PyObject *tuple, int *ndim, npy_intp *dims)
+{
+    if (tuple == NULL || !PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) > MAX_DIMS) {
+        return 0;
+    }
+    *ndim = (int)PyTuple_GET_SIZE(tuple);
+    for (int d = 0; d < *ndim; d++) {
+        if (!as_index(PyTuple_GET_ITEM(tuple, d), &dims[d])) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int is_dense(int ndim, const npy_intp *dims, const npy_intp *strides)
+{
+    npy_intp step = 1;
+    for (int d = ndim - 1; d >= 0; d--) {
+        if (strides[d] != step) {
+            return 0;
+        }
+        step *= dims[d];
+    }
+    return 1;
+}
+
+/* The value behind a pending payload (borrowed) when this recorder has still to compute it and the payload is all of it, contiguous; else NULL. */
+static PyObject *value_of(PyObject *recorder, PyObject *data, PyObject *kind, Shared *shared)
+{
+    PyObject *storage = SLOT(data, P.pending_storage);
+    if (storage == NULL || Py_TYPE(storage) != P.storage || SLOT(storage, P.storage_device) != S.cpu || SLOT(storage, P.storage_writes) != P.zero) {
+        return NULL;
+    }
+    PyObject *value = SLOT(storage, P.storage_value);
+    if (value == NULL || Py_TYPE(value) != P.entry || SLOT(value, P.value_payload) != Py_None || SLOT(value, P.value_error) != Py_None ||
+        SLOT(value, P.value_recorder) != recorder || SLOT(data, P.pending_offset) != P.zero || SLOT(value, P.value_dtype) != kind ||
+        SLOT(data, P.pending_shape) != SLOT(value, P.value_shape) || SLOT(data, P.pending_stride) != SLOT(value, P.value_stride)) {
+        return NULL;
+    }
+    PyObject *shape = SLOT(value, P.value_shape), *stride = SLOT(value, P.value_stride);
+    if (shared->shape != NULL && shared->shape == shape && shared->stride == stride) {
+        return value;
+    }
+    int ndim, same;
+    npy_intp dims[MAX_DIMS], strides[MAX_DIMS];
+    if (!read_dims(shape, &ndim, dims) || !read_dims(stride, &same, strides) || same != ndim || !is_dense(ndim, dims, strides) ||
+        !shares(shared, kind, ndim, dims)) {
+        return NULL;
+    }
+    shared->shape = shape;
+    shared->stride = stride;
+    return value;
+}
+
+/* An int that is a double as well. */
+static int is_exact_int(PyObject *object)
+{
+    Py_ssize_t value;
+    return as_index(object, &value) && value <= ((Py_ssize_t)1 << 53) && value >= -((Py_ssize_t)1 << 53);
+}
+
+/* What the entry keeps of an argument (a new reference): a value, a tensor of its own, or the argument itself. NULL declines. */
+static PyObject *operand_of(PyObject *recorder, const Recordable *call, int at, PyObject *argument, Shared *shared, int *history)
+{
+    char role = call->roles[at];
+    int number = PyFloat_CheckExact(argument) || is_exact_int(argument);
+    if (role != 'T' && (role != 't' || argument == Py_None)) {
+        return number || argument == Py_None || PyBool_Check(argument) || PyUnicode_CheckExact(argument) ? Py_NewRef(argument) : NULL;
+    }
+    if (number) {
+        return call->numbers ? Py_NewRef(argument) : NULL;
+    }
+    if (!is_recorded_class(argument)) {
+        return NULL;
+    }
+    PyObject *kind = SLOT(argument, S.at_dtype), *data = SLOT(argument, S.at_data);
+    if (data == NULL || (kind != S.float32 && kind != S.float64)) {
+        return NULL;
+    }
+    *history |= may_have_history(argument);
+    if (Py_TYPE(data) == P.pending) {
+        PyObject *value = value_of(recorder, data, kind, shared);
+        return value == NULL || shared->kind != kind ? NULL : Py_NewRef(value);
+    }
+    if (!is_array(data) || !is_contiguous((PyArrayObject *)data) ||
+        !shares(shared, kind, PyArray_NDIM((PyArrayObject *)data), PyArray_DIMS((PyArrayObject *)data))) {
+        return NULL;
+    }
+    return make_tensor(Py_NewRef(data), kind);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- recording */
+
+static PyObject *tuple_of(int count, const npy_intp *numbers)
+{
+    PyObject *made = PyTuple_New(count);
+    for (int i = 0; made != NULL && i < count; i++) {
+        PyObject *number = PyLong_FromSsize_t(numbers[i]);
+        if (number == NULL) {
+            Py_CLEAR(made);
+            break;
+        }
+        PyTuple_SET_ITEM(made, i, number);
+    }
+    return made;
+}
+
+/* The line outside of this package that is being run: code object and instruction. */
+static int find_caller(PyObject **code, PyObject **place)
+{
+    PyFrameObject *frame = (PyFrameObject *)Py_XNewRef((PyObject *)PyEval_GetFrame());
+    while (frame != NULL) {
+        PyCodeObject *found = PyFrame_GetCode(frame);
+        if (!PyUnicode_Tailmatch(found->co_filename, P.home, 0, PY_SSIZE_T_MAX, -1)) {
+            *code = (PyObject *)found;
+#if PY_VERSION_HEX >= 0x030B0000
+            *place = PyLong_FromLong(PyFrame_GetLasti(frame));
+#else
+            *place = PyObject_GetAttr((PyObject *)frame, P.lasti);
+#endif
+            Py_DECREF(frame);
+            return *place == NULL ? -1 : 0;
+        }
+        Py_DECREF(found);
+        PyFrameObject *back = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    *code = Py_NewRef(Py_None);
+    *place = Py_NewRef(P.zero);
+    return 0;
+}
+
+static void set(PyObject *object, Py_ssize_t slot, PyObject *value)
+{
+    PyObject *before = SLOT(object, slot);
+    SLOT(object, slot) = value;
+    Py_XDECREF(before);
+}
+
+/* Whether the recorder has room for another result; counts its bytes. */
+static int has_room(PyObject *recorder, npy_intp nbytes)
+{
+    PyObject *entries = SLOT(recorder, P.recorder_entries);
+    Py_ssize_t bytes, most, limit;
+    if (entries == NULL || !PyList_CheckExact(entries) || !as_index(SLOT(recorder, P.recorder_bytes), &bytes) ||
+        !as_index(SLOT(recorder, P.recorder_max_bytes), &most) || !as_index(SLOT(recorder, P.recorder_max_ops), &limit) ||
+        PyList_GET_SIZE(entries) >= limit || bytes > most) {
+        return 0;
+    }
+    PyObject *sum = PyLong_FromSsize_t(bytes + nbytes);
+    if (sum == NULL) {
+        PyErr_Clear();
+        return 0;
+    }
+    set(recorder, P.recorder_bytes, sum);
+    return 1;
+}
+
+static PyObject *make_spec(PyObject *shape, PyObject *kind, PyObject *compute)
+{
+    PyObject *spec = P.spec->tp_alloc(P.spec, 0);
+    if (spec != NULL) {
+        SLOT(spec, P.spec_shape) = Py_NewRef(shape);
+        SLOT(spec, P.spec_dtype) = Py_NewRef(kind);
+        SLOT(spec, P.spec_stride) = Py_NewRef(Py_None);
+        SLOT(spec, P.spec_compute) = Py_NewRef(compute);
+    }
+    return spec;
+}
+
+/* Takes over `args`. */
+static PyObject *make_entry(PyObject *recorder, const Recordable *call, PyObject *args, PyObject *block, const Shared *shared, PyObject *kind)
+{
+    PyObject *pipes = SLOT(recorder, P.recorder_pipes);
+    PyObject *entry = P.entry->tp_alloc(P.entry, 0);
+    if (entry == NULL || !PyList_CheckExact(pipes) || PyList_GET_SIZE(pipes) == 0) {
+        Py_XDECREF(entry);
+        Py_DECREF(args);
+        return NULL;
+    }
+    SLOT(entry, P.entry_args) = args;
+    SLOT(entry, P.value_dtype) = Py_NewRef(kind);
+    SLOT(entry, P.value_recorder) = Py_NewRef(recorder);
+    SLOT(entry, P.value_shape) = shared->shape != NULL ? Py_NewRef(shared->shape) : tuple_of(shared->ndim, shared->dims);
+    if (shared->stride != NULL) {
+        SLOT(entry, P.value_stride) = Py_NewRef(shared->stride);
+    }
+    else {
+        npy_intp strides[MAX_DIMS], step = 1;
+        for (int d = shared->ndim - 1; d >= 0; d--) {
+            strides[d] = step;
+            step *= shared->dims[d];
+        }
+        SLOT(entry, P.value_stride) = tuple_of(shared->ndim, strides);
+    }
+    SLOT(entry, P.value_payload) = Py_NewRef(Py_None);
+    SLOT(entry, P.value_error) = Py_NewRef(Py_None);
+    SLOT(entry, P.value_step) = Py_NewRef(Py_None);
+    SLOT(entry, P.value_kept) = Py_NewRef(Py_False);
+    SLOT(entry, P.entry_op) = Py_NewRef(call->op);
+    SLOT(entry, P.entry_block) = Py_NewRef(block);
+    SLOT(entry, P.entry_form) = Py_NewRef(P.run);
+    SLOT(entry, P.entry_parts) = Py_NewRef(Py_None);
+    SLOT(entry, P.entry_target) = Py_NewRef(Py_None);
+    SLOT(entry, P.entry_where) = Py_NewRef(S.cpu);
+    SLOT(entry, P.entry_pipe) = Py_NewRef(PyList_GET_ITEM(pipes, PyList_GET_SIZE(pipes) - 1));
+    if (SLOT(entry, P.value_shape) == NULL || SLOT(entry, P.value_stride) == NULL ||
+        (SLOT(entry, P.entry_spec) = make_spec(SLOT(entry, P.value_shape), kind, shared->kind)) == NULL ||
+        find_caller(&SLOT(entry, P.entry_code), &SLOT(entry, P.entry_place)) < 0) {
+        Py_DECREF(entry);
+        return NULL;
+    }
+    return entry;
+}
+
+/* The pending payload over a new storage of the value. */
+static PyObject *make_pending(PyObject *value)
+{
+    PyObject *storage = P.storage->tp_alloc(P.storage, 0);
+    if (storage == NULL) {
+        return NULL;
+    }
+    SLOT(storage, P.storage_value) = Py_NewRef(value);
+    SLOT(storage, P.storage_device) = Py_NewRef(S.cpu);
+    SLOT(storage, P.storage_writes) = Py_NewRef(P.zero);
+    PyObject *holder = PyWeakref_NewRef(storage, NULL);
+    PyObject *made = holder == NULL ? NULL : P.pending->tp_alloc(P.pending, 0);
+    if (made == NULL) {
+        Py_XDECREF(holder);
+        Py_DECREF(storage);
+        return NULL;
+    }
+    set(value, P.value_holder, holder);
+    SLOT(made, P.pending_shape) = Py_NewRef(SLOT(value, P.value_shape));
+    SLOT(made, P.pending_stride) = Py_NewRef(SLOT(value, P.value_stride));
+    SLOT(made, P.pending_dtype) = Py_NewRef(SLOT(value, P.value_dtype));
+    SLOT(made, P.pending_offset) = Py_NewRef(P.zero);
+    SLOT(made, P.pending_storage) = storage;
+    SLOT(made, P.pending_settled) = Py_NewRef(Py_None);
+    return made;
+}
+
+PyObject *pipeline_record(PyObject *recorder, const Recordable *call, PyObject *const *bound, int *history)
+{
+    int chosen = blocked_choose(call->blocked, bound, call->params);
+    if (chosen < 0 || chosen >= PyTuple_GET_SIZE(call->blocks)) {
+        return NULL;
+    }
+    PyObject *args = PyTuple_New(call->params);
+    if (args == NULL) {
+        return NULL;
+    }
+    Shared shared = {0};
+    for (int i = 0; i < call->params; i++) {
+        PyObject *operand = operand_of(recorder, call, i, bound[i], &shared, history);
+        if (operand == NULL) {
+            Py_DECREF(args);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(args, i, operand);
+    }
+    npy_intp count = shared.kind == S.float64 ? 8 : 4;
+    for (int d = 0; d < shared.ndim; d++) {
+        count *= shared.dims[d];
+    }
+    if (shared.kind == NULL || !has_room(recorder, count)) {
+        Py_DECREF(args);
+        return NULL;
+    }
+    PyObject *kind = blocked_to_bool(call->blocked, chosen) ? S.bool_ : shared.kind;
+    PyObject *entry = make_entry(recorder, call, args, PyTuple_GET_ITEM(call->blocks, chosen), &shared, kind);
+    PyObject *data = entry == NULL ? NULL : make_pending(entry);
+    PyObject *made = data == NULL ? NULL : make_tensor(data, kind);
+    if (made != NULL && PyList_Append(SLOT(recorder, P.recorder_entries), entry) < 0) {
+        Py_CLEAR(made);
+    }
+    Py_XDECREF(entry);
+    return made;
+}

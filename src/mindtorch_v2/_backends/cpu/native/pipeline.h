@@ -1,0 +1,45 @@
+/* Pipeline mode in the extension: recording pointwise calls on contiguous float tensors, and running a flush that is one chain of them. All else
+ * is left to `_dispatch/pipeline/`, whose objects these functions make and read.
+ */
+#ifndef MINDTORCH_PIPELINE_H
+#define MINDTORCH_PIPELINE_H
+
+#include "blocks.h"
+
+/* What recording needs of an operator that a function stands for. */
+typedef struct {
+    PyObject *op;
+    const Blocked *blocked; /* its loops */
+    PyObject *blocks;       /* the tuple of their records */
+    const char *roles;      /* of the parameters, as in fast.c */
+    int params, numbers;
+} Recordable;
+
+/* The recorder of this thread's pipelines (a new reference), or NULL: there is none, something else is special too, or an exception. */
+INTERNAL PyObject *pipeline_recorder(void);
+
+/* The pending tensor of a call; NULL without an exception declines. `history`: whether an operand may have one. */
+INTERNAL PyObject *pipeline_record(PyObject *recorder, const Recordable *call, PyObject *const *bound, int *history);
+
+INTERNAL PyObject *connect_pipeline(PyObject *module, PyObject *args, PyObject *kwargs);
+INTERNAL PyObject *run_chain(PyObject *module, PyObject *const *args, Py_ssize_t count);
+
+/* Slots of the classes of `_pending` and `_dispatch/pipeline/values`. */
+typedef struct {
+    int ready;
+    PyTypeObject *recorder, *entry, *pending, *storage, *spec, *block;
+    PyObject *recorded; /* the set of Note [The special state] */
+    PyObject *home;     /* what the paths of this package's files begin with */
+    PyObject *zero, *run, *pipeline, *lasti, *empty;
+    Py_ssize_t pending_shape, pending_stride, pending_dtype, pending_offset, pending_storage, pending_settled;
+    Py_ssize_t storage_value, storage_device, storage_writes;
+    Py_ssize_t value_dtype, value_error, value_holder, value_kept, value_payload, value_recorder, value_shape, value_step, value_stride;
+    Py_ssize_t entry_args, entry_block, entry_code, entry_form, entry_op, entry_parts, entry_pipe, entry_place, entry_spec, entry_target, entry_where;
+    Py_ssize_t spec_shape, spec_dtype, spec_stride, spec_compute;
+    Py_ssize_t block_opcode, block_operands;
+    Py_ssize_t recorder_entries, recorder_pipes, recorder_bytes, recorder_max_ops, recorder_max_bytes;
+} Pipeline;
+
+extern INTERNAL Pipeline P;
+
+#endif

@@ -1,0 +1,50 @@
+"""Helpers for programs of many blocks: threads that claim blocks beside the one that runs the flush.
+
+The caller works itself and never waits for a helper that has not started, so a busy machine costs nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+LEAST = 1 << 17
+"""Elements from which helpers are asked."""
+
+_lock = threading.Lock()
+_pool: ThreadPoolExecutor | None = None
+_size = 0
+_get_num_threads: Any = None
+
+
+def run(program: Any, elements: int) -> None:
+    """Run a program of the interpreter to its end."""
+    helpers = _count() - 1 if elements >= LEAST else 0
+    futures = [_executor(helpers).submit(program.run) for _ in range(helpers)]
+    program.run()
+    for future in futures:
+        if not future.cancel():
+            future.result()
+
+
+def limit() -> int:
+    """The number of elements from which helpers are asked; more than there can be when there is one thread."""
+    return LEAST if _count() > 1 else sys.maxsize
+
+
+def _count() -> int:
+    global _get_num_threads
+    if _get_num_threads is None:  # of a floor above
+        from ..._functions.settings import get_num_threads as _get_num_threads
+    return _get_num_threads()
+
+
+def _executor(helpers: int) -> ThreadPoolExecutor:
+    global _pool, _size
+    with _lock:
+        if _pool is None or _size < helpers:
+            _pool = ThreadPoolExecutor(helpers, thread_name_prefix="mindtorch-blocks")
+            _size = helpers
+        return _pool
