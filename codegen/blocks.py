@@ -198,6 +198,7 @@ def check_block(op: Op, functions: Mapping[str, NativeFunction]) -> Iterator[tup
             continue
         if "T" not in translated.loop.kinds:
             yield block.location, "block: reads no tensor"
+            continue
         yield from _check_conditions(block, op, translated)
 
 

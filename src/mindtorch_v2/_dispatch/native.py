@@ -33,12 +33,12 @@ def _load() -> Any:
             raise
         return None
     except ImportError as error:
-        warnings.warn(f"{name} was built for another Python or numpy and is not used: {error}", RuntimeWarning)
+        warnings.warn(f"{name} was built for another Python or numpy and is not used: {error}")
         return None
     # The generated number lies on an upper floor, but is nothing but a number.
     loops = importlib.import_module(f"{__name__.partition('.')[0]}._generated.native").LOOPS
     if (getattr(found, "INTERFACE", None), getattr(found, "LOOPS", None)) != (_INTERFACE, loops):
-        warnings.warn(f"{name} was built from other sources and is not used; build it again", RuntimeWarning)
+        warnings.warn(f"{name} was built from other sources and is not used; build it again")
         return None
     return found
 

@@ -53,6 +53,9 @@ const int block_count = sizeof(block_entries) / sizeof(block_entries[0]);
 BlockLoop block_loop(int opcode, int width, unsigned numbers)
 {
     const BlockEntry *entry = &block_entries[opcode];
+    if (!numbers) {
+        return entry->loops[0][width == 8][S.vectors];
+    }
     int first = -1, second = -1;
     unsigned arrays = 0;
     for (int k = 0; entry->kinds[k]; k++) {

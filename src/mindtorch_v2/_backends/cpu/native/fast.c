@@ -366,7 +366,7 @@ static PyObject *run_blocked(const Path *path, PyObject *const *bound)
         Py_CLEAR(data);
     }
     if (data != NULL) {
-        return wrapped(path, data, given.kind, given.history, bound);
+        return wrapped(path, data, PyArray_ISBOOL((PyArrayObject *)data) ? S.bool_ : given.kind, given.history, bound);
     }
     return PyErr_Occurred() || path->operands ? NULL : run_kernel(path, bound);
 }
