@@ -148,7 +148,13 @@ def _describe(path: tuple, method: bool, reflected: str, inplace: bool) -> tuple
         _loop(op, kind, reflected),
         None if inplace or not set(op.tensors) <= set(op.cast) else blocked(op),
         op.block,
+        None if kind != "kernel" or op.is_view else _both(target, kernel_name, len(params)),
     )
+
+
+def _both(function: Callable, name: str | None, params: int) -> Callable:
+    """The kernel of a fast path as a short cut runs it: the one in C first."""
+    return function if name not in _KERNELS else extension.Kernel(name, function, (), params, 0)
 
 
 def _loop(op: Operator, kind: str, reflected: str) -> Any:

@@ -25,7 +25,7 @@ from numpy import ndarray
 from ..._backends.meta.spec import Spec
 from ..._device import device
 from ..._pending import PendingPayload, PendingStorage, settled
-from ..._state import RECORDED, TLS
+from ..._state import RECORDED, SPECS, TLS
 from ..._tensor import Tensor, wrap
 from .. import native
 from ..backends import backend_of
@@ -164,7 +164,7 @@ class Recorder:
         entry.spec = spec
         entry.where = where
         entry.form = form
-        entry.parts = entry.target = entry.block = None
+        entry.parts = entry.target = entry.block = entry.fast = None
         entry.args = self._operands(op, args)
         entry.code, entry.place = caller()
         entry.pipe = self.pipes[-1]
@@ -271,6 +271,7 @@ class Recorder:
             steps = schedule.plan(chosen, rest, pipe is None or pipe.fuse)
             if pipe is not None:
                 pipe.note([[report.line(entry, step) for entry in step.entries] for step in steps])
+            del entries, chosen, rest  # each result is to go when it has been read for the last time
             return schedule.execute(steps)
         finally:
             TLS.pipeline = before
@@ -317,6 +318,8 @@ if native.extension is not None:
         storage=PendingStorage,
         spec=Spec,
         block=Block,
+        window=Window,
         recorded=RECORDED,
+        specs=SPECS,
         home=HOME,
     )
