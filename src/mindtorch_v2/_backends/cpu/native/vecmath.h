@@ -1,7 +1,7 @@
 /* Elementary functions that compilers vectorise: polynomials without branches. Included, by the files of loops, for each type and processor.
  *
  * The coefficients come from weighted minimax fits in 50 digits. NaN goes through all of them; infinities give the limits, and zeros keep their
- * sign. Largest errors: exponential, exp2, log and log1p 1 ulp; error_function, expm1 and tanh 2 ulp, without fused products tanh 2.5 ulp.
+ * sign. Largest errors: exponential, exp2, log and log1p 1 ulp; error_function, expm1 and tanh 2 ulp; without fused products up to half an ulp more.
  *
  * Note [Fused products]. A polynomial says where product and sum are one operation, so that it does not depend on what a compiler contracts.
  */

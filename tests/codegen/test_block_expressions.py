@@ -141,12 +141,12 @@ def test_cheap_loops_of_two_take_numbers(native: Path, problems: Problems) -> No
     loops = Loops(read_schema(native)[0])
     assert [name for name, *_ in loops.functions_in_c] == [
         "loop_mul",
-        "loop_mul_right",
-        "loop_mul_left",
+        "loop_mul_n1",
+        "loop_mul_n2",
         "loop_mul_v2",
         "loop_mul_v3",
     ]
-    assert loops.functions_in_c[1] == ("loop_mul_right", "ARRAY(a, 0) NUMBER(b, 1)", "ELEMENT(a)", "(a * b)")
+    assert loops.functions_in_c[1] == ("loop_mul_n1", "ARRAY(a, 0) NUMBER(b, 1)", "ELEMENT(a)", "(a * b)")
 
 
 @pytest.mark.parametrize(
