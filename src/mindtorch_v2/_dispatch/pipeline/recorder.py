@@ -310,16 +310,20 @@ def _adoptable(payload: Any) -> bool:
     return sys.getrefcount(payload) <= _SOLE
 
 
-if native.extension is not None:
-    native.extension.connect_pipeline(
-        recorder=Recorder,
-        entry=Entry,
-        pending=PendingPayload,
-        storage=PendingStorage,
-        spec=Spec,
-        block=Block,
-        window=Window,
-        recorded=RECORDED,
-        specs=SPECS,
-        home=HOME,
-    )
+def connect() -> None:
+    """Tell the extension the classes that it makes and reads, once; the package's own come first."""
+    from ..._autograd import wiring as _wiring  # noqa: F401 (connects the extension and the dispatcher)
+
+    if native.extension is not None and not native.extension.connected_pipeline():
+        native.extension.connect_pipeline(
+            recorder=Recorder,
+            entry=Entry,
+            pending=PendingPayload,
+            storage=PendingStorage,
+            spec=Spec,
+            block=Block,
+            window=Window,
+            recorded=RECORDED,
+            specs=SPECS,
+            home=HOME,
+        )

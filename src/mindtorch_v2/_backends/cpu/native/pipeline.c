@@ -77,6 +77,13 @@ PyObject *connect_pipeline(PyObject *module, PyObject *args, PyObject *kwargs)
     Py_RETURN_NONE;
 }
 
+PyObject *connected_pipeline(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyBool_FromLong(P.ready);
+}
+
 PyObject *pipeline_recorder(void)
 {
     if (!P.ready || PySet_GET_SIZE(P.recorded) == 0) {

@@ -37,6 +37,7 @@ INTERNAL PyObject *make_entry(PyObject *recorder, PyObject *op, PyObject *args, 
 INTERNAL PyObject *append_entry(PyObject *recorder, PyObject *entry);
 
 INTERNAL PyObject *connect_pipeline(PyObject *module, PyObject *args, PyObject *kwargs);
+INTERNAL PyObject *connected_pipeline(PyObject *module, PyObject *unused);
 INTERNAL PyObject *run_chain(PyObject *module, PyObject *const *args, Py_ssize_t count);
 
 /* Slots of the classes of `_pending` and `_dispatch/pipeline/values`. */

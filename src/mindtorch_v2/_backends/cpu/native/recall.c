@@ -167,6 +167,9 @@ static void learn_call(PyObject *recorder, const Recordable *call, PyObject *key
         PyList_GET_ITEM(entries, PyList_GET_SIZE(entries) - 1) != entry || PyTuple_GET_SIZE(args) != call->params) {
         return;
     }
+    if (call->fast != NULL) {
+        set(entry, P.entry_fast, Py_NewRef(call->fast));
+    }
     PyObject *kept = PyTuple_New(call->params);
     PyObject *nbytes = kept == NULL ? NULL : PyObject_CallMethod(entry, "nbytes", NULL);
     if (nbytes == NULL) {
