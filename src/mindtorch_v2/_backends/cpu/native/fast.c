@@ -395,7 +395,8 @@ static PyObject *run_blocked_inplace(const Path *path, PyObject *const *bound)
 
 static Recordable recordable(const Path *path)
 {
-    return (Recordable){path->op,      (const Blocked *)path->loops_of_op, path->blocks, path->roles, path->params, path->numbers, path->is_view, path->fast};
+    return (Recordable){path->op,      (const Blocked *)path->loops_of_op, path->blocks, path->roles, path->params, path->numbers, path->is_view,
+                        path->run == run_kernel ? path->fast : NULL};
 }
 
 /* The pending result of a call in a pipeline. `key` is set where the call may be learnt from. */
