@@ -7048,7 +7048,7 @@ ROWS = [
         ),
         "returns": ("Tensor", "Tensor", "Tensor", ),
         "hints": {'input': 'skip'},
-        "tags": (),
+        "tags": ('updates_statistics',),
         "differentiable": ("input", "weight", "bias", ),
     },
     {

@@ -200,6 +200,7 @@ native_batch_norm = Operator(
     kernels={
         "cpu": kernels_norm.native_batch_norm,
     },
+    tags=('updates_statistics',),
     returns=('', '', ''),
     variants=('function',),
     derivatives="norm",

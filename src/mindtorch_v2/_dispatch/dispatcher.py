@@ -494,10 +494,15 @@ def check_overlap(op: Operator, target: Tensor, args: tuple) -> None:
 def _partly_overlaps(a: Any, b: Any) -> bool:
     if a.size == 0 or b.size == 0 or not _may_overlap(a, b):
         return False
-    if a.shape == b.shape and _payload.stride_of(a) == _payload.stride_of(b) and a.dtype == b.dtype:
+    if a.shape == b.shape and _reaching(a) == _reaching(b) and a.dtype == b.dtype:
         if _payload.offset_of(a) == _payload.offset_of(b):
             return False
     return _dense(a) and _dense(b)
+
+
+def _reaching(a: Any) -> list:
+    """The strides that lead from one element to another."""
+    return [s for s, n in zip(_payload.stride_of(a), a.shape) if n > 1]
 
 
 def _may_overlap(a: Any, b: Any) -> bool:

@@ -165,10 +165,12 @@ def _loop(op: Operator, kind: str, reflected: str) -> Any:
 
 
 def _role(param: Param) -> str:
-    """T tensor, t optional tensor, L list of ints, - what a kernel gets as it is, ? what the extension does not take."""
+    """T tensor, t optional tensor, L list of ints, B bool, - what a kernel gets as it is, ? what the extension does not take."""
     if param.type == "Tensor":
         return "?" if param.is_list else "t" if param.optional else "T"
-    return "L" if param.is_list and param.type in _INT_TYPES else "-"
+    if param.is_list:
+        return "L" if param.type in _INT_TYPES else "-"
+    return "B" if param.type == "bool" else "-"
 
 
 def recorder(function: Callable, cls: type, params: int, inputs: tuple, saved: tuple, consts: tuple) -> Callable:

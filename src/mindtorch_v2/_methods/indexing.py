@@ -115,7 +115,7 @@ def _store(data: ndarray, index: Any, value: Any) -> bool:
         return False
     try:
         data[index] = stored
-    except (IndexError, ValueError, OverflowError):
+    except (IndexError, ValueError, OverflowError, TypeError):  # the last of ml_dtypes' arrays
         return False
     return True
 

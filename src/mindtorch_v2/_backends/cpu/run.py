@@ -138,12 +138,18 @@ def laid_out(result: Any, spec: Spec) -> ndarray:
     strides = contiguous_strides(shape) if spec.stride is None else tuple(spec.stride)
     item = want.itemsize
     if result.strides == tuple([s * item for s in strides]):
-        return result
+        return _whole(result)
     if spec.stride is None:
-        return np.ascontiguousarray(result).reshape(-1).reshape(shape)
+        return _whole(np.ascontiguousarray(result).reshape(-1).reshape(shape))
     target = _memory.empty_strided(shape, strides, want)
     np.copyto(target, result)
     return target
+
+
+def _whole(result: ndarray) -> ndarray:
+    """A result whose storage is its own: a copy of one that is a part of what the kernel computed."""
+    base = result.base
+    return result.copy("K") if base.__class__ is ndarray and base.nbytes != result.nbytes else result
 
 
 def payloads(op: Operator, compute: Any, args: tuple) -> list:

@@ -24,7 +24,8 @@ from numpy import ndarray
 
 from ..._backends.meta.spec import Spec
 from ..._device import device
-from ..._pending import PendingPayload, PendingStorage, settled
+from ..._payload import stride_of
+from ..._pending import PendingPayload, PendingStorage, exposed, settled
 from ..._state import RECORDED, SPECS, TLS
 from ..._tensor import Tensor, wrap
 from .. import native
@@ -76,6 +77,8 @@ class Recorder:
 
     def defers(self, op: Operator, spec: Any, args: tuple, where: device) -> bool:
         """Whether a call can wait: not where the data decide the shape, nor where it may fail whatever the data are."""
+        if _updates(op, args):
+            return False
         specs = (spec,) if spec.__class__ is Spec else spec
         return all(s is None or s.shape is not None for s in specs) and _fits(op, specs, args, where)
 
@@ -197,8 +200,7 @@ class Recorder:
         """Let a tensor that owns its memory alone be pending over that memory."""
         payload = target._data
         value = Given()
-        item = payload.itemsize
-        describe(value, payload.shape, tuple([s // item for s in payload.strides]), target._dtype, self)
+        describe(value, payload.shape, stride_of(payload), target._dtype, self)
         value.payload = payload
         storage = PendingStorage(value, target.device)
         value.holder = weakref.ref(storage)
@@ -211,6 +213,8 @@ class Recorder:
     def run_now(self, op: Operator, spec: Any, args: tuple, where: device) -> Any:
         """A backend's payloads for a call that cannot wait."""
         self._before_run(op)
+        for tensor in _updates(op, args):
+            exposed(tensor)
         with self._suspended():
             return backend_of(where).run(op, spec, args, where)
 
@@ -301,6 +305,16 @@ def _fits(op: Operator, specs: Any, args: tuple, where: device) -> bool:
         if args[index].__class__ is int and not -_LARGE <= args[index] < _LARGE:
             return False
     return backend_of(where).supports(op, specs)
+
+
+def _updates(op: Operator, args: tuple) -> list[Tensor]:
+    """The tensors that a kernel writes to beside its results: running statistics, in training."""
+    if (
+        "updates_statistics" not in op.tags
+        or not args[next(i for i, p in enumerate(op.params) if p.name == "training")]
+    ):
+        return []
+    return [args[i] for i in op.tensors if op.params[i].name.startswith("running_") and args[i] is not None]
 
 
 def _adoptable(payload: Any) -> bool:

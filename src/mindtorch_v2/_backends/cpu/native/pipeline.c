@@ -210,7 +210,8 @@ static PyObject *operand_of(PyObject *recorder, const Recordable *call, int at, 
     char role = call->roles[at];
     int number = PyFloat_CheckExact(argument) || is_exact_int(argument);
     if (role != 'T' && (role != 't' || argument == Py_None)) {
-        return number || argument == Py_None || PyBool_Check(argument) || PyUnicode_CheckExact(argument) ? Py_NewRef(argument) : NULL;
+        /* A bool in place of a number is for the rule to judge. */
+        return number || argument == Py_None || (role == 'B' && PyBool_Check(argument)) || PyUnicode_CheckExact(argument) ? Py_NewRef(argument) : NULL;
     }
     if (number) {
         return call->numbers ? Py_NewRef(argument) : NULL;

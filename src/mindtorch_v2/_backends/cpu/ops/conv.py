@@ -208,6 +208,8 @@ def im2col(self: ndarray, kernel_size: Any, dilation: Any, padding: Any, stride:
     out = _output_size(x.shape[2:], kernel, stride, padding, dilation)
     columns = _unrolled(x, kernel, out, stride, padding, dilation)
     columns = columns.reshape(x.shape[0], x.shape[1] * math.prod(kernel), math.prod(out))
+    if np.may_share_memory(columns, self):  # a kernel of one element
+        columns = columns.copy()
     return columns[0] if single else columns
 
 

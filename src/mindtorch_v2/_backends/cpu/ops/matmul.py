@@ -1,5 +1,7 @@
 """Matrix products. numpy's BLAS does the work; what is here chooses shapes and layouts for which it needs no copies.
 
+Kernels ask the fast path of their name first: both are to give the same bits, and a BLAS does so only for the same call.
+
 Note [Integer products]: numpy multiplies integer matrices without BLAS. Where the sums are below 2**53 a product in float64 is exact.
 """
 
@@ -10,6 +12,8 @@ from typing import Any
 
 import numpy as np
 from numpy import ndarray
+
+from ...._dispatch import native
 
 F32 = np.dtype(np.float32)
 F64 = np.dtype(np.float64)
@@ -31,12 +35,16 @@ def _largest(array: ndarray) -> int:
 
 def matmul(self: ndarray, other: ndarray) -> ndarray:
     """All of `matmul`'s cases; a matrix on the right of a batch makes one product of it."""
+    made = fast_matmul(self, other)
+    if made is not None:
+        return made
     if self.ndim > 2 and other.ndim == 2:
         rows = self.reshape(math.prod(self.shape[:-1]), self.shape[-1])
         return product(rows, other).reshape(*self.shape[:-1], other.shape[-1])
     return np.asarray(product(self, other))
 
 
+@native.kernel
 def fast_matmul(self: ndarray, other: ndarray) -> ndarray | None:
     """`matmul` of float arrays of at least two dimensions without broadcasting of batches."""
     dtype = self.dtype
@@ -58,9 +66,11 @@ def fast_matmul(self: ndarray, other: ndarray) -> ndarray | None:
 
 
 def mm(self: ndarray, mat2: ndarray) -> ndarray:
-    return product(self, mat2)
+    made = fast_mm(self, mat2)
+    return product(self, mat2) if made is None else made
 
 
+@native.kernel
 def fast_mm(self: ndarray, mat2: ndarray) -> ndarray | None:
     """`mm` of two float matrices."""
     dtype = self.dtype
@@ -73,7 +83,8 @@ def fast_mm(self: ndarray, mat2: ndarray) -> ndarray | None:
 
 
 def bmm(self: ndarray, mat2: ndarray) -> ndarray:
-    return product(self, mat2)
+    made = fast_bmm(self, mat2)
+    return product(self, mat2) if made is None else made
 
 
 def fast_bmm(self: ndarray, mat2: ndarray) -> ndarray | None:
@@ -87,6 +98,9 @@ def fast_bmm(self: ndarray, mat2: ndarray) -> ndarray | None:
 
 
 def linear(input: ndarray, weight: ndarray, bias: ndarray | None = None) -> ndarray:
+    made = fast_linear(input, weight, bias)
+    if made is not None:
+        return made
     result = matmul(input, weight.T)
     if bias is not None:
         result = _add_in_place(result, bias)
@@ -100,6 +114,7 @@ def _add_in_place(result: ndarray, other: ndarray) -> ndarray:
     return result
 
 
+@native.kernel
 def fast_linear(input: ndarray, weight: ndarray, bias: ndarray | None = None) -> ndarray | None:
     """`linear` of contiguous float arrays with at least two dimensions."""
     dtype = input.dtype
@@ -139,7 +154,8 @@ def _blend(self: ndarray, found: ndarray, beta: Any, alpha: Any) -> ndarray:
 
 
 def addmm(self: ndarray, mat1: ndarray, mat2: ndarray, beta: Any = 1, alpha: Any = 1) -> ndarray:
-    return _blend(self, product(mat1, mat2), beta, alpha)
+    made = fast_addmm(self, mat1, mat2, beta, alpha)
+    return _blend(self, product(mat1, mat2), beta, alpha) if made is None else made
 
 
 def fast_addmm(self: ndarray, mat1: ndarray, mat2: ndarray, beta: Any = 1, alpha: Any = 1) -> ndarray | None:

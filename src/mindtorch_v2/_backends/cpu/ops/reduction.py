@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ...._dispatch import native
+
 Array = np.ndarray
 Dim = int | Sequence[int] | None
 Number = int | float
@@ -64,6 +66,9 @@ def _add_rows(rows: Array) -> Array:
 
 def sum(self: Array, dtype: Any = None) -> Array:
     """The sum of all elements."""
+    total = sum_fast(self)
+    if total is not None:
+        return total
     return np.add.reduce(
         self if self.flags.forc or self.dtype.kind not in "fc" else np.ascontiguousarray(self),
         None,
@@ -72,9 +77,11 @@ def sum(self: Array, dtype: Any = None) -> Array:
 
 def sum_dim(self: Array, dim: Dim, keepdim: bool = False, dtype: Any = None) -> Array:
     """The sum over dimensions."""
-    return _add(self, axes(dim, self.ndim), keepdim)
+    total = sum_dim_fast(self, dim, keepdim)
+    return total if total is not None else _add(self, axes(dim, self.ndim), keepdim)
 
 
+@native.kernel
 def sum_fast(self: Array, dtype: Any = None) -> Array | None:
     """`sum()` of contiguous float32 and float64; declines the rest."""
     if dtype is None and self.dtype.char in "fd" and self.flags.c_contiguous:
@@ -83,6 +90,7 @@ def sum_fast(self: Array, dtype: Any = None) -> Array | None:
     return None
 
 
+@native.kernel
 def sum_dim_fast(self: Array, dim: Dim, keepdim: bool = False, dtype: Any = None) -> Array | None:
     """`sum(dim)` over one axis of a contiguous array; declines what needs pairs or checks."""
     if (
@@ -117,16 +125,21 @@ def prod_dim(self: Array, dim: int, keepdim: bool = False, dtype: Any = None) ->
 
 def mean(self: Array, dtype: Any = None) -> Array:
     """The mean of all elements; NaN of nothing."""
-    return np.divide(sum(self), self.dtype.type(self.size))
+    found = mean_fast(self)
+    return found if found is not None else np.divide(sum(self), self.dtype.type(self.size))
 
 
 def mean_dim(self: Array, dim: Dim, keepdim: bool = False, dtype: Any = None) -> Array:
     """The mean over dimensions."""
+    found = mean_dim_fast(self, dim, keepdim)
+    if found is not None:
+        return found
     axis = axes(dim, self.ndim)
     total = _add(self, axis, keepdim)
     return np.divide(total, self.dtype.type(_count(self, axis)))
 
 
+@native.kernel
 def mean_fast(self: Array, dtype: Any = None) -> Array | None:
     """`mean()` of contiguous float32 and float64; declines the rest."""
     if dtype is None and self.dtype.char in "fd" and self.flags.c_contiguous and self.size:
@@ -134,6 +147,7 @@ def mean_fast(self: Array, dtype: Any = None) -> Array | None:
     return None
 
 
+@native.kernel
 def mean_dim_fast(self: Array, dim: Dim, keepdim: bool = False, dtype: Any = None) -> Array | None:
     """`mean(dim)` over one axis (a number, or a list of one) of a contiguous array; declines the rest."""
     if dim.__class__ is list or dim.__class__ is tuple:

@@ -98,6 +98,8 @@ def _replicated(size: int, before: int, after: int) -> ndarray:
 
 
 def _padded(self: ndarray, padding: Sequence[int], places: Any) -> ndarray:
+    if not any(padding):
+        return self.copy()
     for dim, (before, after) in enumerate(_pairs(padding, self.ndim)):
         if before or after:
             self = self.take(places(self.shape[dim], before, after), dim)
@@ -105,6 +107,8 @@ def _padded(self: ndarray, padding: Sequence[int], places: Any) -> ndarray:
 
 
 def _padded_backward(grad: ndarray, shape: tuple[int, ...], padding: Sequence[int], places: Any) -> ndarray:
+    if not any(padding):
+        return grad.copy()
     for dim, (before, after) in enumerate(_pairs(padding, grad.ndim)):
         if before or after:
             result = np.zeros((*grad.shape[:dim], shape[dim], *grad.shape[dim + 1 :]), grad.dtype)
