@@ -20,10 +20,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from numpy import ndarray
 
 from ..._backends.meta.spec import Spec
 from ..._device import device
+from ..._dtype import DTYPES
 from ..._payload import stride_of
 from ..._pending import PendingPayload, PendingStorage, exposed, settled
 from ..._state import RECORDED, SPECS, TLS
@@ -36,9 +38,6 @@ from .values import HOME, Entry, Given, Part, Value, Window, caller, covers, des
 
 _LARGE = 1 << 63
 """Numbers from here on may not fit the dtype of a computation."""
-
-_SOLE = 3
-"""References to an array that a tensor alone holds, as `_adoptable` counts them: the slot, its parameter, and that of getrefcount."""
 
 
 class Recorder:
@@ -321,7 +320,24 @@ def _adoptable(payload: Any) -> bool:
     """Whether nothing but the tensor of a payload can see its memory; see Note [Writing]."""
     if payload.__class__ is not ndarray or payload.base is not None or not payload.flags.writeable:
         return False
-    return sys.getrefcount(payload) <= _SOLE
+    return _references(payload) <= _SOLE
+
+
+def _references(payload: Any) -> int:
+    return sys.getrefcount(payload)
+
+
+def _references_of_sole() -> int:
+    """What `_adoptable` counts for an array that a tensor alone holds: the tensor's slot, and what Python's calls add, which depends on its version."""
+
+    def counted(payload: Any) -> int:
+        return _references(payload)
+
+    alone = wrap(np.empty(1), DTYPES["float64"])
+    return counted(settled(alone))
+
+
+_SOLE = _references_of_sole()
 
 
 def connect() -> None:
