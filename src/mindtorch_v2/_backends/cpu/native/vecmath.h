@@ -35,15 +35,16 @@ INLINED void NAME(power_of_two)(NAME(Bits) shifted, T *low, T *high)
 {
     NAME(Bits) first, second;
 #if IS_DOUBLE
-    npy_int64 whole = shifted.bits - 0x4338000000000000LL;
-    npy_int64 half = (npy_int64)((npy_uint64)(whole + 2048) >> 1) - 1024;
-    first.bits = (npy_int64)((npy_uint64)(half + 1023) << 52);
-    second.bits = (npy_int64)((npy_uint64)(whole - half + 1023) << 52);
+    /* Unsigned, since NaN gives any bits here. */
+    npy_int64 whole = (npy_int64)((npy_uint64)shifted.bits - 0x4338000000000000ULL);
+    npy_int64 half = (npy_int64)(((npy_uint64)whole + 2048) >> 1) - 1024;
+    first.bits = (npy_int64)(((npy_uint64)half + 1023) << 52);
+    second.bits = (npy_int64)(((npy_uint64)whole - (npy_uint64)half + 1023) << 52);
 #else
-    npy_int32 whole = shifted.bits - 0x4B400000;
+    npy_int32 whole = (npy_int32)((npy_uint32)shifted.bits - 0x4B400000U);
     npy_int32 half = whole >> 1;
-    first.bits = (npy_int32)((npy_uint32)(half + 127) << 23);
-    second.bits = (npy_int32)((npy_uint32)(whole - half + 127) << 23);
+    first.bits = (npy_int32)(((npy_uint32)half + 127) << 23);
+    second.bits = (npy_int32)(((npy_uint32)whole - (npy_uint32)half + 127) << 23);
 #endif
     *low = first.value;
     *high = second.value;
@@ -54,7 +55,7 @@ INLINED T NAME(inverse_power)(T x)
 {
     NAME(Bits) of;
     of.value = x;
-    of.bits = CONSTANT(0x7FE0000000000000LL, 0x7F000000) - of.bits;
+    of.bits = CONSTANT((npy_int64)(0x7FE0000000000000ULL - (npy_uint64)of.bits), (npy_int32)(0x7F000000U - (npy_uint32)of.bits));
     return of.value;
 }
 
