@@ -2,6 +2,7 @@
 PYTHON ?= python3
 JOBS ?= 2
 EXAMPLES ?= 200
+PIPELINE ?= 0
 TEST := .venv/test
 DEMO := .venv/demo
 REF := .venv/reference
@@ -12,8 +13,8 @@ TORCH := torch==2.13.0
 demo: $(DEMO)/.made  ## embed sentences with a real BERT and train it for ten steps, without PyTorch
 	$(DEMO)/bin/python -m mindtorch_v2 examples/embed_sentences.py --train
 
-test: $(TEST)/.made  ## the whole test suite
-	OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) tests
+test: $(TEST)/.made  ## the whole test suite; with PIPELINE=1 every test body runs inside a pipeline
+	PIPELINE=$(PIPELINE) OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) tests
 
 test-properties: $(TEST)/.made  ## the property tests with EXAMPLES examples per operator
 	EXAMPLES=$(EXAMPLES) OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) tests/mindtorch_v2/test_properties.py
@@ -48,6 +49,8 @@ benchmarks: $(REF)/.made  ## measure side by side with PyTorch
 	$(REF)/bin/python benchmarks/import_time.py
 	$(REF)/bin/python benchmarks/bert.py
 	$(REF)/bin/python benchmarks/meta_init.py
+	$(REF)/bin/python benchmarks/pipeline.py
+	MINDTORCH_V2_NATIVE=0 $(REF)/bin/python benchmarks/pipeline.py
 
 emulator:  ## build the emulator of an Ascend NPU (needs a C compiler alone)
 	$(MAKE) -C src/mindtorch_v2/_backends/npu/emulator all

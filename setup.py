@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.modified import newer_group
 
 NATIVE = Path("src/mindtorch_v2/_backends/cpu/native")
 GENERATED = Path("generated/native")
@@ -21,6 +22,9 @@ class Build(build_ext):
     """Compiles one source with a further flag."""
 
     def build_extension(self, ext: Extension) -> None:
+        made = self.get_ext_fullpath(ext.name)
+        if not (self.force or newer_group([*ext.sources, *ext.depends], made, "newer")):
+            return
         flags = [*ext.extra_compile_args, "-ffp-contract=off"]
         include = [*ext.include_dirs, *(self.include_dirs or [])]
         ext.extra_objects = self.compiler.compile(

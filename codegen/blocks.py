@@ -35,15 +35,16 @@ class Loop:
 
     @property
     def patterns(self) -> tuple[frozenset[int], ...]:
-        """Which operands are numbers, in each function that the loop has: none of the arrays, or in cheap loops of two the second or the first.
+        """Which operands are numbers, in each function that the loop has: no array, and in cheap loops the last array, all but the first, or of two the first.
 
         All else reads a block that is filled with the number, which costs little beside an expensive loop.
         """
         numbers = frozenset(i for i, kind in enumerate(self.kinds) if kind == "S")
         arrays = [i for i, kind in enumerate(self.kinds) if kind == "T"]
-        if len(arrays) != 2 or not self.is_cheap:
+        if not 2 <= len(arrays) <= 3 or not self.is_cheap:
             return (numbers,)
-        return numbers, numbers | {arrays[1]}, numbers | {arrays[0]}
+        further = [arrays[-1:], arrays[1:] if len(arrays) == 3 else arrays[:1]]
+        return numbers, *(numbers | set(some) for some in further)
 
 
 @dataclass(frozen=True)
@@ -198,6 +199,7 @@ def check_block(op: Op, functions: Mapping[str, NativeFunction]) -> Iterator[tup
             continue
         if "T" not in translated.loop.kinds:
             yield block.location, "block: reads no tensor"
+            continue
         yield from _check_conditions(block, op, translated)
 
 
@@ -261,20 +263,21 @@ class Loops:
                     operands.append(f"{'NUMBER' if i in numbers else 'ARRAY'}({letter}, {i})")
                     if i not in numbers:
                         elements.append(f"ELEMENT({letter})")
-                found.append((_pattern(name, k), " ".join(operands), " ".join(elements), loop.expression))
+                found.append((_function(name, k), " ".join(operands), " ".join(elements), loop.expression))
         return found
 
     @property
-    def rows(self) -> list[tuple[str, str, bool, list[str]]]:
-        """(name, kinds, to_bool, names of its functions) of each loop."""
-        return [
-            (name, loop.kinds, loop.to_bool, [_pattern(name, k) for k in range(len(loop.patterns))])
-            for loop, name in self.names.items()
-        ]
+    def rows(self) -> list[tuple[str, str, bool, list[tuple[str, int]]]]:
+        """(name, kinds, to_bool, functions with the masks of the operands that are numbers) of each loop."""
+        found = []
+        for loop, name in self.names.items():
+            functions = [(_function(name, k), sum(1 << i for i in numbers)) for k, numbers in enumerate(loop.patterns)]
+            found.append((name, loop.kinds, loop.to_bool, functions))
+        return found
 
 
-def _pattern(name: str, k: int) -> str:
-    return name + ("", "_right", "_left")[k]
+def _function(name: str, k: int) -> str:
+    return f"{name}_n{k}" if k else name
 
 
 def _is_ufunc(op: Op) -> bool:

@@ -55,6 +55,9 @@ def _explained(op: Op, root: Path, flops: str | None) -> str:
     rows += [(f"kernel on {k.device}", k.target if k.call is None else str(k.call)) for k in op.kernels]
     if op.fast is not None:
         rows.append(("fast path", op.fast))
+    for block in op.block:
+        when = ", ".join(f"{name} is {value!r}" for name, value in block.conditions)
+        rows.append(("block", f"{block.text} where {when}" if when else block.text))
     if op.mutates:
         rows.append(("mutates", ", ".join(op.mutates)))
     if flops is not None:

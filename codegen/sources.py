@@ -111,15 +111,18 @@ class Sources:
     def native_functions(self) -> dict[str, NativeFunction]:
         """Functions of one element in the C extension's headers: those that take and give numbers of the type T."""
         found = {}
+        slow: set[str] = set()
         for header in NATIVE_HEADERS:
             file = self.root / NATIVE / header
             text = file.read_text(encoding="utf-8") if file.exists() else ""
-            functions = r"^static inline TARGET T NAME\((\w+)\)\((T \w+(?:, T \w+)*)\)$\n(.*?)^}$"
+            functions = r"^INLINED \w+ NAME\((\w+)\)\(([^()]*(?:\(\w+\)[^()]*)*)\)$\n(.*?)^}$"
             for name, parameters, body in re.findall(functions, text, re.M | re.S):
-                is_single = header == NATIVE_HEADERS[0]
-                # What calls nothing and has no polynomial.
-                is_cheap = "NAME(" not in body and "FMA(" not in body
-                found[name] = NativeFunction(parameters.count(",") + 1, is_single, is_cheap)
+                # A polynomial, or a call of a function with one; functions stand before their use.
+                if "FMA(" in body or slow & set(re.findall(r"NAME\((\w+)\)", body)):
+                    slow.add(name)
+                if re.fullmatch(r"T \w+(, T \w+)*", parameters):
+                    is_single = header == NATIVE_HEADERS[0]
+                    found[name] = NativeFunction(parameters.count(",") + 1, is_single, name not in slow)
         return found
 
     def cpu(self, module: str) -> Functions | None:

@@ -14,6 +14,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ._state import SPECS
+
 CATEGORY_BOOL, CATEGORY_INTEGER, CATEGORY_FLOATING, CATEGORY_COMPLEX = range(4)
 
 
@@ -276,6 +278,7 @@ def set_default_dtype(d: dtype) -> None:
     if d not in (float16, bfloat16, float32, float64):
         raise TypeError(f"couldn't find storage object {d.cpp}Storage")
     _default = d
+    SPECS.clear()
 
 
 # --- limits -----------------------------------------------------------------------------------------------------

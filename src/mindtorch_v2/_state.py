@@ -15,6 +15,8 @@ from typing import Any
 
 PLAIN: set[type] = set()
 RECORDED: set[type] = set()
+SPECS: dict = {}
+"""What rules have said of calls that pipelines recorded, by operator and geometry of the arguments. Cleared when a rule may say something else."""
 _plain_classes: set[type] = set()
 _lock = threading.Lock()
 _special = 0

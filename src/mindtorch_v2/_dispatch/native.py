@@ -33,12 +33,12 @@ def _load() -> Any:
             raise
         return None
     except ImportError as error:
-        warnings.warn(f"{name} was built for another Python or numpy and is not used: {error}", RuntimeWarning)
+        warnings.warn(f"{name} was built for another Python or numpy and is not used: {error}")
         return None
     # The generated number lies on an upper floor, but is nothing but a number.
     loops = importlib.import_module(f"{__name__.partition('.')[0]}._generated.native").LOOPS
     if (getattr(found, "INTERFACE", None), getattr(found, "LOOPS", None)) != (_INTERFACE, loops):
-        warnings.warn(f"{name} was built from other sources and is not used; build it again", RuntimeWarning)
+        warnings.warn(f"{name} was built from other sources and is not used; build it again")
         return None
     return found
 
@@ -148,7 +148,13 @@ def _describe(path: tuple, method: bool, reflected: str, inplace: bool) -> tuple
         _loop(op, kind, reflected),
         None if inplace or not set(op.tensors) <= set(op.cast) else blocked(op),
         op.block,
+        None if kind != "kernel" or op.is_view else _both(target, kernel_name, len(params)),
     )
+
+
+def _both(function: Callable, name: str | None, params: int) -> Callable:
+    """The kernel of a fast path as a short cut runs it: the one in C first."""
+    return function if name not in _KERNELS else extension.Kernel(name, function, (), params, 0)
 
 
 def _loop(op: Operator, kind: str, reflected: str) -> Any:

@@ -52,6 +52,7 @@ def register(op: str, device: str, fn: Callable, meta: Callable | None = None) -
         operator = _custom[op] = _new(op, fn, meta)
     elif meta is not None:
         operator.meta = meta
+    _state.SPECS.clear()
     operator.kernels[device] = fn
     if device == "cpu":
         operator.block = ()

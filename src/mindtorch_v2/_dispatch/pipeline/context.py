@@ -7,7 +7,7 @@ from typing import Any
 from ... import _state
 from ..._state import TLS
 from . import report
-from .recorder import Recorder
+from .recorder import Recorder, connect
 
 MAX_OPS = 4096
 MAX_BYTES = 1 << 30
@@ -42,6 +42,7 @@ class Pipeline:
         if recorder is None:
             recorder = TLS.recorder
             if recorder is None:
+                connect()
                 recorder = TLS.recorder = Recorder()
             TLS.pipeline = recorder
             _state.enter_pipeline()

@@ -26,7 +26,7 @@ from ..._backends.meta.spec import Spec
 from ..._device import device
 from ..._payload import stride_of
 from ..._pending import PendingPayload, PendingStorage, exposed, settled
-from ..._state import RECORDED, TLS
+from ..._state import RECORDED, SPECS, TLS
 from ..._tensor import Tensor, wrap
 from .. import native
 from ..backends import backend_of
@@ -167,7 +167,7 @@ class Recorder:
         entry.spec = spec
         entry.where = where
         entry.form = form
-        entry.parts = entry.target = entry.block = None
+        entry.parts = entry.target = entry.block = entry.fast = None
         entry.args = self._operands(op, args)
         entry.code, entry.place = caller()
         entry.pipe = self.pipes[-1]
@@ -275,6 +275,7 @@ class Recorder:
             steps = schedule.plan(chosen, rest, pipe is None or pipe.fuse)
             if pipe is not None:
                 pipe.note([[report.line(entry, step) for entry in step.entries] for step in steps])
+            del entries, chosen, rest  # each result is to go when it has been read for the last time
             return schedule.execute(steps)
         finally:
             TLS.pipeline = before
@@ -323,14 +324,20 @@ def _adoptable(payload: Any) -> bool:
     return sys.getrefcount(payload) <= _SOLE
 
 
-if native.extension is not None:
-    native.extension.connect_pipeline(
-        recorder=Recorder,
-        entry=Entry,
-        pending=PendingPayload,
-        storage=PendingStorage,
-        spec=Spec,
-        block=Block,
-        recorded=RECORDED,
-        home=HOME,
-    )
+def connect() -> None:
+    """Tell the extension the classes that it makes and reads, once; the package's own come first."""
+    from ..._autograd import wiring as _wiring  # noqa: F401 (connects the extension and the dispatcher)
+
+    if native.extension is not None and not native.extension.connected_pipeline():
+        native.extension.connect_pipeline(
+            recorder=Recorder,
+            entry=Entry,
+            pending=PendingPayload,
+            storage=PendingStorage,
+            spec=Spec,
+            block=Block,
+            window=Window,
+            recorded=RECORDED,
+            specs=SPECS,
+            home=HOME,
+        )

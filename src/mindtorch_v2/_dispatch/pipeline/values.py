@@ -79,10 +79,11 @@ class Entry(Value):
 
     form: `run` gives fresh results; `into` (for `out=`) and `inplace` write to `target`; `copy` is a reshape that no view can be. args: with
     Value and Window in place of pending tensors, and tensors of their own in place of others. code and place: the line of the program
-    that made the call. pipe: the pipeline that was the innermost then.
+    that made the call. pipe: the pipeline that was the innermost then. fast: a kernel that may decline, to try first. block: the loop of a pointwise
+    operator.
     """
 
-    __slots__ = ("args", "block", "code", "form", "op", "parts", "pipe", "place", "spec", "target", "where")
+    __slots__ = ("args", "block", "code", "fast", "form", "op", "parts", "pipe", "place", "spec", "target", "where")
 
     op: Any
     args: tuple
@@ -95,6 +96,7 @@ class Entry(Value):
     place: int
     pipe: Any
     block: Any
+    fast: Any
 
     @property
     def entry(self) -> Entry:

@@ -321,11 +321,71 @@ static int run_program(const Alternative *alternative, const Operands *operands,
     return done < 0 ? -1 : 0;
 }
 
+/* The most frequent call: contiguous arrays of one shape and type, and numbers. NULL without an exception for all else. */
+static PyObject *run_alike(const Alternative *alternative, PyObject *const *args)
+{
+    const BlockEntry *entry = &block_entries[alternative->opcode];
+    const void *sources[BLOCK_SOURCES];
+    double numbers[BLOCK_SOURCES];
+    PyArrayObject *first = NULL;
+    unsigned are_numbers = 0;
+    int width = 0;
+    for (int k = 0; k < alternative->operands; k++) {
+        PyObject *object = args[alternative->operand[k]];
+        if (entry->kinds[k] == 'T' && is_array(object)) {
+            PyArrayObject *array = (PyArrayObject *)object;
+            if (!is_contiguous(array) || (first != NULL && (PyArray_DESCR(array) != PyArray_DESCR(first) || !PyArray_SAMESHAPE(array, first)))) {
+                return NULL;
+            }
+            first = array;
+            sources[k] = PyArray_DATA(array);
+        }
+        else if (number_of(object, &numbers[k])) {
+            are_numbers |= 1u << k;
+        }
+        else {
+            return NULL;
+        }
+    }
+    BlockLoop loop = first == NULL || !(width = float_width(first)) ? NULL : block_loop(alternative->opcode, width, are_numbers);
+    npy_intp n = loop == NULL ? 0 : PyArray_SIZE(first);
+    if (n == 0 || entry->to_bool) {
+        return NULL;
+    }
+    for (int k = 0; k < alternative->operands; k++) {
+        if (are_numbers >> k & 1) {
+            float narrow = (float)numbers[k];
+            if (width == 4) {
+                memcpy(&numbers[k], &narrow, 4);
+            }
+            sources[k] = &numbers[k];
+        }
+    }
+    PyObject *out = new_like(first);
+    if (out == NULL) {
+        return NULL;
+    }
+    void *target = PyArray_DATA((PyArrayObject *)out);
+    PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    loop(sources, target, n);
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+    return out;
+}
+
 PyObject *blocked_apply(const Blocked *blocked, PyObject *const *args, Py_ssize_t count, PyArrayObject *out)
 {
     const Alternative *alternative = choose(blocked, args, count);
+    if (alternative == NULL || alternative->exact) {
+        return NULL;
+    }
+    PyObject *alike = out == NULL ? run_alike(alternative, args) : NULL;
+    if (alike != NULL || PyErr_Occurred()) {
+        return alike;
+    }
     Operands operands;
-    if (alternative == NULL || alternative->exact || !read_operands(alternative, args, &operands)) {
+    if (!read_operands(alternative, args, &operands)) {
         return NULL;
     }
     int to_bool = block_entries[alternative->opcode].to_bool;
@@ -344,8 +404,8 @@ PyObject *blocked_apply(const Blocked *blocked, PyObject *const *args, Py_ssize_
             }
         }
     }
-    PyArray_Descr *descr = to_bool ? PyArray_DescrFromType(NPY_BOOL) : operands.width == 8 ? S.descr64 : S.descr32;
-    PyObject *made = new_array(operands.ndim, operands.dims, descr);
+    PyObject *made = to_bool ? PyArray_SimpleNew(operands.ndim, operands.dims, NPY_BOOL)
+                             : new_array(operands.ndim, operands.dims, operands.width == 8 ? S.descr64 : S.descr32);
     if (made == NULL) {
         return NULL;
     }

@@ -43,6 +43,7 @@
         {name##_float_plain}, {name##_double_plain}                                                                                        \
     }
 #endif
+#define PATTERN(name, numbers) {numbers, VARIANTS(name)}
 #define ROW(name, kinds, to_bool, ...) {#name, kinds, to_bool, {__VA_ARGS__}},
 
 const BlockEntry block_entries[] = {
@@ -52,17 +53,12 @@ const int block_count = sizeof(block_entries) / sizeof(block_entries[0]);
 
 BlockLoop block_loop(int opcode, int width, unsigned numbers)
 {
-    const BlockEntry *entry = &block_entries[opcode];
-    int first = -1, second = -1;
-    unsigned arrays = 0;
-    for (int k = 0; entry->kinds[k]; k++) {
-        if (entry->kinds[k] == 'T') {
-            arrays |= 1u << k;
-            second = first < 0 ? second : k;
-            first = first < 0 ? k : first;
+    const BlockPattern *pattern = block_entries[opcode].patterns;
+    numbers |= pattern->numbers;
+    for (int k = 0; k < BLOCK_PATTERNS; k++, pattern++) {
+        if (pattern->numbers == numbers) {
+            return pattern->loops[width == 8][S.vectors];
         }
     }
-    numbers &= arrays;
-    int pattern = !numbers ? 0 : second >= 0 && numbers == 1u << second ? 1 : second >= 0 && numbers == 1u << first ? 2 : -1;
-    return pattern < 0 ? NULL : entry->loops[pattern][width == 8][S.vectors];
+    return NULL;
 }

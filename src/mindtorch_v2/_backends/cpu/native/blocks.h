@@ -9,17 +9,22 @@
 #define BLOCK 2048      /* elements */
 #define BLOCK_SOURCES 5 /* operands of a loop at most */
 #define BLOCK_SLOTS 1024
-#define BLOCK_PATTERNS 3
+#define BLOCK_PATTERNS 4
 
 typedef void (*BlockLoop)(const void *const *sources, void *target, npy_intp n);
 
-/* `kinds` has a letter for each operand: T one that may be an array, S one that is a number. `loops` are for all T operands as arrays, and, of
- * cheap loops of two, for a number as the second and as the first of them; by item size and processor. */
+/* One function of a loop: the mask of the operands that it takes as numbers, and its forms by item size and processor. */
+typedef struct {
+    unsigned numbers;
+    BlockLoop loops[2][3];
+} BlockPattern;
+
+/* `kinds` has a letter for each operand: T one that may be an array, S one that is a number. The first pattern takes all T operands as arrays. */
 typedef struct {
     const char *name;
     const char *kinds;
     int to_bool;
-    BlockLoop loops[BLOCK_PATTERNS][2][3];
+    BlockPattern patterns[BLOCK_PATTERNS];
 } BlockEntry;
 
 extern INTERNAL const BlockEntry block_entries[];

@@ -24,6 +24,7 @@ struct Path {
     int reflected; /* the ufunc's operands are the function's in reverse */
     int to_bool;
     int is_view;
+    int inplace;
     int records;
     int numbers; /* a number may stand for the second operand */
     int like;         /* the parameter whose dtype the result has */
@@ -34,6 +35,7 @@ struct Path {
     Blocked *blocked; /* the operator by a loop of the block interpreter, or NULL */
     PyObject *loops_of_op; /* Blocked: what a pipeline records, or NULL */
     PyObject *blocks;      /* the records of those loops */
+    PyObject *fast;        /* the kernel as a pipeline runs it later, or NULL */
 };
 
 typedef struct {
@@ -366,7 +368,7 @@ static PyObject *run_blocked(const Path *path, PyObject *const *bound)
         Py_CLEAR(data);
     }
     if (data != NULL) {
-        return wrapped(path, data, given.kind, given.history, bound);
+        return wrapped(path, data, PyArray_ISBOOL((PyArrayObject *)data) ? S.bool_ : given.kind, given.history, bound);
     }
     return PyErr_Occurred() || path->operands ? NULL : run_kernel(path, bound);
 }
@@ -391,39 +393,99 @@ static PyObject *run_blocked_inplace(const Path *path, PyObject *const *bound)
     return done == NULL || bump_version(bound[0]) < 0 ? NULL : Py_NewRef(bound[0]);
 }
 
-/* The pending result of a call in a pipeline. */
-static PyObject *run_recorded(const Path *path, PyObject *recorder, PyObject *const *bound)
+static Recordable recordable(const Path *path)
 {
-    const Recordable call = {path->op, (const Blocked *)path->loops_of_op, path->blocks, path->roles, path->params, path->numbers};
+    return (Recordable){path->op,      (const Blocked *)path->loops_of_op, path->blocks, path->roles, path->params, path->numbers, path->is_view,
+                        path->run == run_kernel ? path->fast : NULL};
+}
+
+/* The pending result of a call in a pipeline. `key` is set where the call may be learnt from. */
+static PyObject *run_recorded(const Path *path, PyObject *recorder, PyObject *const *bound, PyObject **key)
+{
+    if (path->inplace) {
+        return NULL;
+    }
+    const Recordable call = recordable(path);
     int history = 0;
     PyObject *made = path->loops_of_op == NULL ? NULL : pipeline_record(recorder, &call, bound, &history);
+    if (made == NULL && !PyErr_Occurred()) {
+        if (path->is_view && is_plain(bound[0]) && array_of(bound[0]) != NULL) {
+            return path->run(path, bound); /* a view of memory that is there */
+        }
+        PyObject *found = recall_key(recorder, &call, bound);
+        if (found == NULL) {
+            return NULL;
+        }
+        made = recall(recorder, &call, found, bound, &history);
+        if (made == NULL && *key == NULL) {
+            *key = Py_NewRef(found);
+        }
+        Py_DECREF(found);
+        if (made != NULL && path->is_view) {
+            return finish_view(made, bound[0], path->op, bound, path->params);
+        }
+    }
     return made == NULL || !history || !path->records ? made : record_call(path->op, made, bound, path->params);
+}
+
+static PyObject *call_recording(Fast *self, PyObject *recorder, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    PyObject *bound[MAX_PARAMS + 1], *owned = NULL, *key = NULL, *result = NULL;
+    const Path *learnt = NULL;
+    for (int i = 0; i < self->count && result == NULL && learnt == NULL; i++) {
+        const Path *path = &self->paths[i];
+        if (bind(path, args, n, kwnames, bound, &owned)) {
+            result = run_recorded(path, recorder, bound, &key);
+            learnt = key == NULL ? NULL : path;
+        }
+        if (learnt == NULL) {
+            Py_CLEAR(owned);
+        }
+        if (PyErr_Occurred()) {
+            Py_CLEAR(result);
+            goto done;
+        }
+    }
+    if (result == NULL) {
+        result = PyObject_Vectorcall(self->fallback, args, nargsf, kwnames);
+        if (result != NULL && learnt != NULL) {
+            const Recordable call = recordable(learnt);
+            recall_learn(recorder, &call, key, bound, result);
+        }
+    }
+done:
+    Py_XDECREF(owned);
+    Py_XDECREF(key);
+    return result;
 }
 
 static PyObject *fast_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Fast *self = (Fast *)callable;
     PyObject *recorder = is_special() ? pipeline_recorder() : NULL;
+    if (recorder != NULL) {
+        PyObject *result = call_recording(self, recorder, args, nargsf, kwnames);
+        Py_DECREF(recorder);
+        return result;
+    }
     if (PyErr_Occurred()) {
         return NULL;
     }
-    if (recorder != NULL || !is_special()) {
+    if (!is_special()) {
         Py_ssize_t n = PyVectorcall_NARGS(nargsf);
         for (int i = 0; i < self->count; i++) {
             PyObject *bound[MAX_PARAMS + 1];
             PyObject *owned = NULL;
             PyObject *result = NULL;
             if (bind(&self->paths[i], args, n, kwnames, bound, &owned)) {
-                const Path *path = &self->paths[i];
-                result = recorder == NULL ? path->run(path, bound) : run_recorded(path, recorder, bound);
+                result = self->paths[i].run(&self->paths[i], bound);
             }
             Py_XDECREF(owned);
             if (result != NULL || PyErr_Occurred()) {
-                Py_XDECREF(recorder);
                 return result;
             }
         }
-        Py_XDECREF(recorder);
     }
     return PyObject_Vectorcall(self->fallback, args, nargsf, kwnames);
 }
@@ -434,11 +496,11 @@ static PyObject *fast_call(PyObject *callable, PyObject *const *args, size_t nar
 static int read_path(Path *path, PyObject *description)
 {
     const char *kind, *roles, *kernel_name;
-    PyObject *op, *names, *defaults, *required, *target, *result, *blocked, *loops, *blocks;
+    PyObject *op, *names, *defaults, *required, *target, *result, *blocked, *loops, *blocks, *fast;
     int positional, gathers, to_bool, is_view, records, like, swaps, reflected, numbers, inplace;
-    if (!PyArg_ParseTuple(description, "sOO!O!O!sOzOiiiiiiiiiiOOO", &kind, &op, &PyTuple_Type, &names, &PyTuple_Type, &defaults, &PyTuple_Type,
+    if (!PyArg_ParseTuple(description, "sOO!O!O!sOzOiiiiiiiiiiOOOO", &kind, &op, &PyTuple_Type, &names, &PyTuple_Type, &defaults, &PyTuple_Type,
                           &required, &roles, &target, &kernel_name, &result, &positional, &gathers, &to_bool, &is_view, &records,
-                          &like, &swaps, &reflected, &numbers, &inplace, &blocked, &loops, &blocks)) {
+                          &like, &swaps, &reflected, &numbers, &inplace, &blocked, &loops, &blocks, &fast)) {
         return -1;
     }
     Py_ssize_t params = PyTuple_GET_SIZE(names);
@@ -457,6 +519,7 @@ static int read_path(Path *path, PyObject *description)
     path->gathers = gathers;
     path->to_bool = to_bool;
     path->is_view = is_view;
+    path->inplace = inplace;
     path->records = records;
     path->like = like;
     if (strcmp(kind, "kernel") == 0) {
@@ -488,6 +551,7 @@ static int read_path(Path *path, PyObject *description)
         path->loops_of_op = Py_NewRef(loops);
         path->blocks = Py_NewRef(blocks);
     }
+    path->fast = fast == Py_None ? NULL : Py_NewRef(fast);
     path->op = Py_NewRef(op);
     path->names = Py_NewRef(names);
     path->defaults = Py_NewRef(defaults);
@@ -536,6 +600,7 @@ static int fast_traverse(Fast *self, visitproc visit, void *arg)
         Py_VISIT(self->paths[i].blocked);
         Py_VISIT(self->paths[i].loops_of_op);
         Py_VISIT(self->paths[i].blocks);
+        Py_VISIT(self->paths[i].fast);
     }
     return 0;
 }
@@ -553,6 +618,7 @@ static int fast_clear(Fast *self)
         Py_CLEAR(self->paths[i].blocked);
         Py_CLEAR(self->paths[i].loops_of_op);
         Py_CLEAR(self->paths[i].blocks);
+        Py_CLEAR(self->paths[i].fast);
     }
     Py_CLEAR(self->dict);
     return 0;

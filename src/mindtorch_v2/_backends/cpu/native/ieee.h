@@ -2,38 +2,38 @@
 
 #define BUILTIN(name, x) (IS_DOUBLE ? (T)__builtin_##name(x) : (T)__builtin_##name##f(x))
 
-static inline TARGET T NAME(fabs)(T x)
+INLINED T NAME(fabs)(T x)
 {
     return BUILTIN(fabs, x);
 }
 
-static inline TARGET T NAME(sqrt)(T x)
+INLINED T NAME(sqrt)(T x)
 {
     return BUILTIN(sqrt, x);
 }
 
-static inline TARGET T NAME(floor)(T x)
+INLINED T NAME(floor)(T x)
 {
     return BUILTIN(floor, x);
 }
 
-static inline TARGET T NAME(ceil)(T x)
+INLINED T NAME(ceil)(T x)
 {
     return BUILTIN(ceil, x);
 }
 
-static inline TARGET T NAME(trunc)(T x)
+INLINED T NAME(trunc)(T x)
 {
     return BUILTIN(trunc, x);
 }
 
 /* To the nearest whole number, halves to the even one. */
-static inline TARGET T NAME(rint)(T x)
+INLINED T NAME(rint)(T x)
 {
     return BUILTIN(rint, x);
 }
 
-static inline TARGET T NAME(copysign)(T magnitude, T sign)
+INLINED T NAME(copysign)(T magnitude, T sign)
 {
     return IS_DOUBLE ? (T)__builtin_copysign(magnitude, sign) : (T)__builtin_copysignf(magnitude, sign);
 }

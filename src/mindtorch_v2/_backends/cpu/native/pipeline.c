@@ -23,11 +23,12 @@ static int find_slots(PyObject *type, const Slot *slots)
 
 PyObject *connect_pipeline(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"recorder", "entry", "pending", "storage", "spec", "block", "recorded", "home", NULL};
-    PyObject *recorder, *entry, *pending, *storage, *spec, *block, *recorded, *home;
+    static char *keywords[] = {"recorder", "entry", "pending", "storage", "spec", "block", "window", "recorded", "specs", "home", NULL};
+    PyObject *recorder, *entry, *pending, *storage, *spec, *block, *window, *recorded, *specs, *home;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!O!O!O!O!U", keywords, &PyType_Type, &recorder, &PyType_Type, &entry, &PyType_Type, &pending,
-                                     &PyType_Type, &storage, &PyType_Type, &spec, &PyType_Type, &block, &PySet_Type, &recorded, &home)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!O!O!O!O!O!O!U", keywords, &PyType_Type, &recorder, &PyType_Type, &entry, &PyType_Type, &pending,
+                                     &PyType_Type, &storage, &PyType_Type, &spec, &PyType_Type, &block, &PyType_Type, &window, &PySet_Type, &recorded,
+                                     &PyDict_Type, &specs, &home)) {
         return NULL;
     }
     if (P.ready || !S.ready) {
@@ -41,15 +42,17 @@ PyObject *connect_pipeline(PyObject *module, PyObject *args, PyObject *kwargs)
     const Slot of_entry[] = {
         {"dtype", &P.value_dtype}, {"error", &P.value_error}, {"holder", &P.value_holder},   {"kept", &P.value_kept},     {"payload", &P.value_payload},
         {"recorder", &P.value_recorder}, {"shape", &P.value_shape}, {"step", &P.value_step}, {"stride", &P.value_stride}, {"args", &P.entry_args},
-        {"block", &P.entry_block}, {"code", &P.entry_code},   {"form", &P.entry_form},       {"op", &P.entry_op},         {"parts", &P.entry_parts},
+        {"block", &P.entry_block}, {"fast", &P.entry_fast},   {"code", &P.entry_code},   {"form", &P.entry_form},       {"op", &P.entry_op},         {"parts", &P.entry_parts},
         {"pipe", &P.entry_pipe},   {"place", &P.entry_place}, {"spec", &P.entry_spec},       {"target", &P.entry_target}, {"where", &P.entry_where},
         {NULL, NULL}};
     const Slot of_spec[] = {{"shape", &P.spec_shape}, {"dtype", &P.spec_dtype}, {"stride", &P.spec_stride}, {"compute", &P.spec_compute}, {NULL, NULL}};
+    const Slot of_window[] = {{"value", &P.window_value}, {"shape", &P.window_shape},   {"stride", &P.window_stride},
+                              {"dtype", &P.window_dtype}, {"offset", &P.window_offset}, {NULL, NULL}};
     const Slot of_block[] = {{"opcode", &P.block_opcode}, {"operands", &P.block_operands}, {NULL, NULL}};
     const Slot of_recorder[] = {{"entries", &P.recorder_entries}, {"pipes", &P.recorder_pipes},         {"bytes", &P.recorder_bytes},
                                 {"max_ops", &P.recorder_max_ops}, {"max_bytes", &P.recorder_max_bytes}, {NULL, NULL}};
     if (find_slots(pending, of_pending) < 0 || find_slots(storage, of_storage) < 0 || find_slots(entry, of_entry) < 0 ||
-        find_slots(spec, of_spec) < 0 || find_slots(block, of_block) < 0 || find_slots(recorder, of_recorder) < 0) {
+        find_slots(spec, of_spec) < 0 || find_slots(block, of_block) < 0 || find_slots(window, of_window) < 0 || find_slots(recorder, of_recorder) < 0) {
         return NULL;
     }
     P.zero = PyLong_FromLong(0);
@@ -66,10 +69,19 @@ PyObject *connect_pipeline(PyObject *module, PyObject *args, PyObject *kwargs)
     P.storage = (PyTypeObject *)Py_NewRef(storage);
     P.spec = (PyTypeObject *)Py_NewRef(spec);
     P.block = (PyTypeObject *)Py_NewRef(block);
+    P.window = (PyTypeObject *)Py_NewRef(window);
+    P.specs = Py_NewRef(specs);
     P.recorded = Py_NewRef(recorded);
     P.home = Py_NewRef(home);
     P.ready = 1;
     Py_RETURN_NONE;
+}
+
+PyObject *connected_pipeline(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyBool_FromLong(P.ready);
 }
 
 PyObject *pipeline_recorder(void)
@@ -225,7 +237,7 @@ static PyObject *operand_of(PyObject *recorder, const Recordable *call, int at, 
 
 /* ------------------------------------------------------------------------------------------------------------- recording */
 
-static PyObject *tuple_of(int count, const npy_intp *numbers)
+PyObject *tuple_of(int count, const npy_intp *numbers)
 {
     PyObject *made = PyTuple_New(count);
     for (int i = 0; made != NULL && i < count; i++) {
@@ -273,7 +285,7 @@ static void set(PyObject *object, Py_ssize_t slot, PyObject *value)
 }
 
 /* Whether the recorder has room for another result; counts its bytes. */
-static int has_room(PyObject *recorder, npy_intp nbytes)
+int recorder_has_room(PyObject *recorder, npy_intp nbytes)
 {
     PyObject *entries = SLOT(recorder, P.recorder_entries);
     Py_ssize_t bytes, most, limit;
@@ -303,8 +315,7 @@ static PyObject *make_spec(PyObject *shape, PyObject *kind, PyObject *compute)
     return spec;
 }
 
-/* Takes over `args`. */
-static PyObject *make_entry(PyObject *recorder, const Recordable *call, PyObject *args, PyObject *block, const Shared *shared, PyObject *kind)
+PyObject *make_entry(PyObject *recorder, PyObject *op, PyObject *args, PyObject *fast, PyObject *spec, PyObject *shape, PyObject *stride, PyObject *kind)
 {
     PyObject *pipes = SLOT(recorder, P.recorder_pipes);
     PyObject *entry = P.entry->tp_alloc(P.entry, 0);
@@ -314,36 +325,26 @@ static PyObject *make_entry(PyObject *recorder, const Recordable *call, PyObject
         return NULL;
     }
     SLOT(entry, P.entry_args) = args;
-    SLOT(entry, P.value_dtype) = Py_NewRef(kind);
-    SLOT(entry, P.value_recorder) = Py_NewRef(recorder);
-    SLOT(entry, P.value_shape) = shared->shape != NULL ? Py_NewRef(shared->shape) : tuple_of(shared->ndim, shared->dims);
-    if (shared->stride != NULL) {
-        SLOT(entry, P.value_stride) = Py_NewRef(shared->stride);
-    }
-    else {
-        npy_intp strides[MAX_DIMS], step = 1;
-        for (int d = shared->ndim - 1; d >= 0; d--) {
-            strides[d] = step;
-            step *= shared->dims[d];
-        }
-        SLOT(entry, P.value_stride) = tuple_of(shared->ndim, strides);
-    }
-    SLOT(entry, P.value_payload) = Py_NewRef(Py_None);
-    SLOT(entry, P.value_error) = Py_NewRef(Py_None);
-    SLOT(entry, P.value_step) = Py_NewRef(Py_None);
-    SLOT(entry, P.value_kept) = Py_NewRef(Py_False);
-    SLOT(entry, P.entry_op) = Py_NewRef(call->op);
-    SLOT(entry, P.entry_block) = Py_NewRef(block);
+    SLOT(entry, P.entry_op) = Py_NewRef(op);
+    SLOT(entry, P.entry_spec) = Py_NewRef(spec);
+    SLOT(entry, P.entry_fast) = Py_NewRef(fast == NULL ? Py_None : fast);
+    SLOT(entry, P.entry_block) = Py_NewRef(Py_None);
     SLOT(entry, P.entry_form) = Py_NewRef(P.run);
     SLOT(entry, P.entry_parts) = Py_NewRef(Py_None);
     SLOT(entry, P.entry_target) = Py_NewRef(Py_None);
     SLOT(entry, P.entry_where) = Py_NewRef(S.cpu);
     SLOT(entry, P.entry_pipe) = Py_NewRef(PyList_GET_ITEM(pipes, PyList_GET_SIZE(pipes) - 1));
-    if (SLOT(entry, P.value_shape) == NULL || SLOT(entry, P.value_stride) == NULL ||
-        (SLOT(entry, P.entry_spec) = make_spec(SLOT(entry, P.value_shape), kind, shared->kind)) == NULL ||
-        find_caller(&SLOT(entry, P.entry_code), &SLOT(entry, P.entry_place)) < 0) {
-        Py_DECREF(entry);
-        return NULL;
+    SLOT(entry, P.value_shape) = Py_NewRef(shape);
+    SLOT(entry, P.value_stride) = Py_NewRef(stride);
+    SLOT(entry, P.value_dtype) = Py_NewRef(kind);
+    SLOT(entry, P.value_recorder) = Py_NewRef(recorder);
+    SLOT(entry, P.value_payload) = Py_NewRef(Py_None);
+    SLOT(entry, P.value_error) = Py_NewRef(Py_None);
+    SLOT(entry, P.value_holder) = Py_NewRef(Py_None);
+    SLOT(entry, P.value_step) = Py_NewRef(Py_None);
+    SLOT(entry, P.value_kept) = Py_NewRef(Py_False);
+    if (find_caller(&SLOT(entry, P.entry_code), &SLOT(entry, P.entry_place)) < 0) {
+        Py_CLEAR(entry);
     }
     return entry;
 }
@@ -375,6 +376,28 @@ static PyObject *make_pending(PyObject *value)
     return made;
 }
 
+PyObject *append_entry(PyObject *recorder, PyObject *entry)
+{
+    PyObject *kind = SLOT(entry, P.value_dtype);
+    PyObject *data = make_pending(entry);
+    PyObject *made = data == NULL ? NULL : make_tensor(data, kind);
+    if (made != NULL && PyList_Append(SLOT(recorder, P.recorder_entries), entry) < 0) {
+        Py_CLEAR(made);
+    }
+    Py_DECREF(entry);
+    return made;
+}
+
+static PyObject *dense_strides(const Shared *shared)
+{
+    npy_intp strides[MAX_DIMS], step = 1;
+    for (int d = shared->ndim - 1; d >= 0; d--) {
+        strides[d] = step;
+        step *= shared->dims[d];
+    }
+    return tuple_of(shared->ndim, strides);
+}
+
 PyObject *pipeline_record(PyObject *recorder, const Recordable *call, PyObject *const *bound, int *history)
 {
     int chosen = blocked_choose(call->blocked, bound, call->params);
@@ -398,17 +421,27 @@ PyObject *pipeline_record(PyObject *recorder, const Recordable *call, PyObject *
     for (int d = 0; d < shared.ndim; d++) {
         count *= shared.dims[d];
     }
-    if (shared.kind == NULL || !has_room(recorder, count)) {
+    if (shared.kind == NULL || !recorder_has_room(recorder, count)) {
         Py_DECREF(args);
         return NULL;
     }
     PyObject *kind = blocked_to_bool(call->blocked, chosen) ? S.bool_ : shared.kind;
-    PyObject *entry = make_entry(recorder, call, args, PyTuple_GET_ITEM(call->blocks, chosen), &shared, kind);
-    PyObject *data = entry == NULL ? NULL : make_pending(entry);
-    PyObject *made = data == NULL ? NULL : make_tensor(data, kind);
-    if (made != NULL && PyList_Append(SLOT(recorder, P.recorder_entries), entry) < 0) {
-        Py_CLEAR(made);
+    PyObject *shape = shared.shape != NULL ? Py_NewRef(shared.shape) : tuple_of(shared.ndim, shared.dims);
+    PyObject *stride = shared.stride != NULL ? Py_NewRef(shared.stride) : dense_strides(&shared);
+    PyObject *spec = shape == NULL || stride == NULL ? NULL : make_spec(shape, kind, shared.kind);
+    PyObject *entry = NULL;
+    if (spec != NULL) {
+        entry = make_entry(recorder, call->op, args, NULL, spec, shape, stride, kind);
     }
-    Py_XDECREF(entry);
-    return made;
+    else {
+        Py_DECREF(args);
+    }
+    Py_XDECREF(shape);
+    Py_XDECREF(stride);
+    Py_XDECREF(spec);
+    if (entry == NULL) {
+        return NULL;
+    }
+    set(entry, P.entry_block, Py_NewRef(PyTuple_GET_ITEM(call->blocks, chosen)));
+    return append_entry(recorder, entry);
 }

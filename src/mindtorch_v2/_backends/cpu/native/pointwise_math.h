@@ -7,7 +7,7 @@
 #define CONSTANT(of_double, of_float) (IS_DOUBLE ? (T)(of_double) : (T)(of_float))
 
 /* Note [Choices]. By bits, since compilers turn nested choices into branches, and loops with branches have no vectors. */
-static inline TARGET T NAME(chosen)(int first, T a, T b)
+INLINED T NAME(chosen)(int first, T a, T b)
 {
     NAME(Bits) one, other;
     one.value = a;
@@ -18,50 +18,50 @@ static inline TARGET T NAME(chosen)(int first, T a, T b)
 }
 
 /* NaN where one of the operands is; the second one of equal zeros, as processors' own instructions do. */
-static inline TARGET T NAME(larger)(T a, T b)
+INLINED T NAME(larger)(T a, T b)
 {
     return NAME(chosen)((a > b) | (a != a), a, b);
 }
 
-static inline TARGET T NAME(smaller)(T a, T b)
+INLINED T NAME(smaller)(T a, T b)
 {
     return NAME(chosen)((a < b) | (a != a), a, b);
 }
 
 /* From exp(-|x|), which neither overflows nor loses small results. */
-static inline TARGET T NAME(sigmoid)(T x)
+INLINED T NAME(sigmoid)(T x)
 {
     T e = NAME(exponential)(-NAME(fabs)(x));
     T sum = 1 + e;
     return NAME(quotient)(x < 0 ? e : (T)1, sum, e - (sum - 1));
 }
 
-static inline TARGET T NAME(silu)(T x)
+INLINED T NAME(silu)(T x)
 {
     return x / (1 + NAME(exponential)(-x));
 }
 
-static inline TARGET T NAME(silu_slope)(T x)
+INLINED T NAME(silu_slope)(T x)
 {
     T s = NAME(sigmoid)(x);
     return s * (1 + x * (1 - s));
 }
 
 /* tanh(log(1 + exp(x))) = n / (n + 2), n = e (e + 2), e = exp(x): exact where it does not overflow. */
-static inline TARGET T NAME(tanh_of_softplus)(T x)
+INLINED T NAME(tanh_of_softplus)(T x)
 {
     T e = NAME(exponential)(x > 20 ? (T)20 : x);
     T n = e * (e + 2);
     return n / (n + 2);
 }
 
-static inline TARGET T NAME(mish_slope)(T x)
+INLINED T NAME(mish_slope)(T x)
 {
     T t = NAME(tanh_of_softplus)(x);
     return t + x * NAME(sigmoid)(x) * (1 - t * t);
 }
 
-static inline TARGET T NAME(gelu)(T x)
+INLINED T NAME(gelu)(T x)
 {
 #if IS_DOUBLE
     return x * 0.5 * (1 + NAME(error_function)(x * 0.7071067811865476));
@@ -73,7 +73,7 @@ static inline TARGET T NAME(gelu)(T x)
 #endif
 }
 
-static inline TARGET T NAME(gelu_slope)(T x)
+INLINED T NAME(gelu_slope)(T x)
 {
 #if IS_DOUBLE
     T below = 0.5 * (1 + NAME(error_function)(x * 0.7071067811865476)), density = NAME(exponential)(-0.5 * (x * x));
@@ -91,12 +91,12 @@ static inline TARGET T NAME(gelu_slope)(T x)
 #define CUBE CONSTANT(0.044715, 0.044715f)
 
 /* 0.5 (1 + tanh u) is the logistic function of 2 u. */
-static inline TARGET T NAME(gelu_tanh)(T x)
+INLINED T NAME(gelu_tanh)(T x)
 {
     return x / (1 + NAME(exponential)(-2 * LINE * x * (1 + CUBE * (x * x))));
 }
 
-static inline TARGET T NAME(gelu_tanh_slope)(T x)
+INLINED T NAME(gelu_tanh_slope)(T x)
 {
     T square = x * x;
     T e = NAME(exponential)(-2 * LINE * x * (1 + CUBE * square));

@@ -2,6 +2,7 @@
  *
  * Each item is one view operator, as in the Python code behind it; with a history each is recorded by that operator.
  */
+#include "pipeline.h"
 #include "views.h"
 #include <structmember.h>
 
@@ -180,7 +181,7 @@ static PyObject *by_items(Subscript *self, PyObject *tensor, PyObject *const *it
 static PyObject *subscript_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Subscript *self = (Subscript *)callable;
-    if (PyVectorcall_NARGS(nargsf) == 2 && kwnames == NULL && !is_special() && is_plain(args[0]) && array_of(args[0]) != NULL) {
+    if (PyVectorcall_NARGS(nargsf) == 2 && kwnames == NULL && !(is_special() && !is_recording()) && is_plain(args[0]) && array_of(args[0]) != NULL) {
         PyObject *index = args[1];
         PyObject *result = NULL;
         if (PyTuple_CheckExact(index)) {

@@ -4,6 +4,11 @@
  * needs before its result type, VECTOR_BYTES the size of the processor's vectors, and FUSED whether it multiplies and adds in one operation.
  * CHOOSE(sum, width, ...) calls the function for an item size and this processor.
  */
+/* For functions of one element: a call in a loop would keep it from being vectorised, and compilers tire of inlining. */
+#ifndef INLINED
+#define INLINED static inline __attribute__((always_inline)) TARGET
+#endif
+
 #define T float
 #define IS_DOUBLE 0
 

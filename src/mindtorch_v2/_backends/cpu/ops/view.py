@@ -26,13 +26,15 @@ def fast_view(self: ndarray, size: Any) -> ndarray | None:
     """`view` and `reshape` of a contiguous array."""
     if not self.flags.c_contiguous or not self.size or (self.ndim and self.strides[-1] != self.itemsize):
         return None  # see Note [Strides of small sizes]
+    if size.__class__ is int:  # refused by functions, which say so in PyTorch's words
+        return None
     try:
         result = self.reshape(size)
     except (ValueError, TypeError):
         return None
     shape = result.shape
     # numpy takes any negative size for the unknown one; a reshape to the same shape keeps odd strides.
-    if shape == self.shape or (shape != size and (size if size.__class__ is int else min(size, default=0)) < -1):
+    if shape == self.shape or (shape != size and min(size, default=0) < -1):
         return None
     return result
 
@@ -158,7 +160,7 @@ def fast_expand(self: ndarray, size: Any, implicit: bool = False) -> ndarray | N
 
 def fast_broadcast_to(self: ndarray, size: Any) -> ndarray | None:
     """`broadcast_to` of a contiguous array."""
-    return fast_expand(self, size) if -1 not in size else None
+    return None if size.__class__ is int or -1 in size else fast_expand(self, size)
 
 
 # --------------------------------------------------------------------------------------------------------------------- kernels
