@@ -165,12 +165,12 @@ def _loop(op: Operator, kind: str, reflected: str) -> Any:
 
 
 def _role(param: Param) -> str:
-    """T tensor, t optional tensor, L list of ints, B bool, - what a kernel gets as it is, ? what the extension does not take."""
+    """T tensor, t optional tensor, L list of ints, I int, B bool, S str, - what a kernel gets as it is, ? what the extension does not take."""
     if param.type == "Tensor":
         return "?" if param.is_list else "t" if param.optional else "T"
     if param.is_list:
         return "L" if param.type in _INT_TYPES else "-"
-    return "B" if param.type == "bool" else "-"
+    return "I" if param.type in _INT_TYPES else {"bool": "B", "str": "S"}.get(param.type, "-")
 
 
 def recorder(function: Callable, cls: type, params: int, inputs: tuple, saved: tuple, consts: tuple) -> Callable:

@@ -9,7 +9,8 @@ from numpy import ndarray
 
 import mindtorch_v2 as torch
 
-from .._state import PLAIN
+from .._pending import exposed
+from .._state import PLAIN, RECORDED
 from .._tensor import Tensor, bump_version
 from .optimizer import Optimizer, _get_scalar_dtype, _use_grad_for_differentiable
 
@@ -55,9 +56,14 @@ def number(value: Any) -> Any:
 
 
 def arrays(*tensors: Tensor) -> tuple | None:
-    """The arrays of plain CPU tensors, for kernels that change them in place; None when one is of another kind."""
+    """The arrays of plain CPU tensors, for kernels that change them in place; None when one is of another kind.
+
+    In a pipeline they are run first, and so is what reads them: recorded operators would round between the parts of a step.
+    """
     for tensor in tensors:
-        if tensor.__class__ not in PLAIN or tensor._data.__class__ is not ndarray:
+        if tensor.__class__ not in PLAIN and tensor.__class__ not in RECORDED:
+            return None
+        if exposed(tensor).__class__ is not ndarray:
             return None
     return tuple(tensor._data for tensor in tensors)
 

@@ -15,7 +15,7 @@ struct Path {
     PyObject *op;
     PyObject *names;    /* tuple of the parameters' names */
     PyObject *defaults; /* tuple; NULL items are required parameters */
-    char roles[MAX_PARAMS + 1]; /* T tensor, t optional tensor, L list of ints, B bool, - anything else */
+    char roles[MAX_PARAMS + 1]; /* T tensor, t optional tensor, L list of ints, I int, B bool, S str, - anything else */
     int required[MAX_PARAMS];
     int params, positional;
     int gathers;  /* all positional arguments after the first are one list of ints */

@@ -204,14 +204,28 @@ static int is_exact_int(PyObject *object)
     return as_index(object, &value) && value <= ((Py_ssize_t)1 << 53) && value >= -((Py_ssize_t)1 << 53);
 }
 
+/* Whether an argument is of its parameter's type; what stands for another (a bool for a number, say) is for the dispatcher to judge. */
+static int fits_role(char role, PyObject *argument, int number)
+{
+    switch (role) {
+    case 'B':
+        return PyBool_Check(argument);
+    case 'S':
+        return PyUnicode_CheckExact(argument);
+    case 'I':
+        return number && PyLong_CheckExact(argument);
+    default:
+        return number;
+    }
+}
+
 /* What the entry keeps of an argument (a new reference): a value, a tensor of its own, or the argument itself. NULL declines. */
 static PyObject *operand_of(PyObject *recorder, const Recordable *call, int at, PyObject *argument, Shared *shared, int *history)
 {
     char role = call->roles[at];
     int number = PyFloat_CheckExact(argument) || is_exact_int(argument);
     if (role != 'T' && (role != 't' || argument == Py_None)) {
-        /* A bool in place of a number is for the rule to judge. */
-        return number || argument == Py_None || (role == 'B' && PyBool_Check(argument)) || PyUnicode_CheckExact(argument) ? Py_NewRef(argument) : NULL;
+        return argument == Py_None || fits_role(role, argument, number) ? Py_NewRef(argument) : NULL;
     }
     if (number) {
         return call->numbers ? Py_NewRef(argument) : NULL;
