@@ -472,7 +472,7 @@ static PyObject *fast_call(PyObject *callable, PyObject *const *args, size_t nar
     if (PyErr_Occurred()) {
         return NULL;
     }
-    if (!is_special()) {
+    if (!is_special() || is_recording()) { /* pipelines of other threads change nothing here */
         Py_ssize_t n = PyVectorcall_NARGS(nargsf);
         for (int i = 0; i < self->count; i++) {
             PyObject *bound[MAX_PARAMS + 1];
