@@ -55,7 +55,7 @@ class Pipeline:
         recorder = self._recorder
         assert recorder is not None
         try:
-            if not recorder.entries:
+            if not recorder.entries and not recorder.foreign:
                 pass
             elif len(recorder.pipes) == 1:
                 recorder.flush()

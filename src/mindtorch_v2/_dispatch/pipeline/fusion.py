@@ -99,6 +99,7 @@ def run(step: Any) -> None:
     chain = Chain(tuple(shape[d] for d in order), kind)
     places: dict[int, int] = {}  # of the arguments that come from outside, by identity
     inside = {id(entry): i for i, entry in enumerate(step.entries)}
+    payloads: list[ndarray | None] = []
     for entry in step.entries:
         given: list[tuple[bool, int]] = []
         for index, arg in enumerate(entry.args):
@@ -114,14 +115,11 @@ def run(step: Any) -> None:
         payload = empty_strided(shape, stride, entry.dtype.np) if entry.kept else None
         target = None if payload is None else payload if dense else payload.transpose(order)
         chain.add(entry.op, entry.block, given, target, entry.dtype.np)
+        payloads.append(payload)
+    with errstate(all="ignore"):
+        (run_in_numpy if native.extension is None else run_in_c)(chain)
+    for entry, payload in zip(step.entries, payloads):  # only now: other threads look whether it is there
         entry.payload = payload
-    try:
-        with errstate(all="ignore"):
-            (run_in_numpy if native.extension is None else run_in_c)(chain)
-    except BaseException:
-        for entry in step.entries:
-            entry.payload = None
-        raise
 
 
 def _source(arg: Any, shape: tuple, order: tuple, kind: Any, is_operand: bool) -> Any:

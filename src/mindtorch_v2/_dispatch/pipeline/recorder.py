@@ -9,6 +9,11 @@ An in-place operator on a pending tensor is recorded. A pointwise one over a who
 chains; others write into the value when they run. On memory that is there already an operator is recorded only if the tensor is the sole
 owner of it, by numpy's and Python's own count: nothing else can then see that the memory is not written yet. Otherwise what reads
 the memory runs first, and then the operator at once.
+
+Note [Other threads]
+A thread that looks at a tensor of another one's recorder runs entries of it, which its owner may not change meanwhile. The extension records under
+the interpreter's lock, without this one, and leaves calls to Python while `foreign` is set. Tensors of other recorders are made real before the
+lock is taken, so that no thread waits for a second one.
 """
 
 from __future__ import annotations
@@ -41,9 +46,9 @@ _LARGE = 1 << 63
 
 
 class Recorder:
-    """What one thread has recorded. The lock is held while entries run; recording needs none."""
+    """What one thread has recorded. The lock is held while entries run or are recorded; see Note [Other threads]."""
 
-    __slots__ = ("entries", "lock", "pipes", "bytes", "max_ops", "max_bytes")
+    __slots__ = ("entries", "lock", "pipes", "bytes", "max_ops", "max_bytes", "foreign")
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -52,6 +57,7 @@ class Recorder:
         self.bytes = 0  # of results recorded since the last flush of everything
         self.max_ops = 0
         self.max_bytes = 0
+        self.foreign = False  # whether another thread runs entries
 
     def enter(self, pipe: Any) -> None:
         """Begin a block."""
@@ -83,6 +89,11 @@ class Recorder:
 
     def record(self, op: Operator, spec: Any, args: tuple, where: device, form: str = "run") -> Any:
         """Pending payloads in place of those that a backend would give."""
+        self._settle_foreign(op, args)
+        with self.lock:
+            return self._record(op, spec, args, where, form)
+
+    def _record(self, op: Operator, spec: Any, args: tuple, where: device, form: str) -> Any:
         self._keep_limits()
         where = backend_of(where).place(where)
         entry = self._entry(op, spec, args, where, form)
@@ -113,7 +124,10 @@ class Recorder:
 
         inplace: the tensor is the first argument.
         """
-        if not self._record_write(op, spec, args, target, where, inplace):
+        self._settle_foreign(op, args)
+        with self.lock:
+            recorded = self._record_write(op, spec, args, target, where, inplace)
+        if not recorded:
             payload = settled(target)
             self.before_write(payload)
             self._before_run(op)
@@ -155,6 +169,14 @@ class Recorder:
         describe(entry, (), (), None, self)
         entry.target = value if covers(data, value) else Window(value, data.shape, data.stride, data.dtype, data.offset)
         return True
+
+    def _settle_foreign(self, op: Operator, args: tuple) -> None:
+        for index in op.tensors:
+            arg = args[index]
+            for item in arg if arg.__class__ is list else (arg,):
+                if isinstance(item, Tensor) and item._data.__class__ is PendingPayload:
+                    if item._data.storage.value.recorder is not self:
+                        settled(item)
 
     def _keep_limits(self) -> None:
         if len(self.entries) >= self.max_ops or self.bytes > self.max_bytes:
@@ -250,8 +272,12 @@ class Recorder:
     def flush_for(self, storage: PendingStorage) -> None:
         """Run what the content of a storage needs, and nothing else."""
         with self.lock:
-            if storage.is_pending:
-                self._flush(storage.value, None, False)
+            self.foreign = TLS.recorder is not self
+            try:
+                if storage.is_pending:
+                    self._flush(storage.value, None, False)
+            finally:
+                self.foreign = False
 
     def flush(self, upto: Callable[[Entry], bool] | None = None) -> None:
         """Run everything, or what fits `upto` with what it needs. Raises the first error after all that could run has run."""

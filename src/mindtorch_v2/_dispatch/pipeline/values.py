@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import weakref
 from pathlib import Path
+from traceback import clear_frames
 from typing import Any
 
 from numpy import ndarray
@@ -204,6 +205,7 @@ class Failure:
 
     def __init__(self, error: Exception, entry: Entry) -> None:
         file, line, function = entry.origin()
+        clear_frames(error.__traceback__)  # which hold the operands
         self.error = error
         self.text = f"{error}\n  (pipeline: {entry.describe()}, recorded at {file}:{line} in {function})"
 

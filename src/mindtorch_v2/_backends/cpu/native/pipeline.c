@@ -50,7 +50,7 @@ PyObject *connect_pipeline(PyObject *module, PyObject *args, PyObject *kwargs)
                               {"dtype", &P.window_dtype}, {"offset", &P.window_offset}, {NULL, NULL}};
     const Slot of_block[] = {{"opcode", &P.block_opcode}, {"operands", &P.block_operands}, {NULL, NULL}};
     const Slot of_recorder[] = {{"entries", &P.recorder_entries}, {"pipes", &P.recorder_pipes},         {"bytes", &P.recorder_bytes},
-                                {"max_ops", &P.recorder_max_ops}, {"max_bytes", &P.recorder_max_bytes}, {NULL, NULL}};
+                                {"max_ops", &P.recorder_max_ops}, {"max_bytes", &P.recorder_max_bytes}, {"foreign", &P.recorder_foreign}, {NULL, NULL}};
     if (find_slots(pending, of_pending) < 0 || find_slots(storage, of_storage) < 0 || find_slots(entry, of_entry) < 0 ||
         find_slots(spec, of_spec) < 0 || find_slots(block, of_block) < 0 || find_slots(window, of_window) < 0 || find_slots(recorder, of_recorder) < 0) {
         return NULL;
@@ -303,6 +303,9 @@ int recorder_has_room(PyObject *recorder, npy_intp nbytes)
 {
     PyObject *entries = SLOT(recorder, P.recorder_entries);
     Py_ssize_t bytes, most, limit;
+    if (SLOT(recorder, P.recorder_foreign) != Py_False) {
+        return 0; /* see Note [Other threads] in recorder.py */
+    }
     if (entries == NULL || !PyList_CheckExact(entries) || !as_index(SLOT(recorder, P.recorder_bytes), &bytes) ||
         !as_index(SLOT(recorder, P.recorder_max_bytes), &most) || !as_index(SLOT(recorder, P.recorder_max_ops), &limit) ||
         PyList_GET_SIZE(entries) >= limit || bytes > most) {

@@ -55,7 +55,7 @@ typedef struct {
     Py_ssize_t spec_shape, spec_dtype, spec_stride, spec_compute;
     Py_ssize_t window_value, window_shape, window_stride, window_dtype, window_offset;
     Py_ssize_t block_opcode, block_operands;
-    Py_ssize_t recorder_entries, recorder_pipes, recorder_bytes, recorder_max_ops, recorder_max_bytes;
+    Py_ssize_t recorder_entries, recorder_pipes, recorder_bytes, recorder_max_ops, recorder_max_bytes, recorder_foreign;
 } Pipeline;
 
 extern INTERNAL Pipeline P;
