@@ -9,12 +9,13 @@ import sys
 import threading
 import tracemalloc
 
-import mindtorch_v2 as torch
 import numpy as np
 import pytest
+from numpy._core.multiarray import get_handler_name
+
+import mindtorch_v2 as torch
 from mindtorch_v2 import _memory
 from mindtorch_v2._dispatch import native
-from numpy._core.multiarray import get_handler_name
 
 MIB = 2**20
 LARGE = 300_000  # float32 elements, more than 1 MiB
