@@ -10,7 +10,7 @@ the slow way where that does not hold.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import c_size_t
 
 import numpy as np
@@ -175,6 +175,10 @@ def check_bounds(nbytes: int, itemsize: int, shape: Sequence[int], strides: Sequ
         )
 
 
+allocate: Callable[[Sequence[int], np.dtype], ndarray] = ndarray
+"""``allocate(shape, dtype)``: an uninitialised contiguous array. The C extension puts its own here, which keeps the memory of large arrays."""
+
+
 def empty_strided(shape: Sequence[int], strides: Sequence[int], dtype: np.dtype) -> ndarray:
     """An uninitialised array with `shape` and `strides` (in elements) over a fresh allocation that just holds it."""
     if len(shape) != len(strides):
@@ -188,9 +192,9 @@ def empty_strided(shape: Sequence[int], strides: Sequence[int], dtype: np.dtype)
         expected *= n or 1
     else:
         if 0 not in shape:  # then numpy's strides differ
-            return np.empty(shape, dtype)
+            return allocate(shape, dtype)
     elements = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
-    root = np.empty((elements * itemsize,), _U8)
+    root = allocate((elements * itemsize,), _U8)
     return ndarray(shape, dtype, root, 0, [s * itemsize for s in strides])
 
 

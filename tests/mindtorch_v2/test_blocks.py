@@ -32,6 +32,7 @@ for family in set(functions.FAMILIES.values()):  # operators know their public f
     importlib.import_module(f"{functions.__name__}._{family}")
 
 WIDTHS = {4: np.float32, 8: np.float64}
+BLOCK = 1024  # elements
 HINTS = {row["name"]: row["hints"] for row in ROWS}
 NUMBERS = (0.75, 1.5, 0.3, 2.0)
 NAMED = {} if native.extension is None else {name: k for k, (name, _, _) in enumerate(native.extension.loops())}
@@ -257,7 +258,7 @@ def test_bits_do_not_depend_on_the_place(opcode: int, kinds: str, width: int, le
         return tuple(arrays[k][part] if kind == "T" else NUMBERS[k % 4] for k, kind in enumerate(kinds))
 
     whole = run(opcode, sources(slice(None)))
-    for start, length in [(1, 4999), (2047, 2), (17, 2048)] + [(3 * n + 5, n) for n in range(1, 70)]:
+    for start, length in [(1, 4999), (BLOCK - 1, 2), (17, BLOCK)] + [(3 * n + 5, n) for n in range(1, 70)]:
         part = slice(start, start + length)
         assert_bits(run(opcode, sources(part)), whole[part], part)
 
@@ -337,7 +338,7 @@ def opcode(name: str) -> int:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("n", [0, 1, 7, 2047, 2048, 2049, 40_000])
+@pytest.mark.parametrize("n", [0, 1, 7, BLOCK - 1, BLOCK, BLOCK + 1, 40_000])
 def test_chain(width: int, n: int) -> None:
     x, y = battery(WIDTHS[width], n), battery(WIDTHS[width], n, 1)
     first, last = np.empty_like(x), np.empty_like(x)
@@ -349,7 +350,7 @@ def test_chain(width: int, n: int) -> None:
         (opcode("sigmoid"), 3, 4),
     )
     program = native.extension.Program(width, (n,), chain, (x, y, first, last), 2, 2, (0.25,))
-    assert program.run() == program.blocks == -(-n // 2048) and program.run() == 0
+    assert program.run() == program.blocks == -(-n // BLOCK) and program.run() == 0
     total = run(opcode("add.Tensor"), (x, y))
     wanted = run(opcode("tanh"), (total,))
     assert_bits(first, wanted, "first")
@@ -407,7 +408,7 @@ def test_threads_share_a_program() -> None:
     done.append(program.run())
     for thread in threads:
         thread.join()
-    assert sum(done) == program.blocks == -(-x.size // 2048)
+    assert sum(done) == program.blocks == -(-x.size // BLOCK)
     assert_bits(out, run(opcode("sigmoid"), (run(opcode("tanh"), (x,)),)), "threads")
 
 

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from .. import _memory
 from .operator import Operator, Param
 
 _INT_TYPES = ("int", "SymInt")
-_INTERFACE = 2  # as native.h has it
+_INTERFACE = 3  # as native.h has it
 
 
 def _load() -> Any:
@@ -45,6 +46,8 @@ def _load() -> Any:
 
 extension = _load()
 """The module `_native`, or None."""
+if extension is not None:
+    _memory.allocate = extension.empty
 
 
 def connect(**classes: Any) -> None:

@@ -14,5 +14,5 @@ def empty(shape: tuple, stride: tuple | None, dtype: dtype, where: device | None
     if dtype.np is None:
         raise RuntimeError(f"empty(): tensors of dtype {dtype} are not supported on the CPU")
     if stride is None:
-        return ndarray(shape, dtype.np)
+        return _memory.allocate(shape, dtype.np)
     return _memory.empty_strided(shape, stride, dtype.np)

@@ -404,8 +404,7 @@ PyObject *blocked_apply(const Blocked *blocked, PyObject *const *args, Py_ssize_
             }
         }
     }
-    PyObject *made = to_bool ? PyArray_SimpleNew(operands.ndim, operands.dims, NPY_BOOL)
-                             : new_array(operands.ndim, operands.dims, operands.width == 8 ? S.descr64 : S.descr32);
+    PyObject *made = new_array(operands.ndim, operands.dims, to_bool ? S.descr_bool : operands.width == 8 ? S.descr64 : S.descr32);
     if (made == NULL) {
         return NULL;
     }

@@ -400,7 +400,9 @@ static void prepare(Worker *worker, npy_intp longest)
     }
 }
 
-#define FETCH_FROM 131072 /* elements from which a program's arrays are not in the cache anyway */
+/* Elements from which a program's arrays are not in the cache anyway, and instructions from which the processor does not by itself fetch them soon enough. */
+#define FETCH_FROM 131072
+#define FETCH_STEPS 3
 
 /* The part of the next block that is fetched while instruction `at` computes, so that memory and processor work at the same time. */
 static inline void fetch_ahead(const BlockProgram *program, npy_intp start, int at)
@@ -438,7 +440,7 @@ static void run_block(Worker *worker, npy_intp start, npy_intp count)
     }
     for (int i = 0; i < program->steps; i++) {
         const BlockStep *step = &program->step[i];
-        if (program->n >= FETCH_FROM) {
+        if (program->n >= FETCH_FROM && program->steps >= FETCH_STEPS) {
             fetch_ahead(program, start, i);
         }
         const void *sources[BLOCK_SOURCES];

@@ -6,7 +6,7 @@
 
 #include "native.h"
 
-#define BLOCK 2048      /* elements */
+#define BLOCK 1024      /* elements */
 #define BLOCK_SOURCES 5 /* operands of a loop at most */
 #define BLOCK_SLOTS 1024
 #define BLOCK_PATTERNS 4

@@ -229,7 +229,7 @@ static int run_program(Chain *chain)
     for (int i = 0; i < chain->count && !failed; i++) {
         if (chain->links[i].kept) {
             int to_bool = SLOT(chain->links[i].entry, P.value_dtype) == S.bool_;
-            PyArray_Descr *descr = to_bool ? PyArray_DescrFromType(NPY_BOOL) : chain->width == 8 ? S.descr64 : S.descr32;
+            PyArray_Descr *descr = to_bool ? S.descr_bool : chain->width == 8 ? S.descr64 : S.descr32;
             PyObject *array = new_array(chain->ndim, chain->dims, descr);
             failed = array == NULL;
             if (!failed) {

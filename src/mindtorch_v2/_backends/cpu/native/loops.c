@@ -47,10 +47,7 @@ static inline void run_loop(const Loop *loop, char **args, npy_intp count, const
 
 static inline PyObject *new_result(int ndim, const npy_intp *dims, PyArray_Descr *descr, int to_bool)
 {
-    if (!to_bool) {
-        return new_array(ndim, dims, descr);
-    }
-    return PyArray_NewFromDescr(&PyArray_Type, PyArray_DescrFromType(NPY_BOOL), ndim, dims, NULL, NULL, 0, NULL);
+    return new_array(ndim, dims, to_bool ? S.descr_bool : descr);
 }
 
 PyObject *loop_unary(const Loop *loops, int to_bool, PyArrayObject *x)

@@ -165,6 +165,8 @@ static PyMethodDef functions[] = {
     {"connected_pipeline", connected_pipeline, METH_NOARGS, "Whether it was told them."},
     {"run_chain", (PyCFunction)(void (*)(void))run_chain, METH_FASTCALL, "Run entries that are one chain; None when they are not."},
     {"kernel_names", kernel_names, METH_NOARGS, "The names of the kernels that are in C: `module.function` of the Python ones."},
+    {"empty", (PyCFunction)(void (*)(void))empty_array, METH_FASTCALL, "empty(shape, dtype): an uninitialised array; a large one in kept memory."},
+    {"keep_buffers", keep_buffers, METH_O, "Keep at most so many bytes of freed memory (None: as before); returns the bytes kept now, and at most."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -198,7 +200,11 @@ PyMODINIT_FUNC PyInit__native(void)
     }
     S.descr32 = PyArray_DescrFromType(NPY_FLOAT);
     S.descr64 = PyArray_DescrFromType(NPY_DOUBLE);
+    S.descr_bool = PyArray_DescrFromType(NPY_BOOL);
     S.vectors = widest_vectors();
+    if (start_buffers() < 0) {
+        return NULL;
+    }
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL) {
         return NULL;

@@ -21,13 +21,15 @@
 #include <numpy/ufuncobject.h>
 
 /* Counts changes of what `_dispatch/native.py` and the extension tell each other; a build of another count is not used. */
-#define INTERFACE 2
+#define INTERFACE 3
 
 #define MAX_DIMS 16
 #define MAX_PARAMS 16
 #define MAX_PATHS 6
 #define MAX_DTYPES 32
 #define RELEASE_GIL 32768 /* elements from which a loop runs without the GIL */
+
+#define BUFFER_FROM 262144 /* bytes from which memory comes from buffers.c */
 
 #define INTERNAL __attribute__((visibility("hidden")))
 
@@ -60,7 +62,7 @@ typedef struct {
     PyObject *float32, *float64, *bool_, *int64;
     PyObject *differentiable[MAX_DTYPES]; /* dtypes whose tensors have a history */
     int differentiable_count;
-    PyArray_Descr *descr32, *descr64;
+    PyArray_Descr *descr32, *descr64, *descr_bool;
     Py_ssize_t at_data, at_dtype, at_node, at_base;             /* slots of Tensor */
     Py_ssize_t at_edges, at_saved, at_consts, at_outputs;       /* slots of Node */
     Py_ssize_t at_payload, at_kind, at_reference, at_version, at_number; /* slots of SavedOutput */
@@ -173,8 +175,21 @@ static inline int dense_width(PyObject *object)
     return float_width((PyArrayObject *)object);
 }
 
+/* A new array of at least BUFFER_FROM bytes, in memory that is kept when it is freed (buffers.c). */
+INTERNAL PyObject *buffer_array(int ndim, const npy_intp *dims, PyArray_Descr *descr);
+INTERNAL PyObject *empty_array(PyObject *module, PyObject *const *args, Py_ssize_t count);
+INTERNAL PyObject *keep_buffers(PyObject *module, PyObject *limit);
+INTERNAL int start_buffers(void);
+
 static inline PyObject *new_array(int ndim, const npy_intp *dims, PyArray_Descr *descr)
 {
+    size_t bytes = (size_t)PyDataType_ELSIZE(descr);
+    for (int d = 0; d < ndim; d++) {
+        bytes *= (size_t)dims[d];
+    }
+    if (bytes >= BUFFER_FROM) {
+        return buffer_array(ndim, dims, descr);
+    }
     Py_INCREF(descr);
     return PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, NULL, NULL, 0, NULL);
 }

@@ -61,8 +61,8 @@ INLINED T NAME(inverse_power)(T x)
 
 #define ROUNDER CONSTANT(6755399441055744.0, 12582912.0f)
 
-/* v = n ln 2 + r: returns exp(r) - 1 = r + r^2 Q(r), and 2^n in two factors. */
-INLINED T NAME(exponential_parts)(T v, T *low, T *high)
+/* v = n ln 2 + r: returns exp(r) - 1 = r + r^2 Q(r), and n + ROUNDER. */
+INLINED T NAME(reduced_exponential)(T v, NAME(Bits) *whole)
 {
     NAME(Bits) shifted;
     shifted.value = FMA(v, CONSTANT(1.4426950408889634, 1.44269504f), ROUNDER);
@@ -88,8 +88,17 @@ INLINED T NAME(exponential_parts)(T v, T *low, T *high)
     q = FMA(q, r, 1.66665201e-1f);
     q = FMA(q, r, 4.99999934e-1f);
 #endif
-    NAME(power_of_two)(shifted, low, high);
+    *whole = shifted;
     return FMA(q * r, r, r);
+}
+
+/* The same, with 2^n in two factors. */
+INLINED T NAME(exponential_parts)(T v, T *low, T *high)
+{
+    NAME(Bits) whole;
+    T p = NAME(reduced_exponential)(v, &whole);
+    NAME(power_of_two)(whole, low, high);
+    return p;
 }
 
 INLINED T NAME(exponential)(T x)
@@ -157,10 +166,16 @@ INLINED T NAME(quotient)(T a, T b, T lost)
 /* tanh |x| = t / (t + 2), t = exp(2 |x|) - 1. */
 INLINED T NAME(tanh)(T x)
 {
-    T a = MAGNITUDE(x), low, high;
+    T a = MAGNITUDE(x);
     a = a > CONSTANT(20.0, 10.0f) ? CONSTANT(20.0, 10.0f) : a;
-    T p = NAME(exponential_parts)(2 * a, &low, &high);
-    T t = FMA(p, low, low - NAME(inverse_power)(high)) * high;
+    NAME(Bits) power;
+    T p = NAME(reduced_exponential)(2 * a, &power);
+#if IS_DOUBLE
+    power.bits = (npy_int64)((npy_uint64)power.bits << 52) + 0x3FF0000000000000LL;
+#else
+    power.bits = (npy_int32)((npy_uint32)power.bits << 23) + 0x3F800000;
+#endif
+    T t = FMA(p, power.value, power.value - 1);
     T sum = t + 2;
     return SIGNED_AS(NAME(quotient)(t, sum, t - (sum - 2)), x);
 }

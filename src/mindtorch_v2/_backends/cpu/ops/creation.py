@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .... import _memory
 from ...._dtype import dtype as DType, get_default_dtype, int64
 from ...._random.arithmetic import fma64
 
@@ -38,7 +39,7 @@ def _filled(shape: Sequence[int], value: Any, dtype: Any) -> Array:
 
 def empty(size: Sequence[int], dtype: Any = None, *_: Any) -> Array:
     """Uninitialised."""
-    return np.empty(tuple(size), _np(dtype))
+    return _memory.allocate(tuple(size), _np(dtype))
 
 
 def zeros(size: Sequence[int], dtype: Any = None, *_: Any) -> Array:
@@ -58,7 +59,7 @@ def full(size: Sequence[int], fill_value: Number, dtype: Any = None, *_: Any) ->
 
 def empty_strided(size: Sequence[int], stride: Sequence[int], dtype: Any = None, *_: Any) -> Array:
     """Uninitialised; the dispatcher lays it out."""
-    return np.empty(tuple(size), _np(dtype))
+    return _memory.allocate(tuple(size), _np(dtype))
 
 
 def empty_like(self: Array, dtype: Any = None, *_: Any) -> Array:
@@ -84,12 +85,12 @@ def full_like(self: Array, fill_value: Number, dtype: Any = None, *_: Any) -> Ar
 
 def new_empty(self: Array, size: Sequence[int], dtype: Any = None, *_: Any) -> Array:
     """Uninitialised, of self's dtype."""
-    return np.empty(tuple(size), _like(self, dtype))
+    return _memory.allocate(tuple(size), _like(self, dtype))
 
 
 def new_empty_strided(self: Array, size: Sequence[int], stride: Sequence[int], dtype: Any = None, *_: Any) -> Array:
     """Uninitialised, of self's dtype; the dispatcher lays it out."""
-    return np.empty(tuple(size), _like(self, dtype))
+    return _memory.allocate(tuple(size), _like(self, dtype))
 
 
 def new_zeros(self: Array, size: Sequence[int], dtype: Any = None, *_: Any) -> Array:

@@ -1,0 +1,202 @@
+/* The type of Fast: its construction from descriptions of paths, and what makes it pass for a function. */
+#include "fast.h"
+#include <structmember.h>
+
+/* One path from its description (see `accelerate` in _dispatch/native.py). */
+static int read_path(Path *path, PyObject *description)
+{
+    const char *kind, *roles, *kernel_name;
+    PyObject *op, *names, *defaults, *required, *target, *result, *blocked, *loops, *blocks, *fast;
+    int positional, gathers, to_bool, is_view, records, like, swaps, reflected, numbers, inplace;
+    if (!PyArg_ParseTuple(description, "sOO!O!O!sOzOiiiiiiiiiiOOOO", &kind, &op, &PyTuple_Type, &names, &PyTuple_Type, &defaults, &PyTuple_Type,
+                          &required, &roles, &target, &kernel_name, &result, &positional, &gathers, &to_bool, &is_view, &records,
+                          &like, &swaps, &reflected, &numbers, &inplace, &blocked, &loops, &blocks, &fast)) {
+        return -1;
+    }
+    Py_ssize_t params = PyTuple_GET_SIZE(names);
+    if (params > MAX_PARAMS || PyTuple_GET_SIZE(defaults) != params || PyTuple_GET_SIZE(required) != params ||
+        (Py_ssize_t)strlen(roles) != params || like < 0 || like >= params || positional > params) {
+        PyErr_SetString(PyExc_ValueError, "a path whose parts disagree");
+        return -1;
+    }
+    memset(path, 0, sizeof(*path));
+    strcpy(path->roles, roles);
+    for (Py_ssize_t i = 0; i < params; i++) {
+        path->required[i] = PyObject_IsTrue(PyTuple_GET_ITEM(required, i));
+    }
+    path->params = (int)params;
+    path->positional = positional;
+    path->gathers = gathers;
+    path->to_bool = to_bool;
+    path->is_view = is_view;
+    path->inplace = inplace;
+    path->records = records;
+    path->like = like;
+    if (strcmp(kind, "kernel") == 0) {
+        path->run = run_kernel;
+        path->native = kernel_name == NULL ? NULL : find_kernel(kernel_name);
+    }
+    else {
+        if (!find_loops(target, to_bool, path->loops)) {
+            PyErr_SetString(PyExc_LookupError, "a ufunc without loops for float32 and float64");
+            return -1;
+        }
+        path->operands = strcmp(kind, "unary") == 0 ? 1 : 2;
+        path->numbers = numbers;
+        path->swaps = swaps;
+        path->reflected = reflected;
+        path->run = inplace ? run_inplace : path->operands == 1 ? run_unary : run_binary;
+        if (params < path->operands) {
+            PyErr_SetString(PyExc_ValueError, "a ufunc with more operands than parameters");
+            return -1;
+        }
+    }
+    if (Py_TYPE(blocked) == &BlockedType) {
+        path->numbers = numbers;
+        path->run = inplace ? run_blocked_inplace : run_blocked;
+        path->blocked = (Blocked *)Py_NewRef(blocked);
+    }
+    if (Py_TYPE(loops) == &BlockedType && PyTuple_CheckExact(blocks)) {
+        path->numbers = numbers;
+        path->loops_of_op = Py_NewRef(loops);
+        path->blocks = Py_NewRef(blocks);
+    }
+    path->fast = fast == Py_None ? NULL : Py_NewRef(fast);
+    path->op = Py_NewRef(op);
+    path->names = Py_NewRef(names);
+    path->defaults = Py_NewRef(defaults);
+    path->result = result == Py_None ? NULL : Py_NewRef(result);
+    path->kernel = Py_NewRef(target);
+    return 0;
+}
+
+static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *keywords[] = {"fallback", "paths", NULL};
+    PyObject *fallback, *paths;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!", keywords, &fallback, &PyTuple_Type, &paths)) {
+        return NULL;
+    }
+    if (PyTuple_GET_SIZE(paths) > MAX_PATHS) {
+        PyErr_SetString(PyExc_ValueError, "too many paths");
+        return NULL;
+    }
+    Fast *self = (Fast *)type->tp_alloc(type, 0);
+    if (self == NULL) {
+        return NULL;
+    }
+    self->vectorcall = fast_call;
+    self->fallback = Py_NewRef(fallback);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(paths); i++) {
+        if (read_path(&self->paths[i], PyTuple_GET_ITEM(paths, i)) < 0) {
+            Py_DECREF(self);
+            return NULL;
+        }
+        self->count++;
+    }
+    return (PyObject *)self;
+}
+
+static int fast_traverse(Fast *self, visitproc visit, void *arg)
+{
+    Py_VISIT(self->fallback);
+    Py_VISIT(self->dict);
+    for (int i = 0; i < self->count; i++) {
+        Py_VISIT(self->paths[i].op);
+        Py_VISIT(self->paths[i].names);
+        Py_VISIT(self->paths[i].defaults);
+        Py_VISIT(self->paths[i].result);
+        Py_VISIT(self->paths[i].kernel);
+        Py_VISIT(self->paths[i].blocked);
+        Py_VISIT(self->paths[i].loops_of_op);
+        Py_VISIT(self->paths[i].blocks);
+        Py_VISIT(self->paths[i].fast);
+    }
+    return 0;
+}
+
+static int fast_clear(Fast *self)
+{
+    int count = self->count;
+    self->count = 0;
+    for (int i = 0; i < count; i++) {
+        Py_CLEAR(self->paths[i].op);
+        Py_CLEAR(self->paths[i].names);
+        Py_CLEAR(self->paths[i].defaults);
+        Py_CLEAR(self->paths[i].result);
+        Py_CLEAR(self->paths[i].kernel);
+        Py_CLEAR(self->paths[i].blocked);
+        Py_CLEAR(self->paths[i].loops_of_op);
+        Py_CLEAR(self->paths[i].blocks);
+        Py_CLEAR(self->paths[i].fast);
+    }
+    Py_CLEAR(self->dict);
+    return 0;
+}
+
+static void fast_dealloc(Fast *self)
+{
+    PyObject_GC_UnTrack(self);
+    if (self->weakrefs != NULL) {
+        PyObject_ClearWeakRefs((PyObject *)self);
+    }
+    fast_clear(self);
+    Py_CLEAR(self->fallback);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyObject *fast_bind(PyObject *self, PyObject *instance, PyObject *type)
+{
+    (void)type;
+    if (instance == NULL || instance == Py_None) {
+        return Py_NewRef(self);
+    }
+    return PyMethod_New(self, instance);
+}
+
+static PyObject *fast_repr(Fast *self)
+{
+    return PyObject_Repr(self->fallback);
+}
+
+/* Pickled by name, like the function. */
+static PyObject *fast_reduce(Fast *self, PyObject *unused)
+{
+    (void)unused;
+    return PyObject_GetAttrString(self->fallback, "__qualname__");
+}
+
+static PyMethodDef fast_methods[] = {
+    {"__reduce__", (PyCFunction)fast_reduce, METH_NOARGS, "The name to pickle by."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef fast_members[] = {
+    {"__wrapped__", T_OBJECT, offsetof(Fast, fallback), READONLY, "The Python function behind."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyGetSetDef fast_getset[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+PyTypeObject FastType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "mindtorch_v2._native.Fast",
+    .tp_doc = "A function with short cuts for plain CPU tensors.",
+    .tp_basicsize = sizeof(Fast),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .tp_new = fast_new,
+    .tp_dealloc = (destructor)fast_dealloc,
+    .tp_traverse = (traverseproc)fast_traverse,
+    .tp_clear = (inquiry)fast_clear,
+    .tp_repr = (reprfunc)fast_repr,
+    .tp_call = PyVectorcall_Call,
+    .tp_vectorcall_offset = offsetof(Fast, vectorcall),
+    .tp_descr_get = fast_bind,
+    .tp_dictoffset = offsetof(Fast, dict),
+    .tp_weaklistoffset = offsetof(Fast, weakrefs),
+    .tp_methods = fast_methods,
+    .tp_members = fast_members,
+    .tp_getset = fast_getset,
+};
