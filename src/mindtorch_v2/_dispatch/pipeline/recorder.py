@@ -18,19 +18,14 @@ lock is taken, so that no thread waits for a second one.
 
 from __future__ import annotations
 
-import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-from numpy import ndarray
-
 from ..._backends.meta.spec import Spec
 from ..._device import device
-from ..._dtype import DTYPES
 from ..._payload import stride_of
 from ..._pending import PendingPayload, PendingStorage, exposed, settled
 from ..._state import RECORDED, SPECS, TLS
@@ -39,6 +34,7 @@ from .. import native
 from ..backends import backend_of
 from ..operator import Block, Operator
 from . import report, schedule, threads
+from .sole import is_sole
 from .values import HOME, Entry, Given, Part, Value, Window, caller, covers, describe, memory_of, pending
 
 _LARGE = 1 << 63
@@ -143,7 +139,7 @@ class Recorder:
         data = target._data
         if data.__class__ is not PendingPayload or not data.is_pending:
             data = None  # which would count as a reference
-            if not _adoptable(settled(target)):
+            if not is_sole(settled(target)):
                 return False
             data = self._adopt(target)
         elif data.storage.value.recorder is not self:
@@ -340,30 +336,6 @@ def _updates(op: Operator, args: tuple) -> list[Tensor]:
     ):
         return []
     return [args[i] for i in op.tensors if op.params[i].name.startswith("running_") and args[i] is not None]
-
-
-def _adoptable(payload: Any) -> bool:
-    """Whether nothing but the tensor of a payload can see its memory; see Note [Writing]."""
-    if payload.__class__ is not ndarray or payload.base is not None or not payload.flags.writeable:
-        return False
-    return _references(payload) <= _SOLE
-
-
-def _references(payload: Any) -> int:
-    return sys.getrefcount(payload)
-
-
-def _references_of_sole() -> int:
-    """What `_adoptable` counts for an array that a tensor alone holds: the tensor's slot, and what Python's calls add, which depends on its version."""
-
-    def counted(payload: Any) -> int:
-        return _references(payload)
-
-    alone = wrap(np.empty(1), DTYPES["float64"])
-    return counted(settled(alone))
-
-
-_SOLE = _references_of_sole()
 
 
 def connect() -> None:

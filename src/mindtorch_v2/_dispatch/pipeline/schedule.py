@@ -8,7 +8,8 @@ from typing import Any
 from ..._tensor import Tensor
 from ..backends import backend_of
 from . import fusion
-from .values import Entry, Failure, Value, as_tensor, root_of
+from .sole import is_sole
+from .values import Entry, Failure, Part, Value, Window, as_tensor, root_of
 
 
 class Step:
@@ -99,6 +100,7 @@ def plan(chosen: list[Entry], rest: list[Entry], fuse: bool) -> list[Step]:
                 value.kept = value.is_held()
     for entry in (*chosen, *rest):
         for value in entry.operands():
+            value.reader = entry
             if value.step is not entry.step or value.step is None:
                 value.kept = True
     return steps
@@ -141,6 +143,7 @@ def _run_single(entry: Entry) -> Failure | None:
 
 def _compute(entry: Entry) -> None:
     op, spec, where, form = entry.op, entry.spec, entry.where, entry.form
+    spare = _spare(entry) if form == "run" and entry.fast is None else None
     args = arguments(entry)
     if entry.fast is not None:
         found = entry.fast(*[arg._data if isinstance(arg, Tensor) else arg for arg in args])
@@ -148,6 +151,10 @@ def _compute(entry: Entry) -> None:
             entry.payload = found
             return
     if form == "run":
+        if spare is not None:
+            backend_of(where).run_into(op, spec, args, spare, where)
+            entry.payload = spare
+            return
         made = backend_of(where).run(op, spec, args, where)
         if entry.parts is None:
             entry.payload = made
@@ -164,6 +171,24 @@ def _compute(entry: Entry) -> None:
         if form == "inplace":
             args = (target, *args[1:])
         backend_of(where).run_into(op, spec, args, target._data, where)
+
+
+def _spare(entry: Entry) -> Any:
+    """The array of an operand that nobody reads again, where the result of a pointwise operator can take its place."""
+    if not entry.op.block or entry.where.type != "cpu" or entry.parts is not None:
+        return None
+    windows = [arg.value for arg in entry.args if arg.__class__ is Window]
+    for arg in entry.args:
+        if (
+            isinstance(arg, (Entry, Part))
+            and arg.reader is entry
+            and not arg.is_held()
+            and arg not in windows
+            and (arg.shape, arg.stride, arg.dtype) == (entry.shape, entry.stride, entry.dtype)
+            and is_sole(arg.payload)  # a tensor may hold it in place of a pending payload
+        ):
+            return arg.payload
+    return None
 
 
 def arguments(entry: Entry) -> tuple:

@@ -24,9 +24,10 @@ _inner: dict[str, bool] = {}  # by file: whether it is this package's
 
 
 class Value:
-    """A result: its geometry, and its payload once it is there. `holder` refers weakly to the storage that users see."""
+    """A result: its geometry, and its payload once it is there. `holder` refers weakly to the storage that users see. `reader` is the entry of a plan
+    that reads it last."""
 
-    __slots__ = ("dtype", "error", "holder", "kept", "payload", "recorder", "shape", "step", "stride")
+    __slots__ = ("dtype", "error", "holder", "kept", "payload", "reader", "recorder", "shape", "step", "stride")
 
     shape: tuple
     stride: tuple
@@ -36,6 +37,7 @@ class Value:
     holder: Any
     recorder: Any
     kept: bool
+    reader: Any
     step: Any
 
     @property
