@@ -66,7 +66,7 @@ static void *fresh_block(size_t size)
     }
     size_t page = (size_t)sysconf(_SC_PAGESIZE), mapped = (size + HEAD + page - 1) / page * page;
     size_t more = size >= HUGE_FROM ? HUGE_PAGE : 0, rest = mapped % HUGE_PAGE;
-    if (more && rest && HUGE_PAGE - rest <= size / 8) { /* the end is a huge page as well */
+    if (more && rest >= HUGE_PAGE / 2 && HUGE_PAGE - rest <= size / 8) { /* the end is a huge page as well */
         mapped += HUGE_PAGE - rest;
     }
     char *start = mmap(NULL, mapped + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
