@@ -412,7 +412,12 @@ static inline void fetch_ahead(const BlockProgram *program, npy_intp start, int 
     for (int s = 0; s < program->arrays; s++) {
         const BlockArray *array = &program->array[s];
         for (npy_intp byte = from * array->item; array->kind == BLOCK_DENSE && byte < to * array->item; byte += 64) {
-            __builtin_prefetch(array->data + byte, 0, 2);
+            if (s < program->outputs) {
+                __builtin_prefetch(array->data + byte, 0, 2);
+            }
+            else {
+                __builtin_prefetch(array->data + byte, 1, 3);
+            }
         }
     }
 }

@@ -23,7 +23,7 @@
 #define KEPT_DEFAULT (64 * MEBIBYTE)
 #define KEPT_BLOCKS 64
 #define HUGE_PAGE (2 * MEBIBYTE)
-#define HUGE_FROM (2 * MEBIBYTE) /* like numpy's own */
+#define HUGE_FROM (2 * MEBIBYTE) /* the least that they help; numpy's own begin at 4 MiB */
 
 /* Before each block, so that the memory itself begins at a cache line. */
 typedef struct {
@@ -65,7 +65,10 @@ static void *fresh_block(size_t size)
         return NULL;
     }
     size_t page = (size_t)sysconf(_SC_PAGESIZE), mapped = (size + HEAD + page - 1) / page * page;
-    size_t more = size >= HUGE_FROM ? HUGE_PAGE : 0;
+    size_t more = size >= HUGE_FROM ? HUGE_PAGE : 0, rest = mapped % HUGE_PAGE;
+    if (more && rest >= HUGE_PAGE / 2 && HUGE_PAGE - rest <= size / 8) { /* the end is a huge page as well */
+        mapped += HUGE_PAGE - rest;
+    }
     char *start = mmap(NULL, mapped + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (start == MAP_FAILED) {
         return NULL;
