@@ -159,13 +159,8 @@ static void *kept_block(size_t size)
 /* Gives back the blocks that were freed longest ago, until there is room for another of `size` bytes. */
 static void make_room(size_t size, int blocks)
 {
-    void *old[KEPT_BLOCKS];
-    int count = 0;
     while (kept.count > 0 && (kept.count > KEPT_BLOCKS - blocks || kept.bytes + size > kept.limit)) {
-        old[count++] = take_out(0);
-    }
-    for (int i = 0; i < count; i++) {
-        give_back(old[i]);
+        give_back(take_out(0));
     }
 }
 
@@ -201,11 +196,8 @@ static void *buffer_calloc(void *context, size_t count, size_t item)
         return NULL;
     }
     size_t size = count * item;
-    if (size < BUFFER_FROM) {
-        return small_block(size, 1);
-    }
-    void *block = kept_block(size);
-    return block != NULL ? memset(block, 0, size) : fresh_block(size);
+    void *block = size < BUFFER_FROM ? NULL : kept_block(size);
+    return block != NULL ? memset(block, 0, size) : size < BUFFER_FROM ? small_block(size, 1) : fresh_block(size);
 }
 
 static void buffer_free(void *context, void *block, size_t size)
@@ -241,27 +233,23 @@ static PyObject *capsule;
 
 PyObject *buffer_array(int ndim, const npy_intp *dims, PyArray_Descr *descr)
 {
-    PyObject *before = kept.limit == 0 ? NULL : PyDataMem_SetHandler(capsule);
-    if (before == NULL && PyErr_Occurred()) {
+    PyObject *before = PyDataMem_GetHandler(), *last = NULL;
+    int ours = kept.limit > 0 && before == PyDataMem_DefaultHandler; /* not where somebody has a handler of their own */
+    if (before == NULL || (ours && (last = PyDataMem_SetHandler(capsule)) == NULL)) {
+        Py_XDECREF(before);
         return NULL;
     }
     Py_INCREF(descr);
-    PyObject *made = NULL;
-    if (before == NULL || before == PyDataMem_DefaultHandler) {
-        made = PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, NULL, NULL, 0, NULL);
+    PyObject *made = PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, NULL, NULL, 0, NULL);
+    if (ours) {
+        Py_DECREF(last);
+        last = PyDataMem_SetHandler(before);
+        if (last == NULL) {
+            Py_CLEAR(made);
+        }
     }
-    if (before == NULL) {
-        return made;
-    }
-    PyObject *ours = PyDataMem_SetHandler(before);
-    if (before != PyDataMem_DefaultHandler) { /* somebody has a handler of their own */
-        made = PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, NULL, NULL, 0, NULL);
-    }
+    Py_XDECREF(last);
     Py_DECREF(before);
-    if (ours == NULL) {
-        Py_CLEAR(made);
-    }
-    Py_XDECREF(ours);
     return made;
 }
 
