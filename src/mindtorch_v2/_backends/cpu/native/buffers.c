@@ -6,9 +6,6 @@
  * Note [Nobody waits]. The list of blocks is behind a flag that is tried, never waited for: who finds it set asks the system. So a process that was
  * forked while another thread had the flag goes on without kept blocks, rather than not at all.
  */
-#if defined(__linux__) && !defined(_GNU_SOURCE)
-#define _GNU_SOURCE
-#endif
 #include "native.h"
 
 #include <stdint.h>
@@ -22,8 +19,7 @@
 #define MEBIBYTE ((size_t)1 << 20)
 #define KEPT_DEFAULT (64 * MEBIBYTE)
 #define KEPT_BLOCKS 64
-#define HUGE_PAGE (2 * MEBIBYTE)
-#define HUGE_FROM (2 * MEBIBYTE) /* the least that they help; numpy's own begin at 4 MiB */
+#define HUGE_PAGE (2 * MEBIBYTE) /* also the size from which blocks have them */
 
 /* Before each block, so that the memory itself begins at a cache line. */
 typedef struct {
@@ -43,10 +39,7 @@ static inline Head *head_of(void *block)
 
 static void *small_block(size_t size, int zeroed)
 {
-    if (size > SIZE_MAX - HEAD - 64) {
-        return NULL;
-    }
-    void *start = zeroed ? calloc(1, size + HEAD + 64) : malloc(size + HEAD + 64);
+    void *start = size > SIZE_MAX - HEAD - 64 ? NULL : zeroed ? calloc(1, size + HEAD + 64) : malloc(size + HEAD + 64);
     if (start == NULL) {
         return NULL;
     }
@@ -65,7 +58,7 @@ static void *fresh_block(size_t size)
         return NULL;
     }
     size_t page = (size_t)sysconf(_SC_PAGESIZE), mapped = (size + HEAD + page - 1) / page * page;
-    size_t more = size >= HUGE_FROM ? HUGE_PAGE : 0, rest = mapped % HUGE_PAGE;
+    size_t more = size >= HUGE_PAGE ? HUGE_PAGE : 0, rest = mapped % HUGE_PAGE;
     if (more && rest >= HUGE_PAGE / 2 && HUGE_PAGE - rest <= size / 8) { /* the end is a huge page as well */
         mapped += HUGE_PAGE - rest;
     }
