@@ -155,6 +155,12 @@ def test_tracemalloc_counts():
         tracemalloc.stop()
 
 
+def test_too_much_memory():
+    with pytest.raises(MemoryError):
+        empty(2**57)
+    assert get_handler_name() == "default_allocator"
+
+
 def test_threads():
     wrong: list[object] = []
 

@@ -6,9 +6,6 @@
  * Note [Nobody waits]. The list of blocks is behind a flag that is tried, never waited for: who finds it set asks the system. So a process that was
  * forked while another thread had the flag goes on without kept blocks, rather than not at all.
  */
-#if defined(__linux__) && !defined(_GNU_SOURCE)
-#define _GNU_SOURCE
-#endif
 #include "native.h"
 
 #include <stdint.h>
@@ -22,8 +19,7 @@
 #define MEBIBYTE ((size_t)1 << 20)
 #define KEPT_DEFAULT (64 * MEBIBYTE)
 #define KEPT_BLOCKS 64
-#define HUGE_PAGE (2 * MEBIBYTE)
-#define HUGE_FROM (2 * MEBIBYTE) /* the least that they help; numpy's own begin at 4 MiB */
+#define HUGE_PAGE (2 * MEBIBYTE) /* also the size from which blocks have them */
 
 /* Before each block, so that the memory itself begins at a cache line. */
 typedef struct {
@@ -43,10 +39,7 @@ static inline Head *head_of(void *block)
 
 static void *small_block(size_t size, int zeroed)
 {
-    if (size > SIZE_MAX - HEAD - 64) {
-        return NULL;
-    }
-    void *start = zeroed ? calloc(1, size + HEAD + 64) : malloc(size + HEAD + 64);
+    void *start = size > SIZE_MAX - HEAD - 64 ? NULL : zeroed ? calloc(1, size + HEAD + 64) : malloc(size + HEAD + 64);
     if (start == NULL) {
         return NULL;
     }
@@ -65,7 +58,7 @@ static void *fresh_block(size_t size)
         return NULL;
     }
     size_t page = (size_t)sysconf(_SC_PAGESIZE), mapped = (size + HEAD + page - 1) / page * page;
-    size_t more = size >= HUGE_FROM ? HUGE_PAGE : 0, rest = mapped % HUGE_PAGE;
+    size_t more = size >= HUGE_PAGE ? HUGE_PAGE : 0, rest = mapped % HUGE_PAGE;
     if (more && rest >= HUGE_PAGE / 2 && HUGE_PAGE - rest <= size / 8) { /* the end is a huge page as well */
         mapped += HUGE_PAGE - rest;
     }
@@ -159,13 +152,8 @@ static void *kept_block(size_t size)
 /* Gives back the blocks that were freed longest ago, until there is room for another of `size` bytes. */
 static void make_room(size_t size, int blocks)
 {
-    void *old[KEPT_BLOCKS];
-    int count = 0;
     while (kept.count > 0 && (kept.count > KEPT_BLOCKS - blocks || kept.bytes + size > kept.limit)) {
-        old[count++] = take_out(0);
-    }
-    for (int i = 0; i < count; i++) {
-        give_back(old[i]);
+        give_back(take_out(0));
     }
 }
 
@@ -201,11 +189,8 @@ static void *buffer_calloc(void *context, size_t count, size_t item)
         return NULL;
     }
     size_t size = count * item;
-    if (size < BUFFER_FROM) {
-        return small_block(size, 1);
-    }
-    void *block = kept_block(size);
-    return block != NULL ? memset(block, 0, size) : fresh_block(size);
+    void *block = size < BUFFER_FROM ? NULL : kept_block(size);
+    return block != NULL ? memset(block, 0, size) : size < BUFFER_FROM ? small_block(size, 1) : fresh_block(size);
 }
 
 static void buffer_free(void *context, void *block, size_t size)
@@ -241,27 +226,23 @@ static PyObject *capsule;
 
 PyObject *buffer_array(int ndim, const npy_intp *dims, PyArray_Descr *descr)
 {
-    PyObject *before = kept.limit == 0 ? NULL : PyDataMem_SetHandler(capsule);
-    if (before == NULL && PyErr_Occurred()) {
+    PyObject *before = PyDataMem_GetHandler(), *last = NULL;
+    int ours = kept.limit > 0 && before == PyDataMem_DefaultHandler; /* not where somebody has a handler of their own */
+    if (before == NULL || (ours && (last = PyDataMem_SetHandler(capsule)) == NULL)) {
+        Py_XDECREF(before);
         return NULL;
     }
     Py_INCREF(descr);
-    PyObject *made = NULL;
-    if (before == NULL || before == PyDataMem_DefaultHandler) {
-        made = PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, NULL, NULL, 0, NULL);
+    PyObject *made = PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, NULL, NULL, 0, NULL);
+    if (ours) {
+        Py_DECREF(last);
+        last = PyDataMem_SetHandler(before);
+        if (last == NULL) {
+            Py_CLEAR(made);
+        }
     }
-    if (before == NULL) {
-        return made;
-    }
-    PyObject *ours = PyDataMem_SetHandler(before);
-    if (before != PyDataMem_DefaultHandler) { /* somebody has a handler of their own */
-        made = PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, NULL, NULL, 0, NULL);
-    }
+    Py_XDECREF(last);
     Py_DECREF(before);
-    if (ours == NULL) {
-        Py_CLEAR(made);
-    }
-    Py_XDECREF(ours);
     return made;
 }
 
