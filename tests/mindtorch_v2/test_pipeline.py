@@ -545,3 +545,16 @@ def _trained(kind: Any, options: dict, pipeline: bool) -> tuple:
 )
 def test_training_gives_the_same_bits(kind: Any, options: dict) -> None:
     assert _trained(kind, options, True) == _trained(kind, options, False)
+
+
+def test_a_result_takes_no_operand_that_a_later_step_reads():
+    """The second operator on the mask is recorded last and runs first, since it is no part of the chain."""
+    x, mask = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1, 0, 0])
+    with torch.pipeline():
+        ignored = mask == 1
+        filled = torch.masked_fill(-x, ignored, 0.0)
+        kept = torch.logical_not(ignored)
+        del ignored
+        count = kept.sum()
+        del kept
+    assert filled.tolist() == [0.0, -2.0, -3.0] and count.item() == 2

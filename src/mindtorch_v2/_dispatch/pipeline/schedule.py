@@ -98,7 +98,7 @@ def plan(chosen: list[Entry], rest: list[Entry], fuse: bool) -> list[Step]:
         for entry in step.entries:
             for value in entry.results():
                 value.kept = value.is_held()
-    for entry in (*chosen, *rest):
+    for entry in (*(e for step in steps for e in step.entries), *rest):  # in the order in which they run
         for value in entry.operands():
             value.reader = entry
             if value.step is not entry.step or value.step is None:
