@@ -1,6 +1,8 @@
 /* Recording: the pending tensor of a pointwise call, and the entry that says how to compute it. */
 #include "pipeline.h"
 
+#include <frameobject.h> /* which Python.h does not bring before 3.11 */
+
 Pipeline P;
 
 /* ------------------------------------------------------------------------------------------------------------ connecting */
