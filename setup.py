@@ -44,7 +44,13 @@ setup(
                 *sorted(path.as_posix() for where in (NATIVE, GENERATED) for path in where.glob("*.h")),
             ],
             include_dirs=[numpy.get_include(), NATIVE.as_posix(), GENERATED.as_posix()],
-            extra_compile_args=["-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"],
+            extra_compile_args=[
+                "-O3",
+                "-Werror=implicit-function-declaration",
+                "-fno-math-errno",
+                "-fno-trapping-math",
+                "-ffp-contract=fast",
+            ],
             optional=True,
         )
     ],
