@@ -55,21 +55,15 @@ class Pipeline:
         recorder = self._recorder
         assert recorder is not None
         try:
-            if not recorder.entries and not recorder.foreign:
-                pass
-            elif len(recorder.pipes) == 1:
-                recorder.flush()
-            else:
-                recorder.flush(lambda entry: entry.pipe is self)
-        except Exception:
-            if error is None:
-                raise
-            # The block's own error goes on; the tensors that could not be computed keep theirs.
+            failure = recorder.run(None if len(recorder.pipes) == 1 else lambda entry: entry.pipe is self)
         finally:
             self._recorder = None
             if recorder.leave(self):
                 TLS.pipeline = None
                 _state.leave_pipeline()
+        # After an error of the block that one goes on; the tensors that could not be computed keep theirs.
+        if failure is not None and error is None:
+            raise failure.exception()
 
     def flush(self) -> None:
         """Run what is recorded. Raises the first error of an operator, once all others have run. RuntimeError outside of the block."""

@@ -18,7 +18,7 @@ from ..._memory import empty_strided
 from ..._payload import contiguous_strides
 from ..._tensor import Tensor
 from .. import native
-from ..operator import Block
+from ..operator import Block, Operator
 from .blocks import Chain, run_in_c, run_in_numpy
 from .values import Entry, Value, Window, as_tensor
 
@@ -52,32 +52,22 @@ def group_of(entry: Entry) -> tuple | None:
         if masks or not op.takes_out.get("cpu", False):
             return None
     else:
-        entry.block = alternative(op.block, entry.args)
+        entry.block = entry.block or _block_of(op, entry.args)
         if entry.block is None:
             return None
     return (entry.shape, entry.stride, kind)
 
 
-def alternative(blocks: tuple[Block, ...], args: tuple) -> Block | None:
-    """The first loop whose operands are given and whose conditions hold, as the extension chooses it."""
-    for block in blocks:
-        if all(_is_operand(args[i]) for i in block.operands) and all(
-            _is_value(args[i], wanted) for i, wanted in block.conditions
-        ):
-            return block
-    return None
+def _block_of(op: Operator, args: tuple) -> Block | None:
+    """The loop that the extension would choose, if its operands can be those of a chain."""
+    chosen = native.blocked(op).choose(args)
+    return None if chosen < 0 or not all(_is_operand(args[i]) for i in op.block[chosen].operands) else op.block[chosen]
 
 
 def _is_operand(arg: Any) -> bool:
     if arg.__class__ is int:
         return -_EXACT <= arg <= _EXACT
     return arg.__class__ is float or isinstance(arg, (Value, Window, Tensor))
-
-
-def _is_value(arg: Any, wanted: Any) -> bool:
-    if arg.__class__ in (int, float) and wanted.__class__ in (int, float):
-        return arg == wanted
-    return arg is wanted or (arg.__class__ is wanted.__class__ and arg.__class__ in (str, bool) and arg == wanted)
 
 
 def joins(entry: Entry, group: tuple, step: Any) -> bool:

@@ -35,7 +35,7 @@ from ..backends import backend_of
 from ..operator import Block, Operator
 from . import report, schedule, threads
 from .sole import is_sole
-from .values import HOME, Entry, Given, Part, Value, Window, caller, covers, describe, memory_of, pending
+from .values import HOME, Entry, Failure, Given, Part, Value, Window, caller, covers, describe, memory_of, pending
 
 _LARGE = 1 << 63
 """Numbers from here on may not fit the dtype of a computation."""
@@ -100,14 +100,12 @@ class Recorder:
         describe(entry, (), (), None, self)
         parts: list[Part | None] = []
         made: list[PendingPayload | None] = []
-        for index, one in enumerate(spec):
+        for one in spec:
             if one is None:
                 parts.append(None)
                 made.append(None)
                 continue
             part = Part()
-            part._entry = entry
-            part.index = index
             describe(part, tuple(one.shape), one.stride and tuple(one.stride), one.dtype, self)
             parts.append(part)
             made.append(pending(part, where))
@@ -260,8 +258,8 @@ class Recorder:
 
     def flush_random(self) -> None:
         """Run the operators that draw random numbers, and what they need."""
-        if any("nondeterministic_seeded" in entry.op.tags for entry in self.entries):
-            self.flush(upto=lambda entry: "nondeterministic_seeded" in entry.op.tags)
+        if any(entry.is_random for entry in self.entries):
+            self.flush(upto=lambda entry: entry.is_random)
 
     # running
 
@@ -276,17 +274,20 @@ class Recorder:
                 self.foreign = False
 
     def flush(self, upto: Callable[[Entry], bool] | None = None) -> None:
-        """Run everything, or what fits `upto` with what it needs. Raises the first error after all that could run has run."""
-        with self.lock:
-            failure = None
-            if upto is not None or not self._run_chain():
-                failure = self._flush(None, upto, upto is None)
+        """`run`. Raises the first error after all that could run has run."""
+        failure = self.run(upto)
         if failure is not None:
             raise failure.exception()
 
-    def _flush(self, wanted: Value | None, upto: Any, everything: bool) -> Any:
-        before, TLS.pipeline = TLS.pipeline, None
-        try:
+    def run(self, upto: Callable[[Entry], bool] | None = None) -> Failure | None:
+        """Run everything, or what fits `upto` with what it needs; the first failure."""
+        with self.lock:
+            if not self.entries or (upto is None and self._run_chain()):
+                return None
+            return self._flush(None, upto, upto is None)
+
+    def _flush(self, wanted: Value | None, upto: Any, everything: bool) -> Failure | None:
+        with self._suspended():
             entries, self.entries = self.entries, []
             chosen, rest = schedule.select(entries, wanted, upto, everything)
             self.entries[:0] = rest
@@ -298,8 +299,6 @@ class Recorder:
                 pipe.note([[report.line(entry, step) for entry in step.entries] for step in steps])
             del entries, chosen, rest  # each result is to go when it has been read for the last time
             return schedule.execute(steps)
-        finally:
-            TLS.pipeline = before
 
     def _run_chain(self) -> bool:
         """Let the extension run everything, where it is one chain."""
@@ -339,10 +338,10 @@ def _updates(op: Operator, args: tuple) -> list[Tensor]:
 
 
 def connect() -> None:
-    """Tell the extension the classes that it makes and reads, once; the package's own come first."""
+    """Tell the extension the classes that it makes and reads (once is enough); the package's own come first."""
     from ..._autograd import wiring as _wiring  # noqa: F401 (connects the extension and the dispatcher)
 
-    if native.extension is not None and not native.extension.connected_pipeline():
+    if native.extension is not None:
         native.extension.connect_pipeline(
             recorder=Recorder,
             entry=Entry,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from .values import origin
+
 LIMIT = 2000
-"""Operators that a pipeline remembers; of older flushes only the numbers are kept."""
+"""Operators that a pipeline remembers; older flushes are forgotten."""
 
 
 class History:
@@ -66,7 +68,5 @@ def text(history: History, pending: list) -> str:
 
 
 def _origin(code: Any, place: int) -> str:
-    from .values import origin
-
     file, line, function = origin(code, place)
     return f"{file}:{line} in {function}"

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..._tensor import Tensor
 from ..backends import backend_of
+from ..dispatcher import reshaped_copy
 from . import fusion
 from .sole import is_sole
 from .values import Entry, Failure, Part, Value, Window, as_tensor, root_of
@@ -163,8 +164,6 @@ def _compute(entry: Entry) -> None:
             if part is not None:
                 part.payload = payload
     elif form == "copy":
-        from ..dispatcher import reshaped_copy
-
         entry.payload = reshaped_copy(args[0], tuple(spec.shape))
     else:
         target = as_tensor(entry.target)

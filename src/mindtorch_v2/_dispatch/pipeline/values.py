@@ -6,6 +6,7 @@ payload) of it: that is how the planner knows which results nobody will look at.
 
 from __future__ import annotations
 
+import os
 import sys
 import weakref
 from pathlib import Path
@@ -19,7 +20,7 @@ from ..._payload import contiguous_strides, extent
 from ..._pending import PendingPayload, PendingStorage, window
 from ..._tensor import Tensor, wrap
 
-HOME = str(Path(__file__).resolve().parents[2])
+HOME = str(Path(__file__).resolve().parents[2]) + os.sep
 _inner: dict[str, bool] = {}  # by file: whether it is this package's
 
 
@@ -39,11 +40,6 @@ class Value:
     kept: bool
     reader: Any
     step: Any
-
-    @property
-    def entry(self) -> Entry | None:
-        """The call that computes it; None of memory that was there before."""
-        return None
 
     def nbytes(self) -> int:
         """Bytes of memory that it takes."""
@@ -102,10 +98,6 @@ class Entry(Value):
     fast: Any
 
     @property
-    def entry(self) -> Entry:
-        return self
-
-    @property
     def is_random(self) -> bool:
         """Whether it draws random numbers."""
         return "nondeterministic_seeded" in self.op.tags
@@ -145,15 +137,14 @@ class Entry(Value):
         for index in self.op.tensors:
             arg = self.args[index]
             for item in arg if arg.__class__ is list else (arg,):
-                if item.__class__ is ndarray:
-                    if owner(item) is memory:
-                        return True
-                elif isinstance(item, Tensor) and memory_of(item._data) is memory:
-                    return True
+                if isinstance(item, Tensor):
+                    payload = item._data
                 elif isinstance(item, (Value, Window)):
                     payload = root_of(item).payload
-                    if payload is not None and memory_of(payload) is memory:
-                        return True
+                else:
+                    continue
+                if payload is not None and memory_of(payload) is memory:
+                    return True
         return False
 
     def describe(self) -> str:
@@ -171,14 +162,7 @@ class Entry(Value):
 class Part(Value):
     """One result of an operator that has several."""
 
-    __slots__ = ("_entry", "index")
-
-    _entry: Entry
-    index: int
-
-    @property
-    def entry(self) -> Entry:
-        return self._entry
+    __slots__ = ()
 
 
 class Given(Value):
@@ -224,13 +208,7 @@ class Failure:
 
 
 def _shown(item: Any) -> str:
-    if item.__class__ is ndarray:
-        return f"{list(item.shape)} {item.dtype}"
-    if isinstance(item, Tensor):
-        return f"{list(item.shape)} {item.dtype}"
-    if isinstance(item, (Value, Window)):
-        return f"{list(item.shape)} {item.dtype}"
-    return repr(item)
+    return f"{list(item.shape)} {item.dtype}" if isinstance(item, (Tensor, Value, Window)) else repr(item)
 
 
 def root_of(item: Value | Window) -> Value:
@@ -248,14 +226,12 @@ def memory_of(payload: Any) -> Any:
     return owner(payload) if payload.__class__ is ndarray else payload.storage
 
 
-def as_tensor(item: Any, kind: Any = None) -> Tensor:
-    """An argument as kernels take it: a tensor with a real payload. kind: the dtype of a bare array."""
+def as_tensor(item: Any) -> Any:
+    """An argument as kernels take it: a tensor with a real payload."""
     if item.__class__ is Window:
         return wrap(window(item.value.payload, item.shape, item.stride, item.dtype, item.offset), item.dtype)
     if isinstance(item, Value):
         return wrap(item.payload, item.dtype)
-    if item.__class__ is ndarray:
-        return wrap(item, kind)
     return item
 
 

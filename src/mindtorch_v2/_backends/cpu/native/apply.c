@@ -437,6 +437,20 @@ static PyObject *blocked_call(PyObject *callable, PyObject *const *args, size_t 
     return made;
 }
 
+static PyObject *blocked_chosen(PyObject *self, PyObject *args)
+{
+    if (!PyTuple_Check(args)) {
+        PyErr_SetString(PyExc_TypeError, "a tuple of arguments");
+        return NULL;
+    }
+    return PyLong_FromLong(blocked_choose((Blocked *)self, ((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args)));
+}
+
+static PyMethodDef blocked_methods[] = {
+    {"choose", blocked_chosen, METH_O, "The number of the alternative that takes the arguments, whatever stands for tensors; -1 when none does."},
+    {NULL, NULL, 0, NULL},
+};
+
 /* (operation, operands, ((argument, value) ...), exact) */
 static int read_alternative(PyObject *description, Alternative *alternative)
 {
@@ -528,4 +542,5 @@ PyTypeObject BlockedType = {
     .tp_dealloc = (destructor)blocked_dealloc,
     .tp_call = PyVectorcall_Call,
     .tp_vectorcall_offset = offsetof(Blocked, vectorcall),
+    .tp_methods = blocked_methods,
 };

@@ -79,16 +79,9 @@ static int read_links(Chain *chain, PyObject *entries)
         chain->width = width;
         chain->links[i] = (Link){entry, 0, is_alive(SLOT(entry, P.value_holder)), i, -1};
     }
-    chain->ndim = (int)PyTuple_GET_SIZE(shape);
-    npy_intp step = 1;
-    for (int d = chain->ndim - 1; d >= 0; d--) {
-        Py_ssize_t has;
-        if (!as_index(PyTuple_GET_ITEM(shape, d), &chain->dims[d]) || !as_index(PyTuple_GET_ITEM(stride, d), &has) || has != step) {
-            return 0;
-        }
-        step *= chain->dims[d];
-    }
-    return 1;
+    int ndim;
+    npy_intp strides[MAX_DIMS];
+    return read_dims(shape, &chain->ndim, chain->dims) && read_dims(stride, &ndim, strides) && is_dense(ndim, chain->dims, strides);
 }
 
 /* Which entries somebody looks at, directly or through others. */
@@ -258,13 +251,6 @@ static int run_program(Chain *chain)
     return failed ? -1 : 0;
 }
 
-static void put(PyObject *object, Py_ssize_t slot, PyObject *value)
-{
-    PyObject *before = SLOT(object, slot);
-    SLOT(object, slot) = value;
-    Py_XDECREF(before);
-}
-
 /* Gives the entries their payloads, lets go of their arguments, and says what happened, for Pipeline.explain. */
 static PyObject *finish(Chain *chain)
 {
@@ -274,9 +260,9 @@ static PyObject *finish(Chain *chain)
     for (int i = 0; i < chain->count; i++) {
         PyObject *entry = chain->links[i].entry;
         if (chain->links[i].kept) {
-            put(entry, P.value_payload, chain->results[made++]);
+            set_slot(entry, P.value_payload, chain->results[made++]);
         }
-        put(entry, P.entry_args, Py_NewRef(P.empty));
+        set_slot(entry, P.entry_args, Py_NewRef(P.empty));
         if (lines != NULL && chain->links[i].needed) {
             npy_intp bytes = n * (SLOT(entry, P.value_dtype) == S.bool_ ? 1 : chain->width);
             int kept = chain->links[i].kept;

@@ -169,16 +169,19 @@ done:
 PyObject *fast_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Fast *self = (Fast *)callable;
-    PyObject *recorder = is_special() ? pipeline_recorder() : NULL;
-    if (recorder != NULL) {
-        PyObject *result = call_recording(self, recorder, args, nargsf, kwnames);
-        Py_DECREF(recorder);
-        return result;
+    int special = is_special();
+    if (special) {
+        PyObject *recorder = pipeline_recorder();
+        if (recorder != NULL) {
+            PyObject *result = call_recording(self, recorder, args, nargsf, kwnames);
+            Py_DECREF(recorder);
+            return result;
+        }
+        if (PyErr_Occurred()) {
+            return NULL;
+        }
     }
-    if (PyErr_Occurred()) {
-        return NULL;
-    }
-    if (!is_special() || is_recording()) { /* pipelines of other threads change nothing here */
+    if (!special || is_recording()) { /* pipelines of other threads change nothing here */
         Py_ssize_t n = PyVectorcall_NARGS(nargsf);
         for (int i = 0; i < self->count; i++) {
             PyObject *bound[MAX_PARAMS + 1];

@@ -67,17 +67,6 @@ static int take_type(PyObject *value, PyTypeObject **place)
     return 0;
 }
 
-static int find_slots(PyObject *type, const char *const *names, Py_ssize_t *const *places)
-{
-    for (; *names != NULL; names++, places++) {
-        **places = slot_offset(type, *names);
-        if (**places < 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
 static int widest_vectors(void)
 {
 #if HAS_WIDE
@@ -113,14 +102,11 @@ static PyObject *connect(PyObject *module, PyObject *args, PyObject *kwargs)
         take_type(accumulate, &S.accumulate) < 0 || take_type(saved_output, &S.saved_output) < 0) {
         return NULL;
     }
-    static const char *const of_tensor[] = {"_data", "_dtype", "_node", "_base", NULL};
-    static const char *const of_node[] = {"edges", "saved", "consts", "outputs", NULL};
-    static const char *const of_saved[] = {"payload", "dtype", "reference", "version", "number", NULL};
-    Py_ssize_t *const in_tensor[] = {&S.at_data, &S.at_dtype, &S.at_node, &S.at_base};
-    Py_ssize_t *const in_node[] = {&S.at_edges, &S.at_saved, &S.at_consts, &S.at_outputs};
-    Py_ssize_t *const in_saved[] = {&S.at_payload, &S.at_kind, &S.at_reference, &S.at_version, &S.at_number};
-    if (find_slots(tensor, of_tensor, in_tensor) < 0 || find_slots(node, of_node, in_node) < 0 ||
-        find_slots(saved_output, of_saved, in_saved) < 0) {
+    const Slot of_tensor[] = {{"_data", &S.at_data}, {"_dtype", &S.at_dtype}, {"_node", &S.at_node}, {"_base", &S.at_base}, {NULL, NULL}};
+    const Slot of_node[] = {{"edges", &S.at_edges}, {"saved", &S.at_saved}, {"consts", &S.at_consts}, {"outputs", &S.at_outputs}, {NULL, NULL}};
+    const Slot of_saved[] = {{"payload", &S.at_payload}, {"dtype", &S.at_kind},   {"reference", &S.at_reference},
+                             {"version", &S.at_version}, {"number", &S.at_number}, {NULL, NULL}};
+    if (find_slots(tensor, of_tensor) < 0 || find_slots(node, of_node) < 0 || find_slots(saved_output, of_saved) < 0) {
         return NULL;
     }
     S.differentiable_count = 0;
@@ -162,7 +148,6 @@ static PyMethodDef functions[] = {
     {"connect", (PyCFunction)(void (*)(void))connect, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes it works on."},
     {"loops", loops, METH_NOARGS, "The loops of the block interpreter by number: name, kinds of operands (T array or number, S number), to bool."},
     {"connect_pipeline", (PyCFunction)(void (*)(void))connect_pipeline, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes of pipeline mode."},
-    {"connected_pipeline", connected_pipeline, METH_NOARGS, "Whether it was told them."},
     {"run_chain", (PyCFunction)(void (*)(void))run_chain, METH_FASTCALL, "Run entries that are one chain; None when they are not."},
     {"kernel_names", kernel_names, METH_NOARGS, "The names of the kernels that are in C: `module.function` of the Python ones."},
     {"empty", (PyCFunction)(void (*)(void))empty_array, METH_FASTCALL, "empty(shape, dtype): an uninitialised array; a large one in kept memory."},

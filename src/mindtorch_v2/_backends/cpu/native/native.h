@@ -21,7 +21,7 @@
 #include <numpy/ufuncobject.h>
 
 /* Counts changes of what `_dispatch/native.py` and the extension tell each other; a build of another count is not used. */
-#define INTERFACE 3
+#define INTERFACE 4
 
 #define MAX_DIMS 16
 #define MAX_PARAMS 16
@@ -74,6 +74,19 @@ typedef struct {
 extern INTERNAL State S;
 
 #define SLOT(object, offset) (*(PyObject **)((char *)(object) + (offset)))
+
+/* Takes over the reference to `value`. */
+static inline void set_slot(PyObject *object, Py_ssize_t offset, PyObject *value)
+{
+    PyObject *before = SLOT(object, offset);
+    SLOT(object, offset) = value;
+    Py_XDECREF(before);
+}
+
+typedef struct {
+    const char *name;
+    Py_ssize_t *place;
+} Slot;
 
 /* -------------------------------------------------------------------------------------------------------------- tensors */
 
@@ -141,7 +154,9 @@ INTERNAL PyObject *make_size(PyArrayObject *array);
 INTERNAL int grad_enabled(void);
 INTERNAL PyObject *finish_view(PyObject *made, PyObject *source, PyObject *op, PyObject *const *args, Py_ssize_t count);
 INTERNAL PyObject *record_call(PyObject *op, PyObject *made, PyObject *const *args, Py_ssize_t count);
-INTERNAL Py_ssize_t slot_offset(PyObject *type, const char *name);
+/* Where each slot lies in instances of a class; the last name is NULL. -1 with an exception when there is no such slot. */
+INTERNAL int find_slots(PyObject *type, const Slot *slots);
+INTERNAL PyObject *tuple_of(int count, const npy_intp *numbers);
 INTERNAL PyObject *counter_of(PyObject *tensor); /* a new reference */
 INTERNAL int bump_version(PyObject *tensor);
 INTERNAL int install_attributes(PyObject *tensor);

@@ -7,22 +7,6 @@ Pipeline P;
 
 /* ------------------------------------------------------------------------------------------------------------ connecting */
 
-typedef struct {
-    const char *name;
-    Py_ssize_t *place;
-} Slot;
-
-static int find_slots(PyObject *type, const Slot *slots)
-{
-    for (; slots->name != NULL; slots++) {
-        *slots->place = slot_offset(type, slots->name);
-        if (*slots->place < 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
 PyObject *connect_pipeline(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     static char *keywords[] = {"recorder", "entry", "pending", "storage", "spec", "block", "window", "recorded", "specs", "home", NULL};
@@ -33,9 +17,12 @@ PyObject *connect_pipeline(PyObject *module, PyObject *args, PyObject *kwargs)
                                      &PyDict_Type, &specs, &home)) {
         return NULL;
     }
-    if (P.ready || !S.ready) {
-        PyErr_SetString(PyExc_RuntimeError, "the pipeline is connected once, after the package");
+    if (!S.ready) {
+        PyErr_SetString(PyExc_RuntimeError, "pipelines are connected after the package");
         return NULL;
+    }
+    if (P.ready) {
+        Py_RETURN_NONE;
     }
     const Slot of_pending[] = {{"shape", &P.pending_shape},   {"stride", &P.pending_stride},   {"dtype", &P.pending_dtype},
                                {"offset", &P.pending_offset}, {"storage", &P.pending_storage}, {"_settled", &P.pending_settled},
@@ -79,13 +66,6 @@ PyObject *connect_pipeline(PyObject *module, PyObject *args, PyObject *kwargs)
     Py_RETURN_NONE;
 }
 
-PyObject *connected_pipeline(PyObject *module, PyObject *unused)
-{
-    (void)module;
-    (void)unused;
-    return PyBool_FromLong(P.ready);
-}
-
 PyObject *pipeline_recorder(void)
 {
     if (!P.ready || PySet_GET_SIZE(P.recorded) == 0) {
@@ -108,7 +88,7 @@ typedef struct {
     PyObject *shape, *stride; /* of a pending operand, or NULL; borrowed */
 } Shared;
 
-static int is_recorded_class(PyObject *object)
+int is_recorded_tensor(PyObject *object)
 {
     PyTypeObject *type = Py_TYPE(object);
     if (type == S.tensor || type == S.other) {
@@ -145,7 +125,7 @@ static int shares(Shared *shared, PyObject *kind, int ndim, const npy_intp *dims
 }
 
 /* The dimensions of a tuple; 0 when it is none of small ints. */
-static int read_dims(PyObject *tuple, int *ndim, npy_intp *dims)
+int read_dims(PyObject *tuple, int *ndim, npy_intp *dims)
 {
     if (tuple == NULL || !PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) > MAX_DIMS) {
         return 0;
@@ -159,7 +139,7 @@ static int read_dims(PyObject *tuple, int *ndim, npy_intp *dims)
     return 1;
 }
 
-static int is_dense(int ndim, const npy_intp *dims, const npy_intp *strides)
+int is_dense(int ndim, const npy_intp *dims, const npy_intp *strides)
 {
     npy_intp step = 1;
     for (int d = ndim - 1; d >= 0; d--) {
@@ -232,7 +212,7 @@ static PyObject *operand_of(PyObject *recorder, const Recordable *call, int at, 
     if (number) {
         return call->numbers ? Py_NewRef(argument) : NULL;
     }
-    if (!is_recorded_class(argument)) {
+    if (!is_recorded_tensor(argument)) {
         return NULL;
     }
     PyObject *kind = SLOT(argument, S.at_dtype), *data = SLOT(argument, S.at_data);
@@ -252,20 +232,6 @@ static PyObject *operand_of(PyObject *recorder, const Recordable *call, int at, 
 }
 
 /* ------------------------------------------------------------------------------------------------------------- recording */
-
-PyObject *tuple_of(int count, const npy_intp *numbers)
-{
-    PyObject *made = PyTuple_New(count);
-    for (int i = 0; made != NULL && i < count; i++) {
-        PyObject *number = PyLong_FromSsize_t(numbers[i]);
-        if (number == NULL) {
-            Py_CLEAR(made);
-            break;
-        }
-        PyTuple_SET_ITEM(made, i, number);
-    }
-    return made;
-}
 
 /* The line outside of this package that is being run: code object and instruction. */
 static int find_caller(PyObject **code, PyObject **place)
@@ -293,13 +259,6 @@ static int find_caller(PyObject **code, PyObject **place)
     return 0;
 }
 
-static void set(PyObject *object, Py_ssize_t slot, PyObject *value)
-{
-    PyObject *before = SLOT(object, slot);
-    SLOT(object, slot) = value;
-    Py_XDECREF(before);
-}
-
 /* Whether the recorder has room for another result; counts its bytes. */
 int recorder_has_room(PyObject *recorder, npy_intp nbytes)
 {
@@ -318,7 +277,7 @@ int recorder_has_room(PyObject *recorder, npy_intp nbytes)
         PyErr_Clear();
         return 0;
     }
-    set(recorder, P.recorder_bytes, sum);
+    set_slot(recorder, P.recorder_bytes, sum);
     return 1;
 }
 
@@ -385,7 +344,7 @@ static PyObject *make_pending(PyObject *value)
         Py_DECREF(storage);
         return NULL;
     }
-    set(value, P.value_holder, holder);
+    set_slot(value, P.value_holder, holder);
     SLOT(made, P.pending_shape) = Py_NewRef(SLOT(value, P.value_shape));
     SLOT(made, P.pending_stride) = Py_NewRef(SLOT(value, P.value_stride));
     SLOT(made, P.pending_dtype) = Py_NewRef(SLOT(value, P.value_dtype));
@@ -461,6 +420,6 @@ PyObject *pipeline_record(PyObject *recorder, const Recordable *call, PyObject *
     if (entry == NULL) {
         return NULL;
     }
-    set(entry, P.entry_block, Py_NewRef(PyTuple_GET_ITEM(call->blocks, chosen)));
+    set_slot(entry, P.entry_block, Py_NewRef(PyTuple_GET_ITEM(call->blocks, chosen)));
     return append_entry(recorder, entry);
 }

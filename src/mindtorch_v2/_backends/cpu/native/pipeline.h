@@ -30,14 +30,15 @@ INTERNAL PyObject *recall(PyObject *recorder, const Recordable *call, PyObject *
 INTERNAL void recall_learn(PyObject *recorder, const Recordable *call, PyObject *key, PyObject *const *bound, PyObject *result);
 
 /* Parts of recording. `make_entry` takes over `args`, `append_entry` the entry, of which it returns the pending tensor. */
-INTERNAL PyObject *tuple_of(int count, const npy_intp *numbers);
+INTERNAL int is_recorded_tensor(PyObject *object); /* of a class that is recorded without further questions */
+INTERNAL int read_dims(PyObject *tuple, int *ndim, npy_intp *dims);
+INTERNAL int is_dense(int ndim, const npy_intp *dims, const npy_intp *strides);
 INTERNAL int recorder_has_room(PyObject *recorder, npy_intp nbytes);
 INTERNAL PyObject *make_entry(PyObject *recorder, PyObject *op, PyObject *args, PyObject *fast, PyObject *spec, PyObject *shape, PyObject *stride,
                               PyObject *kind);
 INTERNAL PyObject *append_entry(PyObject *recorder, PyObject *entry);
 
 INTERNAL PyObject *connect_pipeline(PyObject *module, PyObject *args, PyObject *kwargs);
-INTERNAL PyObject *connected_pipeline(PyObject *module, PyObject *unused);
 INTERNAL PyObject *run_chain(PyObject *module, PyObject *const *args, Py_ssize_t count);
 
 /* Slots of the classes of `_pending` and `_dispatch/pipeline/values`. */

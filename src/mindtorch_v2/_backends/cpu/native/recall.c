@@ -9,19 +9,6 @@
 enum { CALL_SPEC, CALL_ARGS, CALL_SHAPE, CALL_STRIDE, CALL_DTYPE, CALL_NBYTES, CALL_SIZE };
 enum { VIEW_SHAPE, VIEW_STRIDE, VIEW_OFFSET, VIEW_DTYPE, VIEW_SIZE };
 
-static void set(PyObject *object, Py_ssize_t slot, PyObject *value)
-{
-    PyObject *before = SLOT(object, slot);
-    SLOT(object, slot) = value;
-    Py_XDECREF(before);
-}
-
-static int is_tensor(PyObject *object)
-{
-    PyTypeObject *type = Py_TYPE(object);
-    return type == S.tensor || type == S.other;
-}
-
 static int is_pending(PyObject *storage)
 {
     PyObject *value = SLOT(storage, P.storage_value);
@@ -45,7 +32,7 @@ static PyObject *payload_of(PyObject *recorder, PyObject *tensor)
     if (settled == NULL || !is_array(settled)) {
         return NULL;
     }
-    set(tensor, S.at_data, Py_NewRef(settled));
+    set_slot(tensor, S.at_data, Py_NewRef(settled));
     return settled;
 }
 
@@ -126,7 +113,7 @@ PyObject *recall_key(PyObject *recorder, const Recordable *call, PyObject *const
     PyTuple_SET_ITEM(key, at++, Py_NewRef(call->op));
     for (int i = 0; i < call->params; i++) {
         PyObject *value = bound[i];
-        if ((call->roles[i] == 'T' || call->roles[i] == 't') && is_tensor(value)) {
+        if ((call->roles[i] == 'T' || call->roles[i] == 't') && is_recorded_tensor(value)) {
             if (!key_of_tensor(key, &at, recorder, value)) {
                 Py_DECREF(key);
                 return NULL;
@@ -168,7 +155,7 @@ static void learn_call(PyObject *recorder, const Recordable *call, PyObject *key
         return;
     }
     if (call->fast != NULL) {
-        set(entry, P.entry_fast, Py_NewRef(call->fast));
+        set_slot(entry, P.entry_fast, Py_NewRef(call->fast));
     }
     PyObject *kept = PyTuple_New(call->params);
     PyObject *nbytes = kept == NULL ? NULL : PyObject_CallMethod(entry, "nbytes", NULL);
@@ -178,7 +165,7 @@ static void learn_call(PyObject *recorder, const Recordable *call, PyObject *key
         return;
     }
     for (int i = 0; i < call->params; i++) {
-        PyTuple_SET_ITEM(kept, i, Py_NewRef(is_tensor(bound[i]) ? Py_None : PyTuple_GET_ITEM(args, i)));
+        PyTuple_SET_ITEM(kept, i, Py_NewRef(is_recorded_tensor(bound[i]) ? Py_None : PyTuple_GET_ITEM(args, i)));
     }
     remember(key, Py_BuildValue("(ONOOON)", SLOT(entry, P.entry_spec), kept, SLOT(entry, P.value_shape), SLOT(entry, P.value_stride),
                                 SLOT(entry, P.value_dtype), nbytes));
@@ -247,7 +234,7 @@ static PyObject *recall_call(PyObject *recorder, const Recordable *call, PyObjec
     PyObject *args = PyTuple_New(call->params);
     for (int i = 0; args != NULL && i < call->params; i++) {
         PyObject *operand;
-        if (is_tensor(bound[i])) {
+        if (is_recorded_tensor(bound[i])) {
             operand = operand_of(recorder, bound[i]);
             *history |= may_have_history(bound[i]);
         }

@@ -204,30 +204,20 @@ static PyObject *make_consts(const Recorder *self, PyObject *out, PyObject *cons
 static PyObject *describe(PyObject *out)
 {
     PyArrayObject *data = array_of(out);
-    int ndim = PyArray_NDIM(data);
-    PyObject *shape = PyTuple_New(ndim);
+    PyObject *shape = tuple_of(PyArray_NDIM(data), PyArray_DIMS(data));
     PyObject *one = PyTuple_New(3);
     PyObject *all = PyTuple_New(1);
     if (shape == NULL || one == NULL || all == NULL) {
-        goto failed;
-    }
-    for (int i = 0; i < ndim; i++) {
-        PyObject *n = PyLong_FromSsize_t(PyArray_DIM(data, i));
-        if (n == NULL) {
-            goto failed;
-        }
-        PyTuple_SET_ITEM(shape, i, n);
+        Py_XDECREF(shape);
+        Py_XDECREF(one);
+        Py_XDECREF(all);
+        return NULL;
     }
     PyTuple_SET_ITEM(one, 0, shape);
     PyTuple_SET_ITEM(one, 1, Py_NewRef(SLOT(out, S.at_dtype)));
     PyTuple_SET_ITEM(one, 2, Py_NewRef(S.cpu));
     PyTuple_SET_ITEM(all, 0, one);
     return all;
-failed:
-    Py_XDECREF(shape);
-    Py_XDECREF(one);
-    Py_XDECREF(all);
-    return NULL;
 }
 
 /* `name` of a tensor becomes what it is elsewhere, unless it is that already: the instance dict is made only when it must be. */
@@ -245,9 +235,7 @@ static int follow(PyObject *out, PyObject *name, PyObject *wanted)
 /* Makes `out` the result of `node`. */
 static int attach(PyObject *out, PyObject *node, int fresh)
 {
-    PyObject *before = SLOT(out, S.at_node);
-    SLOT(out, S.at_node) = Py_NewRef(node);
-    Py_XDECREF(before);
+    set_slot(out, S.at_node, Py_NewRef(node));
     PyObject *base = SLOT(out, S.at_base);
     if (base != NULL && base != Py_None) {
         PyObject *epoch = attribute(base, S.epoch);

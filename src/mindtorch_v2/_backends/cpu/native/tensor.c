@@ -5,7 +5,7 @@
 State S;
 
 /* Where a `__slots__` entry of a class lies in its instances; -1 with an exception when there is no such slot. */
-Py_ssize_t slot_offset(PyObject *type, const char *name)
+static Py_ssize_t slot_offset(PyObject *type, const char *name)
 {
     PyObject *descriptor = PyObject_GetAttrString(type, name);
     if (descriptor == NULL) {
@@ -20,6 +20,31 @@ Py_ssize_t slot_offset(PyObject *type, const char *name)
     }
     Py_DECREF(descriptor);
     return offset;
+}
+
+int find_slots(PyObject *type, const Slot *slots)
+{
+    for (; slots->name != NULL; slots++) {
+        *slots->place = slot_offset(type, slots->name);
+        if (*slots->place < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+PyObject *tuple_of(int count, const npy_intp *numbers)
+{
+    PyObject *made = PyTuple_New(count);
+    for (int i = 0; made != NULL && i < count; i++) {
+        PyObject *number = PyLong_FromSsize_t(numbers[i]);
+        if (number == NULL) {
+            Py_CLEAR(made);
+            break;
+        }
+        PyTuple_SET_ITEM(made, i, number);
+    }
+    return made;
 }
 
 PyObject *make_tensor(PyObject *data, PyObject *kind)
@@ -140,13 +165,6 @@ int bump_version(PyObject *tensor)
     return status;
 }
 
-static void set_node(PyObject *made, PyObject *node)
-{
-    PyObject *before = SLOT(made, S.at_node);
-    SLOT(made, S.at_node) = Py_NewRef(node);
-    Py_XDECREF(before);
-}
-
 /* Makes a fresh tensor a view of `source`, with the history of Note [Views and history]; takes over the reference to `made`. */
 PyObject *finish_view(PyObject *made, PyObject *source, PyObject *op, PyObject *const *args, Py_ssize_t count)
 {
@@ -154,13 +172,11 @@ PyObject *finish_view(PyObject *made, PyObject *source, PyObject *op, PyObject *
     if (base == NULL || base == Py_None) {
         base = source;
     }
-    PyObject *before = SLOT(made, S.at_base);
-    SLOT(made, S.at_base) = Py_NewRef(base);
-    Py_DECREF(before);
+    set_slot(made, S.at_base, Py_NewRef(base));
     int floating = is_differentiable(SLOT(made, S.at_dtype));
     if (!may_have_history(source)) {
         if (floating) {
-            set_node(made, S.view);
+            set_slot(made, S.at_node, Py_NewRef(S.view));
         }
         return made;
     }
@@ -173,7 +189,7 @@ PyObject *finish_view(PyObject *made, PyObject *source, PyObject *op, PyObject *
     }
     made = record_call(op, made, args, count);
     if (made != NULL && floating && Py_TYPE(made) == S.tensor && SLOT(made, S.at_node) == Py_None) {
-        set_node(made, S.view);
+        set_slot(made, S.at_node, Py_NewRef(S.view));
     }
     return made;
 }
