@@ -282,7 +282,10 @@ class Recorder:
     def run(self, upto: Callable[[Entry], bool] | None = None) -> Failure | None:
         """Run everything, or what fits `upto` with what it needs; the first failure."""
         with self.lock:
-            if not self.entries or (upto is None and self._run_chain()):
+            if not self.entries:
+                self.bytes = 0
+                return None
+            if upto is None and self._run_chain():
                 return None
             return self._flush(None, upto, upto is None)
 
