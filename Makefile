@@ -55,7 +55,7 @@ benchmarks: $(REF)/.made  ## measure side by side with PyTorch
 emulator:  ## build the emulator of an Ascend NPU (needs a C compiler alone)
 	$(MAKE) -C src/mindtorch_v2/_backends/npu/emulator all
 
-NATIVE := setup.py $(wildcard src/mindtorch_v2/_backends/cpu/native/*) $(wildcard generated/native/*.h)
+NATIVE := setup.py $(wildcard native/*/*) $(wildcard generated/native/*.h)
 
 $(TEST)/.made: pyproject.toml $(NATIVE)
 	$(PYTHON) -m venv $(TEST)

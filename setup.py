@@ -12,10 +12,11 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.modified import newer_group
 
-NATIVE = Path("src/mindtorch_v2/_backends/cpu/native")
+RUNTIME = Path("native/runtime")
+KERNELS = Path("native/kernels")
 GENERATED = Path("generated/native")
 # Note [The same bits] in this file: products and sums that are written apart stay apart.
-UNCONTRACTED = (NATIVE / "block_loops.c").as_posix()
+UNCONTRACTED = (KERNELS / "block_loops.c").as_posix()
 
 
 class Build(build_ext):
@@ -38,12 +39,14 @@ setup(
     ext_modules=[
         Extension(
             "mindtorch_v2._native",
-            sources=sorted(p for path in NATIVE.glob("*.c") if (p := path.as_posix()) != UNCONTRACTED),
+            sources=sorted(
+                p for where in (RUNTIME, KERNELS) for path in where.glob("*.c") if (p := path.as_posix()) != UNCONTRACTED
+            ),
             depends=[
                 UNCONTRACTED,
-                *sorted(path.as_posix() for where in (NATIVE, GENERATED) for path in where.glob("*.h")),
+                *sorted(path.as_posix() for where in (RUNTIME, KERNELS, GENERATED) for path in where.glob("*.h")),
             ],
-            include_dirs=[numpy.get_include(), NATIVE.as_posix(), GENERATED.as_posix()],
+            include_dirs=[numpy.get_include(), RUNTIME.as_posix(), KERNELS.as_posix(), GENERATED.as_posix()],
             extra_compile_args=[
                 "-O3",
                 "-Werror=implicit-function-declaration",

@@ -23,7 +23,7 @@ NPU_OPS = PACKAGE / "_backends/npu/ops"
 COMPOSITE = PACKAGE / "_composite"
 FORMULAS = PACKAGE / "_autograd/formulas"
 NPU_ARGUMENTS = PACKAGE / "_backends/npu/arguments"
-NATIVE = PACKAGE / "_backends/cpu/native"
+NATIVE = Path("native/kernels")
 NATIVE_HEADERS = ("ieee.h", "vecmath.h", "pointwise_math.h")  # the first one has single operations
 COSTS = PACKAGE / "_planning/costs"
 

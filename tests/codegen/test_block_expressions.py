@@ -33,7 +33,7 @@ SIGNATURE = "mul(Tensor self, Tensor other, Scalar n=1, bool flag=False) -> Tens
 @pytest.fixture
 def native(tree: Path) -> Path:
     """A source tree with functions of one element."""
-    folder = tree / "src/mindtorch_v2/_backends/cpu/native"
+    folder = tree / "native/kernels"
     folder.mkdir(parents=True)
     for name, text in HEADERS.items():
         (folder / name).write_text(textwrap.dedent(text))
