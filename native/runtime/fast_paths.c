@@ -80,10 +80,7 @@ PyObject *run_unary(const Path *path, PyObject *const *bound)
 /* Whether an in-place operation on `target` is recorded, refused, or needs a look at histories: then Python does it. */
 static int may_change(PyObject *target, PyObject *other)
 {
-    PyObject *inference = PyObject_GetAttr(target, S.inference);
-    Py_XDECREF(inference);
-    if (inference != Py_False) {
-        PyErr_Clear();
+    if (is_inference(target)) {
         return 0;
     }
     PyObject *base = SLOT(target, S.at_base);

@@ -85,11 +85,11 @@ static int widest_vectors(void)
 
 static PyObject *connect(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"tensor",       "size", "plain",     "tls",     "node",    "accumulate", "saved_output",  "view",
+    static char *keywords[] = {"tensor",       "rare", "size", "plain",     "tls",     "node",    "accumulate", "saved_output",  "view",
                                "live_node", "keep", "cpu",  "float32", "float64", "bool_",   "int64",      "differentiable", NULL};
-    PyObject *tensor, *size, *plain, *tls, *node, *accumulate, *saved_output, *view, *live_node, *kept, *cpu, *f32, *f64, *boolean, *i64, *kinds;
+    PyObject *tensor, *rare, *size, *plain, *tls, *node, *accumulate, *saved_output, *view, *live_node, *kept, *cpu, *f32, *f64, *boolean, *i64, *kinds;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO!OOOOOOOOOOOOO!", keywords, &tensor, &size, &PySet_Type, &plain, &tls, &node,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO!OOOOOOOOOOOOO!", keywords, &tensor, &rare, &size, &PySet_Type, &plain, &tls, &node,
                                      &accumulate, &saved_output, &view, &live_node, &kept, &cpu, &f32, &f64, &boolean, &i64, &PyTuple_Type,
                                      &kinds)) {
         return NULL;
@@ -98,15 +98,19 @@ static PyObject *connect(PyObject *module, PyObject *args, PyObject *kwargs)
         PyErr_SetString(PyExc_RuntimeError, "the extension is connected already");
         return NULL;
     }
-    if (take_type(tensor, &S.tensor) < 0 || take_type(size, &S.size) < 0 || take_type(node, &S.node) < 0 ||
+    if (take_type(tensor, &S.tensor) < 0 || take_type(rare, &S.rare) < 0 || take_type(size, &S.size) < 0 || take_type(node, &S.node) < 0 ||
         take_type(accumulate, &S.accumulate) < 0 || take_type(saved_output, &S.saved_output) < 0) {
         return NULL;
     }
-    const Slot of_tensor[] = {{"_data", &S.at_data}, {"_dtype", &S.at_dtype}, {"_node", &S.at_node}, {"_base", &S.at_base}, {NULL, NULL}};
+    const Slot of_tensor[] = {{"_data", &S.at_data}, {"_dtype", &S.at_dtype}, {"_node", &S.at_node},
+                              {"_base", &S.at_base}, {"_rare", &S.at_rare},   {NULL, NULL}};
+    const Slot of_rare[] = {{"version", &S.at_count}, {"number", &S.at_number},   {"epoch", &S.at_epoch},
+                            {"shares", &S.at_shares}, {"grad", &S.at_grad},       {"retains", &S.at_retains},
+                            {"multi_view", &S.at_multi_view}, {"inference", &S.at_inference}, {NULL, NULL}};
     const Slot of_node[] = {{"edges", &S.at_edges}, {"saved", &S.at_saved}, {"consts", &S.at_consts}, {"outputs", &S.at_outputs}, {NULL, NULL}};
     const Slot of_saved[] = {{"payload", &S.at_payload}, {"dtype", &S.at_kind},   {"reference", &S.at_reference},
-                             {"version", &S.at_version}, {"number", &S.at_number}, {NULL, NULL}};
-    if (find_slots(tensor, of_tensor) < 0 || find_slots(node, of_node) < 0 || find_slots(saved_output, of_saved) < 0) {
+                             {"version", &S.at_saved_version}, {"number", &S.at_saved_number}, {NULL, NULL}};
+    if (find_slots(tensor, of_tensor) < 0 || find_slots(rare, of_rare) < 0 || find_slots(node, of_node) < 0 || find_slots(saved_output, of_saved) < 0) {
         return NULL;
     }
     S.differentiable_count = 0;
@@ -165,15 +169,17 @@ static struct PyModuleDef definition = {
 
 static int intern_names(void)
 {
-    const char *const names[] = {"grad_enabled", "record", "_nr", "_epoch", "_v", "_shares", "_inference", "shape", "dtype"};
-    PyObject **const places[] = {&S.grad_enabled, &S.record, &S.number, &S.epoch, &S.version, &S.shares, &S.inference, &S.shape, &S.dtype};
+    const char *const names[] = {"grad_enabled", "record", "shape", "dtype"};
+    PyObject **const places[] = {&S.grad_enabled, &S.record, &S.shape, &S.dtype};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         *places[i] = PyUnicode_InternFromString(names[i]);
         if (*places[i] == NULL) {
             return -1;
         }
     }
-    return 0;
+    S.zero = PyLong_FromLong(0);
+    S.one = PyLong_FromLong(1);
+    return S.zero == NULL || S.one == NULL ? -1 : 0;
 }
 
 PyMODINIT_FUNC PyInit__native(void)

@@ -21,7 +21,7 @@
 #include <numpy/ufuncobject.h>
 
 /* Counts changes of what `_dispatch/native.py` and the extension tell each other; a build of another count is not used. */
-#define INTERFACE 4
+#define INTERFACE 5
 
 #define MAX_DIMS 16
 #define MAX_PARAMS 16
@@ -53,6 +53,7 @@ typedef struct {
     PyTypeObject *tensor; /* the class Tensor */
     PyTypeObject *other;  /* the last other class that was found in `plain` (Parameter) */
     PyTypeObject *size;   /* torch.Size */
+    PyTypeObject *rare; /* what most tensors never have: see Note [Rare attributes] in _tensor.py */
     PyTypeObject *node, *accumulate, *saved_output;
     PyObject *plain; /* the set of Note [The special state] */
     PyObject *tls;
@@ -63,12 +64,14 @@ typedef struct {
     PyObject *differentiable[MAX_DTYPES]; /* dtypes whose tensors have a history */
     int differentiable_count;
     PyArray_Descr *descr32, *descr64, *descr_bool;
-    Py_ssize_t at_data, at_dtype, at_node, at_base;             /* slots of Tensor */
+    Py_ssize_t at_data, at_dtype, at_node, at_base, at_rare;    /* slots of Tensor */
+    Py_ssize_t at_count, at_number, at_epoch, at_shares, at_grad, at_retains, at_multi_view, at_inference; /* slots of Rare */
     Py_ssize_t at_edges, at_saved, at_consts, at_outputs;       /* slots of Node */
-    Py_ssize_t at_payload, at_kind, at_reference, at_version, at_number; /* slots of SavedOutput */
+    Py_ssize_t at_payload, at_kind, at_reference, at_saved_version, at_saved_number; /* slots of SavedOutput */
     int vectors; /* 0 plain, 1 WIDE, 2 WIDEST */
     /* interned names */
-    PyObject *grad_enabled, *record, *number, *epoch, *version, *shares, *inference, *shape, *dtype;
+    PyObject *grad_enabled, *record, *shape, *dtype;
+    PyObject *zero, *one;
 } State;
 
 extern INTERNAL State S;
@@ -149,6 +152,27 @@ static inline int may_have_history(PyObject *tensor)
     return 1;
 }
 
+/* The rare attributes of a tensor (borrowed), or NULL when it has none. */
+static inline PyObject *rare_of(PyObject *tensor)
+{
+    PyObject *rare = SLOT(tensor, S.at_rare);
+    return rare == Py_None ? NULL : rare;
+}
+
+/* One of the numbers among them, an int that most tensors have as 0; borrowed. */
+static inline PyObject *rare_number(PyObject *tensor, Py_ssize_t place)
+{
+    PyObject *rare = rare_of(tensor);
+    return rare == NULL ? S.zero : SLOT(rare, place);
+}
+
+static inline int is_inference(PyObject *tensor)
+{
+    PyObject *rare = rare_of(tensor);
+    return rare != NULL && SLOT(rare, S.at_inference) != Py_False;
+}
+
+INTERNAL PyObject *need_rare(PyObject *tensor); /* borrowed; made if need be */
 INTERNAL PyObject *make_tensor(PyObject *data, PyObject *kind); /* steals data */
 INTERNAL PyObject *make_size(PyArrayObject *array);
 INTERNAL int grad_enabled(void);
@@ -157,7 +181,7 @@ INTERNAL PyObject *record_call(PyObject *op, PyObject *made, PyObject *const *ar
 /* Where each slot lies in instances of a class; the last name is NULL. -1 with an exception when there is no such slot. */
 INTERNAL int find_slots(PyObject *type, const Slot *slots);
 INTERNAL PyObject *tuple_of(int count, const npy_intp *numbers);
-INTERNAL PyObject *counter_of(PyObject *tensor); /* a new reference */
+INTERNAL PyObject *counter_of(PyObject *tensor); /* borrowed: the tensor refers to it */
 INTERNAL int bump_version(PyObject *tensor);
 INTERNAL int install_attributes(PyObject *tensor);
 

@@ -29,37 +29,18 @@ typedef struct {
     Const consts[MAX_PARAMS];
 } Recorder;
 
-/* Attributes that are mostly class-level defaults. */
-static PyObject *attribute(PyObject *object, PyObject *name)
-{
-    return PyObject_GetAttr(object, name);
-}
-
 /* What a node saves of a tensor: (tensor, version). Inference tensors are refused in Python. */
 static PyObject *keep(PyObject *tensor)
 {
-    PyObject *inference = attribute(tensor, S.inference);
-    if (inference != Py_False) {
-        Py_XDECREF(inference);
-        return inference == NULL ? NULL : PyObject_CallOneArg(S.keep, tensor);
-    }
-    Py_DECREF(inference);
-    PyObject *counter = counter_of(tensor);
-    if (counter == NULL) {
-        return NULL;
-    }
-    PyObject *version = attribute(counter, S.version);
-    Py_DECREF(counter);
-    if (version == NULL) {
-        return NULL;
+    if (is_inference(tensor)) {
+        return PyObject_CallOneArg(S.keep, tensor);
     }
     PyObject *pair = PyTuple_New(2);
     if (pair == NULL) {
-        Py_DECREF(version);
         return NULL;
     }
     PyTuple_SET_ITEM(pair, 0, Py_NewRef(tensor));
-    PyTuple_SET_ITEM(pair, 1, version);
+    PyTuple_SET_ITEM(pair, 1, Py_NewRef(rare_number(counter_of(tensor), S.at_count)));
     return pair;
 }
 
@@ -67,25 +48,17 @@ static PyObject *keep(PyObject *tensor)
 static PyObject *keep_output(PyObject *out)
 {
     PyObject *counter = counter_of(out);
-    if (counter == NULL) {
-        return NULL;
-    }
-    PyObject *version = attribute(counter, S.version);
-    PyObject *reference = version == NULL ? NULL : PyWeakref_NewRef(counter, NULL);
-    Py_DECREF(counter);
+    PyObject *reference = PyWeakref_NewRef(counter, NULL);
     PyObject *saved = reference == NULL ? NULL : S.saved_output->tp_alloc(S.saved_output, 0);
-    PyObject *number = saved == NULL ? NULL : PyLong_FromLong(0);
-    if (number == NULL) {
-        Py_XDECREF(version);
+    if (saved == NULL) {
         Py_XDECREF(reference);
-        Py_XDECREF(saved);
         return NULL;
     }
     SLOT(saved, S.at_payload) = Py_NewRef(SLOT(out, S.at_data));
     SLOT(saved, S.at_kind) = Py_NewRef(SLOT(out, S.at_dtype));
     SLOT(saved, S.at_reference) = reference;
-    SLOT(saved, S.at_version) = version;
-    SLOT(saved, S.at_number) = number;
+    SLOT(saved, S.at_saved_version) = Py_NewRef(rare_number(counter, S.at_count));
+    SLOT(saved, S.at_saved_number) = Py_NewRef(S.zero);
     return saved;
 }
 
@@ -100,11 +73,7 @@ static PyObject *node_of(PyObject *tensor)
     if (base == NULL || base == Py_None) {
         return Py_NewRef(node);
     }
-    PyObject *own = attribute(tensor, S.epoch);
-    PyObject *now = own == NULL ? NULL : attribute(base, S.epoch);
-    int same = now == NULL ? -1 : own == now ? 1 : PyObject_RichCompareBool(own, now, Py_EQ);
-    Py_XDECREF(own);
-    Py_XDECREF(now);
+    int same = PyObject_RichCompareBool(rare_number(tensor, S.at_epoch), rare_number(base, S.at_epoch), Py_EQ);
     if (same < 0) {
         return NULL;
     }
@@ -121,15 +90,13 @@ static PyObject *edge_of(PyObject *tensor)
     if (node == NULL || node == Py_None) {
         return node;
     }
-    PyObject *number = attribute(tensor, S.number);
-    PyObject *pair = number == NULL ? NULL : PyTuple_New(2);
+    PyObject *pair = PyTuple_New(2);
     if (pair == NULL) {
         Py_DECREF(node);
-        Py_XDECREF(number);
         return NULL;
     }
     PyTuple_SET_ITEM(pair, 0, node);
-    PyTuple_SET_ITEM(pair, 1, number);
+    PyTuple_SET_ITEM(pair, 1, Py_NewRef(rare_number(tensor, S.at_number)));
     return pair;
 }
 
@@ -220,16 +187,19 @@ static PyObject *describe(PyObject *out)
     return all;
 }
 
-/* `name` of a tensor becomes what it is elsewhere, unless it is that already: the instance dict is made only when it must be. */
-static int follow(PyObject *out, PyObject *name, PyObject *wanted)
+/* A rare number of a tensor becomes what it is elsewhere; a Rare is made only when it must be. */
+static int follow(PyObject *out, Py_ssize_t place, PyObject *wanted)
 {
-    PyObject *own = attribute(out, name);
-    int same = own == NULL ? -1 : own == wanted ? 1 : PyObject_RichCompareBool(own, wanted, Py_EQ);
-    Py_XDECREF(own);
-    if (same < 0) {
+    int same = PyObject_RichCompareBool(rare_number(out, place), wanted, Py_EQ);
+    if (same) {
+        return same < 0 ? -1 : 0;
+    }
+    PyObject *rare = need_rare(out);
+    if (rare == NULL) {
         return -1;
     }
-    return same ? 0 : PyObject_SetAttr(out, name, wanted);
+    set_slot(rare, place, Py_NewRef(wanted));
+    return 0;
 }
 
 /* Makes `out` the result of `node`. */
@@ -238,20 +208,11 @@ static int attach(PyObject *out, PyObject *node, int fresh)
     set_slot(out, S.at_node, Py_NewRef(node));
     PyObject *base = SLOT(out, S.at_base);
     if (base != NULL && base != Py_None) {
-        PyObject *epoch = attribute(base, S.epoch);
-        int failed = epoch == NULL || follow(out, S.epoch, epoch) < 0;
-        Py_XDECREF(epoch);
-        if (failed) {
+        if (follow(out, S.at_epoch, rare_number(base, S.at_epoch)) < 0) {
             return -1;
         }
     }
-    if (!fresh) {
-        PyObject *zero = PyLong_FromLong(0);
-        int failed = zero == NULL || follow(out, S.number, zero) < 0;
-        Py_XDECREF(zero);
-        return failed ? -1 : 0;
-    }
-    return 0;
+    return fresh ? 0 : follow(out, S.at_number, S.zero);
 }
 
 static PyObject *by_fallback(Recorder *self, PyObject *out, PyObject *const *args, Py_ssize_t count)

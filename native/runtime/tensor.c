@@ -58,6 +58,7 @@ PyObject *make_tensor(PyObject *data, PyObject *kind)
     SLOT(made, S.at_dtype) = Py_NewRef(kind);
     SLOT(made, S.at_node) = Py_NewRef(Py_None);
     SLOT(made, S.at_base) = Py_NewRef(Py_None);
+    SLOT(made, S.at_rare) = Py_NewRef(Py_None);
     return made;
 }
 
@@ -120,49 +121,55 @@ PyObject *record_call(PyObject *op, PyObject *made, PyObject *const *args, Py_ss
     return result;
 }
 
-/* The tensor that counts the versions of this one: its base, or what it was detached from. A new reference. */
+/* The tensor that counts the versions of this one: its base, or what it was detached from. */
 PyObject *counter_of(PyObject *tensor)
 {
-    Py_INCREF(tensor);
     for (;;) {
         PyObject *above = SLOT(tensor, S.at_base);
-        if (above != NULL && above != Py_None) {
-            Py_INCREF(above);
-        }
-        else {
-            above = PyObject_GetAttr(tensor, S.shares);
-            if (above == NULL) {
-                Py_DECREF(tensor);
-                return NULL;
-            }
+        if (above == NULL || above == Py_None) {
+            PyObject *rare = rare_of(tensor);
+            above = rare == NULL ? Py_None : SLOT(rare, S.at_shares);
             if (above == Py_None) {
-                Py_DECREF(above);
                 return tensor;
             }
         }
-        Py_DECREF(tensor);
         tensor = above;
     }
+}
+
+/* As Rare.__init__ makes one. */
+PyObject *need_rare(PyObject *tensor)
+{
+    PyObject *rare = rare_of(tensor);
+    if (rare != NULL) {
+        return rare;
+    }
+    rare = S.rare->tp_alloc(S.rare, 0);
+    if (rare == NULL) {
+        return NULL;
+    }
+    SLOT(rare, S.at_count) = Py_NewRef(S.zero);
+    SLOT(rare, S.at_number) = Py_NewRef(S.zero);
+    SLOT(rare, S.at_epoch) = Py_NewRef(S.zero);
+    SLOT(rare, S.at_shares) = Py_NewRef(Py_None);
+    SLOT(rare, S.at_grad) = Py_NewRef(Py_None);
+    SLOT(rare, S.at_retains) = Py_NewRef(Py_False);
+    SLOT(rare, S.at_multi_view) = Py_NewRef(Py_False);
+    SLOT(rare, S.at_inference) = Py_NewRef(Py_False);
+    set_slot(tensor, S.at_rare, rare);
+    return rare;
 }
 
 /* Counts one change in place; -1 with an exception. */
 int bump_version(PyObject *tensor)
 {
-    PyObject *counter = counter_of(tensor);
-    if (counter == NULL) {
+    PyObject *rare = need_rare(counter_of(tensor));
+    PyObject *next = rare == NULL ? NULL : PyNumber_Add(SLOT(rare, S.at_count), S.one);
+    if (next == NULL) {
         return -1;
     }
-    int status = -1;
-    PyObject *version = PyObject_GetAttr(counter, S.version), *one = PyLong_FromLong(1);
-    PyObject *next = version == NULL || one == NULL ? NULL : PyNumber_Add(version, one);
-    if (next != NULL) {
-        status = PyObject_SetAttr(counter, S.version, next);
-    }
-    Py_XDECREF(version);
-    Py_XDECREF(one);
-    Py_XDECREF(next);
-    Py_DECREF(counter);
-    return status;
+    set_slot(rare, S.at_count, next);
+    return 0;
 }
 
 /* Makes a fresh tensor a view of `source`, with the history of Note [Views and history]; takes over the reference to `made`. */
@@ -268,7 +275,49 @@ static PyObject *call_dim(PyObject *self, PyObject *unused)
     return get_ndim(self, NULL);
 }
 
+/* A field of Rare as an attribute of Tensor. */
+typedef struct {
+    Py_ssize_t *place;
+    PyObject *initial;
+} Field;
+
+static PyObject *get_field(PyObject *self, void *closure)
+{
+    const Field *field = closure;
+    PyObject *rare = rare_of(self);
+    PyObject *value = rare == NULL ? field->initial : SLOT(rare, *field->place);
+    return Py_NewRef(value != NULL ? value : S.zero);
+}
+
+static int set_field(PyObject *self, PyObject *value, void *closure)
+{
+    const Field *field = closure;
+    if (value == NULL) {
+        PyErr_SetString(PyExc_AttributeError, "this attribute of a tensor cannot be deleted");
+        return -1;
+    }
+    PyObject *rare = need_rare(self);
+    if (rare == NULL) {
+        return -1;
+    }
+    set_slot(rare, *field->place, Py_NewRef(value));
+    return 0;
+}
+
+/* An initial value of NULL stands for 0. */
+static Field count = {&S.at_count, NULL}, number = {&S.at_number, NULL}, epoch = {&S.at_epoch, NULL}, shares = {&S.at_shares, Py_None},
+             grad = {&S.at_grad, Py_None}, retains = {&S.at_retains, Py_False}, multi_view = {&S.at_multi_view, Py_False},
+             inference = {&S.at_inference, Py_False};
+
 static PyGetSetDef getters[] = {
+    {"_v", get_field, set_field, NULL, &count},
+    {"_nr", get_field, set_field, NULL, &number},
+    {"_epoch", get_field, set_field, NULL, &epoch},
+    {"_shares", get_field, set_field, NULL, &shares},
+    {"_grad", get_field, set_field, NULL, &grad},
+    {"_retains", get_field, set_field, NULL, &retains},
+    {"_multi_view", get_field, set_field, NULL, &multi_view},
+    {"_inference", get_field, set_field, NULL, &inference},
     {"shape", get_shape, NULL, "The size of each dimension, a torch.Size.", NULL},
     {"dtype", get_dtype, NULL, "The type of the elements.", NULL},
     {"ndim", get_ndim, NULL, "The number of dimensions.", NULL},

@@ -55,7 +55,7 @@ def _internal_names() -> frozenset[str]:
 def _get_obj_state(obj: Any) -> Any:
     """What a user has set on `obj`: a dict, or a pair of it and the values of the slots of its class."""
     internal = _internal_names()
-    attributes = {name: value for name, value in obj.__dict__.items() if name not in internal}
+    attributes = dict(obj.__dict__)
     slots = {
         name: getattr(obj, name)
         for name in copyreg._slotnames(type(obj))

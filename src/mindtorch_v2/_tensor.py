@@ -4,8 +4,10 @@ The class holds what a tensor is. What it can do is attached when the package is
 floor, conversions, indexing and Python's protocols by the modules of `_methods`.
 
 Note [Rare attributes]
-The four slots are what every tensor needs at every operation. All else (version, gradient, output number, hooks, whatever a user
-sets) lives in the instance dict, which exists only once it is written to; class attributes give the values it starts from.
+The first four slots are what every tensor needs at every operation. What few tensors have (a version, a gradient, an output number, ...)
+stands in a `Rare`, in the slot `_rare`, which is made with the first of them that is written; until then the slot holds None, or nothing at
+all: who makes tensors need not set it. Properties of Tensor show the fields as attributes of it. The instance dict belongs to the
+user: the library puts nothing into it.
 """
 
 from __future__ import annotations
@@ -79,6 +81,55 @@ def _sized(sizes: tuple) -> Size:
     return Size(sizes)
 
 
+class Rare:
+    """What most tensors never have; see Note [Rare attributes]."""
+
+    __slots__ = ("version", "number", "epoch", "shares", "grad", "retains", "multi_view", "inference")
+
+    version: int  # how often the memory was written in place; of a view, its base's counts
+    number: int  # which output of `_node` the tensor is
+    epoch: int  # how often in-place operations gave this (base) tensor a new history; see Note [Views and history]
+    shares: Tensor | None  # whose version a detached tensor counts with
+    grad: Tensor | None
+    retains: bool
+    multi_view: bool  # one of several views that one operator returned
+    inference: bool
+
+    def __init__(self) -> None:
+        self.version = self.number = self.epoch = 0
+        self.shares = self.grad = None
+        self.retains = self.multi_view = self.inference = False
+
+
+def rare_of(tensor: Tensor) -> Rare | None:
+    """The rare attributes of a tensor, if it has any."""
+    try:
+        return tensor._rare
+    except AttributeError:  # nobody has set the slot yet
+        tensor._rare = None
+        return None
+
+
+def _rare_attribute(field: str, initial: Any) -> Any:
+    """A property of Tensor that stands for a field of its `Rare`."""
+    read = attrgetter(field)
+
+    def get(self: Tensor) -> Any:
+        try:
+            rare = self._rare
+        except AttributeError:
+            rare = self._rare = None
+        return initial if rare is None else read(rare)
+
+    def set(self: Tensor, value: Any) -> None:
+        rare = rare_of(self)
+        if rare is None:
+            rare = self._rare = Rare()
+        setattr(rare, field, value)
+
+    return property(get, set)
+
+
 class _TensorType(type):
     """Gives the class a constructor apart from `object.__new__`, which the hot paths call to make bare instances."""
 
@@ -100,27 +151,36 @@ def legacy_constructor(cls: type, *args: Any, **kwargs: Any) -> Any:
 class Tensor(_Attached, metaclass=_TensorType):
     """A multi-dimensional array of one dtype on one device, with an optional gradient history."""
 
-    __slots__ = ("_data", "_dtype", "_node", "_base", "__dict__", "__weakref__")
-
-    _v = 0  # version counter; of a view, its base's counts
-    _nr = 0  # which output of `_node` this is
-    _epoch = 0  # how often in-place operations gave this (base) tensor a new history; see Note [Views and history]
-    _shares: Tensor | None = None  # whose version a detached tensor counts with
-    _grad: Tensor | None = None
-    _retains = False
-    _multi_view = False  # one of several views that one operator returned
-    _inference = False
+    __slots__ = ("_data", "_dtype", "_node", "_base", "_rare", "__dict__", "__weakref__")
 
     _data: Any
     _dtype: dtype
     _node: Any
     _base: Tensor | None
+    _rare: Rare | None
 
     if TYPE_CHECKING:
+        _v: int
+        _nr: int
+        _epoch: int
+        _shares: Tensor | None
+        _grad: Tensor | None
+        _retains: bool
+        _multi_view: bool
+        _inference: bool
 
         @property
         def dtype(self) -> dtype: ...
     else:
+        _v = _rare_attribute("version", 0)
+        _nr = _rare_attribute("number", 0)
+        _epoch = _rare_attribute("epoch", 0)
+        _shares = _rare_attribute("shares", None)
+        _grad = _rare_attribute("grad", None)
+        _retains = _rare_attribute("retains", False)
+        _multi_view = _rare_attribute("multi_view", False)
+        _inference = _rare_attribute("inference", False)
+
         dtype = property(attrgetter("_dtype"))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -223,7 +283,7 @@ def wrap(payload: Any, kind: dtype) -> Tensor:
     made._data = payload
     made._dtype = kind
     made._node = None
-    made._base = None
+    made._base = made._rare = None
     return made
 
 
@@ -232,7 +292,7 @@ def wrap_view(payload: Any, source: Tensor) -> Tensor:
     made = _new(Tensor)
     made._data = payload
     made._dtype = source._dtype
-    made._node = None
+    made._node = made._rare = None
     base = source._base
     made._base = source if base is None else base
     return made
@@ -244,7 +304,7 @@ def alias_as(cls: type, tensor: Tensor, requires_grad: bool = False) -> Any:
     made._data = tensor._data
     made._dtype = tensor._dtype
     made._node = None
-    made._base = None
+    made._base = made._rare = None
     if requires_grad:
         made.requires_grad_(True)
     return made
@@ -252,14 +312,19 @@ def alias_as(cls: type, tensor: Tensor, requires_grad: bool = False) -> Any:
 
 def version(tensor: Tensor) -> int:
     """How often the memory of a tensor was written in place."""
-    return counter(tensor)._v
+    rare = rare_of(counter(tensor))
+    return 0 if rare is None else rare.version
 
 
 def counter(tensor: Tensor) -> Tensor:
     """The tensor that keeps the version of this one: its base, or what it was detached from."""
-    while (above := tensor._shares if tensor._base is None else tensor._base) is not None:
+    while True:
+        above = tensor._base
+        if above is None:
+            rare = rare_of(tensor)
+            if rare is None or (above := rare.shares) is None:
+                return tensor
         tensor = above
-    return tensor
 
 
 def bump_version(tensor: Tensor) -> None:

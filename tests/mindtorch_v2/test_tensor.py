@@ -359,3 +359,28 @@ def test_unravel_index() -> None:
         with pytest.raises(error, match=message):
             torch.unravel_index(indices, shape)
     assert torch.resize_as_(torch.ones(2), torch.ones(0, 3)).shape == (0, 3)
+
+
+def test_the_instance_dict_is_the_users():
+    leaf = torch.nn.Parameter(torch.zeros(4))
+    torch.nn.init.ones_(leaf)
+    view = leaf.detach()
+    view[0] = 5.0
+    first, second = (leaf * 2).split([1, 3])
+    first.retain_grad()
+    (first.sum() + second.sum()).backward()
+    with torch.inference_mode():
+        inferred = torch.ones(1)
+    base = torch.zeros(4)
+    row = base[:2]
+    row.mul_(leaf[:2])
+    for tensor in (leaf, view, first, second, inferred, base, row, leaf.grad):
+        assert tensor.__dict__ == {}
+    assert (leaf._version, view._version, second.output_nr, first.retains_grad) == (2, 2, 1, True)
+    assert leaf.grad.tolist() == [2.0] * 4 and first.grad.tolist() == [1.0]
+    assert inferred.is_inference() and row.grad_fn.name() == "AsStridedBackward0"
+    leaf.mark = "mine"
+    assert leaf.__dict__ == {"mark": "mine"}
+    remade = torch.nn.Parameter(leaf.data, **{"requires_grad": leaf.requires_grad})
+    remade.__dict__.update(leaf.__dict__)
+    assert remade.mark == "mine" and remade._version == 0

@@ -50,6 +50,7 @@ def rebase_history(target: Tensor, node: Node) -> None:
     slices.edges = (old, *node.edges[1:])
     slices.saved = None
     slices.consts = (node, geometry(target), geometry(base))
+    base._nr = 0
     attach(base, slices)
     base._epoch += 1
     target._node = VIEW  # stale on purpose: the next look regenerates it from the base

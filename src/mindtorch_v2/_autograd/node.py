@@ -19,7 +19,7 @@ from typing import Any
 from .. import _payload
 from .._dispatch import ops
 from .._state import TLS
-from .._tensor import Tensor, counter, version, wrap
+from .._tensor import Tensor, counter, rare_of, version, wrap
 
 
 class Node:
@@ -224,7 +224,8 @@ class SavedOutput:
 def keep(value: Any) -> Any:
     """What a node saves of an input: tensors with their version, all else as it is."""
     if isinstance(value, Tensor):
-        if value._inference:
+        rare = rare_of(value)
+        if rare is not None and rare.inference:
             raise RuntimeError(
                 "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
                 "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
@@ -273,16 +274,29 @@ def edge(value: Any) -> Any:
         node = live_node(value)
         if node is None:
             return None
-    return (node, value._nr)
+    return (node, 0 if len(node.outputs) < 2 else value._nr)
 
 
 def live_node(view: Tensor) -> Any:
     """The node of a view as its base's history now is; see Note [Views and history]."""
     base = view._base
     node = view._node
-    if base is None or view._epoch == base._epoch:
+    if base is None or epoch_of(view) == epoch_of(base):
         return None if node is VIEW else node
     return _regenerate(view, base)
+
+
+def epoch_of(tensor: Tensor) -> int:
+    """How often a base got a new history, or what a view has seen of it."""
+    rare = rare_of(tensor)
+    return 0 if rare is None else rare.epoch
+
+
+def follow_epoch(view: Tensor, base: Tensor) -> None:
+    """Note that the node of a view belongs to the base's history as it is now."""
+    now = epoch_of(base)
+    if now:  # it never falls: a view of a base with none has seen none
+        view._epoch = now
 
 
 def requires_grad(tensor: Tensor) -> bool:
@@ -294,16 +308,14 @@ def requires_grad(tensor: Tensor) -> bool:
 
 
 def attach(out: Tensor, node: Node) -> Tensor:
-    """Make `out` the single result of `node`; integers and bools have no history."""
+    """Make `out`, which is fresh or has number 0, the single result of `node`; integers and bools have no history."""
     if out._dtype.category < 2:
         return out
     data = out._data
     node.outputs = ((data.shape, out._dtype, _payload.device_of(data)),)
     out._node = node
     if out._base is not None:
-        out._epoch = out._base._epoch
-    if out._nr:
-        out._nr = 0
+        follow_epoch(out, out._base)
     return out
 
 
@@ -323,7 +335,7 @@ def attach_many(outs: Any, node: Node, differentiable: tuple | None = None) -> A
         out._node = node
         out._nr = number
         if out._base is not None:
-            out._epoch = out._base._epoch
+            follow_epoch(out, out._base)
     node.outputs = tuple(described)
     return outs
 
@@ -347,6 +359,7 @@ def _regenerate(view: Tensor, base: Tensor) -> Any:
     node.edges = ((base._node, base._nr),)
     node.saved = None
     node.consts = geometry(view) + geometry(base)
+    view._nr = 0
     attach(view, node)
     return node
 

@@ -9,7 +9,7 @@ from .._dispatch import backends, dispatcher, native, ops
 from .._dtype import DTYPES
 from .._pending import PendingPayload, settled
 from .._state import PLAIN, TLS
-from .._tensor import Size, Tensor, wrap
+from .._tensor import Rare, Size, Tensor, wrap
 from .inplace import check_inplace, outdate_aliases, rebase_history
 from .node import VIEW, AccumulateGrad, Node, SavedOutput, _no_grad as no_grad, keep, live_node
 
@@ -27,6 +27,7 @@ __all__ = [
 dispatcher.autograd = sys.modules[__name__]
 native.connect(
     tensor=Tensor,
+    rare=Rare,
     size=Size,
     plain=PLAIN,
     tls=TLS,

@@ -436,6 +436,7 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
     if recorded:
         node = target._node
         op.record(target, *before)
+        target._nr = 0
         autograd.outdate_aliases(target, args[1:])
         if target._node is not node:
             autograd.rebase_history(target, target._node)
@@ -451,6 +452,7 @@ def _inplace_view(op: Operator, spec: ViewSpec, args: tuple) -> Tensor:
     target._data = view.apply(current(target), spec)
     if op.record is not None and TLS.grad_enabled:
         op.record(target, before, *args[1:])
+        target._nr = 0
     return target
 
 

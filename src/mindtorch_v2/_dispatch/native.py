@@ -20,7 +20,7 @@ from .. import _memory
 from .operator import Operator, Param
 
 _INT_TYPES = ("int", "SymInt")
-_INTERFACE = 4  # as native.h has it
+_INTERFACE = 5  # as native.h has it
 
 
 def _load() -> Any:
