@@ -40,7 +40,10 @@ setup(
         Extension(
             "mindtorch_v2._native",
             sources=sorted(
-                p for where in (RUNTIME, KERNELS) for path in where.glob("*.c") if (p := path.as_posix()) != UNCONTRACTED
+                p
+                for where in (RUNTIME, KERNELS)
+                for path in where.glob("*.c")
+                if (p := path.as_posix()) != UNCONTRACTED
             ),
             depends=[
                 UNCONTRACTED,

@@ -17,7 +17,7 @@ from codegen.model import Location, NativeFunction
 from codegen.problems import Problem
 
 PACKAGE = Path("src/mindtorch_v2")
-RULES = PACKAGE / "_backends/meta/rules"
+RULES = PACKAGE / "_rules/rules"
 CPU_OPS = PACKAGE / "_backends/cpu/ops"
 NPU_OPS = PACKAGE / "_backends/npu/ops"
 COMPOSITE = PACKAGE / "_composite"

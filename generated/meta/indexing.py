@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._backends.meta import rules
+from mindtorch_v2._rules import rules
 
 
 def index_Tensor(self, indices):

@@ -79,7 +79,7 @@ _BY_MODULE = {
     ),
     "_planning.run": "plan",
     "_printing": "set_printoptions",
-    "_promotion": "can_cast promote_types result_type",
+    "_rules.promotion": "can_cast promote_types result_type",
     "_storage": "UntypedStorage",
     "_typed_storage": "TypedStorage",
     "amp": "autocast",

@@ -14,13 +14,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from codegen.schema import read_schema
 
 RUNTIME = {
-    "_backends/meta/rules/__init__.py": "from .pointwise import *\nfrom .shapes import reduction, transpose\n",
-    "_backends/meta/rules/pointwise.py": """\
+    "_rules/rules.py": "from .pointwise import *\nfrom .shapes import reduction, transpose\n",
+    "_rules/pointwise.py": """\
         ALL = 0
         def elementwise(*operands, dtypes=ALL, float=False): ...
         def _helper(): ...
     """,
-    "_backends/meta/rules/shapes.py": """\
+    "_rules/shapes.py": """\
         def reduction(self, dim, keepdim, dtype=None, kind="sum"): ...
         def transpose(self, dim0, dim1): ...
         def not_exported(self): ...

@@ -415,7 +415,7 @@ def test_a_registered_kernel_replaces_the_schema_s() -> None:
 def test_a_new_operator_needs_a_rule() -> None:
     _alone(
         """
-        from mindtorch_v2._backends.meta.spec import Spec
+        from mindtorch_v2._rules.spec import Spec
         try:
             registry.register("twice", "cpu", lambda x: x * 2)
         except ValueError as error:

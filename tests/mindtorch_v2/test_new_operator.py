@@ -52,7 +52,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the source tree whose schema has one entry more, generated."""
     made = tmp_path_factory.mktemp("tree")
     ignored = shutil.ignore_patterns("__pycache__", ".*")
-    for folder in ("schema", "codegen", "generated", "src"):
+    for folder in ("schema", "codegen", "generated", "native", "src"):
         shutil.copytree(ROOT / folder, made / folder, symlinks=True, ignore=ignored)
     file = made / FAMILY
     text = file.read_text()

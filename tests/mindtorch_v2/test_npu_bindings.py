@@ -15,11 +15,11 @@ import yaml
 from strategies import Picker, draw_case, read_rows
 
 import mindtorch_v2 as torch
-from mindtorch_v2._backends.meta.spec import Spec
 from mindtorch_v2._dispatch.convert import convert
 from mindtorch_v2._generated.npu import FAMILIES, functions
 from mindtorch_v2._payload import MetaPayload
 from mindtorch_v2._pending import settled
+from mindtorch_v2._rules.spec import Spec
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent

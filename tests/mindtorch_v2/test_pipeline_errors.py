@@ -10,9 +10,9 @@ import pytest
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import nn
-from mindtorch_v2._backends.meta.spec import Spec
 from mindtorch_v2._dispatch import registry
 from mindtorch_v2._dispatch.pipeline import current_pipeline
+from mindtorch_v2._rules.spec import Spec
 
 
 def line_of(text: str, function: Callable) -> str:

@@ -26,11 +26,11 @@ from strategies import Picker, Row, draw_case, seeded
 from strategies.outcomes import ERRORS
 
 import mindtorch_v2 as torch
-from mindtorch_v2._backends.meta import rules
 from mindtorch_v2._dispatch import ops
 from mindtorch_v2._dispatch.pipeline import schedule
 from mindtorch_v2._dispatch.pipeline.recorder import Recorder
 from mindtorch_v2._dispatch.pipeline.values import Value
+from mindtorch_v2._rules import rules
 
 PROGRAMS = int(os.environ.get("PROGRAMS", "300"))
 SHARES = 10

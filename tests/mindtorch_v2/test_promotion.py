@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from mindtorch_v2 import _dtype as d
-from mindtorch_v2._promotion import can_cast, check_can_cast, promote_types, result_type, scalar_dtype
+from mindtorch_v2._rules.promotion import can_cast, check_can_cast, promote_types, result_type, scalar_dtype
 
 ORDER = "uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128 bool".split()
 

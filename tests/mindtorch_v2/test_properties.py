@@ -24,12 +24,12 @@ from strategies.outcomes import Failure, attempt, geometry, is_tensor, leaves
 from strategies.shrinking import recorded, replayed, shrunk
 
 import mindtorch_v2 as torch
-from mindtorch_v2._backends.meta import rules
 from mindtorch_v2._dispatch import dispatcher, ops
 from mindtorch_v2._dispatch.operator import Operator
 from mindtorch_v2._generated import tables
 from mindtorch_v2._pending import settled
-from mindtorch_v2._promotion import can_cast
+from mindtorch_v2._rules import rules
+from mindtorch_v2._rules.promotion import can_cast
 
 ROWS = read_rows()
 EXAMPLES = int(os.environ.get("EXAMPLES", "0"))

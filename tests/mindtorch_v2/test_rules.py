@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from mindtorch_v2 import _dtype as d
-from mindtorch_v2._backends.meta import rules, spec as s
+from mindtorch_v2._rules import geometry as g, rules, spec as s
 
 FOLDER = pathlib.Path(__file__).parent
 sys.path.insert(0, str(FOLDER))
@@ -41,7 +41,7 @@ class Duck:
     def __init__(self, shape, dtype=d.float32, stride=None, offset=0):
         self.shape = tuple(shape)
         self.dtype = dtype
-        self._stride = s.contiguous_strides(self.shape) if stride is None else tuple(stride)
+        self._stride = g.contiguous_strides(self.shape) if stride is None else tuple(stride)
         self._offset = offset
 
     def stride(self):
@@ -54,7 +54,7 @@ class Duck:
         return math.prod(self.shape)
 
     def is_contiguous(self):
-        return s.is_contiguous(self.shape, self._stride)
+        return g.is_contiguous(self.shape, self._stride)
 
     def storage_offset(self):
         return self._offset
@@ -238,10 +238,10 @@ def test_reordered_dims_are_numpys(array, data):
 @given(arrays())
 def test_dense_strides_are_dense_and_keep_the_order(array):
     x = tensor_of(array)
-    dense = s.infer_dense_strides(x.shape, x.stride())
-    assert s.is_non_overlapping_and_dense(x.shape, dense)
+    dense = g.infer_dense_strides(x.shape, x.stride())
+    assert g.is_non_overlapping_and_dense(x.shape, dense)
     spec = rules.elementwise(x)
-    assert s.is_non_overlapping_and_dense(spec.shape, spec.strides())
+    assert g.is_non_overlapping_and_dense(spec.shape, spec.strides())
     steps = [(a, b) for a, b, size in zip(x.stride(), spec.strides(), x.shape, strict=True) if size > 1 and a]
     assert all((a1 < a2) == (b1 < b2) for a1, b1 in steps for a2, b2 in steps if a1 != a2)
 
@@ -260,7 +260,7 @@ def test_broadcasting_is_numpys(a, b):
 
 @given(st.lists(st.integers(0, 4), max_size=5))
 def test_contiguous_strides(shape):
-    strides = s.contiguous_strides(shape)
-    assert s.is_contiguous(shape, strides)
+    strides = g.contiguous_strides(shape)
+    assert g.is_contiguous(shape, strides)
     if 0 not in shape:
         assert list(strides) == [step // 8 for step in np.empty(shape, np.int64).strides]

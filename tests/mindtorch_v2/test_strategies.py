@@ -15,8 +15,8 @@ from strategies.outcomes import Failure
 from strategies.variation import DTYPES, as_dtype, is_dim
 from test_properties import FORMS, check, reproduction, run
 
-from mindtorch_v2._backends.meta import rules
 from mindtorch_v2._dispatch import ops
+from mindtorch_v2._rules import rules
 from mindtorch_v2.library import custom_op
 
 DRAWS = 1200

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from mindtorch_v2 import _dtype
-from mindtorch_v2._backends.meta import rules
 from mindtorch_v2._generated import functions as F
+from mindtorch_v2._rules import rules
 from mindtorch_v2._tensor import Tensor
 
 

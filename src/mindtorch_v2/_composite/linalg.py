@@ -8,9 +8,9 @@ from typing import Any
 
 from mindtorch_v2 import _dtype
 from mindtorch_v2._backends.common.errors import CHOLESKY, INVERSE, LU, SOLVE, refuse_info
-from mindtorch_v2._backends.meta.rules._common import not_implemented, wrap_dim
-from mindtorch_v2._backends.meta.rules.linalg import check_inexact, check_kernel, check_matrix, check_square
 from mindtorch_v2._generated import functions as F
+from mindtorch_v2._rules._common import not_implemented, wrap_dim
+from mindtorch_v2._rules.linalg import check_inexact, check_kernel, check_matrix, check_square
 from mindtorch_v2._tensor import Tensor
 
 Pair = tuple[Tensor, Tensor]

@@ -6,8 +6,8 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from mindtorch_v2._backends.meta.rules.linalg import check_inexact
 from mindtorch_v2._generated import functions as F
+from mindtorch_v2._rules.linalg import check_inexact
 from mindtorch_v2._tensor import Tensor
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch_v2._backends.meta import rules
-from mindtorch_v2._backends.meta.spec import prefers_channels_last
 from mindtorch_v2._dtype import float64
 from mindtorch_v2._generated import functions as F
+from mindtorch_v2._rules import rules
+from mindtorch_v2._rules.geometry import prefers_channels_last
 from mindtorch_v2._tensor import Tensor
 
 

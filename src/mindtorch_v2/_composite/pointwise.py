@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from mindtorch_v2 import _dtype
-from mindtorch_v2._backends.meta.rules._common import wrap_dim
 from mindtorch_v2._generated import functions as F
+from mindtorch_v2._rules._common import wrap_dim
 from mindtorch_v2._tensor import Tensor
 
 

@@ -6,11 +6,11 @@ import itertools
 from collections.abc import Sequence
 
 from mindtorch_v2 import _dtype
-from mindtorch_v2._backends.meta.rules._common import type_name, wrap_dim
-from mindtorch_v2._backends.meta.spec import prefers_channels_last
 from mindtorch_v2._dispatch.backends import data_needed
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._layout import channels_last, channels_last_3d, contiguous_format, memory_format
+from mindtorch_v2._rules._common import type_name, wrap_dim
+from mindtorch_v2._rules.geometry import prefers_channels_last
 from mindtorch_v2._tensor import Tensor
 
 Tensors = tuple[Tensor, ...]

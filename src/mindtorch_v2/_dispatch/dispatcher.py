@@ -13,10 +13,10 @@ from numpy import ndarray
 
 from .. import _payload
 from .._backends.common import view
-from .._backends.meta.spec import Spec, ViewSpec
 from .._device import CPU, chosen_device, device
 from .._pending import current, settled
-from .._promotion import can_cast
+from .._rules.promotion import can_cast
+from .._rules.spec import Spec, ViewSpec
 from .._state import TLS
 from .._tensor import Tensor, bump_version, wrap, wrap_view
 from . import overrides

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .._dtype import dtype
-from .._promotion import can_cast
+from .._rules.promotion import can_cast
 
 
 def _cast(want: dtype, out: dtype, name: str) -> Exception | None:

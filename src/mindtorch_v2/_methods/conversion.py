@@ -8,7 +8,6 @@ import numpy as np
 from numpy import ndarray
 
 from .. import _payload
-from .._backends.meta.spec import prefers_channels_last
 from .._device import device as _device
 from .._dispatch import backends, ops
 from .._dtype import DTYPES, dtype as _dtype_class
@@ -20,6 +19,7 @@ from .._layout import (
     preserve_format,
 )
 from .._pending import exposed, settled
+from .._rules.geometry import prefers_channels_last
 from .._state import TLS
 from .._tensor import Tensor
 

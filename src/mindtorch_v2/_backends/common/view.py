@@ -7,7 +7,7 @@ from typing import Any
 from numpy import ndarray
 
 from ... import _memory, _payload
-from ..meta.spec import ViewSpec
+from ..._rules.spec import ViewSpec
 
 
 def apply(payload: Any, spec: ViewSpec) -> Any:

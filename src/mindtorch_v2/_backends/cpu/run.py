@@ -13,9 +13,9 @@ from ..._dispatch.native import blocked
 from ..._dispatch.operator import Operator
 from ..._payload import contiguous_strides
 from ..._pending import settled
+from ..._rules.spec import Spec
 from ..._tensor import Tensor
 from ..common.convert import number
-from ..meta.spec import Spec
 from .creation import empty
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..._dispatch.operator import Operator
+from ..._rules.spec import Spec
 from .creation import empty
-from .spec import Spec
 
 
 def run(op: Operator, spec: Any, args: tuple, where: Any) -> Any:

@@ -13,8 +13,8 @@ from ..._dispatch.operator import Operator
 from ..._dtype import DTYPES
 from ..._payload import contiguous_strides
 from ..._pending import settled
+from ..._rules.spec import Spec
 from ..._tensor import Tensor, wrap
-from ..meta.spec import Spec
 from . import aclnn, copies
 from .creation import empty
 from .payload import NpuPayload

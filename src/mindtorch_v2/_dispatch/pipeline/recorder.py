@@ -24,10 +24,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..._backends.meta.spec import Spec
 from ..._device import device
 from ..._payload import stride_of
 from ..._pending import PendingPayload, PendingStorage, exposed, settled
+from ..._rules.spec import Spec
 from ..._state import RECORDED, SPECS, TLS
 from ..._tensor import Tensor, wrap
 from .. import native

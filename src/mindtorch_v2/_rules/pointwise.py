@@ -6,10 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .... import _dtype as _d
-from ...._dtype import dtype
-from ...._promotion import result_type, scalar_dtype
-from ..spec import Geometry, Shape, Spec, elementwise_strides, format_strides, geometry
+from .. import _dtype as _d
+from .._dtype import dtype
 from ._common import (
     broadcast,
     check_dtype,
@@ -19,6 +17,9 @@ from ._common import (
     shape_text,
     wrap_dim,
 )
+from .geometry import Geometry, Shape, elementwise_strides, format_strides, geometry
+from .promotion import result_type, scalar_dtype
+from .spec import Spec
 
 _SCALAR: Geometry = ((), ())
 

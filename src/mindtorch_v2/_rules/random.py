@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .... import _dtype as _d
-from ...._dtype import dtype
-from ...._random import checks
-from ..spec import Spec, format_strides, numel
+from .. import _dtype as _d
+from .._dtype import dtype
+from .._random import checks
 from ._common import broadcast, checked_size, is_tensor
+from .geometry import format_strides, numel
 from .gradients import check_expands
+from .spec import Spec
 
 
 def _check_floating(target: dtype, count: int, op: str, std: float = 1.0) -> None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .... import _dtype as _d
-from ..spec import Shape, Spec
+from .. import _dtype as _d
+from .geometry import Shape
+from .spec import Spec
 
 _AT_ONCE = 3
 

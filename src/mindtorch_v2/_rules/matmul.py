@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .... import _dtype as _d
-from ...._promotion import result_type
-from ..spec import Shape, Spec, numel
+from .. import _dtype as _d
 from ._common import broadcast, not_implemented, shape_text, wrap_dim
+from .geometry import Shape, numel
 from .pointwise import _check_alpha, _check_number
+from .promotion import result_type
+from .spec import Spec
 from .view import expand
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .... import _dtype as _d
-from ..spec import Geometry, Shape, Spec, elementwise_strides, format_strides
+from .. import _dtype as _d
 from ._common import broadcast, check_dtype, is_tensor, not_implemented, shape_text, wrap_dim
+from .geometry import Geometry, Shape, elementwise_strides, format_strides
 from .pointwise import _check_number, check_fill
+from .spec import Spec
 
 _INDEX_DTYPES = (_d.int32, _d.int64)
 _MASKS = (_d.bool, _d.uint8)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .... import _dtype as _d
-from ..spec import Shape, Spec, contiguous_strides, format_strides
+from .. import _dtype as _d
 from . import slicing
 from ._common import as_list, broadcast, check_dtype, not_implemented, shape_text, type_name
+from .geometry import Shape, contiguous_strides, format_strides
 from .loss import nll_loss2d_forward, nll_loss_forward
 from .matmul import cdist
 from .nn import suggested_strides
 from .pointwise import glu
+from .spec import Spec
 
 
 class _Whole:

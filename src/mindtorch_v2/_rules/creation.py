@@ -7,12 +7,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .... import _dtype as _d
-from ...._dtype import dtype
-from ...._promotion import scalar_dtype
-from ..spec import (
+from .. import _dtype as _d
+from .._dtype import dtype
+from ._common import as_list, checked_size, is_tensor, not_implemented, shape_text
+from .geometry import (
     Shape,
-    Spec,
     channels_last_strides,
     contiguous_strides,
     format_name,
@@ -20,8 +19,9 @@ from ..spec import (
     geometry,
     is_contiguous,
 )
-from ._common import as_list, checked_size, is_tensor, not_implemented, shape_text
 from .pointwise import _check_number, check_fill
+from .promotion import scalar_dtype
+from .spec import Spec
 
 _MAX_ELEMENTS = 2**63 - 1
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..spec import ViewSpec
 from ._common import as_list, shape_text, wrap_dim, wrap_existing_dim
+from .spec import ViewSpec
 
 
 def select(self: Any, dim: int, index: int) -> ViewSpec:

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _dtype as _d
-from ._dtype import dtype
+from .. import _dtype as _d
+from .._dtype import dtype
 
 _ORDER = "uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex32 complex64 complex128 bool".split()
 

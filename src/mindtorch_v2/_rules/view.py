@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .... import _dtype as _d
-from ...._dtype import dtype
-from ..spec import Shape, Spec, ViewSpec, contiguous_strides, numel
+from .. import _dtype as _d
+from .._dtype import dtype
 from ._common import as_list, shape_text, type_name, wrap_dim, wrap_dims
+from .geometry import Shape, contiguous_strides, numel
+from .spec import Spec, ViewSpec
 
 
 def infer_size(size: Sequence[int], count: int) -> Shape:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .... import _dtype as _d
-from ...._dtype import (
+from .. import _dtype as _d
+from .._dtype import (
     CATEGORY_BOOL,
     CATEGORY_COMPLEX,
     CATEGORY_FLOATING,
@@ -14,7 +14,7 @@ from ...._dtype import (
     FLOAT8,
     dtype,
 )
-from ..spec import Geometry, Shape, infer_dense_strides
+from .geometry import Geometry, Shape, infer_dense_strides
 
 _B, _I, _F, _C = CATEGORY_BOOL, CATEGORY_INTEGER, CATEGORY_FLOATING, CATEGORY_COMPLEX
 

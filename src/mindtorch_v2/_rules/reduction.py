@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .... import _dtype as _d
-from ...._dtype import dtype
-from ...._promotion import promote_types
-from ..spec import Shape, Spec
+from .. import _dtype as _d
+from .._dtype import dtype
 from ._common import as_list, check_dtype, not_implemented, shape_text, wrap_dim, wrap_dims
+from .geometry import Shape
+from .promotion import promote_types
+from .spec import Spec
 
 _Dim = int | Sequence[int] | None
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .... import _dtype as _d
-from ..spec import Shape, Spec, channels_last_strides, is_channels_last, is_contiguous, prefers_channels_last
+from .. import _dtype as _d
 from ._common import as_list, not_implemented, shape_text, wrap_dim
+from .geometry import Shape, channels_last_strides, is_channels_last, is_contiguous, prefers_channels_last
 from .nn import suggested_strides
+from .spec import Spec
 
 _AXES = "DHW"
 

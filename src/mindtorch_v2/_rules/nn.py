@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .... import _dtype as _d
-from ...._dtype import dtype
-from ..spec import (
+from .. import _dtype as _d
+from .._dtype import dtype
+from ._common import as_list, broadcast, check_dtype, not_implemented, shape_text, wrap_dim
+from .geometry import (
     Shape,
-    Spec,
     channels_last_strides,
     contiguous_strides,
     elementwise_strides,
@@ -18,7 +18,7 @@ from ..spec import (
     numel,
     prefers_channels_last,
 )
-from ._common import as_list, broadcast, check_dtype, not_implemented, shape_text, wrap_dim
+from .spec import Spec
 
 _HALF = (_d.float16, _d.bfloat16)
 

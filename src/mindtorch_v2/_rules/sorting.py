@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .... import _dtype as _d
-from ..spec import Spec, format_strides, numel
+from .. import _dtype as _d
 from ._common import check_dtype, is_tensor, not_implemented, shape_text, wrap_dim, wrap_existing_dim
+from .geometry import format_strides, numel
+from .spec import Spec
 
 
 def sort(self: Any, dim: int = -1) -> tuple[Spec, Spec]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .... import _dtype as _d
-from ...._promotion import check_can_cast
-from ..spec import Spec, format_strides
+from .. import _dtype as _d
 from ._common import broadcast, check_dtype, not_implemented, shape_text
+from .geometry import format_strides
 from .pointwise import elementwise, subtraction
+from .promotion import check_can_cast
+from .spec import Spec
 
 _LOSS_KERNELS = {
     "mse_loss": "mse_cpu",

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..spec import Spec, format_strides
 from ._common import check_dtype
+from .geometry import format_strides
+from .spec import Spec
 
 
 def _by_position(like: Any) -> Spec:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .... import _dtype as _d
-from ...._dtype import dtype
-from ..spec import Shape, Spec, channels_last_strides, prefers_channels_last
+from .. import _dtype as _d
+from .._dtype import dtype
 from ._common import as_list, not_implemented, shape_text, type_name, wrap_dim
+from .geometry import Shape, channels_last_strides, prefers_channels_last
 from .nn import suggested_strides
+from .spec import Spec
 
 
 def _spread(value: Any, ndim: int, name: str) -> list[int]:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .... import _dtype as _d
-from ...._promotion import result_type
-from ..spec import (
+from .. import _dtype as _d
+from ._common import as_list, checked_size, is_tensor, not_implemented, shape_text, wrap_dim, wrap_dims
+from .geometry import (
     Shape,
-    Spec,
     channels_last_strides,
     contiguous_strides,
     format_strides,
     infer_dense_strides,
     prefers_channels_last,
 )
-from ._common import as_list, checked_size, is_tensor, not_implemented, shape_text, wrap_dim, wrap_dims
 from .pointwise import check_fill
+from .promotion import result_type
+from .spec import Spec
 
 
 def _suggested(self: Any, shape: Shape) -> Shape | None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .... import _dtype as _d
-from ..spec import Shape, Spec, contiguous_strides
+from .. import _dtype as _d
 from ._common import broadcast, not_implemented, shape_text
+from .geometry import Shape, contiguous_strides
+from .spec import Spec
 
 _HALF = (_d.float16, _d.bfloat16)
 

@@ -1,0 +1,81 @@
+"""What a rule gives back: `Spec` of a fresh result, `ViewSpec` of a view."""
+
+from __future__ import annotations
+
+from .._dtype import dtype
+from .geometry import Shape, contiguous_strides
+
+
+class Spec:
+    """A fresh result: its shape (None: the data decide), dtype and strides (None: contiguous; () beside an unknown
+    shape: as the kernel laid it out).
+
+    compute: the dtype in which the kernel computes, and to which the dispatcher casts the promoted operands first;
+    None: operands stay as they are.
+    """
+
+    __slots__ = ("shape", "dtype", "stride", "compute")
+
+    def __init__(
+        self,
+        shape: Shape | None,
+        dtype: dtype,
+        stride: Shape | None = None,
+        compute: dtype | None = None,
+    ) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.stride = stride
+        self.compute = compute
+
+    def strides(self) -> Shape:
+        """The strides spelled out. The shape must be known."""
+        if self.shape is None:
+            raise ValueError("the shape of this result depends on the data")
+        return contiguous_strides(self.shape) if self.stride is None else self.stride
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Spec) and (self.shape, self.dtype, self.stride, self.compute) == (
+            other.shape,
+            other.dtype,
+            other.stride,
+            other.compute,
+        )
+
+    __hash__ = None
+
+    def __repr__(self) -> str:
+        return f"Spec({self.shape}, {self.dtype}, stride={self.stride}, compute={self.compute})"
+
+
+class ViewSpec:
+    """A view of self: shape, strides and the offset of its first element from self's first element, all in elements.
+
+    dtype: that of a view as another type (the geometry then counts elements of that type, the offset is 0 or in that
+    type); None: self's.
+    """
+
+    __slots__ = ("shape", "stride", "offset", "dtype")
+
+    def __init__(self, shape: Shape, stride: Shape, offset: int = 0, dtype: dtype | None = None) -> None:
+        self.shape = shape
+        self.stride = stride
+        self.offset = offset
+        self.dtype = dtype
+
+    def strides(self) -> Shape:
+        """The strides, as `Spec.strides`."""
+        return self.stride
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ViewSpec) and (self.shape, self.stride, self.offset, self.dtype) == (
+            other.shape,
+            other.stride,
+            other.offset,
+            other.dtype,
+        )
+
+    __hash__ = None
+
+    def __repr__(self) -> str:
+        return f"ViewSpec({self.shape}, {self.stride}, {self.offset}{'' if self.dtype is None else f', {self.dtype}'})"
