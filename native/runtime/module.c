@@ -1,11 +1,14 @@
 /* The module `mindtorch_v2._native`: its types, its kernels by name, and `connect`, which tells it the package's classes. */
 #define NATIVE_IMPORTS_NUMPY
+#include "making.h"
 #include "pipeline.h"
+#include "stream.h"
 
 #include "block_interface.h"
 
 static const KernelEntry *const tables[] = {
-    view_kernels, reduce_kernels, matmul_kernels, softmax_kernels, norm_kernels, embedding_kernels, loss_kernels, optim_kernels, NULL,
+    view_kernels, reduce_kernels, matmul_kernels, softmax_kernels, norm_kernels, embedding_kernels, loss_kernels, optim_kernels, random_kernels,
+    NULL,
 };
 
 Kernel find_kernel(const char *name)
@@ -155,6 +158,8 @@ static PyMethodDef functions[] = {
     {"run_chain", (PyCFunction)(void (*)(void))run_chain, METH_FASTCALL, "Run entries that are one chain; None when they are not."},
     {"kernel_names", kernel_names, METH_NOARGS, "The names of the kernels that are in C: `module.function` of the Python ones."},
     {"empty", (PyCFunction)(void (*)(void))empty_array, METH_FASTCALL, "empty(shape, dtype): an uninitialised array; a large one in kept memory."},
+    {"connect_making", (PyCFunction)(void (*)(void))connect_making, METH_VARARGS | METH_KEYWORDS, "Tell the extension the dtypes."},
+    {"use_stream", use_stream, METH_O, "Draw from a Stream where no generator is given."},
     {"keep_buffers", keep_buffers, METH_O, "Keep at most so many bytes of freed memory (None: as before); returns the bytes kept now, and at most."},
     {NULL, NULL, 0, NULL},
 };
@@ -186,7 +191,7 @@ PyMODINIT_FUNC PyInit__native(void)
 {
     import_array();
     import_umath();
-    if (intern_names() < 0) {
+    if (intern_names() < 0 || start_making() < 0) {
         return NULL;
     }
     S.descr32 = PyArray_DescrFromType(NPY_FLOAT);
@@ -200,7 +205,7 @@ PyMODINIT_FUNC PyInit__native(void)
     if (module == NULL) {
         return NULL;
     }
-    PyTypeObject *const types[] = {&FastType, &RecorderType, &SubscriptType, &KernelType, &BlockedType, &ProgramType};
+    PyTypeObject *const types[] = {&FastType, &RecorderType, &SubscriptType, &KernelType, &BlockedType, &ProgramType, &StreamType};
     int failed = PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0 || PyModule_AddIntConstant(module, "LOOPS", LOOPS_VERSION) < 0;
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]) && !failed; i++) {
         failed = PyModule_AddType(module, types[i]) < 0;

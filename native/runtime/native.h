@@ -283,6 +283,7 @@ extern INTERNAL const KernelEntry norm_kernels[];
 extern INTERNAL const KernelEntry embedding_kernels[];
 extern INTERNAL const KernelEntry loss_kernels[];
 extern INTERNAL const KernelEntry optim_kernels[];
+extern INTERNAL const KernelEntry random_kernels[];
 INTERNAL Kernel find_kernel(const char *name);
 
 /* ---------------------------------------------------------------------------------------------------------------- types */

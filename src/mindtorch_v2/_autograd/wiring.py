@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from .. import _dtype
 from .._device import CPU
 from .._dispatch import backends, dispatcher, native, ops
 from .._dtype import DTYPES
@@ -44,6 +45,7 @@ native.connect(
     int64=DTYPES["int64"],
     differentiable=tuple(kind for kind in DTYPES.values() if kind.category > 1),
 )
+native.connect_making(dtype=_dtype.dtype, namespace=vars(_dtype), bfloat16=_dtype.bfloat16.np)
 
 
 def mark_view(view: Tensor) -> None:

@@ -56,6 +56,12 @@ def connect(**classes: Any) -> None:
         extension.connect(**classes)
 
 
+def connect_making(**known: Any) -> None:
+    """Tell the extension what it needs to make tensors: the class of dtypes, where the default one is, bfloat16 as arrays have it."""
+    if extension is not None:
+        extension.connect_making(**known)
+
+
 _KERNELS = frozenset(() if extension is None else extension.kernel_names())
 
 

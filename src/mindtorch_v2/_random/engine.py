@@ -1,5 +1,7 @@
 """The Mersenne Twister mt19937, drawn in blocks.
 
+`Mt19937` is the stream; the C extension has it as a type of its own (`native/kernels/stream.c`).
+
 The generator is that of Matsumoto and Nishimura, "Mersenne Twister: a 623-dimensionally equidistributed uniform
 pseudorandom number generator" (ACM TOMACS 8, 1998), seeded by the recurrence of their 2002 `init_genrand`. numpy has it
 in C (`numpy.random.MT19937`), with the same seeding and tempering, so the twisting is left to numpy and this module
@@ -14,7 +16,12 @@ state is written back exactly as it was read.
 
 from __future__ import annotations
 
+import threading
+from typing import Any
+
 import numpy as np
+
+from .._dispatch.native import extension
 
 WORDS = 624
 DEFAULT_SEED = 67280421310721
@@ -29,9 +36,12 @@ class Mt19937:
     `seed` is any int of 0 <= seed < 2**64. Only its low 32 bits choose the stream, as in PyTorch, but all are kept.
     """
 
-    __slots__ = ("seed_value", "_bits", "_generator", "_next_when_spent")
+    __slots__ = ("seed_value", "next_double", "next_float", "lock", "_bits", "_generator", "_next_when_spent")
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
+        self.lock = threading.RLock()
+        self.next_double: float | None = None
+        self.next_float: float | None = None
         self._bits = np.random.MT19937(0)
         self._generator = np.random.Generator(self._bits)
         self.seed(seed)
@@ -88,3 +98,7 @@ class Mt19937:
         other = Mt19937(self.seed_value)
         other.set_position(*self.position())
         return other
+
+
+Engine: Any = Mt19937 if extension is None else extension.Stream
+"""What generators draw from: `Mt19937`, or the C extension's type of the same methods, from which its kernels draw by themselves."""

@@ -27,10 +27,12 @@ from typing import Any
 import numpy as np
 
 from .._device import device as Device
+from .._dispatch.native import extension
 from .._state import TLS
-from .engine import DEFAULT_SEED, WORDS, Mt19937
+from .engine import DEFAULT_SEED, WORDS, Engine, Mt19937
 
 STATE_SIZE = 5056
+_making = threading.Lock()  # held while a generator makes its engine
 _LAYOUT = np.dtype(
     {
         "names": ["seed", "left", "seeded", "next", "words", "double", "has_double", "float", "has_float"],
@@ -90,7 +92,7 @@ class Generator(metaclass=_GeneratorType):
     RuntimeError for a device without a generator.
     """
 
-    __slots__ = ("_device", "_made_engine", "_entropy", "next_double", "next_float", "lock", "__weakref__")
+    __slots__ = ("_device", "_made_engine", "_entropy", "__weakref__")
 
     def __new__(cls, device: Any = "cpu") -> Any:
         where = _generator_device(device)
@@ -102,24 +104,47 @@ class Generator(metaclass=_GeneratorType):
 
     def __init__(self, device: Any = "cpu") -> None:
         self._device = _generator_device(device)
-        self.lock = threading.RLock()
         self._made_engine: Mt19937 | None = None
         self._entropy = False  # whether the first use seeds it from the operating system
-        self.next_double: float | None = None
-        self.next_float: float | None = None
 
     @property
     def _engine(self) -> Mt19937:
         """The stream; made when it is first used, so that importing the package does not import numpy.random."""
         engine = self._made_engine
         if engine is None:
-            with self.lock:
+            with _making:
                 engine = self._made_engine
                 if engine is None:
-                    engine = self._made_engine = Mt19937(DEFAULT_SEED)
+                    engine = Engine(DEFAULT_SEED)
                     if self._entropy:
                         engine.seed(int.from_bytes(os.urandom(8), "little"))
+                    self._made_engine = engine
+                    if extension is not None and self is default_generator:
+                        extension.use_stream(engine)
         return engine
+
+    @property
+    def lock(self) -> Any:
+        """What to hold while drawing; its holder may take it again."""
+        return self._engine.lock
+
+    @property
+    def next_double(self) -> float | None:
+        """The second of a pair of normal numbers, which waits for the next call."""
+        return self._engine.next_double
+
+    @next_double.setter
+    def next_double(self, value: float | None) -> None:
+        self._engine.next_double = value
+
+    @property
+    def next_float(self) -> float | None:
+        """The same in single precision."""
+        return self._engine.next_float
+
+    @next_float.setter
+    def next_float(self, value: float | None) -> None:
+        self._engine.next_float = value
 
     @property
     def device(self) -> Device:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._dispatch.native import kernel
 from ...._dtype import dtype as DType, from_numpy_dtype, get_default_dtype, int64
 from ...._random import default_generator, streams
 from ...._random.layout import fill, fill_like
@@ -38,6 +39,7 @@ def _blank(self: Array, dtype: DType | None, memory_format: Any) -> Array:
 # --- in place -----------------------------------------------------------------------------------------------------
 
 
+@kernel
 def uniform_(self: Array, low: float = 0.0, high: float = 1.0, generator: Any = None) -> Array:
     """Uniform numbers low <= x < high."""
     return _filled(
@@ -46,6 +48,7 @@ def uniform_(self: Array, low: float = 0.0, high: float = 1.0, generator: Any = 
     )
 
 
+@kernel
 def normal_(self: Array, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Array:
     """Normal numbers. The stream depends on whether the array is contiguous."""
     dense = self.flags.c_contiguous
@@ -60,21 +63,25 @@ def random_(self: Array, generator: Any = None) -> Array:
     return _filled(self, lambda shape, kind: streams.random(_gen(generator), shape, kind))
 
 
+@kernel
 def random_to(self: Array, to: int, generator: Any = None) -> Array:
     """Integers 0 <= x < to."""
     return random_from(self, 0, to, generator)
 
 
+@kernel
 def random_from(self: Array, low: int, to: int | None, generator: Any = None) -> Array:
     """Integers low <= x < to, or up to the dtype's largest."""
     return _filled(self, lambda shape, kind: streams.randint(_gen(generator), shape, kind, low, to))
 
 
+@kernel
 def bernoulli_float(self: Array, p: float = 0.5, generator: Any = None) -> Array:
     """Ones with probability p, zeros else."""
     return _filled(self, lambda shape, kind: streams.bernoulli(_gen(generator), shape, kind, p))
 
 
+@kernel
 def bernoulli_tensor(self: Array, p: Array, generator: Any = None) -> Array:
     """Ones with the probabilities of p, which broadcasts."""
     return streams.bernoulli_tensor(_gen(generator), p, from_numpy_dtype(self.dtype), self)
@@ -114,41 +121,85 @@ def log_normal_(self: Array, mean: float = 1.0, std: float = 2.0, generator: Any
 # --- new arrays ---------------------------------------------------------------------------------------------------
 
 
-def rand(size: Sequence[int], dtype: Any = None, *_: Any) -> Array:
+@kernel
+def rand(
+    size: Sequence[int], dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
+) -> Array:
     """Uniform numbers 0 <= x < 1."""
     return streams.uniform(default_generator, size, dtype or get_default_dtype())
 
 
-def rand_generator(size: Sequence[int], generator: Any, dtype: Any = None, *_: Any) -> Array:
+@kernel
+def rand_generator(
+    size: Sequence[int],
+    generator: Any,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+) -> Array:
     """Uniform numbers 0 <= x < 1."""
     return streams.uniform(_gen(generator), size, dtype or get_default_dtype())
 
 
-def randn(size: Sequence[int], dtype: Any = None, *_: Any) -> Array:
+@kernel
+def randn(
+    size: Sequence[int], dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
+) -> Array:
     """Standard normal numbers."""
     return streams.normal(default_generator, size, dtype or get_default_dtype())
 
 
-def randn_generator(size: Sequence[int], generator: Any, dtype: Any = None, *_: Any) -> Array:
+@kernel
+def randn_generator(
+    size: Sequence[int],
+    generator: Any,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+) -> Array:
     """Standard normal numbers."""
     return streams.normal(_gen(generator), size, dtype or get_default_dtype())
 
 
-def randint(high: int, size: Sequence[int], dtype: Any = None, *_: Any) -> Array:
+@kernel
+def randint(
+    high: int, size: Sequence[int], dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
+) -> Array:
     """Integers 0 <= x < high."""
     return streams.randint(default_generator, size, dtype or int64, 0, high)
 
 
-def randint_generator(high: int, size: Sequence[int], generator: Any, dtype: Any = None, *_: Any) -> Array:
+@kernel
+def randint_generator(
+    high: int,
+    size: Sequence[int],
+    generator: Any,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+) -> Array:
     """Integers 0 <= x < high."""
     return streams.randint(_gen(generator), size, dtype or int64, 0, high)
 
 
-def randint_low(low: int, high: int, size: Sequence[int], dtype: Any = None, *_: Any) -> Array:
+@kernel
+def randint_low(
+    low: int,
+    high: int,
+    size: Sequence[int],
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+) -> Array:
     """Integers low <= x < high."""
     return streams.randint(default_generator, size, dtype or int64, low, high)
 
 
+@kernel
 def randint_low_generator(
     low: int, high: int, size: Sequence[int], generator: Any, dtype: Any = None, *_: Any
 ) -> Array:
@@ -156,16 +207,21 @@ def randint_low_generator(
     return streams.randint(_gen(generator), size, dtype or int64, low, high)
 
 
-def randperm(n: int, dtype: Any = None, *_: Any) -> Array:
+@kernel
+def randperm(n: int, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None) -> Array:
     """A permutation of 0 to n - 1."""
     return streams.randperm(default_generator, n, dtype or int64)
 
 
-def randperm_generator(n: int, generator: Any, dtype: Any = None, *_: Any) -> Array:
+@kernel
+def randperm_generator(
+    n: int, generator: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
+) -> Array:
     """A permutation of 0 to n - 1."""
     return streams.randperm(_gen(generator), n, dtype or int64)
 
 
+@kernel
 def rand_like(
     self: Array,
     dtype: Any = None,
@@ -178,6 +234,7 @@ def rand_like(
     return uniform_(_blank(self, dtype, memory_format))
 
 
+@kernel
 def rand_like_generator(
     self: Array,
     generator: Any,
@@ -191,6 +248,7 @@ def rand_like_generator(
     return uniform_(_blank(self, dtype, memory_format), generator=generator)
 
 
+@kernel
 def randn_like(
     self: Array,
     dtype: Any = None,
@@ -203,6 +261,7 @@ def randn_like(
     return normal_(_blank(self, dtype, memory_format))
 
 
+@kernel
 def randn_like_generator(
     self: Array,
     generator: Any,
@@ -258,12 +317,15 @@ def normal_size(
     size: Sequence[int],
     generator: Any = None,
     dtype: Any = None,
-    *_: Any,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
 ) -> Array:
     """Normal numbers of one mean and deviation."""
     return streams.normal(_gen(generator), size, dtype or get_default_dtype(), mean, std)
 
 
+@kernel
 def bernoulli(self: Array, generator: Any = None) -> Array:
     """Ones with the probabilities of self; contiguous, and drawn so, whatever self is."""
     if not self.size:
@@ -271,6 +333,7 @@ def bernoulli(self: Array, generator: Any = None) -> Array:
     return bernoulli_tensor(np.empty(self.shape, self.dtype), self, generator)
 
 
+@kernel
 def bernoulli_p(self: Array, p: float, generator: Any = None) -> Array:
     """Ones with probability p, of self's shape; contiguous, and drawn so, whatever self is."""
     return bernoulli_float(np.empty(self.shape, self.dtype), p, generator)
@@ -286,6 +349,7 @@ def poisson(self: Array, generator: Any = None) -> Array:
     return streams.poisson(_gen(generator), self)
 
 
+@kernel
 def native_dropout(input: Array, p: float, train: bool | None) -> tuple[Array, Array]:
     """(input with a share p of zeros, the rest divided by 1 - p; the mask of what was kept)."""
     if train is False or p == 0 or not input.size:

@@ -1,0 +1,28 @@
+/* What the files that make tensors share beside native.h: dtypes as arrays know them, shapes, and the stream of random draws. */
+#ifndef MINDTORCH_MAKING_H
+#define MINDTORCH_MAKING_H
+
+#include "native.h"
+
+typedef struct {
+    PyTypeObject *dtype; /* the class torch.dtype */
+    Py_ssize_t at_np;    /* its slot for numpy's dtype */
+    PyObject *dtypes;    /* the namespace of the module `_dtype`, which knows the default dtype */
+    PyObject *stream;    /* of the default generator; NULL until something was drawn from it */
+    PyArray_Descr *bfloat16;
+    /* interned names */
+    PyObject *pipeline, *made_engine, *default_;
+} Making;
+
+extern INTERNAL Making M;
+
+/* numpy's dtype of a torch.dtype, or of the default one for None; NULL without an exception when it has none or is something else. Borrowed. */
+INTERNAL PyArray_Descr *descr_of(PyObject *dtype);
+/* The sizes in a tuple or list of ints; -1 when it holds something else, negative numbers included, or too much. */
+INTERNAL int sizes_of(PyObject *sizes, npy_intp *dims);
+
+INTERNAL PyObject *connect_making(PyObject *module, PyObject *args, PyObject *kwargs);
+INTERNAL PyObject *use_stream(PyObject *module, PyObject *stream);
+INTERNAL int start_making(void);
+
+#endif
