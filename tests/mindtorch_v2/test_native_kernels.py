@@ -25,6 +25,8 @@ def _kernels() -> Iterator[Any]:
     if native.extension is None:
         return
     for path in sorted(_OPS.glob("*.py")):
+        if path.stem in ("creation", "random"):  # test_native_creation.py, test_native_random.py
+            continue
         module = importlib.import_module(f"mindtorch_v2._backends.cpu.ops.{path.stem}")
         for name, value in sorted(vars(module).items()):
             if isinstance(value, native.extension.Kernel) and value.__module__ == module.__name__:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .... import _memory
+from ...._dispatch.native import kernel
 from ...._dtype import dtype as DType, get_default_dtype, int64
 from ...._random.arithmetic import fma64
 
@@ -37,24 +38,47 @@ def _filled(shape: Sequence[int], value: Any, dtype: Any) -> Array:
 # --- constants ----------------------------------------------------------------------------------------------------
 
 
-def empty(size: Sequence[int], dtype: Any = None, *_: Any) -> Array:
+@kernel
+def empty(
+    size: Sequence[int],
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    memory_format: Any = None,
+) -> Array:
     """Uninitialised."""
     return _memory.allocate(tuple(size), _np(dtype))
 
 
-def zeros(size: Sequence[int], dtype: Any = None, *_: Any) -> Array:
+@kernel
+def zeros(
+    size: Sequence[int], dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
+) -> Array:
     """Zeros."""
     return np.zeros(tuple(size), _np(dtype))
 
 
-def ones(size: Sequence[int], dtype: Any = None, *_: Any) -> Array:
+@kernel
+def ones(
+    size: Sequence[int], dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
+) -> Array:
     """Ones."""
     return np.ones(tuple(size), _np(dtype))
 
 
-def full(size: Sequence[int], fill_value: Number, dtype: Any = None, *_: Any) -> Array:
-    """All of one value, in the value's own type where no dtype is given."""
-    return _filled(size, fill_value, np.asarray(fill_value).dtype if dtype is None else dtype.np)
+@kernel
+def full(
+    size: Sequence[int],
+    fill_value: Number,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+) -> Array:
+    """All of one value; where no dtype is given, in the value's own type, the default one for floats."""
+    kind = np.asarray(fill_value).dtype if dtype is None else dtype.np
+    return _filled(size, fill_value, _np(None) if dtype is None and isinstance(fill_value, float) else kind)
 
 
 def empty_strided(size: Sequence[int], stride: Sequence[int], dtype: Any = None, *_: Any) -> Array:
@@ -62,28 +86,64 @@ def empty_strided(size: Sequence[int], stride: Sequence[int], dtype: Any = None,
     return _memory.allocate(tuple(size), _np(dtype))
 
 
-def empty_like(self: Array, dtype: Any = None, *_: Any) -> Array:
+@kernel
+def empty_like(
+    self: Array,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    memory_format: Any = None,
+) -> Array:
     """Uninitialised, of self's shape."""
     return np.empty_like(self, _like(self, dtype))
 
 
-def zeros_like(self: Array, dtype: Any = None, *_: Any) -> Array:
+@kernel
+def zeros_like(
+    self: Array,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    memory_format: Any = None,
+) -> Array:
     """Zeros of self's shape."""
     return np.zeros_like(self, _like(self, dtype))
 
 
-def ones_like(self: Array, dtype: Any = None, *_: Any) -> Array:
+@kernel
+def ones_like(
+    self: Array,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    memory_format: Any = None,
+) -> Array:
     """Ones of self's shape."""
     return np.ones_like(self, _like(self, dtype))
 
 
-def full_like(self: Array, fill_value: Number, dtype: Any = None, *_: Any) -> Array:
+@kernel
+def full_like(
+    self: Array,
+    fill_value: Number,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    memory_format: Any = None,
+) -> Array:
     """All of one value, of self's shape."""
     kind = _like(self, dtype)
     return np.full_like(self, np.asarray(fill_value).astype(kind), kind)
 
 
-def new_empty(self: Array, size: Sequence[int], dtype: Any = None, *_: Any) -> Array:
+@kernel
+def new_empty(
+    self: Array, size: Sequence[int], dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
+) -> Array:
     """Uninitialised, of self's dtype."""
     return _memory.allocate(tuple(size), _like(self, dtype))
 
@@ -93,22 +153,40 @@ def new_empty_strided(self: Array, size: Sequence[int], stride: Sequence[int], d
     return _memory.allocate(tuple(size), _like(self, dtype))
 
 
-def new_zeros(self: Array, size: Sequence[int], dtype: Any = None, *_: Any) -> Array:
+@kernel
+def new_zeros(
+    self: Array, size: Sequence[int], dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
+) -> Array:
     """Zeros of self's dtype."""
     return np.zeros(tuple(size), _like(self, dtype))
 
 
-def new_ones(self: Array, size: Sequence[int], dtype: Any = None, *_: Any) -> Array:
+@kernel
+def new_ones(
+    self: Array, size: Sequence[int], dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
+) -> Array:
     """Ones of self's dtype."""
     return np.ones(tuple(size), _like(self, dtype))
 
 
-def new_full(self: Array, size: Sequence[int], fill_value: Number, dtype: Any = None, *_: Any) -> Array:
+@kernel
+def new_full(
+    self: Array,
+    size: Sequence[int],
+    fill_value: Number,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+) -> Array:
     """All of one value, of self's dtype."""
     return _filled(size, fill_value, _like(self, dtype))
 
 
-def scalar_tensor(s: Number, dtype: Any = None, *_: Any) -> Array:
+@kernel
+def scalar_tensor(
+    s: Number, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
+) -> Array:
     """One number, without dimensions."""
     return np.asarray(s).astype(_np(dtype))
 
@@ -123,7 +201,16 @@ def _steps(start: Number, step: Number, count: int, integral: bool) -> Array:
     return np.arange(count, dtype=np.float64) * float(step) + float(start)
 
 
-def arange_step(start: Number, end: Number, step: Number = 1, dtype: Any = None, *_: Any) -> Array:
+@kernel
+def arange_step(
+    start: Number,
+    end: Number,
+    step: Number = 1,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+) -> Array:
     """start, start + step, ... below end."""
     whole = all(isinstance(x, int) for x in (start, end, step))
     integral = whole if dtype is None else whole or not (dtype.is_floating_point or dtype.is_complex)
@@ -135,15 +222,20 @@ def arange_step(start: Number, end: Number, step: Number = 1, dtype: Any = None,
         count = -((start - end) // step)  # rounded up, exactly
     else:
         count = math.ceil((end - start) / step)
-    return _steps(start, step, max(count, 0), integral)
+    kind = int64 if dtype is None and integral else dtype
+    return _steps(start, step, max(count, 0), integral).astype(_np(kind), copy=False)
 
 
-def arange(end: Number, dtype: Any = None, *_: Any) -> Array:
+@kernel
+def arange(end: Number, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None) -> Array:
     """0, 1, ... below end."""
     return arange_step(0, end, 1, dtype)
 
 
-def arange_start(start: Number, end: Number, dtype: Any = None, *_: Any) -> Array:
+@kernel
+def arange_start(
+    start: Number, end: Number, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
+) -> Array:
     """start, start + 1, ... below end."""
     return arange_step(start, end, 1, dtype)
 
@@ -189,7 +281,10 @@ def _number(value: Any) -> Number:
     return value.item() if isinstance(value, np.ndarray) else value
 
 
-def linspace(start: Any, end: Any, steps: int, dtype: Any = None, *_: Any) -> Array:
+@kernel
+def linspace(
+    start: Any, end: Any, steps: int, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
+) -> Array:
     """`steps` numbers from start to end, both included; these are numbers or 0-dim arrays."""
     start, end = _number(start), _number(end)
     kind = dtype or _range_dtype(start, end)
@@ -223,12 +318,14 @@ def _truncated(values: Array, kind: DType) -> Array:
 # --- matrices -----------------------------------------------------------------------------------------------------
 
 
-def eye(n: int, dtype: Any = None, *_: Any) -> Array:
+@kernel
+def eye(n: int, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None) -> Array:
     """The identity matrix."""
     return eye_m(n, n, dtype)
 
 
-def eye_m(n: int, m: int, dtype: Any = None, *_: Any) -> Array:
+@kernel
+def eye_m(n: int, m: int, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None) -> Array:
     """Ones on the diagonal of an n by m matrix."""
     result = np.zeros((n, m), _np(dtype))
     index = np.arange(min(n, m))
@@ -259,12 +356,14 @@ def triu_indices(row: int, col: int, offset: int = 0, *_: Any) -> Array:
 # --- filling in place ---------------------------------------------------------------------------------------------
 
 
+@kernel
 def fill(self: Array, value: Any) -> Array:
     """One value in every element."""
     self[...] = np.asarray(value).astype(self.dtype)
     return self
 
 
+@kernel
 def zero_(self: Array) -> Array:
     """Zero in every element."""
     self[...] = 0

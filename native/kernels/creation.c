@@ -1,0 +1,614 @@
+/* New arrays of constants and ranges, and filling in place: the kernels of `_backends/cpu/ops/creation.py`.
+ *
+ * A value that the dtype does not hold as it is (an integer out of its range, a complex number) is left to numpy.
+ */
+#include "making.h"
+#include <math.h>
+
+/* Product and sum are two roundings here, as they are in numpy's ufuncs. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define UNFUSED __attribute__((optimize("fp-contract=off")))
+#else
+#define UNFUSED
+#endif
+
+#define KEEP_UP_TO ((npy_intp)1 << 26) /* bytes; above, memory comes from the system, which gives zeros */
+
+/* ---------------------------------------------------------------------------------------------------------------- values */
+
+typedef struct {
+    int size;
+    union {
+        char bytes[16];
+        npy_uint16 half;
+        npy_uint32 word;
+        npy_uint64 wide;
+    } as;
+    int zero; /* all bits are */
+} Value;
+
+static npy_uint16 to_bfloat16(float x)
+{
+    union {
+        float value;
+        npy_uint32 bits;
+    } of = {x};
+    if (x != x) {
+        return (npy_uint16)((of.bits >> 31 << 15) | 0x7FC0);
+    }
+    return (npy_uint16)((of.bits + 0x7FFF + ((of.bits >> 16) & 1)) >> 16);
+}
+
+static int encode_double(PyArray_Descr *descr, double x, Value *value)
+{
+    if (descr == S.descr32) {
+        float single = (float)x;
+        memcpy(value->as.bytes, &single, 4);
+        return 1;
+    }
+    if (descr == S.descr64) {
+        memcpy(value->as.bytes, &x, 8);
+        return 1;
+    }
+    if (descr == M.bfloat16 && ((double)(float)x == x || x != x)) {
+        value->as.half = to_bfloat16((float)x);
+        return 1;
+    }
+    return 0;
+}
+
+#define ENCODE_INTEGER(type, least, most)                                                                                                  \
+    do {                                                                                                                                   \
+        if (x < (least) || x > (most)) {                                                                                                   \
+            return 0;                                                                                                                      \
+        }                                                                                                                                  \
+        type number = (type)x;                                                                                                             \
+        memcpy(value->as.bytes, &number, sizeof(number));                                                                                  \
+        return 1;                                                                                                                          \
+    } while (0)
+
+static int encode_integer(PyArray_Descr *descr, npy_int64 x, Value *value)
+{
+    switch (descr->type_num) {
+    case NPY_BYTE:
+        ENCODE_INTEGER(npy_int8, NPY_MIN_INT8, NPY_MAX_INT8);
+    case NPY_UBYTE:
+        ENCODE_INTEGER(npy_uint8, 0, NPY_MAX_UINT8);
+    case NPY_SHORT:
+        ENCODE_INTEGER(npy_int16, NPY_MIN_INT16, NPY_MAX_INT16);
+    case NPY_INT:
+        ENCODE_INTEGER(npy_int32, NPY_MIN_INT32, NPY_MAX_INT32);
+    case NPY_LONG:
+        ENCODE_INTEGER(npy_long, NPY_MIN_LONG, NPY_MAX_LONG);
+    default:
+        /* Numbers that double precision holds, so that there is one rounding. */
+        return x >= -((npy_int64)1 << 53) && x <= (npy_int64)1 << 53 && encode_double(descr, (double)x, value);
+    }
+}
+
+/* A bool, int or float as an element of a dtype; 0 to decline. */
+static int encode(PyArray_Descr *descr, PyObject *number, Value *value)
+{
+    value->size = (int)PyDataType_ELSIZE(descr);
+    if (value->size > 8 || descr->byteorder == '>') {
+        return 0;
+    }
+    value->as.wide = 0;
+    int known = 0;
+    if (PyFloat_CheckExact(number)) {
+        double x = PyFloat_AS_DOUBLE(number);
+        if (descr->type_num == NPY_BOOL) {
+            value->as.bytes[0] = x != 0;
+            known = 1;
+        }
+        else {
+            known = encode_double(descr, x, value) || (x == floor(x) && fabs(x) < 1e15 && encode_integer(descr, (npy_int64)x, value));
+        }
+    }
+    else if (PyBool_Check(number) || PyLong_CheckExact(number)) {
+        int overflow;
+        long long x = PyLong_AsLongLongAndOverflow(number, &overflow);
+        if (descr->type_num == NPY_BOOL && !overflow) {
+            value->as.bytes[0] = x != 0;
+            known = 1;
+        }
+        else {
+            known = !overflow && encode_integer(descr, x, value);
+        }
+    }
+    value->zero = value->as.wide == 0;
+    return known;
+}
+
+static int encode_one(PyArray_Descr *descr, Value *value)
+{
+    value->size = (int)PyDataType_ELSIZE(descr);
+    value->as.wide = 0;
+    value->zero = 0;
+    if (value->size > 8 || descr->byteorder == '>') {
+        return 0;
+    }
+    if (descr->type_num == NPY_BOOL) {
+        value->as.bytes[0] = 1;
+        return 1;
+    }
+    if (descr->type_num == NPY_HALF) {
+        value->as.half = 0x3C00;
+        return 1;
+    }
+    return encode_integer(descr, 1, value);
+}
+
+/* --------------------------------------------------------------------------------------------------------------- filling */
+
+/* `n` equal elements one after the other. */
+static void fill_dense(char *out, npy_intp n, const Value *value)
+{
+    npy_intp bytes = n * value->size;
+    if (value->zero || value->size == 1) {
+        memset(out, value->as.bytes[0], (size_t)bytes);
+    }
+    else if (value->size == 2) {
+        for (npy_intp i = 0; i < n; i++) {
+            ((npy_uint16 *)out)[i] = value->as.half;
+        }
+    }
+    else if (value->size == 4) {
+        for (npy_intp i = 0; i < n; i++) {
+            ((npy_uint32 *)out)[i] = value->as.word;
+        }
+    }
+    else {
+        for (npy_intp i = 0; i < n; i++) {
+            ((npy_uint64 *)out)[i] = value->as.wide;
+        }
+    }
+}
+
+static void fill_strided(char *out, int ndim, const npy_intp *dims, const npy_intp *strides, const Value *value)
+{
+    if (ndim == 0) {
+        memcpy(out, value->as.bytes, (size_t)value->size);
+    }
+    else if (ndim == 1 && strides[0] == value->size) {
+        fill_dense(out, dims[0], value);
+    }
+    else {
+        for (npy_intp i = 0; i < dims[0]; i++) {
+            fill_strided(out + i * strides[0], ndim - 1, dims + 1, strides + 1, value);
+        }
+    }
+}
+
+static PyObject *filled(PyObject *array, const Value *value)
+{
+    PyArrayObject *target = (PyArrayObject *)array;
+    if (array == NULL) {
+        return NULL;
+    }
+    npy_intp n = PyArray_SIZE(target);
+    PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    if (PyArray_IS_C_CONTIGUOUS(target) || PyArray_IS_F_CONTIGUOUS(target)) {
+        fill_dense(PyArray_DATA(target), n, value);
+    }
+    else {
+        fill_strided(PyArray_DATA(target), PyArray_NDIM(target), PyArray_DIMS(target), PyArray_STRIDES(target), value);
+    }
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+    return array;
+}
+
+static PyObject *new_zeros(int ndim, const npy_intp *dims, PyArray_Descr *descr)
+{
+    npy_intp bytes = PyDataType_ELSIZE(descr);
+    for (int d = 0; d < ndim; d++) {
+        bytes *= dims[d];
+    }
+    if (bytes > KEEP_UP_TO) {
+        Py_INCREF(descr);
+        return PyArray_Zeros(ndim, dims, descr, 0);
+    }
+    PyObject *out = new_array(ndim, dims, descr);
+    if (out != NULL) {
+        PyThreadState *thread = bytes >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+        memset(PyArray_DATA((PyArrayObject *)out), 0, (size_t)bytes);
+        if (thread != NULL) {
+            PyEval_RestoreThread(thread);
+        }
+    }
+    return out;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- constants */
+
+typedef enum { EMPTY, ZEROS, ONES, FULL } Content;
+
+/* Of a shape; a reference to `descr` is borrowed. */
+static PyObject *make(Content content, int ndim, const npy_intp *dims, PyArray_Descr *descr, PyObject *number)
+{
+    Value value;
+    if (ndim < 0 || descr == NULL || PyDataType_REFCHK(descr)) {
+        return NULL;
+    }
+    if (content == EMPTY) {
+        return new_array(ndim, dims, descr);
+    }
+    if (content == ZEROS) {
+        return new_zeros(ndim, dims, descr);
+    }
+    if (content == ONES ? !encode_one(descr, &value) : !encode(descr, number, &value)) {
+        return NULL;
+    }
+    return filled(new_array(ndim, dims, descr), &value);
+}
+
+/* Of the shape of an array, and of its order in memory. */
+static PyObject *make_like(Content content, PyObject *object, PyObject *dtype, PyObject *number)
+{
+    PyArrayObject *x = (PyArrayObject *)object;
+    PyArray_Descr *descr = !is_array(object) ? NULL : dtype == Py_None ? PyArray_DESCR(x) : descr_of(dtype);
+    if (descr == NULL) {
+        return NULL;
+    }
+    if (PyArray_IS_C_CONTIGUOUS(x)) {
+        return make(content, PyArray_NDIM(x), PyArray_DIMS(x), descr, number);
+    }
+    Value value = {.size = (int)PyDataType_ELSIZE(descr), .zero = 1};
+    if ((content == ONES && !encode_one(descr, &value)) || (content == FULL && !encode(descr, number, &value))) {
+        return NULL;
+    }
+    Py_INCREF(descr);
+    PyObject *out = PyArray_NewLikeArray(x, NPY_KEEPORDER, descr, 0);
+    if (content == EMPTY || out == NULL) {
+        return out;
+    }
+    /* The array is new and dense, so the order of its elements does not matter. */
+    fill_dense(PyArray_DATA((PyArrayObject *)out), PyArray_SIZE(x), &value);
+    return out;
+}
+
+static PyObject *sized(Content content, PyObject *size, PyArray_Descr *descr, PyObject *number)
+{
+    npy_intp dims[MAX_DIMS];
+    return make(content, sizes_of(size, dims), dims, descr, number);
+}
+
+/* size, dtype, layout, device, pin_memory */
+static PyObject *empty_kernel(PyObject *const *args)
+{
+    return sized(EMPTY, args[0], descr_of(args[1]), NULL);
+}
+
+static PyObject *zeros_kernel(PyObject *const *args)
+{
+    return sized(ZEROS, args[0], descr_of(args[1]), NULL);
+}
+
+static PyObject *ones_kernel(PyObject *const *args)
+{
+    return sized(ONES, args[0], descr_of(args[1]), NULL);
+}
+
+/* size, fill_value, dtype, ... */
+static PyObject *full_kernel(PyObject *const *args)
+{
+    PyObject *dtype = args[2], *number = args[1];
+    if (dtype == Py_None && !PyFloat_CheckExact(number)) {
+        dtype = PyBool_Check(number) ? S.bool_ : PyLong_CheckExact(number) ? S.int64 : NULL;
+    }
+    return dtype == NULL ? NULL : sized(FULL, args[0], descr_of(dtype), number);
+}
+
+/* s, dtype, ... */
+static PyObject *scalar_tensor_kernel(PyObject *const *args)
+{
+    return make(FULL, 0, NULL, descr_of(args[1]), args[0]);
+}
+
+/* self, dtype, layout, device, pin_memory, memory_format */
+static PyObject *empty_like_kernel(PyObject *const *args)
+{
+    return make_like(EMPTY, args[0], args[1], NULL);
+}
+
+static PyObject *zeros_like_kernel(PyObject *const *args)
+{
+    return make_like(ZEROS, args[0], args[1], NULL);
+}
+
+static PyObject *ones_like_kernel(PyObject *const *args)
+{
+    return make_like(ONES, args[0], args[1], NULL);
+}
+
+/* self, fill_value, dtype, ... */
+static PyObject *full_like_kernel(PyObject *const *args)
+{
+    return make_like(FULL, args[0], args[2], args[1]);
+}
+
+static PyObject *new_of(Content content, PyObject *self, PyObject *size, PyObject *dtype, PyObject *number)
+{
+    if (!is_array(self)) {
+        return NULL;
+    }
+    return sized(content, size, dtype == Py_None ? PyArray_DESCR((PyArrayObject *)self) : descr_of(dtype), number);
+}
+
+/* self, size, dtype, ... */
+static PyObject *new_empty_kernel(PyObject *const *args)
+{
+    return new_of(EMPTY, args[0], args[1], args[2], NULL);
+}
+
+static PyObject *new_zeros_kernel(PyObject *const *args)
+{
+    return new_of(ZEROS, args[0], args[1], args[2], NULL);
+}
+
+static PyObject *new_ones_kernel(PyObject *const *args)
+{
+    return new_of(ONES, args[0], args[1], args[2], NULL);
+}
+
+/* self, size, fill_value, dtype, ... */
+static PyObject *new_full_kernel(PyObject *const *args)
+{
+    return new_of(FULL, args[0], args[1], args[3], args[2]);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- ranges */
+
+#define RUN(type, value)                                                                                                                   \
+    for (npy_intp i = 0; i < n; i++) {                                                                                                     \
+        out[i] = (type)(value);                                                                                                            \
+    }
+
+static PyObject *integers(npy_int64 start, npy_int64 step, npy_intp n, PyArray_Descr *descr)
+{
+    int type = descr->type_num;
+    npy_int64 last;
+    if (__builtin_mul_overflow(n, step, &last) || __builtin_add_overflow(last, start, &last)) {
+        return NULL;
+    }
+    if (!(type == NPY_LONG && sizeof(npy_long) == 8) && !(type == NPY_INT && start == (npy_int32)start && last == (npy_int32)last)) {
+        return NULL;
+    }
+    PyObject *made = new_array(1, &n, descr);
+    if (made != NULL && type == NPY_LONG) {
+        npy_long *out = PyArray_DATA((PyArrayObject *)made);
+        RUN(npy_long, start + i * step)
+    }
+    else if (made != NULL) {
+        npy_int32 *out = PyArray_DATA((PyArrayObject *)made);
+        npy_int32 from = (npy_int32)start, by = (npy_int32)step;
+        RUN(npy_int32, from + (npy_int32)i * by)
+    }
+    return made;
+}
+
+UNFUSED static PyObject *floats(double start, double step, npy_intp n, PyArray_Descr *descr)
+{
+    PyObject *made = descr == S.descr32 || descr == S.descr64 ? new_array(1, &n, descr) : NULL;
+    if (made == NULL) {
+        return NULL;
+    }
+    if (descr == S.descr32) {
+        float *out = PyArray_DATA((PyArrayObject *)made);
+        RUN(float, (double)i * step + start)
+    }
+    else {
+        double *out = PyArray_DATA((PyArrayObject *)made);
+        RUN(double, (double)i * step + start)
+    }
+    return made;
+}
+
+/* The numbers of a range with exact results: ints of at most 53 bits, or finite floats. 1 for ints, 2 for floats, 0 to decline. */
+static int range_number(PyObject *object, npy_int64 *whole, double *value)
+{
+    Py_ssize_t number;
+    if (as_index(object, &number)) {
+        *whole = number;
+        *value = (double)number;
+        return number >= -((npy_int64)1 << 52) && number <= (npy_int64)1 << 52;
+    }
+    if (!PyFloat_CheckExact(object) || !isfinite(PyFloat_AS_DOUBLE(object))) {
+        return 0;
+    }
+    *value = PyFloat_AS_DOUBLE(object);
+    return 2;
+}
+
+/* start, start + step, ... below end; `start` and `step` may be NULL for 0 and 1. */
+static PyObject *arange(PyObject *start, PyObject *end, PyObject *step, PyObject *dtype)
+{
+    npy_int64 first = 0, last = 0, by = 1;
+    double from = 0, to = 0, width = 1;
+    int a = start == NULL ? 1 : range_number(start, &first, &from), b = range_number(end, &last, &to);
+    int c = step == NULL ? 1 : range_number(step, &by, &width);
+    if (!a || !b || !c) {
+        return NULL;
+    }
+    int whole = a == 1 && b == 1 && c == 1;
+    PyArray_Descr *descr = descr_of(dtype == Py_None && whole ? S.int64 : dtype);
+    if (descr == NULL || width == 0 || (to - from) / width < 0) {
+        return NULL;
+    }
+    npy_intp n;
+    if (whole) {
+        npy_int64 distance = last - first;
+        n = distance / by + (distance % by != 0);
+    }
+    else {
+        double steps = ceil((to - from) / width);
+        if (!(steps < 1e12)) {
+            return NULL;
+        }
+        n = (npy_intp)steps;
+    }
+    if (n > (npy_intp)1 << 40) {
+        return NULL;
+    }
+    if (descr == S.descr32 || descr == S.descr64) {
+        if (!whole) {
+            return floats(from, width, n, descr);
+        }
+        /* Sums of ints, which are exact. */
+        return fabs(width) * (double)n + fabs(from) <= 9007199254740992.0 ? floats(from, width, n, descr) : NULL;
+    }
+    return whole ? integers(first, by, n, descr) : NULL;
+}
+
+/* end, dtype, ... */
+static PyObject *arange_kernel(PyObject *const *args)
+{
+    return arange(NULL, args[0], NULL, args[1]);
+}
+
+/* start, end, dtype, ... */
+static PyObject *arange_start_kernel(PyObject *const *args)
+{
+    return arange(args[0], args[1], NULL, args[2]);
+}
+
+/* start, end, step, dtype, ... */
+static PyObject *arange_step_kernel(PyObject *const *args)
+{
+    return arange(args[0], args[1], args[2], args[3]);
+}
+
+/* start, end, steps, dtype, ...: equal steps, from both ends to the middle. */
+static PyObject *linspace_kernel(PyObject *const *args)
+{
+    npy_int64 unused;
+    double start, end;
+    Py_ssize_t n;
+    PyArray_Descr *descr = descr_of(args[3]);
+    if ((descr != S.descr32 && descr != S.descr64) || !range_number(args[0], &unused, &start) || !range_number(args[1], &unused, &end) ||
+        !as_index(args[2], &n) || n < 0 || n > 1 << 28) {
+        return NULL;
+    }
+    PyObject *made = new_array(1, &n, descr);
+    if (made == NULL) {
+        return NULL;
+    }
+    npy_intp half = n == 1 ? 1 : n / 2;
+    if (descr == S.descr32) {
+        float *out = PyArray_DATA((PyArrayObject *)made), first = (float)start, last = (float)end;
+        float step = n > 1 ? (last - first) / (float)(n - 1) : 0;
+        for (npy_intp i = 0; i < half; i++) {
+            out[i] = (float)((double)i * step + first); /* the product is exact */
+        }
+        for (npy_intp i = half; i < n; i++) {
+            out[i] = (float)((double)(i - (n - 1)) * step + last);
+        }
+    }
+    else {
+        double *out = PyArray_DATA((PyArrayObject *)made), step = n > 1 ? (end - start) / (double)(n - 1) : 0;
+        for (npy_intp i = 0; i < half; i++) {
+            out[i] = fma((double)i, step, start);
+        }
+        for (npy_intp i = half; i < n; i++) {
+            out[i] = fma((double)(i - (n - 1)), step, end);
+        }
+    }
+    return made;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- matrices */
+
+static PyObject *identity(PyObject *rows, PyObject *columns, PyObject *dtype)
+{
+    Value one;
+    npy_intp dims[2];
+    PyArray_Descr *descr = descr_of(dtype);
+    if (descr == NULL || !as_index(rows, &dims[0]) || !as_index(columns, &dims[1]) || dims[0] < 0 || dims[1] < 0 || dims[0] > 1 << 24 ||
+        dims[1] > 1 << 24 || !encode_one(descr, &one)) {
+        return NULL;
+    }
+    PyObject *made = new_zeros(2, dims, descr);
+    if (made != NULL) {
+        char *out = PyArray_DATA((PyArrayObject *)made);
+        for (npy_intp i = 0; i < dims[0] && i < dims[1]; i++) {
+            memcpy(out + i * (dims[1] + 1) * one.size, one.as.bytes, (size_t)one.size);
+        }
+    }
+    return made;
+}
+
+/* n, dtype, ... */
+static PyObject *eye_kernel(PyObject *const *args)
+{
+    return identity(args[0], args[0], args[1]);
+}
+
+/* n, m, dtype, ... */
+static PyObject *eye_m_kernel(PyObject *const *args)
+{
+    return identity(args[0], args[1], args[2]);
+}
+
+/* -------------------------------------------------------------------------------------------------------- filling in place */
+
+/* self, value */
+static PyObject *fill_kernel(PyObject *const *args)
+{
+    Value value = {0};
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    if (!is_array(args[0]) || !PyArray_ISBEHAVED(x)) {
+        return NULL;
+    }
+    PyArray_Descr *descr = PyArray_DESCR(x);
+    if (is_array(args[1])) {
+        PyArrayObject *one = (PyArrayObject *)args[1];
+        if (PyArray_NDIM(one) || PyArray_DESCR(one) != descr || PyDataType_ELSIZE(descr) > 8 || PyDataType_REFCHK(descr)) {
+            return NULL;
+        }
+        value.size = (int)PyDataType_ELSIZE(descr);
+        memcpy(value.as.bytes, PyArray_DATA(one), (size_t)value.size);
+        value.zero = value.as.wide == 0;
+    }
+    else if (!encode(descr, args[1], &value)) {
+        return NULL;
+    }
+    return filled(Py_NewRef(args[0]), &value);
+}
+
+/* self */
+static PyObject *zero_kernel(PyObject *const *args)
+{
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    if (!is_array(args[0]) || !PyArray_ISBEHAVED(x) || PyDataType_REFCHK(PyArray_DESCR(x)) || PyArray_ITEMSIZE(x) > 16) {
+        return NULL;
+    }
+    Value value = {.size = (int)PyArray_ITEMSIZE(x), .zero = 1};
+    return filled(Py_NewRef(args[0]), &value);
+}
+
+const KernelEntry creation_kernels[] = {
+    {"creation.empty", empty_kernel},
+    {"creation.zeros", zeros_kernel},
+    {"creation.ones", ones_kernel},
+    {"creation.full", full_kernel},
+    {"creation.scalar_tensor", scalar_tensor_kernel},
+    {"creation.empty_like", empty_like_kernel},
+    {"creation.zeros_like", zeros_like_kernel},
+    {"creation.ones_like", ones_like_kernel},
+    {"creation.full_like", full_like_kernel},
+    {"creation.new_empty", new_empty_kernel},
+    {"creation.new_zeros", new_zeros_kernel},
+    {"creation.new_ones", new_ones_kernel},
+    {"creation.new_full", new_full_kernel},
+    {"creation.arange", arange_kernel},
+    {"creation.arange_start", arange_start_kernel},
+    {"creation.arange_step", arange_step_kernel},
+    {"creation.linspace", linspace_kernel},
+    {"creation.eye", eye_kernel},
+    {"creation.eye_m", eye_m_kernel},
+    {"creation.fill", fill_kernel},
+    {"creation.zero_", zero_kernel},
+    {NULL, NULL},
+};
