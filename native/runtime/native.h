@@ -21,7 +21,7 @@
 #include <numpy/ufuncobject.h>
 
 /* Counts changes of what `_dispatch/native.py` and the extension tell each other; a build of another count is not used. */
-#define INTERFACE 5
+#define INTERFACE 6
 
 #define MAX_DIMS 16
 #define MAX_PARAMS 16
@@ -177,6 +177,9 @@ INTERNAL PyObject *make_tensor(PyObject *data, PyObject *kind); /* steals data *
 INTERNAL PyObject *make_size(PyArrayObject *array);
 INTERNAL int grad_enabled(void);
 INTERNAL PyObject *finish_view(PyObject *made, PyObject *source, PyObject *op, PyObject *const *args, Py_ssize_t count);
+INTERNAL PyObject *edge_of(PyObject *tensor); /* (node, output number) or None; a new reference */
+INTERNAL PyObject *run_backward(PyObject *module, PyObject *const *args, Py_ssize_t count);
+INTERNAL PyObject *connect_engine(PyObject *module, PyObject *args);
 INTERNAL PyObject *record_call(PyObject *op, PyObject *made, PyObject *const *args, Py_ssize_t count);
 /* Where each slot lies in instances of a class; the last name is NULL. -1 with an exception when there is no such slot. */
 INTERNAL int find_slots(PyObject *type, const Slot *slots);

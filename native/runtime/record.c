@@ -3,7 +3,7 @@
  * Its description lists, by parameter number, which arguments get edges and what the node saves. It serves plain tensors with arrays; for
  * other payloads, subclasses and saved-tensor hooks (which make the state special) it calls the Python function.
  */
-#include "native.h"
+#include "engine.h"
 #include <structmember.h>
 
 #define RESULT (-1)
@@ -83,8 +83,8 @@ static PyObject *node_of(PyObject *tensor)
     return Py_NewRef(node == S.view ? Py_None : node);
 }
 
-/* (node, output number), or None. */
-static PyObject *edge_of(PyObject *tensor)
+/* (node, output number), or None; a new reference. */
+PyObject *edge_of(PyObject *tensor)
 {
     PyObject *node = node_of(tensor);
     if (node == NULL || node == Py_None) {
@@ -357,10 +357,11 @@ static int read_consts(Recorder *self, PyObject *consts)
 
 static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"fallback", "cls", "params", "inputs", "saved", "consts", NULL};
+    static char *keywords[] = {"fallback", "op", "cls", "params", "inputs", "saved", "consts", NULL};
     PyObject *fallback, *cls, *inputs, *saved, *consts;
+    const char *op;
     int params;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!iO!O!O!", keywords, &fallback, &PyType_Type, &cls, &params, &PyTuple_Type, &inputs,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OsO!iO!O!O!", keywords, &fallback, &op, &PyType_Type, &cls, &params, &PyTuple_Type, &inputs,
                                      &PyTuple_Type, &saved, &PyTuple_Type, &consts)) {
         return NULL;
     }
@@ -385,6 +386,10 @@ static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwar
         if (!PyErr_Occurred()) {
             PyErr_SetString(PyExc_ValueError, "a recorder that names a parameter that is not there");
         }
+        Py_DECREF(self);
+        return NULL;
+    }
+    if (register_formula((PyTypeObject *)cls, op) < 0) {
         Py_DECREF(self);
         return NULL;
     }

@@ -266,7 +266,8 @@ def _reduce_plain(t: Tensor) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _warn_of_hooks(t: Tensor) -> None:
-    tables = getattr(t._node, "tensor_hooks", None) or {}
+    extras = getattr(t._node, "extras", None)
+    tables = (extras and extras.tensor_hooks) or {}
     for hook in tables.get(t._nr, {}).values():
         if not hasattr(hook, "__torch_unserializable__"):
             warnings.warn(

@@ -7,14 +7,18 @@ derivative formulas need not know about broadcasting or promotion.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NoReturn
+
+import numpy as np
 
 from .. import _payload
-from .._dispatch import ops
+from .._backends.meta import spec
+from .._dispatch import native, ops
 from .._pending import settled
 from .._state import TLS
 from .._tensor import Tensor, wrap
-from .node import VIEW, AccumulateGrad, Node, is_interior, live_node
+from . import wiring
+from .node import VIEW, AccumulateGrad, Extras, Node, extras_of, is_interior, live_node
 
 
 def run_backward(
@@ -37,15 +41,21 @@ def run_backward(
     before = TLS.grad_enabled
     TLS.grad_enabled, TLS.pipeline = create_graph, None
     try:
-        run = _Run(tensors, grad_tensors, inputs, accumulate)
-        run.walk(retain_graph, create_graph)
-        if accumulate:
-            run.accumulate_interior()
+        if native.extension is not None:
+            results = native.extension.run_backward(
+                tensors, grad_tensors, inputs, accumulate, retain_graph, create_graph, TLS.anomaly
+            )
+        else:
+            results = _Run(tensors, grad_tensors, inputs, accumulate).walk(retain_graph, create_graph)
+        if accumulate and inputs is not None:
+            _accumulate_interior(inputs, results)
     finally:
         TLS.grad_enabled, TLS.pipeline = before, recorder
     if accumulate:
         return ()
-    return run.captured(allow_unused)
+    if not allow_unused:
+        _check_used(results)
+    return tuple(results)
 
 
 def root_edge(tensor: Tensor) -> tuple | None:
@@ -68,7 +78,6 @@ class _Run:
         self.taken: dict[int, Any] = {}  # owners of memory that a gradient, or the caller, already holds
         self.captures: dict[tuple, int] = {}
         self.results: list = []
-        self.targets: tuple = inputs or ()
         self.accumulate = accumulate
         if inputs is not None:
             self.results = [None] * len(inputs)
@@ -110,14 +119,15 @@ class _Run:
         before = buffer[number]
         buffer[number] = grad if before is None else ops.add(before, grad)
 
-    def walk(self, retain_graph: bool, create_graph: bool) -> None:
+    def walk(self, retain_graph: bool, create_graph: bool) -> list:
+        """Run the nodes; what arrived at the inputs."""
         for node in self.order:
             buffer = self.buffers.pop(node, None)
             if buffer is None or (self.wanted is not None and node not in self.wanted):
                 continue
             grads = tuple(buffer)
-            rare = node.__dict__
-            if rare:
+            extras = extras_of(node)
+            if extras is not None:
                 grads = _before(node, grads)
             if self.captures:
                 self._capture(node, grads)
@@ -128,15 +138,13 @@ class _Run:
             given = node.apply(grads)
             if TLS.anomaly:
                 _check_nan(node, given)
-            if rare and node.hooks is not None:
+            if extras is not None:
                 given = _after(node, given, grads)
             if not retain_graph:
                 node.release()
             edges = node.edges
             if len(given) != len(edges):
-                raise RuntimeError(
-                    f"Function {node.name()} returned an incorrect number of gradients (expected {len(edges)}, got {len(given)})"
-                )
+                _raise_count(node, len(edges), len(given))
             for position, edge in enumerate(edges):
                 if edge is None:
                     continue
@@ -145,53 +153,86 @@ class _Run:
                     continue
                 target, number = edge
                 self.add(target, number, _fit(grad, target, number, node, position))
+        return self.results
 
     def _capture(self, node: Node, grads: tuple) -> None:
         for number, grad in enumerate(grads):
             for position in self.captures.get((id(node), number), ()):
                 self.results[position] = grad
 
-    def accumulate_interior(self) -> None:
-        """Add what arrived at inputs that are no leaves to their `.grad`; leaves have got theirs on the way."""
-        for tensor, result in zip(self.targets, self.results):
-            if result is not None and is_interior(tensor._node):
-                tensor._grad = result if tensor._grad is None else ops.add(tensor._grad, result)
-
-    def captured(self, allow_unused: bool) -> tuple:
-        for position, result in enumerate(self.results):
-            if result is None and not allow_unused:
-                raise RuntimeError(
-                    f"The differentiated Tensor at index {position} appears to not have been used in the graph. Set "
-                    "allow_unused=True if this is the desired behavior."
-                )
-        return tuple(self.results)
-
     def _accumulate(self, node: AccumulateGrad, grad: Tensor, create_graph: bool) -> None:
         variable = node.variable
         if variable is None or grad is None:
             return
         before = variable._grad
-        if before is None:
-            variable._grad = grad if create_graph else self._own(grad)
-        elif create_graph:
-            variable._grad = ops.add(before, grad)
+        if before is None and not create_graph:
+            variable._grad = self._own(variable, grad)
         else:
-            ops.add_(before, grad)
-        hooks = node.post_accumulate_hooks
-        if hooks:
-            for hook in list(hooks.values()):
-                hook(variable)
+            variable._grad = _added(variable, before, grad, create_graph)
+        if extras_of(node) is not None:
+            _accumulated(node)
 
-    def _own(self, grad: Tensor) -> Tensor:
-        """The gradient with memory of its own; without a copy when nobody else holds it."""
+    def _own(self, variable: Tensor, grad: Tensor) -> Tensor:
+        """The first gradient of a leaf: the memory that arrived, when nobody else holds it and it is laid out like the leaf, or a copy."""
         payload = settled(grad)
         key = _memory_key(payload)
-        dense = _payload.stride_of(payload) == _payload.contiguous_strides(payload.shape)
-        if key in self.taken or not dense or not _fills_memory(payload):
-            grad = ops.clone(grad)
-            return wrap(grad._data, grad._dtype)
+        if key in self.taken or not _fills_memory(payload) or not _obeys(payload, _layout(variable)):
+            return _first(variable, grad)
         self.taken[key] = payload
         return wrap(payload, grad._dtype)
+
+
+def _layout(variable: Tensor) -> tuple:
+    """The strides that a gradient of a leaf should have."""
+    data = variable._data
+    shape, stride = tuple(data.shape), _payload.stride_of(data)
+    return stride if spec.is_non_overlapping_and_dense(shape, stride) else _payload.contiguous_strides(shape)
+
+
+def _obeys(payload: Any, layout: tuple) -> bool:
+    return all(n == 1 or s == wanted for n, s, wanted in zip(payload.shape, _payload.stride_of(payload), layout))
+
+
+def _first(variable: Tensor, grad: Tensor) -> Tensor:
+    """A copy of a gradient, laid out like the leaf that it is for."""
+    made = ops.empty_strided(tuple(grad._data.shape), _layout(variable), dtype=grad._dtype, device=grad.device)
+    return ops.copy_(made, grad)
+
+
+def _added(variable: Tensor, before: Tensor | None, grad: Tensor, create_graph: bool) -> Tensor:
+    """What a leaf has after a gradient arrived; with `create_graph` a new tensor."""
+    if before is None:
+        return _first(variable, grad)
+    return ops.add(before, grad) if create_graph else ops.add_(before, grad)
+
+
+def _accumulated(node: AccumulateGrad) -> None:
+    """Run what was registered to run after the gradient of a leaf was added."""
+    extras = node.extras
+    if extras is not None and extras.post_accumulate_hooks:
+        variable = node.variable
+        for hook in list(extras.post_accumulate_hooks.values()):
+            hook(variable)
+
+
+def _accumulate_interior(inputs: tuple, results: list) -> None:
+    """Add what arrived at inputs that are no leaves to their `.grad`; leaves have got theirs on the way."""
+    for tensor, result in zip(inputs, results):
+        if result is not None and is_interior(tensor._node):
+            tensor._grad = result if tensor._grad is None else ops.add(tensor._grad, result)
+
+
+def _check_used(results: list) -> None:
+    for position, result in enumerate(results):
+        if result is None:
+            raise RuntimeError(
+                f"The differentiated Tensor at index {position} appears to not have been used in the graph. Set "
+                "allow_unused=True if this is the desired behavior."
+            )
+
+
+def _raise_count(node: Node, expected: int, got: int) -> NoReturn:
+    raise RuntimeError(f"Function {node.name()} returned an incorrect number of gradients (expected {expected}, got {got})")
 
 
 def _check_nan(node: Node, given: tuple) -> None:
@@ -279,9 +320,11 @@ def _expandable(shape: tuple, wider: tuple) -> bool:
 
 def _before(node: Node, grads: tuple) -> tuple:
     """Run tensor hooks, pre-hooks, and keep retained gradients."""
-    if node.tensor_hooks is not None:
+    extras = node.extras
+    assert isinstance(extras, Extras)
+    if extras.tensor_hooks is not None:
         changed = list(grads)
-        for number, table in node.tensor_hooks.items():
+        for number, table in extras.tensor_hooks.items():
             for hook in list(table.values()):
                 if changed[number] is None:
                     continue
@@ -289,13 +332,13 @@ def _before(node: Node, grads: tuple) -> tuple:
                 if new is not None:
                     changed[number] = new
         grads = tuple(changed)
-    if node.prehooks is not None:
-        for hook in list(node.prehooks.values()):
+    if extras.prehooks is not None:
+        for hook in list(extras.prehooks.values()):
             new = hook(grads)
             if new is not None:
                 grads = new if isinstance(new, tuple) else (new,)
-    if node.retained is not None:
-        for number, reference in node.retained.items():
+    if extras.retained is not None:
+        for number, reference in extras.retained.items():
             tensor = reference()
             if tensor is not None and grads[number] is not None:
                 tensor._grad = grads[number] if tensor._grad is None else ops.add(tensor._grad, grads[number])
@@ -303,8 +346,17 @@ def _before(node: Node, grads: tuple) -> tuple:
 
 
 def _after(node: Node, given: tuple, grads: tuple) -> tuple:
-    for hook in list(node.hooks.values()):
-        new = hook(given, grads)
-        if new is not None:
-            given = new if isinstance(new, tuple) else (new,)
+    extras = node.extras
+    if extras is not None and extras.hooks is not None:
+        for hook in list(extras.hooks.values()):
+            new = hook(given, grads)
+            if new is not None:
+                given = new if isinstance(new, tuple) else (new,)
     return given
+
+
+if native.extension is not None:
+    assert wiring.VIEW is VIEW  # it has told the extension the classes
+    native.extension.connect_engine(
+        ops, _fit, _first, _added, _before, _after, _accumulated, _check_nan, _raise_count, Node.release, np.add
+    )

@@ -22,22 +22,33 @@ from .._state import TLS
 from .._tensor import Tensor, counter, rare_of, version, wrap
 
 
+class Extras:
+    """What few nodes have: hooks, and tensors that keep their gradient."""
+
+    __slots__ = ("hooks", "post_accumulate_hooks", "prehooks", "retained", "tensor_hooks")
+
+    hooks: dict | None  # run on the gradients of the inputs, after apply
+    prehooks: dict | None  # run on the gradients of the outputs, before apply
+    tensor_hooks: dict | None  # by output number: hooks that users registered on tensors
+    retained: dict | None  # by output number: weak references to tensors that keep their gradient
+    post_accumulate_hooks: dict | None  # of a leaf: run after its gradient was added
+
+    def __init__(self) -> None:
+        self.hooks = self.prehooks = self.tensor_hooks = self.retained = self.post_accumulate_hooks = None
+
+
 class Node:
     """One operation on the tape. Generated subclasses define `apply(grads) -> tuple`, aligned with `edges`."""
 
-    __slots__ = ("edges", "saved", "consts", "outputs", "__dict__", "__weakref__")
+    __slots__ = ("edges", "saved", "consts", "outputs", "extras", "__dict__", "__weakref__")
 
-    hooks: dict | None = None  # run on the gradients of the inputs, after apply
-    prehooks: dict | None = None  # run on the gradients of the outputs, before apply
-    tensor_hooks: dict | None = None  # by output number: hooks that users registered on tensors
-    retained: dict | None = None  # by output number: weak references to tensors that keep their gradient
-    released = False
     label: str | None = None
 
     edges: tuple
     saved: Any
     consts: Any
     outputs: tuple
+    extras: Extras | None  # nothing at all until somebody looks
 
     def apply(self, grads: tuple) -> tuple:
         """Gradients of the inputs from those of the outputs."""
@@ -56,7 +67,7 @@ class Node:
         return self.__dict__.setdefault("_metadata", {})
 
     def unpack(self) -> list:
-        """The saved tensors. RuntimeError when they were freed, or changed in place since."""
+        """The saved tensors. RuntimeError when they were freed, or changed in place since. The extension has one of its own."""
         saved = self.saved
         if saved is None:
             raise RuntimeError(FREED)
@@ -81,7 +92,6 @@ class Node:
         """Forget the saved tensors; a second pass through this node will say so."""
         if self.saved is not None:
             self.saved = None
-            self.released = True
 
     def materialize(self, grads: tuple) -> list:
         """The gradients with zeros in place of those that nobody supplied; None stays where there was no result."""
@@ -125,27 +135,37 @@ def _changed(tensor: Tensor, saved: int, now: int) -> str:
 def _register(node: Node, attribute: str, hook: Callable) -> Any:
     from ..utils.hooks import RemovableHandle
 
-    table = getattr(node, attribute)
+    extras = need_extras(node)
+    table = getattr(extras, attribute)
     if table is None:
-        table = {}
-        setattr(node, attribute, table)
-    table = _HookTable.of(node, attribute, table)
+        table = HookTable()
+        setattr(extras, attribute, table)
     handle = RemovableHandle(table)
     table[handle.id] = hook
     return handle
 
 
-class _HookTable(dict):
+def extras_of(node: Node) -> Extras | None:
+    """The hooks and the like of a node, if it has any."""
+    try:
+        return node.extras
+    except AttributeError:  # nobody has set the slot yet
+        node.extras = None
+        return None
+
+
+def need_extras(node: Node) -> Extras:
+    """The hooks and the like of a node, made if need be."""
+    extras = extras_of(node)
+    if extras is None:
+        extras = node.extras = Extras()
+    return extras
+
+
+class HookTable(dict):
     """A dict that can be referenced weakly, as removable handles do."""
 
     __slots__ = ("__weakref__",)
-
-    @staticmethod
-    def of(node: Node, attribute: str, table: dict) -> _HookTable:
-        if table.__class__ is not _HookTable:
-            table = _HookTable(table)
-            setattr(node, attribute, table)
-        return table
 
 
 class AccumulateGrad(Node):
@@ -153,11 +173,9 @@ class AccumulateGrad(Node):
 
     __slots__ = ("reference",)
 
-    post_accumulate_hooks: dict | None = None
-
     def __init__(self, variable: Tensor):
         self.edges = ()
-        self.saved = self.consts = None
+        self.saved = self.consts = self.extras = None
         self.outputs = ()
         self.reference = weakref.ref(variable)
 
@@ -313,6 +331,7 @@ def attach(out: Tensor, node: Node) -> Tensor:
         return out
     data = out._data
     node.outputs = ((data.shape, out._dtype, _payload.device_of(data)),)
+    node.extras = None
     out._node = node
     if out._base is not None:
         follow_epoch(out, out._base)

@@ -20,7 +20,7 @@ from .. import _memory
 from .operator import Operator, Param
 
 _INT_TYPES = ("int", "SymInt")
-_INTERFACE = 5  # as native.h has it
+_INTERFACE = 6  # as native.h has it
 
 
 def _load() -> Any:
@@ -190,7 +190,9 @@ def recorder(function: Callable, cls: type, params: int, inputs: tuple, saved: t
     """
     if extension is None:
         return function
-    return extension.Recorder(function, cls, params, inputs, saved, consts)
+    return extension.Recorder(
+        function, function.__name__.removeprefix("_record_"), cls, params, inputs, saved, consts
+    )
 
 
 def subscript(function: Callable, operators: Callable) -> Callable:

@@ -6,7 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from .._autograd import api
-from .._autograd.node import VIEW, AccumulateGrad, is_interior, live_node, requires_grad as _requires_grad
+from .._autograd.node import (
+    VIEW,
+    AccumulateGrad,
+    HookTable,
+    is_interior,
+    live_node,
+    need_extras,
+    requires_grad as _requires_grad,
+)
 from .._tensor import Tensor, wrap
 from ..utils.hooks import RemovableHandle
 
@@ -135,20 +143,13 @@ def register_hook(self: Tensor, hook: Callable) -> RemovableHandle:
     """Run `hook(grad)` whenever the gradient of this tensor is computed; it may return another gradient."""
     if not _get_requires_grad(self):
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    node = live_node(self)
-    tables = node.tensor_hooks
-    if tables is None:
-        tables = node.tensor_hooks = {}
-    table = tables.get(self._nr)
-    if table is None:
-        table = tables[self._nr] = _Table()
+    extras = need_extras(live_node(self))
+    if extras.tensor_hooks is None:
+        extras.tensor_hooks = {}
+    table = extras.tensor_hooks.setdefault(self._nr, HookTable())
     handle = RemovableHandle(table)
     table[handle.id] = hook
     return handle
-
-
-class _Table(dict):
-    __slots__ = ("__weakref__",)
 
 
 def register_post_accumulate_grad_hook(self: Tensor, hook: Callable) -> RemovableHandle:
@@ -156,9 +157,10 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable) -> Removabl
     node = self._node
     if node.__class__ is not AccumulateGrad:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    table = node.post_accumulate_hooks
+    extras = need_extras(node)
+    table = extras.post_accumulate_hooks
     if table is None:
-        table = node.post_accumulate_hooks = _Table()
+        table = extras.post_accumulate_hooks = HookTable()
     handle = RemovableHandle(table)
     table[handle.id] = hook
     return handle
@@ -173,9 +175,10 @@ def retain_grad(self: Tensor) -> None:
     node = live_node(self)
     if not is_interior(node) or self._retains:
         return
-    if node.retained is None:
-        node.retained = {}
-    node.retained[self._nr] = weakref.ref(self)
+    extras = need_extras(node)
+    if extras.retained is None:
+        extras.retained = {}
+    extras.retained[self._nr] = weakref.ref(self)
     self._retains = True
 
 

@@ -1,0 +1,33 @@
+/* What the walk over the tape (engine.c) and the derivatives in C (formulas.c) share. */
+#ifndef MINDTORCH_ENGINE_H
+#define MINDTORCH_ENGINE_H
+
+#include "native.h"
+
+/* Gradients of a node's inputs from that of its only output, which is a plain tensor with an array. `given` has a NULL for each edge; new
+ * references. 1 when it is done, 0 when the node's `apply` must do it, -1 with an exception. No history is wanted. */
+typedef struct {
+    const char *op; /* the operator's identifier in its table */
+    Py_ssize_t edges;
+    int (*call)(PyObject *node, PyObject *grad, PyObject **given);
+} Formula;
+
+extern INTERNAL const Formula formulas[];
+
+typedef struct {
+    PyObject *ops; /* the namespace of operators */
+    PyObject *fit, *first, *added, *before, *after, *accumulated, *check_nan, *count_error, *plain_release; /* of engine.py */
+    PyObject *apply, *release;                                                                             /* names */
+    Py_ssize_t at_leaf, at_extras;
+    Loop add[2];
+    Kernel sum_dim;
+} EngineState;
+
+extern INTERNAL EngineState E;
+
+/* The derivative of the nodes of a class, or NULL. */
+INTERNAL const Formula *formula_of(PyTypeObject *cls);
+/* Lets the nodes of a class have the derivative of an operator, if there is one. */
+INTERNAL int register_formula(PyTypeObject *cls, const char *op);
+
+#endif
