@@ -12,9 +12,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import _payload
-from .._backends.meta import spec
 from .._dispatch import native, ops
 from .._pending import settled
+from .._rules import geometry
 from .._state import TLS
 from .._tensor import Tensor, wrap
 from . import wiring
@@ -186,7 +186,7 @@ def _layout(variable: Tensor) -> tuple:
     """The strides that a gradient of a leaf should have."""
     data = variable._data
     shape, stride = tuple(data.shape), _payload.stride_of(data)
-    return stride if spec.is_non_overlapping_and_dense(shape, stride) else _payload.contiguous_strides(shape)
+    return stride if geometry.is_non_overlapping_and_dense(shape, stride) else _payload.contiguous_strides(shape)
 
 
 def _obeys(payload: Any, layout: tuple) -> bool:
@@ -232,7 +232,9 @@ def _check_used(results: list) -> None:
 
 
 def _raise_count(node: Node, expected: int, got: int) -> NoReturn:
-    raise RuntimeError(f"Function {node.name()} returned an incorrect number of gradients (expected {expected}, got {got})")
+    raise RuntimeError(
+        f"Function {node.name()} returned an incorrect number of gradients (expected {expected}, got {got})"
+    )
 
 
 def _check_nan(node: Node, given: tuple) -> None:

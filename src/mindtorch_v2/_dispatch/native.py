@@ -190,9 +190,7 @@ def recorder(function: Callable, cls: type, params: int, inputs: tuple, saved: t
     """
     if extension is None:
         return function
-    return extension.Recorder(
-        function, function.__name__.removeprefix("_record_"), cls, params, inputs, saved, consts
-    )
+    return extension.Recorder(function, function.__name__.removeprefix("_record_"), cls, params, inputs, saved, consts)
 
 
 def subscript(function: Callable, operators: Callable) -> Callable:

@@ -1,0 +1,129 @@
+"""The walk over the tape: who owns gradients, how they are laid out, what hooks see. The same with and without the extension."""
+
+from __future__ import annotations
+
+import pytest
+
+import mindtorch_v2 as torch
+
+
+def leaf(*shape: int) -> torch.Tensor:
+    return torch.ones(shape).requires_grad_(True)
+
+
+def test_a_first_gradient_is_laid_out_like_its_leaf() -> None:
+    turned = torch.ones(3, 2).t().requires_grad_(True)
+    (turned * torch.ones(2, 3)).sum().backward()
+    assert turned.grad.stride() == (1, 2)
+    gaps = torch.ones(3, 4)[:, ::2].detach().requires_grad_(True)
+    (gaps * 2).sum().backward()
+    assert gaps.stride() == (4, 2) and gaps.grad.stride() == (2, 1)
+    dense = leaf(3, 2)
+    dense.t().backward(torch.ones(2, 3))
+    assert dense.grad.stride() == (2, 1)
+    assert torch.autograd.grad(dense.t(), dense, torch.ones(2, 3))[0].stride() == (1, 3)
+
+
+def test_gradients_share_no_memory() -> None:
+    given = torch.ones(3, 2)
+    w, v = leaf(3, 2), leaf(3, 2)
+    (w + v).backward(given)
+    assert len({t.data_ptr() for t in (given, w.grad, v.grad)}) == 3
+    total = leaf(4)
+    total.sum().backward()
+    total.grad[0] = 7.0
+    assert total.grad.tolist() == [7.0, 1.0, 1.0, 1.0]
+
+
+def test_accumulation_is_in_place() -> None:
+    w = leaf(2, 3)
+    w.sum().backward()
+    first = w.grad
+    (w * w).sum().backward()
+    assert w.grad is first and first.tolist() == [[3.0] * 3] * 2 and first._version > 0
+    w.grad = torch.zeros(3, 2).t()
+    w.sum().backward()
+    assert w.grad.stride() == (1, 2) and w.grad.tolist() == [[1.0] * 3] * 2
+
+
+def test_gradients_with_history() -> None:
+    x = leaf(2)
+    (x**2).sum().backward(create_graph=True)
+    assert x.grad.requires_grad and x.grad.grad_fn is not None
+    (x**2).sum().backward(create_graph=True)
+    assert x.grad.tolist() == [4.0, 4.0] and x.grad.grad_fn.name() == "AddBackward0"
+    second = torch.autograd.grad(x.grad.sum(), x)[0]
+    assert second.tolist() == [4.0, 4.0]
+    x.grad = None
+
+
+def test_gradients_of_broadcast_operands() -> None:
+    row, middle, cell = leaf(2), leaf(1, 2, 1), leaf()
+    (torch.ones(4, 2, 2) * row * middle + cell).sum().backward()
+    assert row.grad.tolist() == [8.0, 8.0] and middle.grad.tolist() == [[[8.0], [8.0]]] and cell.grad.item() == 16.0
+    half = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    (half * torch.ones(3, 2, dtype=torch.float64) + leaf(2).double()).sum().backward()
+    assert half.grad.dtype is torch.float64 and half.grad.tolist() == [3.0, 3.0]
+
+
+def test_hooks_in_order() -> None:
+    seen: list = []
+    w = leaf(2)
+    y = w * 2
+    y.retain_grad()
+    y.register_hook(lambda g: seen.append(("y", g.tolist())))
+    w.register_hook(lambda g: g * 3)
+    w.register_post_accumulate_grad_hook(lambda t: seen.append(("w", t.grad.tolist())))
+    y.grad_fn.register_hook(lambda inputs, outputs: seen.append(("node", inputs[0].tolist(), outputs[0].tolist())))
+    (y * y).sum().backward()
+    assert seen == [("y", [4.0, 4.0]), ("node", [8.0, 8.0], [4.0, 4.0]), ("w", [24.0, 24.0])]
+    assert y.grad.tolist() == [4.0, 4.0] and w.grad.tolist() == [24.0, 24.0]
+    assert y.grad_fn.metadata == {} and w.__dict__ == {}
+
+
+def test_a_tape_is_walked_once() -> None:
+    w = leaf(2)
+    z = (w * w).sum()
+    z.backward(retain_graph=True)
+    z.backward()
+    assert w.grad.tolist() == [4.0, 4.0]
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+        z.backward()
+
+
+def test_changed_tensors_are_noticed() -> None:
+    a = leaf(2) * 1
+    b = a * a
+    a.add_(1)
+    with pytest.raises(
+        RuntimeError,
+        match=r"modified by an inplace operation: \[torch.FloatTensor \[2\]\].* is at version 1; expected version 0",
+    ):
+        b.sum().backward()
+
+
+def test_only_the_inputs_that_were_asked_for() -> None:
+    w, v = leaf(2), leaf(2)
+    inner = w * v
+    out = (inner * inner).sum()
+    out.backward(inputs=[w, inner], retain_graph=True)
+    assert w.grad.tolist() == [2.0, 2.0] and v.grad is None and inner.grad.tolist() == [2.0, 2.0]
+    unused = leaf(2)
+    assert torch.autograd.grad(out, [v, unused, v], allow_unused=True, retain_graph=True)[1] is None
+    with pytest.raises(RuntimeError, match="at index 1 appears to not have been used"):
+        torch.autograd.grad(out, [v, unused])
+
+
+def test_a_long_chain_and_a_wide_one() -> None:
+    x = leaf(1)
+    y = x
+    for _ in range(5000):
+        y = y + 1
+    y.backward()
+    assert x.grad.item() == 1.0
+    many = [leaf(1) for _ in range(300)]
+    torch.cat(many).sum().backward()
+    assert all(one.grad.item() == 1.0 for one in many)
+    shared = leaf(3)
+    sum((shared * i for i in range(10)), torch.zeros(3)).sum().backward()
+    assert shared.grad.tolist() == [45.0] * 3
