@@ -1,22 +1,37 @@
-"""The optional C extension; everything else stands in pyproject.toml.
+"""The optional C extension, and generated/ as part of the package; everything else stands in pyproject.toml.
 
 Without a compiler the package is installed all the same and works by numpy alone.
 """
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 from setuptools.modified import newer_group
 
 RUNTIME = Path("native/runtime")
 KERNELS = Path("native/kernels")
-GENERATED = Path("generated/native")
+GENERATED = Path("generated")
+LOOPS = GENERATED / "native"
 # Note [The same bits] in this file: products and sums that are written apart stay apart.
 UNCONTRACTED = (KERNELS / "block_loops.c").as_posix()
+
+
+class WithGenerated(build_py):
+    """Puts the generated modules into the package. An editable install finds them where they are."""
+
+    def run(self) -> None:
+        super().run()
+        if not self.editable_mode:
+            for file in GENERATED.rglob("*.py"):
+                made = Path(self.build_lib, "mindtorch_v2/_generated", file.relative_to(GENERATED))
+                made.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, made)
 
 
 class Build(build_ext):
@@ -35,7 +50,7 @@ class Build(build_ext):
 
 
 setup(
-    cmdclass={"build_ext": Build},
+    cmdclass={"build_ext": Build, "build_py": WithGenerated},
     ext_modules=[
         Extension(
             "mindtorch_v2._native",
@@ -47,9 +62,9 @@ setup(
             ),
             depends=[
                 UNCONTRACTED,
-                *sorted(path.as_posix() for where in (RUNTIME, KERNELS, GENERATED) for path in where.glob("*.h")),
+                *sorted(path.as_posix() for where in (RUNTIME, KERNELS, LOOPS) for path in where.glob("*.h")),
             ],
-            include_dirs=[numpy.get_include(), RUNTIME.as_posix(), KERNELS.as_posix(), GENERATED.as_posix()],
+            include_dirs=[numpy.get_include(), RUNTIME.as_posix(), KERNELS.as_posix(), LOOPS.as_posix()],
             extra_compile_args=[
                 "-O3",
                 "-Werror=implicit-function-declaration",

@@ -1,6 +1,7 @@
 """The products: which files are written, by which template, from what.
 
-Logic is here and in the model; templates loop and print. Each product is (template, path below `generated/`, context).
+Logic is here and in the model; templates loop and print. Each product is (template, path below `generated/`, context); stubs, which
+type checkers look for in the package, go to `src/mindtorch_v2/_generated/`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from codegen import aclnn, forms, tape
 from codegen.acl import ACL, read_acl
 from codegen.blocks import Loops
 from codegen.model import Op, Schema
+from codegen.products import GENERATED, STUBS
 from codegen.proxy import render_proxy
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -39,7 +41,8 @@ def render(schema: Schema, root: Path | None = None) -> dict[str, str]:
     for template, path, context in _products(schema):
         source = context.pop("source", "schema/ops/*.yaml")
         text = environment.get_template(template).render(header=HEADER.format(source=source), **context)
-        products[f"generated/{path}"] = _tidy(text) if path.endswith(".py") else text.rstrip("\n") + "\n"
+        where = STUBS if path.endswith(".pyi") else GENERATED
+        products[(where / path).as_posix()] = _tidy(text) if path.endswith(".py") else text.rstrip("\n") + "\n"
     products.update(_abi(schema, root))
     schema_dir = (root or Path(__file__).resolve().parent.parent) / "schema"
     if (schema_dir / "torch_proxy.yaml").exists():
@@ -64,7 +67,6 @@ def _products(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
     loops = Loops(schema)
     families = {family: [op for op in ops] for family, ops in schema.families.items()}
     functions = forms.functions(schema)
-    yield "package.py.j2", "__init__.py", {"families": sorted(families)}
     names = {family: forms.method_names([f for f in functions if f.family == family]) for family in families}
     for package in ("meta", "tables", "methods", "autograd"):
         context = {"package": package, "families": sorted(families), "names": names}
@@ -88,6 +90,7 @@ def _products(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
         {"modules": _by_family(functions), "namespaces": _namespaces(functions)},
     )
     yield "functions.pyi.j2", "functions/__init__.pyi", {"functions": functions}
+    yield "tables.pyi.j2", "tables/__init__.pyi", {}
     yield "tensor.pyi.j2", "tensor.pyi", {"functions": functions, "operators": forms.operator_rows(functions)}
     source = "schema/flops.yaml and schema/ops/*.yaml"
     rows = _formulas(schema)

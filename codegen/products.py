@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 GENERATED = Path("generated")
+STUBS = Path("src/mindtorch_v2/_generated")
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ def write(root: Path, found: list[Change]) -> None:
 
 
 def _generated(root: Path) -> list[str]:
-    files = (file for file in (root / GENERATED).rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+    found = [*(root / GENERATED).rglob("*"), *(root / STUBS).rglob("*.pyi")]
+    files = (file for file in found if file.is_file() and "__pycache__" not in file.parts)
     return [file.relative_to(root).as_posix() for file in files]
 
 
