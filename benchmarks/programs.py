@@ -105,7 +105,9 @@ def _generate(kind: str, **sizes: int) -> Program:
     import transformers
 
     torch.manual_seed(0)
-    config = getattr(transformers, f"{kind}Config")(vocab_size=128, bos_token_id=1, eos_token_id=None, pad_token_id=0, **sizes)
+    config = getattr(transformers, f"{kind}Config")(
+        vocab_size=128, bos_token_id=1, eos_token_id=None, pad_token_id=0, **sizes
+    )
     model = transformers.AutoModelForCausalLM.from_config(config).eval()
     prompt = torch.tensor([[1, 5, 9]])
     return lambda: model.generate(prompt, max_new_tokens=32, do_sample=False)
@@ -154,7 +156,9 @@ def fresh(library: str, name: str) -> float:
     """The same in a process of its own."""
     environment = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", TRANSFORMERS_VERBOSITY="error")
     command = (sys.executable, *RUNNERS[library], __file__, "--measure", name)
-    return float(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split()[-1])
+    return float(
+        subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split()[-1]
+    )
 
 
 def main() -> int:

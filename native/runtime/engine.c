@@ -239,20 +239,69 @@ static PyArrayObject *summable(const Run *run, PyObject *grad)
     return array != NULL && is_contiguous(array) && float_width(array) ? array : NULL;
 }
 
-/* The sum of a gradient that has arrived and another one; takes over `held->grad`. */
+/* Whether an array holds elements several times, as `expand` makes them, in an order in which results of it are contiguous. */
+static int is_spread(PyArrayObject *array)
+{
+    int spread = 0;
+    npy_intp before = NPY_MAX_INTP;
+    for (int d = 0; d < PyArray_NDIM(array); d++) {
+        npy_intp step = PyArray_STRIDE(array, d);
+        if (PyArray_DIM(array, d) == 1) {
+            continue;
+        }
+        if (step == 0) {
+            spread = 1;
+        }
+        else if (step < 0 || step > before) {
+            return 0;
+        }
+        else {
+            before = step;
+        }
+    }
+    return spread && PyArray_SIZE(array) > 0;
+}
+
+/* A gradient (taken over) with each element of its own where it was spread, for kernels that want dense arrays; NULL with an exception. */
+PyObject *densified(PyObject *grad)
+{
+    PyArrayObject *array = Py_TYPE(grad) == S.tensor ? array_of(grad) : NULL;
+    if (array == NULL || is_contiguous(array) || !is_spread(array) || may_have_history(grad) || is_inference(grad)) {
+        return grad;
+    }
+    PyObject *copy = new_like(array);
+    if (copy != NULL && PyArray_CopyInto((PyArrayObject *)copy, array) < 0) {
+        Py_CLEAR(copy);
+    }
+    PyObject *made = copy == NULL ? NULL : make_tensor(copy, SLOT(grad, S.at_dtype));
+    Py_DECREF(grad);
+    return made;
+}
+
+/* The sum of a gradient that has arrived and another one (taken over). */
 static int add_to(Run *run, Held *held, PyObject *grad)
 {
+    grad = densified(grad);
+    held->grad = grad == NULL ? held->grad : densified(held->grad);
+    if (grad == NULL || held->grad == NULL) {
+        Py_XDECREF(grad);
+        return -1;
+    }
     PyArrayObject *left = summable(run, held->grad), *right = summable(run, grad);
     int alike = left != NULL && right != NULL && PyArray_DESCR(left) == PyArray_DESCR(right) && PyArray_SAMESHAPE(left, right);
     if (alike && held->own && loop_inplace(E.add, left, right, NULL)) {
+        Py_DECREF(grad);
         return 0;
     }
-    PyObject *data = alike ? loop_binary(E.add, 0, left, right) : NULL;
-    if (data == NULL && PyErr_Occurred()) {
-        return -1;
-    }
+    PyObject *data = alike ? loop_binary(E.add, 0, left, right) : NULL, *sum = NULL;
     int own = data != NULL;
-    PyObject *sum = own ? make_tensor(data, SLOT(grad, S.at_dtype)) : call_op("add", held->grad, grad);
+    if (own) {
+        sum = make_tensor(data, SLOT(grad, S.at_dtype));
+    }
+    else if (!PyErr_Occurred()) {
+        sum = call_op("add", held->grad, grad);
+    }
+    Py_DECREF(grad);
     if (sum == NULL) {
         return -1;
     }
@@ -286,9 +335,7 @@ static int arrive(Run *run, Visit *visit, Py_ssize_t number, PyObject *grad)
         held->grad = grad;
         return 0;
     }
-    int status = add_to(run, held, grad);
-    Py_DECREF(grad);
-    return status;
+    return add_to(run, held, grad);
 }
 
 /* A new reference to the tensor of a leaf's node; NULL when it is gone. */
@@ -320,11 +367,13 @@ static int has_shape(PyArrayObject *array, PyObject *shape)
     return 1;
 }
 
-/* The sum of a gradient over leading dimensions that its tensor does not have, where the kernel takes it; NULL declines. */
-static PyObject *sum_leading(PyObject *grad, PyArrayObject *array, PyObject *shape, PyArrayObject *like)
+/* The sum of a dense gradient over dimensions that its tensor does not have or has once: over leading ones or over a single one, where the
+ * kernel takes it. NULL declines. */
+static PyObject *summed(PyObject *grad, PyObject *shape, PyArrayObject *like)
 {
-    int ndim = PyArray_NDIM(array), left = like != NULL ? PyArray_NDIM(like) : (int)PyTuple_GET_SIZE(shape);
-    if (left < 1 || left >= ndim || ndim > MAX_DIMS || Py_TYPE(grad) != S.tensor || !is_contiguous(array) || !float_width(array)) {
+    PyArrayObject *array = array_of(grad);
+    int ndim = PyArray_NDIM(array), left = like != NULL ? PyArray_NDIM(like) : (int)PyTuple_GET_SIZE(shape), once = -1;
+    if (left > ndim || ndim > MAX_DIMS || Py_TYPE(grad) != S.tensor || !is_contiguous(array) || !float_width(array)) {
         return NULL;
     }
     npy_intp rows = 1, dims[MAX_DIMS + 1], strides[MAX_DIMS + 1], step = PyArray_ITEMSIZE(array);
@@ -343,7 +392,10 @@ static PyObject *sum_leading(PyObject *grad, PyArrayObject *array, PyObject *sha
             return NULL;
         }
         if (wanted != n) {
-            return NULL;
+            if (wanted != 1 || once >= 0 || left < ndim) {
+                return NULL;
+            }
+            once = d;
         }
         dims[at + 1] = n;
         strides[at + 1] = step;
@@ -351,13 +403,13 @@ static PyObject *sum_leading(PyObject *grad, PyArrayObject *array, PyObject *sha
     }
     dims[0] = rows;
     strides[0] = step;
-    PyObject *flat = new_view(array, left + 1, dims, strides, PyArray_BYTES(array));
-    if (flat == NULL) {
-        return NULL;
-    }
-    PyObject *const args[4] = {flat, S.zero, Py_False, Py_None};
-    PyObject *sum = E.sum_dim(args);
-    Py_DECREF(flat);
+    int leading = once < 0;
+    PyObject *flat = new_view(array, left + leading, dims + !leading, strides + !leading, PyArray_BYTES(array));
+    PyObject *dim = PyLong_FromLong(leading ? 0 : once);
+    PyObject *const args[4] = {flat, dim, leading ? Py_False : Py_True, Py_None};
+    PyObject *sum = flat == NULL || dim == NULL ? NULL : E.sum_dim(args);
+    Py_XDECREF(flat);
+    Py_XDECREF(dim);
     return sum == NULL ? NULL : make_tensor(sum, SLOT(grad, S.at_dtype));
 }
 
@@ -396,7 +448,9 @@ static PyObject *fitted(const Run *run, PyObject *grad, PyObject *target, PyObje
                 return Py_NewRef(grad);
             }
             if ((like != NULL || (shape != NULL && PyTuple_Check(shape))) && !(run->create && may_have_history(grad))) {
-                PyObject *sum = sum_leading(grad, array, shape, like);
+                PyObject *dense = densified(Py_NewRef(grad));
+                PyObject *sum = dense == NULL ? NULL : summed(dense, shape, like);
+                Py_XDECREF(dense);
                 if (sum != NULL || PyErr_Occurred()) {
                     return sum;
                 }
@@ -489,12 +543,13 @@ static int accumulate(const Run *run, PyObject *node, PyObject *grad)
         after = first_gradient(variable, grad);
     }
     else {
-        int done = run->create ? 0 : add_in_place(run, before, grad);
+        grad = run->create ? grad : densified(grad);
+        int done = grad == NULL ? -1 : run->create ? 0 : add_in_place(run, before, grad);
         after = done > 0 ? Py_NewRef(before) : NULL;
         if (!done) {
             after = PyObject_CallFunctionObjArgs(E.added, variable, before, grad, run->create ? Py_True : Py_False, NULL);
         }
-        Py_DECREF(grad);
+        Py_XDECREF(grad);
     }
     if (after != NULL) {
         rare = need_rare(variable); /* what was called may have made another one */
@@ -563,8 +618,8 @@ static int release(PyObject *node)
     return done == NULL ? -1 : 0;
 }
 
-/* Sends the gradients of a node's inputs along its edges. */
-static int distribute(Run *run, PyObject *node, PyObject *const *given)
+/* Sends the gradients of a node's inputs along its edges; `instead` in the place of `handed`. */
+static int distribute(Run *run, PyObject *node, PyObject *const *given, PyObject *handed, PyObject *instead)
 {
     PyObject *edges = SLOT(node, S.at_edges);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(edges); i++) {
@@ -578,7 +633,7 @@ static int distribute(Run *run, PyObject *node, PyObject *const *given)
             PyErr_SetString(PyExc_RuntimeError, "an edge of the tape was changed while it was walked");
             return -1;
         }
-        PyObject *grad = fitted(run, given[i], target, number, node, i);
+        PyObject *grad = fitted(run, handed != NULL && given[i] == handed ? instead : given[i], target, number, node, i);
         Py_ssize_t output = grad == NULL ? -1 : PyLong_AsSsize_t(number);
         if (output == -1 && PyErr_Occurred()) {
             Py_XDECREF(grad);
@@ -615,7 +670,7 @@ static int by_formula(Run *run, int v)
         if (!run->keep) {
             set_slot(node, S.at_saved, Py_NewRef(Py_None));
         }
-        status = distribute(run, node, given) < 0 ? -1 : 1;
+        status = distribute(run, node, given, NULL, NULL) < 0 ? -1 : 1;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         Py_XDECREF(given[i]);
@@ -623,10 +678,12 @@ static int by_formula(Run *run, int v)
     return status;
 }
 
-/* The derivative by the node's `apply`. Takes over `grads`. */
-static int by_apply(Run *run, PyObject *node, PyObject *grads, int extras)
+/* The derivative by the node's `apply`. Takes over `grads`. `spread`: the gradient as it arrived when `grads` has a dense one in its place, which
+ * is what an edge gets that it is handed on to. */
+static int by_apply(Run *run, PyObject *node, PyObject *grads, int extras, PyObject *spread)
 {
     int status = -1;
+    PyObject *dense = spread == NULL ? NULL : PyTuple_GET_ITEM(grads, 0); /* an address alone */
     PyObject *given = PyObject_CallMethodOneArg(node, E.apply, grads);
     if (given != NULL && run->anomaly) {
         PyObject *checked = PyObject_CallFunctionObjArgs(E.check_nan, node, given, NULL);
@@ -652,7 +709,7 @@ static int by_apply(Run *run, PyObject *node, PyObject *grads, int extras)
         edges = NULL;
     }
     if (edges != NULL) {
-        status = distribute(run, node, PySequence_Fast_ITEMS(items));
+        status = distribute(run, node, PySequence_Fast_ITEMS(items), dense, spread);
     }
     Py_XDECREF(items);
     return status;
@@ -678,7 +735,20 @@ static int run_node(Run *run, int v)
             return done < 0 ? -1 : 0;
         }
     }
-    PyObject *grads = take_grads(&run->visits[v]);
+    Visit *visit = &run->visits[v];
+    PyObject *spread = NULL;
+    if (visit->outputs == 1 && !run->create && !extras && !captured && visit->held[0].grad != NULL && wants_dense(Py_TYPE(node))) {
+        spread = Py_NewRef(visit->held[0].grad);
+        visit->held[0].grad = densified(visit->held[0].grad);
+        if (visit->held[0].grad == NULL) {
+            Py_DECREF(spread);
+            return -1;
+        }
+        if (visit->held[0].grad == spread) {
+            Py_CLEAR(spread);
+        }
+    }
+    PyObject *grads = take_grads(visit);
     if (grads != NULL && extras) {
         PyObject *before = PyObject_CallFunctionObjArgs(E.before, node, grads, NULL);
         Py_SETREF(grads, before);
@@ -689,10 +759,13 @@ static int run_node(Run *run, int v)
     }
     if (grads == NULL || (captured && capture(run, v, grads) < 0)) {
         Py_XDECREF(grads);
+        Py_XDECREF(spread);
         return -1;
     }
     if (!leaf) {
-        return by_apply(run, node, grads, extras);
+        int status = by_apply(run, node, grads, extras, spread);
+        Py_XDECREF(spread);
+        return status;
     }
     PyObject *grad = PyTuple_GET_SIZE(grads) ? Py_NewRef(PyTuple_GET_ITEM(grads, 0)) : Py_NewRef(Py_None);
     Py_DECREF(grads);
@@ -814,14 +887,142 @@ PyObject *run_backward(PyObject *module, PyObject *const *args, Py_ssize_t count
     return results;
 }
 
-/* connect_engine(ops, fit, first, added, before, after, accumulated, check_nan, count_error, release, add) */
+/* What Tensor.backward does for one plain float without any arguments but retain_graph: None when it did not. */
+PyObject *quick_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 2 || E.ops == NULL || is_special() || !is_plain(args[0]) || array_of(args[0]) == NULL) {
+        Py_RETURN_FALSE;
+    }
+    PyArrayObject *array = array_of(args[0]);
+    if (PyArray_SIZE(array) != 1 || !float_width(array) || !is_contiguous(array)) {
+        Py_RETURN_FALSE;
+    }
+    PyObject *edge = edge_of(args[0]);
+    if (edge == NULL) {
+        return NULL;
+    }
+    int without = edge == Py_None;
+    Py_DECREF(edge);
+    PyObject *anomaly = without ? NULL : PyObject_GetAttr(S.tls, E.anomaly);
+    if (anomaly == NULL) {
+        return without ? Py_NewRef(Py_False) : NULL;
+    }
+    PyObject *ones = new_like(array);
+    if (ones != NULL && float_width(array) == 4) {
+        *(float *)PyArray_DATA((PyArrayObject *)ones) = 1;
+    }
+    else if (ones != NULL) {
+        *(double *)PyArray_DATA((PyArrayObject *)ones) = 1;
+    }
+    PyObject *grad = ones == NULL ? NULL : make_tensor(ones, SLOT(args[0], S.at_dtype));
+    PyObject *grads = grad == NULL ? NULL : PyTuple_Pack(1, grad);
+    Py_XDECREF(grad);
+    PyObject *tensors = grads == NULL ? NULL : PyTuple_Pack(1, args[0]);
+    PyObject *enabled = tensors == NULL ? NULL : PyObject_GetAttr(S.tls, S.grad_enabled);
+    PyObject *results = NULL;
+    if (enabled != NULL && PyObject_SetAttr(S.tls, S.grad_enabled, Py_False) == 0) {
+        PyObject *const given[7] = {tensors, grads, Py_None, Py_True, args[1], Py_False, anomaly};
+        results = run_backward(NULL, given, 7);
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        if (PyObject_SetAttr(S.tls, S.grad_enabled, enabled) < 0) {
+            Py_CLEAR(results);
+        }
+        if (type != NULL) {
+            PyErr_Restore(type, value, traceback);
+        }
+    }
+    Py_DECREF(anomaly);
+    Py_XDECREF(grads);
+    Py_XDECREF(tensors);
+    Py_XDECREF(enabled);
+    if (results == NULL) {
+        return NULL;
+    }
+    Py_DECREF(results);
+    Py_RETURN_TRUE;
+}
+
+/* The tensor that an entry of `saved` stands for, a new reference; NULL without an exception when Python must look. */
+PyObject *unpack_entry(PyObject *node, PyObject *entry)
+{
+    if (PyTuple_CheckExact(entry) && PyTuple_GET_SIZE(entry) == 2) {
+        PyObject *tensor = PyTuple_GET_ITEM(entry, 0), *version = PyTuple_GET_ITEM(entry, 1);
+        if (!PyObject_TypeCheck(tensor, S.tensor)) {
+            return NULL;
+        }
+        PyObject *now = rare_number(counter_of(tensor), S.at_count);
+        Py_ssize_t left, right;
+        int same = now == version || (as_index(now, &left) && as_index(version, &right) && left == right);
+        return same ? Py_NewRef(tensor) : NULL;
+    }
+    if (Py_TYPE(entry) == S.saved_output) {
+        PyObject *reference = SLOT(entry, S.at_reference), *keeper = NULL;
+#if PY_VERSION_HEX >= 0x030D0000
+        if (PyWeakref_GetRef(reference, &keeper) < 0) {
+            PyErr_Clear();
+            return NULL;
+        }
+#else
+        keeper = PyWeakref_GetObject(reference);
+        keeper = keeper == NULL || keeper == Py_None ? NULL : Py_NewRef(keeper);
+#endif
+        int same = 1;
+        if (keeper != NULL) {
+            Py_ssize_t left, right;
+            PyObject *now = rare_number(keeper, S.at_count), *version = SLOT(entry, S.at_saved_version);
+            same = now == version || (as_index(now, &left) && as_index(version, &right) && left == right);
+            Py_DECREF(keeper);
+        }
+        if (!same || SLOT(entry, S.at_saved_number) != S.zero) {
+            return NULL;
+        }
+        PyObject *made = make_tensor(Py_NewRef(SLOT(entry, S.at_payload)), SLOT(entry, S.at_kind));
+        if (made != NULL) {
+            set_slot(made, S.at_node, Py_NewRef(node));
+        }
+        return made;
+    }
+    return entry == Py_None ? Py_NewRef(entry) : NULL;
+}
+
+static PyObject *unpack(PyObject *node, PyObject *unused)
+{
+    (void)unused;
+    PyObject *saved = SLOT(node, S.at_saved);
+    if (saved == NULL || !PyList_CheckExact(saved)) {
+        return PyObject_CallOneArg(E.unpack, node);
+    }
+    Py_INCREF(saved);
+    PyObject *made = PyList_New(PyList_GET_SIZE(saved));
+    for (Py_ssize_t i = 0; made != NULL && i < PyList_GET_SIZE(saved); i++) {
+        PyObject *entry = PyList_GET_ITEM(saved, i);
+        PyObject *item = unpack_entry(node, entry);
+        if (item == NULL && !PyErr_Occurred()) {
+            item = PyObject_CallFunctionObjArgs(E.unpack_one, node, entry, NULL);
+        }
+        if (item == NULL) {
+            Py_CLEAR(made);
+            break;
+        }
+        PyList_SET_ITEM(made, i, item);
+    }
+    Py_DECREF(saved);
+    return made;
+}
+
+static PyMethodDef unpack_method = {"unpack", unpack, METH_NOARGS,
+                                    "unpack($self, /)\n--\n\nThe saved tensors. RuntimeError when they were freed, or changed in place since."};
+
+/* connect_engine(ops, fit, first, added, before, after, accumulated, check_nan, count_error, release, unpack, unpack_one, add) */
 PyObject *connect_engine(PyObject *module, PyObject *args)
 {
     (void)module;
     EngineState made = {0};
     PyObject *add;
-    if (!PyArg_ParseTuple(args, "OOOOOOOOOOO", &made.ops, &made.fit, &made.first, &made.added, &made.before, &made.after,
-                                      &made.accumulated, &made.check_nan, &made.count_error, &made.plain_release, &add)) {
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOO", &made.ops, &made.fit, &made.first, &made.added, &made.before, &made.after,
+                                      &made.accumulated, &made.check_nan, &made.count_error, &made.plain_release, &made.unpack, &made.unpack_one, &add)) {
         return NULL;
     }
     const Slot of_leaf[] = {{"reference", &made.at_leaf}, {"extras", &made.at_extras}, {NULL, NULL}};
@@ -830,18 +1031,22 @@ PyObject *connect_engine(PyObject *module, PyObject *args)
     }
     made.apply = PyUnicode_InternFromString("apply");
     made.release = PyUnicode_InternFromString("release");
+    made.anomaly = PyUnicode_InternFromString("anomaly");
     made.sum_dim = find_kernel("reduction.sum_dim_fast");
-    if (made.apply == NULL || made.release == NULL || made.sum_dim == NULL || !find_loops(add, 0, made.add)) {
+    if (made.apply == NULL || made.release == NULL || made.anomaly == NULL || made.sum_dim == NULL || !find_loops(add, 0, made.add)) {
         if (!PyErr_Occurred()) {
             PyErr_SetString(PyExc_LookupError, "a kernel that the walk needs is not there");
         }
         return NULL;
     }
     PyObject *const kept[] = {made.ops,   made.fit,         made.first,     made.added,       made.before,
-                              made.after, made.accumulated, made.check_nan, made.count_error, made.plain_release};
+                              made.after, made.accumulated, made.check_nan, made.count_error, made.plain_release, made.unpack, made.unpack_one};
     for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
         Py_INCREF(kept[i]);
     }
     E = made;
-    Py_RETURN_NONE;
+    PyObject *method = PyDescr_NewMethod(S.node, &unpack_method);
+    int status = method == NULL ? -1 : PyObject_SetAttrString((PyObject *)S.node, "unpack", method);
+    Py_XDECREF(method);
+    return status < 0 ? NULL : Py_NewRef(Py_None);
 }

@@ -16,8 +16,9 @@ extern INTERNAL const Formula formulas[];
 
 typedef struct {
     PyObject *ops; /* the namespace of operators */
-    PyObject *fit, *first, *added, *before, *after, *accumulated, *check_nan, *count_error, *plain_release; /* of engine.py */
-    PyObject *apply, *release;                                                                             /* names */
+    /* functions of engine.py and node.py */
+    PyObject *fit, *first, *added, *before, *after, *accumulated, *check_nan, *count_error, *plain_release, *unpack, *unpack_one;
+    PyObject *apply, *release, *anomaly; /* names */
     Py_ssize_t at_leaf, at_extras;
     Loop add[2];
     Kernel sum_dim;
@@ -27,7 +28,11 @@ extern INTERNAL EngineState E;
 
 /* The derivative of the nodes of a class, or NULL. */
 INTERNAL const Formula *formula_of(PyTypeObject *cls);
-/* Lets the nodes of a class have the derivative of an operator, if there is one. */
-INTERNAL int register_formula(PyTypeObject *cls, const char *op);
+/* Whether nodes of a class compute with their gradient, rather than hand it on or take views of it. */
+INTERNAL int wants_dense(PyTypeObject *cls);
+/* Lets the nodes of a class have the derivative of an operator, if there is one; `dense` is what `wants_dense` says. */
+INTERNAL int register_formula(PyTypeObject *cls, const char *op, int dense);
+INTERNAL PyObject *unpack_entry(PyObject *node, PyObject *entry);
+INTERNAL PyObject *densified(PyObject *grad);
 
 #endif

@@ -357,11 +357,11 @@ static int read_consts(Recorder *self, PyObject *consts)
 
 static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"fallback", "op", "cls", "params", "inputs", "saved", "consts", NULL};
+    static char *keywords[] = {"fallback", "op", "dense", "cls", "params", "inputs", "saved", "consts", NULL};
     PyObject *fallback, *cls, *inputs, *saved, *consts;
     const char *op;
-    int params;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OsO!iO!O!O!", keywords, &fallback, &op, &PyType_Type, &cls, &params, &PyTuple_Type, &inputs,
+    int params, dense;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OspO!iO!O!O!", keywords, &fallback, &op, &dense, &PyType_Type, &cls, &params, &PyTuple_Type, &inputs,
                                      &PyTuple_Type, &saved, &PyTuple_Type, &consts)) {
         return NULL;
     }
@@ -389,7 +389,7 @@ static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwar
         Py_DECREF(self);
         return NULL;
     }
-    if (register_formula((PyTypeObject *)cls, op) < 0) {
+    if (register_formula((PyTypeObject *)cls, op, dense) < 0) {
         Py_DECREF(self);
         return NULL;
     }

@@ -360,5 +360,17 @@ def _after(node: Node, given: tuple, grads: tuple) -> tuple:
 if native.extension is not None:
     assert wiring.VIEW is VIEW  # it has told the extension the classes
     native.extension.connect_engine(
-        ops, _fit, _first, _added, _before, _after, _accumulated, _check_nan, _raise_count, Node.release, np.add
+        ops,
+        _fit,
+        _first,
+        _added,
+        _before,
+        _after,
+        _accumulated,
+        _check_nan,
+        _raise_count,
+        Node.release,
+        Node.unpack,
+        Node._unpack_one,
+        np.add,
     )

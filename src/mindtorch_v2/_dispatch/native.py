@@ -182,6 +182,10 @@ def _role(param: Param) -> str:
     return "I" if param.type in _INT_TYPES else {"bool": "B", "str": "S"}.get(param.type, "-")
 
 
+_COMPUTING = frozenset(("conv", "indexing", "loss", "matmul", "nn", "norm", "pointwise", "scan"))
+"""Families whose derivatives compute with a gradient, so that they may get a dense copy of one that was expanded. The others take views of it."""
+
+
 def recorder(function: Callable, cls: type, params: int, inputs: tuple, saved: tuple, consts: tuple) -> Callable:
     """`function`, which records one operator, or what stands before it.
 
@@ -190,7 +194,8 @@ def recorder(function: Callable, cls: type, params: int, inputs: tuple, saved: t
     """
     if extension is None:
         return function
-    return extension.Recorder(function, function.__name__.removeprefix("_record_"), cls, params, inputs, saved, consts)
+    name, family = function.__name__.removeprefix("_record_"), function.__module__.rpartition(".")[2]
+    return extension.Recorder(function, name, family in _COMPUTING, cls, params, inputs, saved, consts)
 
 
 def subscript(function: Callable, operators: Callable) -> Callable:

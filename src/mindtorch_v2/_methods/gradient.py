@@ -15,6 +15,7 @@ from .._autograd.node import (
     need_extras,
     requires_grad as _requires_grad,
 )
+from .._dispatch import native
 from .._tensor import Tensor, wrap
 from ..utils.hooks import RemovableHandle
 
@@ -123,7 +124,14 @@ def backward(
     gradient: the cotangent, of this tensor's shape; may be left out for a tensor of one element.
     RuntimeError when there is no history, or its saved tensors were freed by an earlier pass.
     """
+    if gradient is None and inputs is None and not create_graph and _quick_backward(self, bool(retain_graph)):
+        return
     api.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+_quick_backward: Callable[[Tensor, bool], bool] = (
+    (lambda tensor, retain_graph: False) if native.extension is None else native.extension.quick_backward
+)
 
 
 def detach_(self: Tensor) -> Tensor:
