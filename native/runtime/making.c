@@ -36,17 +36,21 @@ int sizes_of(PyObject *sizes, npy_intp *dims)
 
 PyObject *connect_making(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"dtype", "namespace", "bfloat16", NULL};
-    PyObject *dtype, *namespace, *bfloat16;
+    static char *keywords[] = {"dtype", "namespace", "bfloat16", "kinds", NULL};
+    PyObject *dtype, *namespace, *bfloat16, *kinds;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!", keywords, &PyType_Type, &dtype, &PyDict_Type, &namespace, &PyArrayDescr_Type,
-                                     &bfloat16)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!O!", keywords, &PyType_Type, &dtype, &PyDict_Type, &namespace, &PyArrayDescr_Type,
+                                     &bfloat16, &PyDict_Type, &kinds)) {
         return NULL;
     }
     const Slot of_dtype[] = {{"np", &M.at_np}, {NULL, NULL}};
     if (find_slots(dtype, of_dtype) < 0) {
         return NULL;
     }
+    if (install_size() < 0) {
+        return NULL;
+    }
+    Py_XSETREF(M.kinds, Py_NewRef(kinds));
     Py_XSETREF(M.dtypes, Py_NewRef(namespace));
     Py_XSETREF(M.bfloat16, (PyArray_Descr *)Py_NewRef(bfloat16));
     Py_XSETREF(M.dtype, (PyTypeObject *)Py_NewRef(dtype));

@@ -10,6 +10,7 @@ typedef struct {
     PyObject *dtypes;    /* the namespace of the module `_dtype`, which knows the default dtype */
     PyObject *stream;    /* of the default generator; NULL until something was drawn from it */
     PyArray_Descr *bfloat16;
+    PyObject *kinds; /* dict of torch.dtype by numpy's */
     /* interned names */
     PyObject *pipeline, *made_engine, *default_;
 } Making;
@@ -20,6 +21,13 @@ extern INTERNAL Making M;
 INTERNAL PyArray_Descr *descr_of(PyObject *dtype);
 /* The sizes in a tuple or list of ints; -1 when it holds something else, negative numbers included, or too much. */
 INTERNAL int sizes_of(PyObject *sizes, npy_intp *dims);
+
+/* members.c: `member(class, name, Python member)`, what stands before the Python member; the Python member itself where there is nothing. */
+INTERNAL PyObject *member(PyObject *module, PyObject *const *args, Py_ssize_t count);
+INTERNAL PyObject *connect_casts(PyObject *module, PyObject *args);
+INTERNAL int install_size(void);
+/* construct.c: `constructor(name, Python function)`, likewise. */
+INTERNAL PyObject *constructor(PyObject *module, PyObject *const *args, Py_ssize_t count);
 
 INTERNAL PyObject *connect_making(PyObject *module, PyObject *args, PyObject *kwargs);
 INTERNAL PyObject *use_stream(PyObject *module, PyObject *stream);

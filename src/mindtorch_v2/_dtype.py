@@ -218,10 +218,10 @@ FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e
 WIDE_UNSIGNED = (uint16, uint32, uint64)
 """Unsigned dtypes that promote with no other integer type (Note [Barebones unsigned types])."""
 
-_FROM_NUMPY: dict[np.dtype[Any], dtype] = {d.np: d for d in DTYPES.values() if d.np is not None}
+FROM_NUMPY: dict[np.dtype[Any], dtype] = {d.np: d for d in DTYPES.values() if d.np is not None}
 # C's `long` and `long long` are two numpy types of one size; both are ours.
 for _code in "bBhHiIlLqQ":
-    _FROM_NUMPY[np.dtype(_code)] = _FROM_NUMPY[np.dtype(f"{np.dtype(_code).kind}{np.dtype(_code).itemsize}")]
+    FROM_NUMPY[np.dtype(_code)] = FROM_NUMPY[np.dtype(f"{np.dtype(_code).kind}{np.dtype(_code).itemsize}")]
 
 _SUPPORTED = (
     "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, "
@@ -235,13 +235,13 @@ def from_numpy_dtype(np_dtype: Any) -> dtype:
     Raises TypeError for a type that tensors cannot hold, ValueError for one in foreign byte order.
     """
     try:
-        return _FROM_NUMPY[np_dtype]
+        return FROM_NUMPY[np_dtype]
     except (KeyError, TypeError):
         given = np.dtype(np_dtype)
-    found = _FROM_NUMPY.get(given)
+    found = FROM_NUMPY.get(given)
     if found is not None:
         return found
-    if not given.isnative and given.newbyteorder("=") in _FROM_NUMPY:
+    if not given.isnative and given.newbyteorder("=") in FROM_NUMPY:
         raise ValueError(
             "given numpy array has byte order different from the native byte order. "
             "Conversion between byte orders is currently not supported."

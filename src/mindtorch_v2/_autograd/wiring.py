@@ -45,7 +45,10 @@ native.connect(
     int64=DTYPES["int64"],
     differentiable=tuple(kind for kind in DTYPES.values() if kind.category > 1),
 )
-native.connect_making(dtype=_dtype.dtype, namespace=vars(_dtype), bfloat16=_dtype.bfloat16.np)
+native.connect_making(dtype=_dtype.dtype, namespace=vars(_dtype), bfloat16=_dtype.bfloat16.np, kinds=_dtype.FROM_NUMPY)
+_PLAIN_MEMBERS = ("size", "stride", "numel", "nelement", "device")
+for _name, _member in native.members(Tensor, {name: vars(Tensor)[name] for name in _PLAIN_MEMBERS}).items():
+    setattr(Tensor, _name, _member)
 
 
 def mark_view(view: Tensor) -> None:

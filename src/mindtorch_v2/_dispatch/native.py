@@ -57,9 +57,27 @@ def connect(**classes: Any) -> None:
 
 
 def connect_making(**known: Any) -> None:
-    """Tell the extension what it needs to make tensors: the class of dtypes, where the default one is, bfloat16 as arrays have it."""
+    """Tell the extension what it needs to make tensors: the class of dtypes, where the default one is, bfloat16 as arrays have it, dtypes by those of numpy."""
     if extension is not None:
         extension.connect_making(**known)
+
+
+def members(owner: type, table: dict[str, Any]) -> dict[str, Any]:
+    """Members of a class by name, with what stands before them in C."""
+    if extension is None:
+        return table
+    return {name: extension.member(owner, name, value) for name, value in table.items()}
+
+
+def connect_casts(operator: Callable, kinds: dict[str, Any]) -> None:
+    """Tell the extension the operator behind conversions, and the dtypes by the names of the methods."""
+    if extension is not None:
+        extension.connect_casts(operator, kinds)
+
+
+def constructor(function: Callable) -> Callable:
+    """Decorator of a function that makes tensors: what stands before it in C."""
+    return function if extension is None else extension.constructor(function.__name__, function)
 
 
 _KERNELS = frozenset(() if extension is None else extension.kernel_names())

@@ -11,11 +11,12 @@ from numpy import ndarray
 
 from .. import _dtype
 from .._device import chosen_device, default_device, device as _device
-from .._dispatch import ops
+from .._dispatch import native, ops
 from .._dtype import DTYPES, dtype as _dtype_class
 from .._tensor import Tensor, wrap
 
 
+@native.constructor
 def from_numpy(ndarray_: ndarray) -> Tensor:
     """A tensor that shares the memory of an array. TypeError for dtypes without a tensor type, ValueError for negative strides."""
     array = ndarray_
@@ -243,6 +244,7 @@ def _place(made: Tensor, where: Any) -> Tensor:
     return made if where.type == "cpu" else made.to(where)
 
 
+@native.constructor
 def as_tensor(data: Any, dtype: _dtype_class | None = None, device: Any = None) -> Tensor:
     """The data as a tensor: itself, or sharing memory with an array, when dtype and device allow it; a copy otherwise."""
     where = None if device is None else _device(device)

@@ -1,4 +1,4 @@
-"""Hand-written members of Tensor, by meaning: each module has a table MEMBERS.
+"""Hand-written members of Tensor, by meaning: each module has a table MEMBERS, and ATTACHED, the same with what stands before them in C.
 
 A module is imported when one of its members is first used. The names stand here for that; a test compares them with the tables.
 """
@@ -48,4 +48,4 @@ def install(tensor: Any) -> None:
     for kind, table in ((LazyMethod, METHODS), (LazyProperty, PROPERTIES)):
         for module, names in table.items():
             for name in names.split():
-                setattr(tensor, name, kind(tensor, f"{__name__}.{module}", "MEMBERS", name))
+                setattr(tensor, name, kind(tensor, f"{__name__}.{module}", "ATTACHED", name))

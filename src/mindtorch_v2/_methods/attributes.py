@@ -7,7 +7,8 @@ from typing import Any
 from numpy import ndarray
 
 from .. import _payload, _pinned, _storage
-from .._dispatch import backends, ops
+from .._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
+from .._dispatch import backends, native, ops
 from .._functions import types
 from .._layout import (
     channels_last,
@@ -284,3 +285,4 @@ MEMBERS: dict[str, Any] = {
     "type": types.tensor_type,
     "_cdata": property(id),
 }
+ATTACHED = native.members(Tensor, MEMBERS)

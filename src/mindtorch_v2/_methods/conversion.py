@@ -8,8 +8,9 @@ import numpy as np
 from numpy import ndarray
 
 from .. import _payload
+from .._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
 from .._device import device as _device
-from .._dispatch import backends, ops
+from .._dispatch import backends, native, ops
 from .._dtype import DTYPES, dtype as _dtype_class
 from .._layout import (
     channels_last,
@@ -350,3 +351,5 @@ MEMBERS: dict[str, Any] = {
     "__dlpack_device__": __dlpack_device__,
     "_to_dtype": lambda self, kind: convert(self, kind, None),
 }
+ATTACHED = native.members(Tensor, MEMBERS)
+native.connect_casts(ops._to_copy, {name: DTYPES[kind] for name, kind in CASTS.items()})

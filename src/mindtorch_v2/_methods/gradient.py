@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._autograd import api
+from .._autograd import (
+    api,
+    wiring as _wiring,  # noqa: F401 (connects the extension)
+)
 from .._autograd.node import (
     VIEW,
     AccumulateGrad,
@@ -247,3 +250,4 @@ MEMBERS = {
     "_is_view": _is_view,
     "output_nr": property(_output_nr),
 }
+ATTACHED = native.members(Tensor, MEMBERS)

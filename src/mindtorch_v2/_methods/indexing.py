@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from .._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
 from .._autograd.node import requires_grad
 from .._autograd.wiring import VIEW
 from .._dispatch import native, ops, overrides
@@ -305,3 +306,4 @@ def _view_operators() -> tuple:
 
 
 MEMBERS = {"__getitem__": native.subscript(__getitem__, _view_operators), "__setitem__": __setitem__}
+ATTACHED = native.members(Tensor, MEMBERS)

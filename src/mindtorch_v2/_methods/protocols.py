@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .. import _printing, _rebuild
-from .._dispatch import ops
+from .._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
+from .._dispatch import native, ops
 from .._dispatch.overrides import default_torch_function
 from .._tensor import Tensor, alias_as
 
@@ -113,3 +114,4 @@ MEMBERS: dict[str, Any] = {
     "__array_wrap__": __array_wrap__,
     "__torch_function__": classmethod(__torch_function__),
 }
+ATTACHED = native.members(Tensor, MEMBERS)

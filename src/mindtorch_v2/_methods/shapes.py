@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._dispatch import ops
+from .._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
+from .._dispatch import native, ops
 from .._pending import exposed, settled
 from .._tensor import Tensor
 
@@ -79,10 +80,10 @@ def _array(values: list, like: Tensor) -> Any:
 
 
 MEMBERS: dict[str, Any] = {
-    "T": property(lambda self: ops.numpy_T(self)),
-    "mT": property(lambda self: ops.mT(self)),
-    "H": property(lambda self: ops.matrix_H(self)),
-    "mH": property(lambda self: ops.mH(self)),
+    "T": property(ops.numpy_T),
+    "mT": property(ops.mT),
+    "H": property(ops.matrix_H),
+    "mH": property(ops.mH),
     "real": property(lambda self: ops.real(self)),
     "imag": property(lambda self: ops.imag(self)),
     "split": split,
@@ -94,3 +95,4 @@ MEMBERS: dict[str, Any] = {
     "unique_consecutive": unique_consecutive,
     "apply_": apply_,
 }
+ATTACHED = native.members(Tensor, MEMBERS)

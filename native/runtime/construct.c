@@ -1,0 +1,79 @@
+/* Functions that make tensors of what is there already, before the Python ones of their names. */
+#include "making.h"
+
+static PyObject *fallbacks[2];
+
+/* A tensor over the memory of an array, or NULL without an exception where Python has to look. */
+static PyObject *over_array(PyObject *object)
+{
+    PyArrayObject *array = (PyArrayObject *)object;
+    if (!is_array(object) || M.kinds == NULL || !PyArray_ISWRITEABLE(array) || !PyArray_ISNOTSWAPPED(array)) {
+        return NULL;
+    }
+    npy_intp item = PyArray_ITEMSIZE(array);
+    for (int d = 0; d < PyArray_NDIM(array); d++) {
+        npy_intp step = PyArray_STRIDE(array, d);
+        if (step < 0 || (step & (item - 1) && step % item)) {
+            return NULL;
+        }
+    }
+    PyArray_Descr *descr = PyArray_DESCR(array);
+    PyObject *kind = descr == S.descr32   ? S.float32
+                     : descr == S.descr64 ? S.float64
+                                          : PyDict_GetItemWithError(M.kinds, (PyObject *)descr);
+    if (kind == NULL) {
+        PyErr_Clear(); /* Python names the type in its message */
+        return NULL;
+    }
+    return make_tensor(Py_NewRef(object), kind);
+}
+
+static PyObject *from_numpy(PyObject *module, PyObject *object)
+{
+    (void)module;
+    PyObject *made = S.ready ? over_array(object) : NULL;
+    return made != NULL || PyErr_Occurred() ? made : PyObject_CallOneArg(fallbacks[0], object);
+}
+
+static PyObject *as_tensor(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *kwnames)
+{
+    (void)module;
+    if (count == 1 && kwnames == NULL && !is_special()) {
+        if (is_plain(args[0])) {
+            return Py_NewRef(args[0]);
+        }
+        PyObject *made = over_array(args[0]);
+        if (made != NULL || PyErr_Occurred()) {
+            return made;
+        }
+    }
+    return PyObject_Vectorcall(fallbacks[1], args, (size_t)count, kwnames);
+}
+
+static PyMethodDef functions[] = {
+    {"from_numpy", from_numpy, METH_O,
+     "from_numpy($module, ndarray, /)\n--\n\nA tensor that shares the memory of an array. TypeError for dtypes without a tensor type, "
+     "ValueError for negative strides."},
+    {"as_tensor", (PyCFunction)(void (*)(void))as_tensor, METH_FASTCALL | METH_KEYWORDS,
+     "as_tensor($module, /, data, dtype=None, device=None)\n--\n\nThe data as a tensor: itself, or sharing memory with an array, when dtype and "
+     "device allow it; a copy otherwise."},
+};
+
+PyObject *constructor(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 2 || !PyUnicode_Check(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "constructor(name, function)");
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        if (PyUnicode_CompareWithASCIIString(args[0], functions[i].ml_name) == 0) {
+            Py_XSETREF(fallbacks[i], Py_NewRef(args[1]));
+            PyObject *where = PyObject_GetAttrString(args[1], "__module__");
+            PyObject *made = where == NULL ? NULL : PyCFunction_NewEx(&functions[i], NULL, where);
+            Py_XDECREF(where);
+            return made;
+        }
+    }
+    return Py_NewRef(args[1]);
+}
