@@ -7,7 +7,7 @@
 #include "block_interface.h"
 
 static const KernelEntry *const tables[] = {
-    view_kernels, reduce_kernels, matmul_kernels, softmax_kernels, norm_kernels, embedding_kernels, loss_kernels, optim_kernels, random_kernels, creation_kernels,
+    view_kernels, reduce_kernels, matmul_kernels, softmax_kernels, norm_kernels, embedding_kernels, loss_kernels, optim_kernels, random_kernels, creation_kernels, conversion_kernels,
     NULL,
 };
 

@@ -288,6 +288,7 @@ extern INTERNAL const KernelEntry embedding_kernels[];
 extern INTERNAL const KernelEntry loss_kernels[];
 extern INTERNAL const KernelEntry optim_kernels[];
 extern INTERNAL const KernelEntry random_kernels[];
+extern INTERNAL const KernelEntry conversion_kernels[];
 extern INTERNAL const KernelEntry creation_kernels[];
 INTERNAL Kernel find_kernel(const char *name);
 

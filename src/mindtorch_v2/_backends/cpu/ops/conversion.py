@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from ...._dispatch.native import kernel
+
 
 def cast(array: ndarray, dtype: np.dtype) -> ndarray:
     """A copy of `array` with another dtype in the same memory order; values that do not fit wrap or saturate as C casts do, silently."""
@@ -23,6 +25,7 @@ def _real(array: ndarray) -> ndarray:
     return array.real if array.dtype.kind == "c" else array
 
 
+@kernel
 def to_copy(
     self: ndarray,
     dtype: Any = None,
@@ -35,6 +38,7 @@ def to_copy(
     return self.copy("K") if dtype is None else cast(self, dtype.np)
 
 
+@kernel
 def copy_(self: ndarray, src: ndarray, non_blocking: bool = False) -> ndarray:
     """Write `src`, broadcast and converted, into `self`."""
     if self.dtype == src.dtype:

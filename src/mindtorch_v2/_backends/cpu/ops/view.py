@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from ...._dispatch.native import kernel
+
 ALL = slice(None)
 PREFIX = tuple((ALL,) * n for n in range(33))
 """PREFIX[d] is an index that skips d dimensions."""
@@ -171,6 +173,7 @@ def along(ndim: int, dim: int, index: Any) -> tuple:
     return (*PREFIX[dim % ndim if ndim else 0], index)
 
 
+@kernel
 def clone(self: ndarray, memory_format: Any = None) -> ndarray:
     """A dense copy in the memory order of self; the dispatcher lays out what another format asks for."""
     return self.copy("K")
