@@ -14,6 +14,23 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 # Kernels follow IEEE arithmetic silently, as PyTorch does; numpy would warn of divisions by zero and overflows in them.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"mindtorch_v2\.")
 
+from ._above import PLACES as _PLACES  # noqa: E402
+
+# What lower floors ask for, see Note [Asking upwards].
+_PLACES.update(
+    autograd=f"{__name__}._autograd.wiring",
+    backends=f"{__name__}._backends",
+    composites=f"{__name__}._composite",
+    derivatives=f"{__name__}._generated.autograd",
+    legacy_constructor=f"{__name__}._functions.construct:legacy_constructor",
+    loops=f"{__name__}._generated.native:LOOPS",
+    npu_allocator=f"{__name__}.npu:_get_allocator",
+    npu_generator=f"{__name__}._backends.npu.generator:of_device",
+    npu_storage=f"{__name__}._backends.npu.storage:NpuStorage",
+    operators=f"{__name__}._generated.tables:operators",
+    pin_array=f"{__name__}._backends.npu.pinned:pin_array",
+)
+
 from . import _dtype, _generated, _layout, _methods  # noqa: E402
 from ._device import (  # noqa: E402
     device as device,

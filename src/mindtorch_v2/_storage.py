@@ -14,6 +14,7 @@ import numpy as np
 from numpy import ndarray
 
 from . import _device, _dtype
+from ._above import above
 from ._memory import (
     address,
     check_bounds,
@@ -281,9 +282,7 @@ class UntypedStorage:
         if device.type == "meta":
             return MetaStorage(self.nbytes())
         if device.type == "npu":
-            from ._backends.npu.storage import NpuStorage
-
-            return NpuStorage(self.nbytes(), device).copy_(self)
+            return above("npu_storage")(self.nbytes(), device).copy_(self)
         raise RuntimeError(f"torch.UntypedStorage: no storage on the device type {device.type}")
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
@@ -296,9 +295,7 @@ class UntypedStorage:
             raise TypeError(f"cannot pin '{self.type()}' only CPU memory can be pinned")
         if self.is_pinned():
             return self
-        from ._backends.npu.pinned import pin_array
-
-        return storage_from_root(pin_array(self._root), UntypedStorage)
+        return storage_from_root(above("pin_array")(self._root), UntypedStorage)
 
     # copies and pickles
 

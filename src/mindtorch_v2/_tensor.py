@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 from numpy import ndarray
 
 from . import _payload, _state
+from ._above import above
 from ._device import CPU, device
 from ._dtype import dtype
 from ._pending import PendingPayload
@@ -143,9 +144,7 @@ class _TensorType(type):
 
 def legacy_constructor(cls: type, *args: Any, **kwargs: Any) -> Any:
     """`torch.Tensor(2, 3)`, `torch.Tensor([1, 2])`; made by a floor above, which has operators."""
-    from ._functions import construct
-
-    return construct.legacy_constructor(cls, *args, **kwargs)
+    return above("legacy_constructor")(cls, *args, **kwargs)
 
 
 class Tensor(_Attached, metaclass=_TensorType):

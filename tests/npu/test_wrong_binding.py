@@ -22,7 +22,7 @@ SWAPS = {
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project, to be spoilt."""
     target = tmp_path_factory.mktemp("project")
-    for folder in ("schema", "codegen", "src", "generated", "tests"):
+    for folder in ("schema", "codegen", "native", "src", "generated", "tests"):
         ignored = shutil.ignore_patterns("__pycache__", "data", ".hypothesis", "*.egg-info")
         shutil.copytree(ROOT / folder, target / folder, symlinks=True, ignore=ignored)
     return target

@@ -18,8 +18,10 @@ from typing import Any
 
 from .. import _payload
 from .._dispatch import ops
+from .._handles import RemovableHandle
 from .._state import TLS
 from .._tensor import Tensor, counter, rare_of, version, wrap
+from .._type_names import type_name
 
 
 class Extras:
@@ -121,8 +123,6 @@ FREED = (
 
 
 def _changed(tensor: Tensor, saved: int, now: int) -> str:
-    from .._functions.types import type_name  # above this floor: a message may look up
-
     made_by = f", which is output {tensor._nr} of {tensor._node.name()}," if is_interior(tensor._node) else ""
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
@@ -133,8 +133,6 @@ def _changed(tensor: Tensor, saved: int, now: int) -> str:
 
 
 def _register(node: Node, attribute: str, hook: Callable) -> Any:
-    from ..utils.hooks import RemovableHandle
-
     extras = need_extras(node)
     table = getattr(extras, attribute)
     if table is None:

@@ -5,13 +5,13 @@ A device type without a backend has a reason, which is what allocating on it say
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 from numpy import ndarray
 
 from .. import _payload
+from .._above import module_above
 from .._device import device
 from .operator import Operator
 
@@ -54,7 +54,7 @@ def backend_of(where: device) -> Backend:
     """The backend of a device; its package registers it when it is imported. RuntimeError, with the reason, when it has none (AssertionError for CUDA)."""
     backend = _BACKENDS.get(where.type)
     if backend is None and where.type in _PACKAGES:
-        importlib.import_module(f"mindtorch_v2._backends.{_PACKAGES[where.type]}")
+        module_above("backends", _PACKAGES[where.type])
         backend = _BACKENDS.get(where.type)
     if backend is None:
         # PyTorch's class for an absent CUDA.

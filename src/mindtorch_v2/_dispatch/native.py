@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import _memory
+from .._above import above
 from .operator import Operator, Param
 
 _INT_TYPES = ("int", "SymInt")
@@ -36,9 +37,7 @@ def _load() -> Any:
     except ImportError as error:
         warnings.warn(f"{name} was built for another Python or numpy and is not used: {error}")
         return None
-    # The generated number lies on an upper floor, but is nothing but a number.
-    loops = importlib.import_module(f"{__name__.partition('.')[0]}._generated.native").LOOPS
-    if (getattr(found, "INTERFACE", None), getattr(found, "LOOPS", None)) != (_INTERFACE, loops):
+    if (getattr(found, "INTERFACE", None), getattr(found, "LOOPS", None)) != (_INTERFACE, above("loops")):
         warnings.warn(f"{name} was built from other sources and is not used; build it again")
         return None
     return found

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from .._above import module_above
 from .out_dtypes import refusal
 
 
@@ -186,7 +186,7 @@ class Operator:
         function = self._composite_function
         if function is None:
             module, _, name = self.composite.rpartition(".")
-            function = getattr(importlib.import_module(f"mindtorch_v2._composite.{module}"), name)
+            function = getattr(module_above("composites", module), name)
             self._composite_function = function
         return function
 
@@ -195,7 +195,7 @@ def _recorder(op: Operator, family: str) -> Callable:
     """A record function that imports the family's derivatives, which put the real one in its place, and calls it."""
 
     def record(*args: Any) -> Any:
-        importlib.import_module(f"mindtorch_v2._generated.autograd.{family}")
+        module_above("derivatives", family)
         return op.record(*args)
 
     return record

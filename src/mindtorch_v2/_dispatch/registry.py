@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _state
+from .._above import above
 from .operator import Operator, Param, takes_out
 
 _custom: dict[str, Operator] = {}
@@ -23,11 +24,9 @@ def find(name: str) -> Operator | None:
     name = name.removeprefix("aten::")
     if name in _custom:
         return _custom[name]
-    from .._generated.tables import operators
-
     base, _, overload = name.partition(".")
     found = None
-    for op in operators():
+    for op in above("operators")():
         if op.name == base and (op.overload == overload or not overload):
             if op.overload == overload:
                 return op
@@ -92,7 +91,7 @@ def _new(name: str, fn: Callable, meta: Callable) -> Operator:
 
 
 def _call(op: Operator, args: tuple) -> Any:
-    from .._autograd import wiring as _wiring  # noqa: F401 (connects the dispatcher)
+    above("autograd")  # connects the dispatcher
     from .dispatcher import call
     from .resolver import resolve
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from typing import Any
 
-from .. import _dtype
+from .. import _dtype, _threads
+from .._threads import get_num_threads as get_num_threads
 
 _PRECISIONS = ("highest", "high", "medium")
 _MODES = ("default", "warn", "error")
@@ -15,7 +15,6 @@ _settings: dict[str, Any] = {
     "deterministic": False,
     "deterministic_warn": False,
     "matmul_precision": "highest",
-    "threads": None,
     "interop_threads": 1,
     "warn_always": False,
 }
@@ -92,19 +91,11 @@ def set_flush_denormal(mode: bool) -> bool:
     return False
 
 
-def get_num_threads() -> int:
-    """The number of threads of matrix products: as set, else that of the machine."""
-    count = _settings["threads"]
-    if count is None:
-        count = _settings["threads"] = int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
-    return count
-
-
 def set_num_threads(count: int) -> None:
     """Use at most `count` threads in matrix products, where threadpoolctl can reach numpy's BLAS. RuntimeError below 1."""
     if count <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
-    _settings["threads"] = int(count)
+    _threads.set_count(int(count))
     try:
         import threadpoolctl
     except ImportError:

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._dtype import dtype as DType
-from . import boxmuller, checks
+from .._rules import distributions as checks
+from . import boxmuller
 from .arithmetic import elementary, fma32, fma64
 from .engine import BLOCK, Mt19937
 from .generator import Generator

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._dtype import dtype as DType
-from . import checks
+from .._rules import distributions as checks
 from .arithmetic import elementary
 from .continuous import cast, exponential, unit32, unit64
 from .engine import BLOCK, Mt19937

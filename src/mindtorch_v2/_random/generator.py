@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from .._above import above
 from .._device import device as Device
 from .._dispatch.native import extension
 from .._state import TLS
@@ -97,9 +98,7 @@ class Generator(metaclass=_GeneratorType):
     def __new__(cls, device: Any = "cpu") -> Any:
         where = _generator_device(device)
         if where.type == "npu":
-            from .._backends.npu import generator
-
-            return generator.of_device(where, DEFAULT_SEED)  # of another class, so `__init__` does not run
+            return above("npu_generator")(where, DEFAULT_SEED)  # of another class, so `__init__` does not run
         return object.__new__(cls)
 
     def __init__(self, device: Any = "cpu") -> None:

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from . import checks
+from .._rules import distributions as checks
 from .continuous import cast, unit64
 from .engine import Mt19937
 from .generator import Generator

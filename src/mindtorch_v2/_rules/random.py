@@ -1,4 +1,4 @@
-"""Rules of random numbers. What a distribution refuses is said once, in `_random.checks`, for kernels and rules alike."""
+"""Rules of random numbers. What a distribution refuses is said once, in `distributions`, for kernels and rules alike."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import _dtype as _d
 from .._dtype import dtype
-from .._random import checks
+from . import distributions as checks
 from ._common import broadcast, checked_size, is_tensor
 from .geometry import format_strides, numel
 from .gradients import check_expands
@@ -71,7 +71,7 @@ def random_like(
     rate: float = 1.0,
 ) -> Spec:
     """self's geometry, filled with random numbers in place. op: uniform, normal, bernoulli, random, exponential,
-    log_normal, geometric, cauchy; std is cauchy's sigma too. The errors are those of `_random.checks`.
+    log_normal, geometric, cauchy; std is cauchy's sigma too. The errors are those of `distributions`.
     """
     target = self.dtype
     if op == "uniform":

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numbers
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from ..._tensor import Tensor
 from . import allocator
 from .creation import empty
+from .function import Function
 from .payload import NpuPayload
 from .runtime import NpuError, NpuOutOfMemory, get_runtime
 from .streams import current_stream
@@ -29,30 +30,6 @@ ACL_DTYPES = {
 _FORMATS = {3: 47, 4: 0, 5: 30}  # NCL, NCHW, NCDHW; ND (2) for all other ranks
 _LARGEST_WORKSPACE = 1 << 46
 _thread = threading.local()
-
-
-class Function:
-    """An aclnn function: its name, and how each C parameter is passed. Its symbols are looked up at the first call."""
-
-    __slots__ = ("name", "kinds", "_phases")
-
-    def __init__(self, name: str, kinds: str) -> None:
-        self.name = name
-        self.kinds = tuple(kinds.split())
-        self._phases: tuple[Callable, Callable] | None = None
-
-    @property
-    def phases(self) -> tuple[Callable, Callable]:
-        """Both phases. NpuError, naming the version of CANN, when it has no such function."""
-        found = self._phases
-        if found is None:
-            runtime = get_runtime()
-            found = runtime.symbol(f"{self.name}GetWorkspaceSize"), runtime.symbol(self.name)
-            self._phases = found
-        return found
-
-    def __repr__(self) -> str:
-        return f"<aclnn function {self.name}>"
 
 
 def is_number(value: Any) -> bool:

@@ -9,6 +9,7 @@ import pickle
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from ..._above import above
 from ..._state import run_recorded
 from ._host_statistics import HOST
 from ._statistics import flatten
@@ -49,9 +50,7 @@ _RAW: dict[int, tuple[NpuAllocator, Block]] = {}
 def _allocator(device: DeviceLike | None) -> Any:
     run_recorded()
     # Looked up on the public module at each call, so that it can be replaced there.
-    from mindtorch_v2 import npu
-
-    return npu._get_allocator(device)
+    return above("npu_allocator")(device)
 
 
 # ------------------------------------------------------------------------------------------------------------------- statistics

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..._above import above
 from ..._device import device
 from ..._payload import stride_of
 from ..._pending import PendingPayload, PendingStorage, exposed, settled
@@ -342,8 +343,7 @@ def _updates(op: Operator, args: tuple) -> list[Tensor]:
 
 def connect() -> None:
     """Tell the extension the classes that it makes and reads (once is enough); the package's own come first."""
-    from ..._autograd import wiring as _wiring  # noqa: F401 (connects the extension and the dispatcher)
-
+    above("autograd")  # connects the extension and the dispatcher
     if native.extension is not None:
         native.extension.connect_pipeline(
             recorder=Recorder,

@@ -10,18 +10,19 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from ..._threads import get_num_threads
+
 LEAST = 1 << 17
 """Elements from which helpers are asked."""
 
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
 _size = 0
-_get_num_threads: Any = None
 
 
 def run(program: Any, elements: int) -> None:
     """Run a program of the interpreter to its end."""
-    helpers = _count() - 1 if elements >= LEAST else 0
+    helpers = get_num_threads() - 1 if elements >= LEAST else 0
     futures = [_executor(helpers).submit(program.run) for _ in range(helpers)]
     program.run()
     for future in futures:
@@ -31,14 +32,7 @@ def run(program: Any, elements: int) -> None:
 
 def limit() -> int:
     """The number of elements from which helpers are asked; more than there can be when there is one thread."""
-    return LEAST if _count() > 1 else sys.maxsize
-
-
-def _count() -> int:
-    global _get_num_threads
-    if _get_num_threads is None:  # of a floor above
-        from ..._functions.settings import get_num_threads as _get_num_threads
-    return _get_num_threads()
+    return LEAST if get_num_threads() > 1 else sys.maxsize
 
 
 def _executor(helpers: int) -> ThreadPoolExecutor:

@@ -106,7 +106,7 @@ class StateDictMethods:
         for name, buffer in self._buffers.items():
             if buffer is not None and name not in self._non_persistent_buffers_set:
                 destination[prefix + name] = buffer if keep_vars else buffer.detach()
-        if type(self).get_extra_state is not _base().get_extra_state:
+        if type(self).get_extra_state is not base.get_extra_state:
             destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
 
     def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
@@ -175,7 +175,7 @@ class StateDictMethods:
                 missing_keys.append(key)
 
         extra_key = prefix + _EXTRA_STATE_KEY_SUFFIX
-        if type(self).set_extra_state is not _base().set_extra_state:
+        if type(self).set_extra_state is not base.set_extra_state:
             if extra_key in state_dict:
                 self.set_extra_state(state_dict[extra_key])
             elif strict:
@@ -281,8 +281,5 @@ class StateDictMethods:
         return _IncompatibleKeys(missing_keys, unexpected_keys)
 
 
-def _base() -> type[StateDictMethods]:
-    """The class whose extra-state methods mean that there is none; looked up so that patches of Module count."""
-    from .module import Module
-
-    return Module
+base: type[StateDictMethods] = StateDictMethods
+"""The class whose extra-state methods mean that there is none: Module, which puts itself here, so that patches of it count."""

@@ -24,14 +24,12 @@ class TreeMethods:
         def _get_name(self) -> str: ...
 
     def _child(self, name: str) -> Module:
-        from .module import Module
-
         if not hasattr(self, name):
             raise AttributeError(f"{self._get_name()} has no attribute `{name}`")
         child = getattr(self, name)
-        if not isinstance(child, Module):
+        if not isinstance(child, TreeMethods):
             raise AttributeError(f"`{name}` is not an nn.Module")
-        return child
+        return cast("Module", child)
 
     def get_submodule(self, target: str) -> Module:
         """The submodule at the dotted path ``target``; the module itself for ''. Raises AttributeError."""
@@ -43,17 +41,15 @@ class TreeMethods:
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
         """Put ``module`` at the dotted path ``target``; with ``strict`` there must be a module already."""
-        from .module import Module
-
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
         *path, name = target.split(".")
-        if not isinstance(module, Module):
+        if not isinstance(module, TreeMethods):
             raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
         parent = self.get_submodule(".".join(path)) if path else self
         if strict and not hasattr(parent, name):
             raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
-        if hasattr(parent, name) and not isinstance(getattr(parent, name), Module):
+        if hasattr(parent, name) and not isinstance(getattr(parent, name), TreeMethods):
             raise AttributeError(f"`{name}` is not an nn.Module")
         setattr(parent, name, module)
 

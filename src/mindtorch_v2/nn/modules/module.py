@@ -12,7 +12,7 @@ import mindtorch_v2 as torch
 from ..._tensor import Tensor
 from ...utils.hooks import RemovableHandle
 from ..parameter import Buffer, Parameter
-from . import _hooks
+from . import _hooks, _state_dict
 from ._functions import BackwardHook
 from ._hooks import (
     HookMethods,
@@ -403,3 +403,6 @@ class Module(HookMethods, StateDictMethods, TreeMethods, MovementMethods):
         if not lines:
             return f"{self._get_name()}()"
         return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
+
+
+_state_dict.base = Module

@@ -6,10 +6,13 @@ import itertools
 import multiprocessing
 import queue
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ._rounds import _BaseDataLoaderIter, _DatasetKind
 from ._utils.worker import ALIVE_CHECK_SECONDS, End, Failure, Restart, worker_loop
-from .dataloader import DataLoader, _BaseDataLoaderIter, _DatasetKind
+
+if TYPE_CHECKING:
+    from .dataloader import DataLoader
 
 _JOIN_SECONDS = 5.0
 
