@@ -281,8 +281,14 @@ PyObject *densified(PyObject *grad)
 /* The sum of a gradient that has arrived and another one (taken over). */
 static int add_to(Run *run, Held *held, PyObject *grad)
 {
-    grad = densified(grad);
-    held->grad = grad == NULL ? held->grad : densified(held->grad);
+    PyArrayObject *other = Py_TYPE(held->grad) == S.tensor ? array_of(held->grad) : NULL;
+    if (other != NULL && is_contiguous(other)) {
+        grad = densified(grad);
+    }
+    other = grad != NULL && Py_TYPE(grad) == S.tensor ? array_of(grad) : NULL;
+    if (other != NULL && is_contiguous(other)) {
+        held->grad = densified(held->grad);
+    }
     if (grad == NULL || held->grad == NULL) {
         Py_XDECREF(grad);
         return -1;
@@ -678,6 +684,31 @@ static int by_formula(Run *run, int v)
     return status;
 }
 
+/* Whether all that a node saved is contiguous, so that what it computes with a dense gradient is laid out as with one that was spread. */
+static int saved_contiguous(PyObject *node)
+{
+    PyObject *saved = SLOT(node, S.at_saved);
+    if (saved == NULL || !PyList_CheckExact(saved)) {
+        return saved == Py_None;
+    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(saved); i++) {
+        PyObject *entry = PyList_GET_ITEM(saved, i), *data = NULL;
+        if (entry == Py_None) {
+            continue;
+        }
+        if (Py_TYPE(entry) == S.saved_output) {
+            data = SLOT(entry, S.at_payload);
+        }
+        else if (PyTuple_CheckExact(entry) && PyTuple_GET_SIZE(entry) == 2 && PyObject_TypeCheck(PyTuple_GET_ITEM(entry, 0), S.tensor)) {
+            data = SLOT(PyTuple_GET_ITEM(entry, 0), S.at_data);
+        }
+        if (data == NULL || !is_array(data) || !is_contiguous((PyArrayObject *)data)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 /* The derivative by the node's `apply`. Takes over `grads`. `spread`: the gradient as it arrived when `grads` has a dense one in its place, which
  * is what an edge gets that it is handed on to. */
 static int by_apply(Run *run, PyObject *node, PyObject *grads, int extras, PyObject *spread)
@@ -737,7 +768,8 @@ static int run_node(Run *run, int v)
     }
     Visit *visit = &run->visits[v];
     PyObject *spread = NULL;
-    if (visit->outputs == 1 && !run->create && !extras && !captured && visit->held[0].grad != NULL && wants_dense(Py_TYPE(node))) {
+    if (visit->outputs == 1 && !run->create && !extras && !captured && visit->held[0].grad != NULL && wants_dense(Py_TYPE(node)) &&
+        saved_contiguous(node)) {
         spread = Py_NewRef(visit->held[0].grad);
         visit->held[0].grad = densified(visit->held[0].grad);
         if (visit->held[0].grad == NULL) {
@@ -1033,7 +1065,10 @@ PyObject *connect_engine(PyObject *module, PyObject *args)
     made.release = PyUnicode_InternFromString("release");
     made.anomaly = PyUnicode_InternFromString("anomaly");
     made.sum_dim = find_kernel("reduction.sum_dim_fast");
-    if (made.apply == NULL || made.release == NULL || made.anomaly == NULL || made.sum_dim == NULL || !find_loops(add, 0, made.add)) {
+    made.mm = find_kernel("matmul.fast_mm");
+    made.layer_norm = find_kernel("norm.native_layer_norm");
+    made.layer_norm_backward = find_kernel("norm.native_layer_norm_backward");
+    if (made.apply == NULL || made.release == NULL || made.anomaly == NULL || made.sum_dim == NULL || made.mm == NULL || made.layer_norm == NULL || made.layer_norm_backward == NULL || !find_loops(add, 0, made.add)) {
         if (!PyErr_Occurred()) {
             PyErr_SetString(PyExc_LookupError, "a kernel that the walk needs is not there");
         }

@@ -21,7 +21,7 @@ typedef struct {
     PyObject *apply, *release, *anomaly; /* names */
     Py_ssize_t at_leaf, at_extras;
     Loop add[2];
-    Kernel sum_dim;
+    Kernel sum_dim, mm, layer_norm, layer_norm_backward;
 } EngineState;
 
 extern INTERNAL EngineState E;

@@ -127,3 +127,36 @@ def test_a_long_chain_and_a_wide_one() -> None:
     shared = leaf(3)
     sum((shared * i for i in range(10)), torch.zeros(3)).sum().backward()
     assert shared.grad.tolist() == [45.0] * 3
+
+
+def test_layouts_of_captured_gradients() -> None:
+    x = leaf(3, 4)
+    assert torch.autograd.grad(x.sum(), x)[0].stride() == (0, 0)
+    assert torch.autograd.grad(x.sum(1).sum(), x)[0].stride() == (0, 0)
+    assert torch.autograd.grad(x.mean(), x)[0].stride() == (4, 1)
+    assert torch.autograd.grad((x + 1).sum(), x)[0].stride() == (0, 0)
+    assert torch.autograd.grad((x * 2).sum(), x)[0].stride() == (4, 1)
+    assert torch.autograd.grad(x.t().exp().sum(), x)[0].stride() == (4, 1)
+    rows = torch.arange(8.0).reshape(2, 4)
+    assert torch.autograd.grad((rows @ x.t()).sum(), x)[0].stride() == (4, 1)
+
+
+def test_gradients_of_products_and_means() -> None:
+    rows, weight, bias = torch.arange(6.0).reshape(2, 3).requires_grad_(True), leaf(4, 3), leaf(4)
+    upper = torch.arange(8.0).reshape(2, 4)
+    torch.nn.functional.linear(rows, weight, bias).backward(upper)
+    assert rows.grad.tolist() == [[6.0] * 3, [22.0] * 3] and bias.grad.tolist() == [4.0, 6.0, 8.0, 10.0]
+    assert weight.grad.tolist() == (upper.t() @ rows.detach()).tolist()
+    left, right = (
+        torch.arange(6.0).reshape(2, 3).requires_grad_(True),
+        torch.arange(12.0).reshape(3, 4).requires_grad_(True),
+    )
+    (left @ right).backward(upper)
+    assert left.grad.tolist() == (upper @ right.detach().t()).tolist()
+    assert right.grad.tolist() == (left.detach().t() @ upper).tolist()
+    deep = leaf(2, 3, 4)
+    deep.mean((0, -1), keepdim=True).backward(torch.tensor([[[8.0], [16.0], [24.0]]]))
+    assert deep.grad[1, :, 2].tolist() == [1.0, 2.0, 3.0]
+    deep.grad = None
+    deep.sum(1).backward(torch.arange(8.0).reshape(2, 4))
+    assert deep.grad[1].tolist() == [[4.0, 5.0, 6.0, 7.0]] * 3

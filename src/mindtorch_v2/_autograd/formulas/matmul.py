@@ -25,6 +25,11 @@ def _flat(x: Tensor) -> Tensor:
     return x if x.dim() == 2 else ops.reshape(x, [-1, x.shape[-1]])
 
 
+def _by_columns(matrix: Tensor) -> bool:
+    """Whether a matrix lies column after column: its gradient is laid out like it."""
+    return matrix.stride() == (1, matrix.shape[0])
+
+
 def matmul_gradient(
     grad: Tensor, self: Tensor, other: Tensor, needs: Sequence[bool]
 ) -> tuple[Tensor | None, Tensor | None]:
@@ -48,6 +53,16 @@ def matmul_gradient(
             grad_self = column * conj_of(other)
         if needs[1]:
             grad_other = ops.mv(ops.transpose(conj_of(_flat(self)), 0, 1), ops.reshape(grad, [-1]))
+        return grad_self, grad_other
+    if left == 2 and right == 2:
+        if needs[0]:
+            by_columns = _by_columns(self)
+            grad_self = (
+                ops.t(ops.mm(conj_of(other), ops.t(grad))) if by_columns else ops.matmul(grad, adjoint_of(other))
+            )
+        if needs[1]:
+            by_columns = _by_columns(other)
+            grad_other = ops.t(ops.mm(ops.t(grad), conj_of(self))) if by_columns else ops.mm(adjoint_of(self), grad)
         return grad_self, grad_other
     if right == 2:
         if needs[0]:

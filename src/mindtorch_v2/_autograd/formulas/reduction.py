@@ -47,7 +47,7 @@ def sum_gradient(grad: Tensor, shape: Sequence[int], dim: Dim, keepdim: bool) ->
 
 def mean_gradient(grad: Tensor, shape: Sequence[int], dim: Dim, keepdim: bool) -> Tensor:
     """grad spread over the reduced dimensions, divided by their size."""
-    return sum_gradient(grad / _count(shape, dim), shape, dim, keepdim)
+    return sum_gradient(grad, shape, dim, keepdim) / _count(shape, dim)
 
 
 def _others_product(self: Tensor, dim: int) -> Tensor:
