@@ -28,6 +28,7 @@ _PLACES.update(
     npu_generator=f"{__name__}._backends.npu.generator:of_device",
     npu_storage=f"{__name__}._backends.npu.storage:NpuStorage",
     operators=f"{__name__}._generated.tables:operators",
+    parameter=f"{__name__}.nn.parameter:Parameter",
     pin_array=f"{__name__}._backends.npu.pinned:pin_array",
 )
 

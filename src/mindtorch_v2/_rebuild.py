@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from . import _dtype, _layout, _payload, _tensor
+from ._above import above
 from ._backends.meta.creation import empty as _meta_empty
 from ._pending import settled
 from ._storage import MetaStorage, UntypedStorage, check_bounds, storage_of, view_of_root
@@ -172,12 +173,10 @@ def _refuse_hooks(hooks: Any) -> None:
 
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Tensor:
     """A Parameter around `data`."""
-    from .nn.parameter import Parameter  # nn is made of tensors, so it cannot be imported with this module
-
     if not isinstance(data, Tensor):
         raise RuntimeError(f"a parameter is rebuilt from a tensor, but got {type(data).__name__}")
     _refuse_hooks(backward_hooks)
-    return Parameter(data, bool(requires_grad))
+    return above("parameter")(data, bool(requires_grad))
 
 
 def _rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_hooks: Any, state: Any) -> Tensor:

@@ -19,8 +19,8 @@ from .._autograd.node import (
     requires_grad as _requires_grad,
 )
 from .._dispatch import native
+from .._handles import RemovableHandle
 from .._tensor import Tensor, wrap
-from ..utils.hooks import RemovableHandle
 
 
 def _get_requires_grad(self: Tensor) -> bool:

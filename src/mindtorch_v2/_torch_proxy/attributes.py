@@ -8,7 +8,6 @@ asked only for names that the package lacks, so what is real wins.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -16,24 +15,11 @@ from typing import Any
 
 from mindtorch_v2._generated.proxy import index
 
+from .children import child
+
 _ROOT = "mindtorch_v2._generated.proxy.root"  # the stub of torch itself
 
 _attached: dict[ModuleType, Callable[[str], Any] | None] = {}
-
-
-def child(parent: str, name: str, owner: str) -> ModuleType:
-    """Import `torch.<parent>.<name>`, a stub or a real module that the package has not imported itself.
-
-    Raises:
-        AttributeError: if the proxy has no such module; the message names the module `owner`.
-    """
-    full = f"{parent}.{name}" if parent else name
-    served = full in index.STUBS or full in index.ALIASES
-    if not served and full in index.TREES:
-        served = importlib.util.find_spec(f"torch.{full}") is not None
-    if not served:
-        raise AttributeError(f"module {owner!r} has no attribute {name!r}", name=name)
-    return importlib.import_module(f"torch.{full}")
 
 
 def _hook(parent: str, module: ModuleType, former: Callable[[str], Any] | None) -> Callable[[str], Any]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NoReturn
 
-from .attributes import child
+from .children import child
 
 
 def missing(name: str, because: str, error: type[Exception] = NotImplementedError) -> NoReturn:
