@@ -26,6 +26,10 @@ INTERNAL int sizes_of(PyObject *sizes, npy_intp *dims);
 INTERNAL PyObject *member(PyObject *module, PyObject *const *args, Py_ssize_t count);
 INTERNAL PyObject *connect_casts(PyObject *module, PyObject *args);
 INTERNAL int install_size(void);
+/* layers.c: connect_module(Module, hooks of calls, of parameters, of modules), connect_parameter(Parameter). */
+INTERNAL PyObject *connect_module(PyObject *module, PyObject *args);
+INTERNAL PyObject *connect_parameter(PyObject *module, PyObject *cls);
+INTERNAL PyObject *new_accumulate(PyObject *variable); /* the node of a leaf that requires grad */
 /* construct.c: `constructor(name, Python function)`, likewise. */
 INTERNAL PyObject *constructor(PyObject *module, PyObject *const *args, Py_ssize_t count);
 

@@ -189,7 +189,16 @@ static PyObject *call_requires_grad_(PyObject *self, PyObject *const *args, Py_s
     if (kwnames == NULL && (count == 0 || (count == 1 && PyBool_Check(args[0]))) && SLOT(self, S.at_base) == Py_None) {
         PyObject *node = SLOT(self, S.at_node);
         int wanted = count == 0 || args[0] == Py_True;
-        if (wanted ? node != NULL && Py_IS_TYPE(node, S.accumulate) : node == Py_None) {
+        if (wanted && node == Py_None && is_differentiable(SLOT(self, S.at_dtype))) {
+            node = new_accumulate(self);
+            if (node == NULL) {
+                return NULL;
+            }
+            set_slot(self, S.at_node, node);
+            return Py_NewRef(self);
+        }
+        if (wanted ? node != NULL && Py_IS_TYPE(node, S.accumulate) : is_leaf(self)) {
+            set_slot(self, S.at_node, Py_NewRef(wanted ? node : Py_None));
             return Py_NewRef(self);
         }
     }

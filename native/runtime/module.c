@@ -161,6 +161,8 @@ static PyMethodDef functions[] = {
     {"connect_making", (PyCFunction)(void (*)(void))connect_making, METH_VARARGS | METH_KEYWORDS, "Tell the extension the dtypes."},
     {"member", (PyCFunction)(void (*)(void))member, METH_FASTCALL, "member(class, name, Python member): what stands before it, or itself."},
     {"connect_casts", connect_casts, METH_VARARGS, "Tell the extension the operator of conversions, and the dtypes by the methods' names."},
+    {"connect_module", connect_module, METH_VARARGS, "Stand before nn.Module's attributes and calls."},
+    {"connect_parameter", connect_parameter, METH_O, "Stand before nn.Parameter's constructor."},
     {"constructor", (PyCFunction)(void (*)(void))constructor, METH_FASTCALL, "constructor(name, function): what stands before it, or itself."},
     {"use_stream", use_stream, METH_O, "Draw from a Stream where no generator is given."},
     {"keep_buffers", keep_buffers, METH_O, "Keep at most so many bytes of freed memory (None: as before); returns the bytes kept now, and at most."},

@@ -68,6 +68,18 @@ def members(owner: type, table: dict[str, Any]) -> dict[str, Any]:
     return {name: extension.member(owner, name, value) for name, value in table.items()}
 
 
+def connect_module(module: type, on_call: tuple, on_parameter: dict, on_module: dict) -> None:
+    """Let the extension stand before the attributes and calls of nn.Module; the dicts hold the hooks of all modules."""
+    if extension is not None:
+        extension.connect_module(module, on_call, on_parameter, on_module)
+
+
+def connect_parameter(parameter: type) -> None:
+    """Let the extension stand before the constructor of nn.Parameter."""
+    if extension is not None:
+        extension.connect_parameter(parameter)
+
+
 def connect_casts(operator: Callable, kinds: dict[str, Any]) -> None:
     """Tell the extension the operator behind conversions, and the dtypes by the names of the methods."""
     if extension is not None:

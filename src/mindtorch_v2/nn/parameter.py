@@ -7,6 +7,8 @@ from typing import Any, NoReturn, SupportsIndex
 
 import mindtorch_v2 as torch
 
+from .._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
+from .._dispatch import native
 from .._state import register_plain
 from .._tensor import Tensor, alias_as
 
@@ -78,6 +80,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
 
 register_plain(Parameter)
+native.connect_parameter(Parameter)
 
 
 class _BufferMeta(_TensorMeta):

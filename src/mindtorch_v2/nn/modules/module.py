@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as torch
 
+from ..._dispatch import native
 from ..._tensor import Tensor
 from ...utils.hooks import RemovableHandle
 from ..parameter import Buffer, Parameter
@@ -406,3 +407,11 @@ class Module(HookMethods, StateDictMethods, TreeMethods, MovementMethods):
 
 
 _state_dict.base = Module
+
+
+native.connect_module(
+    Module,
+    (_global_backward_pre_hooks, _global_backward_hooks, _global_forward_hooks, _global_forward_pre_hooks),
+    _global_parameter_registration_hooks,
+    _global_module_registration_hooks,
+)
