@@ -1,10 +1,11 @@
 """The optional C extension, and generated/ as part of the package; everything else stands in pyproject.toml.
 
-Without a compiler the package is installed all the same and works by numpy alone.
+Without a compiler the package is installed all the same and works by numpy alone, unless MINDTORCH_V2_REQUIRE_NATIVE=1 is in the environment.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -72,7 +73,7 @@ setup(
                 "-fno-trapping-math",
                 "-ffp-contract=fast",
             ],
-            optional=True,
+            optional=os.environ.get("MINDTORCH_V2_REQUIRE_NATIVE", "0") == "0",
         )
     ],
 )

@@ -1,7 +1,8 @@
 """The generator's command line.
 
     python -m codegen generate       write what the schema says into generated/
-    python -m codegen check          fail, with the diff, when generated/ is not what the schema says
+    python -m codegen check          fail, with the diff, when generated/ is not what the schema says, and when kernels in C have other names than
+                                     those in Python
     python -m codegen explain OP     what an entry says, and where it went
     python -m codegen report         counts
     python -m codegen new NAME       a skeleton entry
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from codegen.explain import explain
 from codegen.model import Schema
+from codegen.native_kernels import check_kernels
 from codegen.products import Change, changes, write
 from codegen.report import report
 from codegen.schema import read_schema
@@ -52,7 +54,10 @@ def main(argv: list[str] | None = None) -> int:
     products: dict[str, str] = importlib.import_module("codegen.emit").render(schema, options.root)
     found = changes(options.root, products)
     if options.command == "check":
-        return _check(found, len(products))
+        misspelt = check_kernels(options.root, schema.ops)
+        for problem in misspelt:
+            print(problem, file=sys.stderr)
+        return _check(found, len(products)) or bool(misspelt)
     write(options.root, found)
     counts = [f"{sum(c.kind == kind for c in found)} {kind}" for kind in ("added", "changed", "removed")]
     print(f"{len(schema.ops)} operators, {len(products)} files: {', '.join(counts)}")

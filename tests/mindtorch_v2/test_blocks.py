@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import os
 import subprocess
 import sys
 import threading
@@ -491,5 +492,9 @@ def test_an_extension_of_another_table_is_not_used() -> None:
         "    from mindtorch_v2._dispatch import native\n"
         "print(native.extension, ['build it again' in str(w.message) for w in found])"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    environment = {**os.environ, "MINDTORCH_V2_REQUIRE_NATIVE": "0"}
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)
     assert done.stdout == "None [True]\n"
+    required = {**environment, "MINDTORCH_V2_REQUIRE_NATIVE": "1"}
+    failed = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, env=required)
+    assert failed.returncode == 1 and "build it again" in failed.stderr

@@ -1,6 +1,7 @@
 """The optional C extension: whether it is there, and how it stands before generated Python functions.
 
-`MINDTORCH_V2_NATIVE=0` in the environment leaves it out. With or without it every call gives the same: the extension takes the short
+`MINDTORCH_V2_NATIVE=0` in the environment leaves it out; with `MINDTORCH_V2_REQUIRE_NATIVE=1` neither building nor importing the package goes on
+without it. With or without it every call gives the same: the extension takes the short
 cuts of plain CPU tensors and leaves all else to the function that it stands before. What it needs to know comes from the operator's record;
 the generated modules say only which function, which operators, and which ufunc or kernel.
 """
@@ -31,16 +32,24 @@ def _load() -> Any:
     try:
         found = importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name != name:
+        if error.name != name or _required():
             raise
         return None
     except ImportError as error:
-        warnings.warn(f"{name} was built for another Python or numpy and is not used: {error}")
-        return None
+        return _refused(f"{name} was built for another Python or numpy and is not used: {error}")
     if (getattr(found, "INTERFACE", None), getattr(found, "LOOPS", None)) != (_INTERFACE, above("loops")):
-        warnings.warn(f"{name} was built from other sources and is not used; build it again")
-        return None
+        return _refused(f"{name} was built from other sources and is not used; build it again")
     return found
+
+
+def _required() -> bool:
+    return os.environ.get("MINDTORCH_V2_REQUIRE_NATIVE", "0") != "0"
+
+
+def _refused(why: str) -> None:
+    if _required():
+        raise ImportError(why)
+    warnings.warn(why)
 
 
 extension = _load()
