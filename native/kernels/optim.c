@@ -1,4 +1,4 @@
-/* Steps of Adam and SGD on the arrays of one parameter, in place. */
+/* Steps of Adam and SGD in place: on the arrays of one parameter, and on all parameters of a group. */
 #include "native.h"
 #include <math.h>
 
@@ -53,14 +53,8 @@ static int read_numbers(PyObject *const *args, int count, double *values)
     return 1;
 }
 
-/* param, grad, mean, square, beta1, beta2, eps, step_size, root, shrink, decay. */
-static PyObject *adam_kernel(PyObject *const *args)
+static void adam_arrays(PyObject *const *args, int width, const double *v)
 {
-    double v[7];
-    int width = common_width(args, 4, 1);
-    if (!width || !read_numbers(args + 4, 7, v)) {
-        return NULL;
-    }
     npy_intp n = PyArray_SIZE((PyArrayObject *)args[0]);
     void *p = PyArray_DATA((PyArrayObject *)args[0]), *m = PyArray_DATA((PyArrayObject *)args[2]);
     void *s = PyArray_DATA((PyArrayObject *)args[3]);
@@ -70,7 +64,30 @@ static PyObject *adam_kernel(PyObject *const *args)
     if (thread != NULL) {
         PyEval_RestoreThread(thread);
     }
+}
+
+/* param, grad, mean, square, beta1, beta2, eps, step_size, root, shrink, decay. */
+static PyObject *adam_kernel(PyObject *const *args)
+{
+    double v[7];
+    int width = common_width(args, 4, 1);
+    if (!width || !read_numbers(args + 4, 7, v)) {
+        return NULL;
+    }
+    adam_arrays(args, width, v);
     return Py_NewRef(Py_True);
+}
+
+static void sgd_arrays(PyObject *const *args, int buffered, int width, const double *v, int nesterov)
+{
+    npy_intp n = PyArray_SIZE((PyArrayObject *)args[0]);
+    void *p = PyArray_DATA((PyArrayObject *)args[0]), *b = buffered ? PyArray_DATA((PyArrayObject *)args[2]) : NULL;
+    const void *g = PyArray_DATA((PyArrayObject *)args[1]);
+    PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    CHOOSE(sgd_each, width, p, g, b, n, v[0], v[1], v[2], v[3], nesterov);
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
 }
 
 /* param, grad, buffer or None, lr, momentum, fresh, decay, nesterov. */
@@ -82,16 +99,129 @@ static PyObject *sgd_kernel(PyObject *const *args)
     if (!width || !read_numbers(args + 3, 4, v) || !PyBool_Check(args[7])) {
         return NULL;
     }
-    npy_intp n = PyArray_SIZE((PyArrayObject *)args[0]);
-    void *p = PyArray_DATA((PyArrayObject *)args[0]), *b = buffered ? PyArray_DATA((PyArrayObject *)args[2]) : NULL;
-    const void *g = PyArray_DATA((PyArrayObject *)args[1]);
-    int nesterov = args[7] == Py_True;
-    PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-    CHOOSE(sgd_each, width, p, g, b, n, v[0], v[1], v[2], v[3], nesterov);
-    if (thread != NULL) {
-        PyEval_RestoreThread(thread);
-    }
+    sgd_arrays(args, buffered, width, v, args[7] == Py_True);
     return Py_NewRef(Py_True);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- groups */
+
+/* The array of a plain tensor that a step may read or write, or NULL; borrowed. */
+static PyObject *plain_array(PyObject *tensor)
+{
+    return tensor != NULL && is_plain(tensor) && !is_inference(tensor) ? (PyObject *)array_of(tensor) : NULL;
+}
+
+static PyObject *state_entry(PyObject *state, const char *name)
+{
+    return state != NULL && PyDict_CheckExact(state) ? PyDict_GetItemString(state, name) : NULL;
+}
+
+/* The gradient of a parameter, borrowed; NULL when it is None. */
+static PyObject *gradient_of(PyObject *param)
+{
+    PyObject *rare = PyObject_TypeCheck(param, S.tensor) ? rare_of(param) : NULL;
+    PyObject *grad = rare == NULL ? Py_None : SLOT(rare, S.at_grad);
+    return grad == Py_None ? NULL : grad;
+}
+
+/* One more step in a counter: its place, or NULL when it is no number that can be changed in place. */
+static PyObject *counted(PyObject *step, double *value)
+{
+    PyArrayObject *array = (PyArrayObject *)plain_array(step);
+    int width = array == NULL || !is_contiguous(array) || PyArray_SIZE(array) != 1 || !PyArray_ISWRITEABLE(array) ? 0 : float_width(array);
+    if (!width || may_have_history(step)) {
+        return NULL;
+    }
+    *value = width == 4 ? (double)(*(float *)PyArray_DATA(array) + 1.0f) : *(double *)PyArray_DATA(array) + 1.0;
+    return (PyObject *)array;
+}
+
+static void store(PyObject *place, double value)
+{
+    PyArrayObject *array = (PyArrayObject *)place;
+    if (float_width(array) == 4) {
+        *(float *)PyArray_DATA(array) = (float)value;
+    }
+    else {
+        *(double *)PyArray_DATA(array) = value;
+    }
+}
+
+/* One parameter of Adam: 1 done, 0 for Python, -1 with an exception. v: beta1, beta2, eps, lr, weight decay. */
+static int adam_one(PyObject *param, PyObject *grad, PyObject *state, const double *v, int decoupled)
+{
+    PyObject *step = state_entry(state, "step"), *mean = state_entry(state, "exp_avg"), *square = state_entry(state, "exp_avg_sq");
+    double count;
+    PyObject *arrays[4] = {plain_array(param), plain_array(grad), plain_array(mean), plain_array(square)};
+    if (arrays[0] == NULL || arrays[1] == NULL || arrays[2] == NULL || arrays[3] == NULL) {
+        return 0;
+    }
+    int width = common_width(arrays, 4, 1);
+    PyObject *place = width ? counted(step, &count) : NULL;
+    if (place == NULL) {
+        return 0;
+    }
+    double left1 = 1 - pow(v[0], count), left2 = 1 - pow(v[1], count);
+    if (left1 == 0 || left2 < 0) {
+        return 0;
+    }
+    const double numbers[7] = {v[0], v[1], v[2], v[3] / left1, sqrt(left2), decoupled ? 1 - v[3] * v[4] : 1, decoupled ? 0 : v[4]};
+    store(place, count);
+    adam_arrays(arrays, width, numbers);
+    return bump_version(step) < 0 || bump_version(param) < 0 || bump_version(mean) < 0 || bump_version(square) < 0 ? -1 : 1;
+}
+
+/* One parameter of SGD. v: lr, momentum, fresh, weight decay. */
+static int sgd_one(PyObject *param, PyObject *grad, PyObject *state, const double *v, int nesterov)
+{
+    int buffered = v[1] != 0;
+    PyObject *buffer = buffered ? state_entry(state, "momentum_buffer") : NULL;
+    PyObject *arrays[3] = {plain_array(param), plain_array(grad), plain_array(buffer)};
+    if (arrays[0] == NULL || arrays[1] == NULL || (buffered && arrays[2] == NULL)) {
+        return 0;
+    }
+    int width = common_width(arrays, buffered ? 3 : 2, 1);
+    if (!width) {
+        return 0;
+    }
+    sgd_arrays(arrays, buffered, width, v, nesterov);
+    return bump_version(param) < 0 || (buffered && bump_version(buffer) < 0) ? -1 : 1;
+}
+
+/* step_group(kind, params, state, flag, numbers): steps all parameters of a group that it can, and returns a list of the others with a gradient.
+ * kind "adam" (flag decoupled; beta1, beta2, eps, lr, weight decay) or "sgd" (flag nesterov; lr, momentum, fresh, weight decay). */
+PyObject *step_group(PyObject *module, PyObject *args)
+{
+    (void)module;
+    const char *kind;
+    PyObject *params, *state, *numbers;
+    int flag;
+    double v[5];
+    if (!PyArg_ParseTuple(args, "sO!O!pO!", &kind, &PyList_Type, &params, &PyDict_Type, &state, &flag, &PyTuple_Type, &numbers)) {
+        return NULL;
+    }
+    int adam = strcmp(kind, "adam") == 0, count = adam ? 5 : 4;
+    int usable = PyTuple_GET_SIZE(numbers) == count && read_numbers(PySequence_Fast_ITEMS(numbers), count, v) && !is_special();
+    PyObject *left = PyList_New(0);
+    for (Py_ssize_t i = 0; left != NULL && i < PyList_GET_SIZE(params); i++) {
+        PyObject *param = Py_NewRef(PyList_GET_ITEM(params, i)), *grad = gradient_of(param);
+        int done = grad == NULL;
+        if (usable && !done) {
+            PyObject *entries = adam || v[1] != 0 ? PyDict_GetItemWithError(state, param) : NULL;
+            if (!PyErr_Occurred()) {
+                Py_INCREF(grad);
+                Py_XINCREF(entries);
+                done = adam ? adam_one(param, grad, entries, v, flag) : sgd_one(param, grad, entries, v, flag);
+                Py_DECREF(grad);
+                Py_XDECREF(entries);
+            }
+        }
+        if (done < 0 || PyErr_Occurred() || (!done && PyList_Append(left, param) < 0)) {
+            Py_CLEAR(left);
+        }
+        Py_DECREF(param);
+    }
+    return left;
 }
 
 const KernelEntry optim_kernels[] = {

@@ -6,7 +6,7 @@
 /* The Python members, by the numbers of the tables below. */
 enum {
     SIZE, STRIDE, NUMEL, NELEMENT, DEVICE, REQUIRES_GRAD, GRAD, IS_LEAF, DATA, REQUIRES_GRAD_, DETACH_, IS_CONTIGUOUS, TO, CPU, TYPE_AS, NUMPY,
-    IS_FLOATING_POINT, IS_COMPLEX, IS_CPU, IS_CUDA, FLOAT, DOUBLE, HALF, BFLOAT16, INT, LONG, SHORT, CHAR, BYTE, BOOL, COUNT
+    IS_FLOATING_POINT, IS_COMPLEX, HASH, IS_CPU, IS_CUDA, FLOAT, DOUBLE, HALF, BFLOAT16, INT, LONG, SHORT, CHAR, BYTE, BOOL, COUNT
 };
 static PyObject *fallbacks[COUNT];
 static PyObject *to_copy, *dtype_keyword; /* the operator, and its keywords */
@@ -339,6 +339,13 @@ static PyObject *call_is_complex(PyObject *self, PyObject *unused)
     return kind == S.float32 || kind == S.float64 ? Py_NewRef(Py_False) : by_python(IS_COMPLEX, self, NULL, 0, NULL);
 }
 
+/* Of every tensor: nothing is left to Python. */
+static PyObject *call_hash(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return PyLong_FromVoidPtr(self);
+}
+
 /* ---------------------------------------------------------------------------------------------------------------- tables */
 
 #define FAST METH_FASTCALL | METH_KEYWORDS
@@ -374,6 +381,8 @@ static struct {
       "is_floating_point($self, /)\n--\n\nWhether the dtype is a floating one."}},
     {IS_COMPLEX, {"is_complex", call_is_complex, METH_NOARGS,
       "is_complex($self, /)\n--\n\nWhether the dtype is a complex one."}},
+    {HASH, {"__hash__", call_hash, METH_NOARGS,
+      "__hash__($self, /)\n--\n\nThe identity."}},
     {FLOAT, {"float", METHOD(call_float), FAST,
       "float($self, /, memory_format=None)\n--\n\nThe tensor as float32."}},
     {DOUBLE, {"double", METHOD(call_double), FAST,

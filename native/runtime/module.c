@@ -167,6 +167,7 @@ static PyMethodDef functions[] = {
     {"use_stream", use_stream, METH_O, "Draw from a Stream where no generator is given."},
     {"keep_buffers", keep_buffers, METH_O, "Keep at most so many bytes of freed memory (None: as before); returns the bytes kept now, and at most."},
     {"quick_backward", (PyCFunction)(void (*)(void))quick_backward, METH_FASTCALL, "Tensor.backward of a plain float; False when it is none."},
+    {"step_group", step_group, METH_VARARGS, "Step the parameters of an optimizer's group; a list of those that are left."},
     {"connect_engine", connect_engine, METH_VARARGS, "Tell the extension what the walk over the tape calls."},
     {"run_backward", (PyCFunction)(void (*)(void))run_backward, METH_FASTCALL, "Walk the tape; see engine.py."},
     {NULL, NULL, 0, NULL},

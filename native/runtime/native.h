@@ -180,6 +180,7 @@ INTERNAL PyObject *finish_view(PyObject *made, PyObject *source, PyObject *op, P
 INTERNAL PyObject *edge_of(PyObject *tensor); /* (node, output number) or None; a new reference */
 INTERNAL PyObject *run_backward(PyObject *module, PyObject *const *args, Py_ssize_t count);
 INTERNAL PyObject *quick_backward(PyObject *module, PyObject *const *args, Py_ssize_t count);
+INTERNAL PyObject *step_group(PyObject *module, PyObject *args);
 INTERNAL PyObject *connect_engine(PyObject *module, PyObject *args);
 INTERNAL PyObject *record_call(PyObject *op, PyObject *made, PyObject *const *args, Py_ssize_t count);
 /* Where each slot lies in instances of a class; the last name is NULL. -1 with an exception when there is no such slot. */

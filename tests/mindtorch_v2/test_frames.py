@@ -60,3 +60,19 @@ def test_a_backward_pass(name: str, program: Callable) -> None:
     outputs = [program(a, b).sum() for _ in range(4)]
     entered = frames(lambda: outputs.pop().backward())
     assert len(entered) <= 20, entered
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda params: torch.optim.AdamW(params, lr=1e-3),
+        lambda params: torch.optim.Adam(params, lr=1e-3, weight_decay=0.1),
+        lambda params: torch.optim.SGD(params, lr=1e-3, momentum=0.9),
+    ],
+)
+def test_a_step_of_many_parameters(make: Callable) -> None:
+    params = [torch.nn.Parameter(LEAF.clone()) for _ in range(20)]
+    for param in params:
+        param.grad = torch.ones(4, 4)
+    entered = frames(make(params).step)
+    assert len(entered) <= 12, entered

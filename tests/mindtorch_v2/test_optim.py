@@ -381,3 +381,37 @@ def test_averaged_model():
         layer.weight.fill_(4.0)
     exponential.update_parameters(layer)
     assert exponential.module.weight.item() == 6
+
+
+@pytest.mark.parametrize(
+    ("make", "steps"),
+    [
+        (lambda p: torch.optim.AdamW(p, lr=0.1, weight_decay=0.2), 4),
+        (lambda p: torch.optim.Adam(p, lr=0.1, weight_decay=0.2, eps=1e-3), 4),
+        (lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.2), 4),
+        (lambda p: torch.optim.SGD(p, lr=0.1), 3),
+    ],
+)
+def test_groups_of_mixed_parameters_step_like_single_ones(make, steps) -> None:
+    """A transposed, an empty and a double parameter, one without gradient: each as in an optimizer of its own."""
+
+    def fresh() -> list:
+        turned = torch.arange(6.0).reshape(2, 3).t()
+        return [
+            torch.nn.Parameter(value.clone())
+            for value in (torch.arange(4.0), turned, torch.zeros(0), torch.ones(2, dtype=torch.float64), torch.ones(3))
+        ]
+
+    together, apart = fresh(), fresh()
+    group, singles = make(together), [make([param]) for param in apart]
+    for number in range(steps):
+        for params in (together, apart):
+            for param in params[:-1]:
+                param.grad = torch.full_like(param, number + 0.5)
+        group.step()
+        for optimizer in singles:
+            optimizer.step()
+    for one, other in zip(together, apart):
+        torch.testing.assert_close(one, other)
+        assert one._version == other._version
+    assert together[-1].tolist() == [1.0] * 3 and together[0]._version >= steps

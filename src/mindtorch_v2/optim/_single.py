@@ -9,6 +9,7 @@ from numpy import ndarray
 
 import mindtorch_v2 as torch
 
+from .._dispatch import native
 from .._pending import exposed
 from .._state import PLAIN, RECORDED
 from .._tensor import Tensor, bump_version
@@ -116,6 +117,10 @@ class SingleTensorOptimizer(Optimizer):
         if grad.is_sparse:
             raise RuntimeError(f"{type(self).__name__} does not support sparse gradients{self._sparse_advice}")
 
+    def _quick(self, group: dict[str, Any]) -> list[Tensor]:
+        """Step at once what a kernel of whole groups can; the parameters that are left."""
+        return group["params"]
+
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once; ``closure`` computes the loss again, which is returned."""
@@ -125,7 +130,7 @@ class SingleTensorOptimizer(Optimizer):
                 loss = closure()
         for group in self.param_groups:
             ready = []
-            for param in group["params"]:
+            for param in self._quick(group):
                 grad = param.grad
                 if grad is None:
                     continue
@@ -150,6 +155,15 @@ class SingleTensorOptimizer(Optimizer):
             for name, value in state.items()
         }
         self._update(group, torch.view_as_real(param), torch.view_as_real(grad), real)
+
+
+def step_group(
+    kind: str, group: dict[str, Any], state: dict[Any, Any], flag: bool, numbers: tuple[Any, ...]
+) -> list[Tensor]:
+    """Step the parameters of a group by the extension's kernel; those that it leaves."""
+    if native.extension is None or group["differentiable"] or group["maximize"]:
+        return group["params"]
+    return native.extension.step_group(kind, group["params"], state, flag, numbers)
 
 
 def zeros_like(param: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from ._single import (
     check_positive,
     number,
     scalar,
+    step_group,
     zeros_like,
 )
 from .optimizer import ParamsT
@@ -127,6 +128,14 @@ class Adam(SingleTensorOptimizer):
             square = largest
         denominator = (square.sqrt() / root).add_(group["eps"])
         param.addcdiv_(mean, denominator, value=-number(step_size))
+
+    def _quick(self, group: dict[str, Any]) -> list[Tensor]:
+        decay, plain = group["weight_decay"], type(self)._update is Adam._update
+        if not plain or group["capturable"] or group["amsgrad"] or isinstance(decay, Tensor):
+            return group["params"]
+        beta1, beta2 = group["betas"]
+        numbers = (number(beta1), number(beta2), group["eps"], number(group["lr"]), decay)
+        return step_group("adam", group, self.state, group["decoupled_weight_decay"], numbers)
 
     def _in_one_pass(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> bool:
         """Let a kernel do the whole update: whether it could."""

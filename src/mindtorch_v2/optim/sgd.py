@@ -6,7 +6,7 @@ from typing import Any
 
 from .._backends.cpu.ops.optim import sgd_step
 from .._tensor import Tensor
-from ._single import SingleTensorOptimizer, arrays, changed, check_fused, number, scalar
+from ._single import SingleTensorOptimizer, arrays, changed, check_fused, number, scalar, step_group
 from .optimizer import ParamsT
 
 __all__ = ["SGD"]
@@ -92,6 +92,13 @@ class SGD(SingleTensorOptimizer):
             param.addcmul_(grad, lr, value=-1)
         else:
             param.add_(grad, alpha=-number(lr))
+
+    def _quick(self, group: dict[str, Any]) -> list[Tensor]:
+        decay, plain = group["weight_decay"], type(self)._update is SGD._update
+        if not plain or isinstance(decay, Tensor):
+            return group["params"]
+        numbers = (number(group["lr"]), group["momentum"], 1 - group["dampening"], decay)
+        return step_group("sgd", group, self.state, bool(group["nesterov"]), numbers)
 
     def _in_one_pass(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> bool:
         """Let a kernel do the whole update: whether it could."""
