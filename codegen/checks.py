@@ -70,7 +70,7 @@ BUILTINS = frozenset(
 )
 """Python's own names that a formula or an argument may use; an operator of the same name comes first."""
 
-_GRADIENTS = frozenset(("grad", "grads", "needs"))
+_GRADIENTS = frozenset(("grad", "grads", "given", "needs"))
 
 
 @dataclass(frozen=True)

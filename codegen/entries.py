@@ -34,7 +34,7 @@ FIELDS = (
     "differs",
     "missing",
 )
-_GRADIENT_NAMES = ("grad", "grads", "needs")
+_GRADIENT_NAMES = ("grad", "grads", "given", "needs")
 _RESULT = re.compile(r"result(\d*)")
 
 

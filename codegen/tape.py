@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -147,7 +148,7 @@ class Tape:
         """Numbers of the outputs that gradients come from; None for all."""
         if self.single_output:
             return None
-        uses_all = any("grads" in d.names for d in self.op.derivatives)
+        uses_all = any({"grads", "given"} & set(d.names) for d in self.op.derivatives)
         return None if uses_all else (0,)
 
     def _result_number(self, name: str) -> int | None:
@@ -195,13 +196,17 @@ class Tape:
 
     # Formulas
 
+    def uses(self, name: str) -> bool:
+        """Whether a formula reads a local name of `apply`."""
+        return any(re.search(rf"\b{name}\b", step["formula"]) for step in self.steps)
+
     def formula(self, d: Derivative) -> str:
         """The formula over the local names of `apply`."""
 
         def replace(name: str, attribute: str | None) -> str | None:
             if name == "needs":
                 return f"({', '.join(self._has_edge(n) for n in d.inputs)},)"
-            if name in ("grad", "grads"):
+            if name in ("grad", "grads", "given"):
                 return None
             number = self._result_number(name)
             if attribute is not None and (name, attribute) in d.saved_attributes:

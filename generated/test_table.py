@@ -1803,7 +1803,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('any_device', 'conversion'),
+        "tags": ('any_device', 'conversion', 'overlap'),
         "differentiable": ("self", "src", ),
     },
     {
@@ -2159,7 +2159,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('creation',),
+        "tags": ('creation', 'any_shape_out'),
         "differentiable": (),
     },
     {
@@ -2179,7 +2179,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('creation',),
+        "tags": ('creation', 'any_shape_out'),
         "differentiable": (),
     },
     {
@@ -2200,7 +2200,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('creation',),
+        "tags": ('creation', 'any_shape_out'),
         "differentiable": (),
     },
     {
@@ -2221,7 +2221,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('creation',),
+        "tags": ('creation', 'any_shape_out'),
         "differentiable": (),
     },
     {
@@ -2241,7 +2241,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('creation',),
+        "tags": ('creation', 'any_shape_out'),
         "differentiable": (),
     },
     {
@@ -2262,7 +2262,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('creation',),
+        "tags": ('creation', 'any_shape_out'),
         "differentiable": (),
     },
     {
@@ -2283,7 +2283,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('creation',),
+        "tags": ('creation', 'any_shape_out'),
         "differentiable": (),
     },
     {
@@ -2304,7 +2304,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('creation',),
+        "tags": ('creation', 'any_shape_out'),
         "differentiable": (),
     },
     {
@@ -2325,7 +2325,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('creation',),
+        "tags": ('creation', 'any_shape_out'),
         "differentiable": (),
     },
     {
@@ -2347,7 +2347,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('creation',),
+        "tags": ('creation', 'any_shape_out'),
         "differentiable": (),
     },
     {
@@ -2369,7 +2369,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('creation',),
+        "tags": ('creation', 'any_shape_out'),
         "differentiable": (),
     },
     {
@@ -2391,7 +2391,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('creation',),
+        "tags": ('creation', 'any_shape_out'),
         "differentiable": (),
     },
     {
@@ -2413,7 +2413,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('creation',),
+        "tags": ('creation', 'any_shape_out'),
         "differentiable": (),
     },
     {
@@ -2468,7 +2468,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('exact_out',),
+        "tags": ('exact_out', 'fills'),
         "differentiable": ("self", ),
     },
     {
@@ -2484,7 +2484,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('exact_out',),
+        "tags": ('exact_out', 'fills'),
         "differentiable": ("self", ),
     },
     {
@@ -2542,7 +2542,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('numbers', 'inplace_function'),
+        "tags": ('numbers', 'inplace_function', 'fills'),
         "differentiable": ("self", "value", ),
     },
     {
@@ -2557,7 +2557,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": (),
+        "tags": ('fills',),
         "differentiable": ("self", ),
     },
     {
@@ -3372,7 +3372,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'indices': 'skip'},
-        "tags": ('inplace_function',),
+        "tags": ('inplace_function', 'fills', 'apart'),
         "differentiable": ("self", "values", ),
     },
     {
@@ -3478,7 +3478,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'source': 'skip'},
-        "tags": ('exact_out',),
+        "tags": ('exact_out', 'apart'),
         "differentiable": ("self", "source", ),
     },
     {
@@ -3496,7 +3496,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'source': 'skip'},
-        "tags": ('exact_out', 'autocast_promote'),
+        "tags": ('exact_out', 'autocast_promote', 'apart'),
         "differentiable": ("self", "source", ),
     },
     {
@@ -3514,7 +3514,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'dim': 'dim', 'index': 'index'},
-        "tags": (),
+        "tags": ('fills',),
         "differentiable": ("self", ),
     },
     {
@@ -3532,7 +3532,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'value': 'skip'},
-        "tags": (),
+        "tags": ('fills',),
         "differentiable": ("self", "value", ),
     },
     {
@@ -3552,8 +3552,8 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'source': 'skip'},
-        "tags": (),
-        "differentiable": (),
+        "tags": ('apart',),
+        "differentiable": ("self", "source", ),
     },
     {
         "name": "gather",
@@ -3588,7 +3588,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'index': 'skip'},
-        "tags": ('exact_out',),
+        "tags": ('exact_out', 'apart'),
         "differentiable": ("self", "src", ),
     },
     {
@@ -3606,7 +3606,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'index': 'skip'},
-        "tags": ('exact_out',),
+        "tags": ('exact_out', 'apart'),
         "differentiable": ("self", ),
     },
     {
@@ -3625,8 +3625,8 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'index': 'skip'},
-        "tags": ('exact_out',),
-        "differentiable": (),
+        "tags": ('exact_out', 'apart'),
+        "differentiable": ("self", "src", ),
     },
     {
         "name": "scatter.value_reduce",
@@ -3644,8 +3644,8 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'index': 'skip'},
-        "tags": ('exact_out',),
-        "differentiable": (),
+        "tags": ('exact_out', 'apart'),
+        "differentiable": ("self", ),
     },
     {
         "name": "scatter_add",
@@ -3662,7 +3662,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'index': 'skip'},
-        "tags": ('exact_out',),
+        "tags": ('exact_out', 'apart'),
         "differentiable": ("self", "src", ),
     },
     {
@@ -3682,7 +3682,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'index': 'skip'},
-        "tags": ('exact_out',),
+        "tags": ('exact_out', 'apart'),
         "differentiable": ("self", "src", ),
     },
     {
@@ -3716,7 +3716,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'index': 'skip'},
-        "tags": (),
+        "tags": ('apart',),
         "differentiable": ("self", "source", ),
     },
     {
@@ -3750,7 +3750,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'mask': 'mask'},
-        "tags": (),
+        "tags": ('fills',),
         "differentiable": ("self", ),
     },
     {
@@ -3767,7 +3767,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'mask': 'mask', 'value': 'skip'},
-        "tags": (),
+        "tags": ('fills',),
         "differentiable": ("self", "value", ),
     },
     {
@@ -8215,7 +8215,7 @@ ROWS = [
         "family": "pointwise",
         "namespace": "torch",
         "public": "nan_to_num",
-        "rule": "elementwise",
+        "rule": "nan_to_num",
         "forms": ('function', 'method', 'inplace', 'out'),
         "parameters": (
             ("self", "Tensor", False, False),
@@ -8371,7 +8371,7 @@ ROWS = [
         "returns": ("Tensor", ),
         "hints": {},
         "tags": ('pointwise', 'tensors', 'exact_out'),
-        "differentiable": (),
+        "differentiable": ("self", "values", ),
     },
     {
         "name": "nextafter",
@@ -8573,7 +8573,7 @@ ROWS = [
         "returns": ("Tensor", ),
         "hints": {'other': 'positive', 'self': 'above_one'},
         "tags": ('pointwise',),
-        "differentiable": (),
+        "differentiable": ("self", "other", ),
     },
     {
         "name": "special_zeta.self_scalar",
@@ -8589,7 +8589,7 @@ ROWS = [
         "returns": ("Tensor", ),
         "hints": {'other': 'positive', 'self': 'above_one'},
         "tags": ('pointwise', 'tensors'),
-        "differentiable": (),
+        "differentiable": ("other", ),
     },
     {
         "name": "i0",
@@ -8710,7 +8710,7 @@ ROWS = [
         "returns": ("Tensor", ),
         "hints": {'other': 'positive', 'self': 'positive'},
         "tags": ('pointwise', 'tensors'),
-        "differentiable": (),
+        "differentiable": ("self", "other", ),
     },
     {
         "name": "igammac",
@@ -8726,7 +8726,7 @@ ROWS = [
         "returns": ("Tensor", ),
         "hints": {'other': 'positive', 'self': 'positive'},
         "tags": ('pointwise', 'tensors'),
-        "differentiable": (),
+        "differentiable": ("self", "other", ),
     },
     {
         "name": "special_expm1",
@@ -11159,7 +11159,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('scan', 'exact_out', 'dtype_of_out'),
+        "tags": ('scan', 'exact_out', 'dtype_of_out', 'overlap'),
         "differentiable": ("self", ),
     },
     {
@@ -11176,7 +11176,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('scan', 'exact_out', 'dtype_of_out'),
+        "tags": ('scan', 'exact_out', 'dtype_of_out', 'overlap'),
         "differentiable": ("self", ),
     },
     {
@@ -11192,7 +11192,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'self': 'floating'},
-        "tags": ('scan', 'exact_out_scan'),
+        "tags": ('scan', 'exact_out_scan', 'overlap'),
         "differentiable": ("self", ),
     },
     {
@@ -11208,7 +11208,7 @@ ROWS = [
         ),
         "returns": ("Tensor", "Tensor", ),
         "hints": {},
-        "tags": ('scan', 'exact_out_scan'),
+        "tags": ('scan', 'exact_out_scan', 'overlap'),
         "differentiable": ("self", ),
     },
     {
@@ -11224,7 +11224,7 @@ ROWS = [
         ),
         "returns": ("Tensor", "Tensor", ),
         "hints": {},
-        "tags": ('scan', 'exact_out_scan'),
+        "tags": ('scan', 'exact_out_scan', 'overlap'),
         "differentiable": ("self", ),
     },
     {
@@ -12368,7 +12368,7 @@ ROWS = [
         "returns": ("Tensor", "Tensor", "Tensor", ),
         "hints": {},
         "tags": ('data_dependent',),
-        "differentiable": (),
+        "differentiable": ("self", ),
     },
     {
         "name": "unique_dim",
@@ -12387,7 +12387,7 @@ ROWS = [
         "returns": ("Tensor", "Tensor", "Tensor", ),
         "hints": {},
         "tags": ('data_dependent',),
-        "differentiable": (),
+        "differentiable": ("self", ),
     },
     {
         "name": "unique_consecutive",
@@ -12405,7 +12405,7 @@ ROWS = [
         "returns": ("Tensor", "Tensor", "Tensor", ),
         "hints": {},
         "tags": ('data_dependent',),
-        "differentiable": (),
+        "differentiable": ("self", ),
     },
     {
         "name": "searchsorted.Tensor",
@@ -12534,7 +12534,7 @@ ROWS = [
         "returns": ("Tensor", ),
         "hints": {'self': 'index'},
         "tags": ('data_dependent',),
-        "differentiable": (),
+        "differentiable": ("weights", ),
     },
     {
         "name": "histc",
@@ -12570,7 +12570,7 @@ ROWS = [
         "returns": ("Tensor", "Tensor", ),
         "hints": {'bins': 'skip', 'self': 'floating'},
         "tags": (),
-        "differentiable": (),
+        "differentiable": ("self", "bins", "weight", ),
     },
     {
         "name": "histogram.bin_ct",
@@ -12589,7 +12589,7 @@ ROWS = [
         "returns": ("Tensor", "Tensor", ),
         "hints": {'self': 'floating'},
         "tags": (),
-        "differentiable": (),
+        "differentiable": ("self", "weight", ),
     },
     {
         "name": "view",

@@ -7,8 +7,10 @@ from mindtorch_v2._autograd.formulas import (
     index_add_source,
     index_gradient,
     index_put_self,
+    index_reduce_gradient,
     index_select_gradient,
     masked_select_gradient,
+    no_derivative,
     scatter_reduce_gradient,
     scatter_src_gradient,
     zeros_of_shape,
@@ -252,6 +254,35 @@ def _record_index_fill_int_Tensor(out, self_, dim, index, value):
     return attach(out, node)
 
 
+class IndexReduceBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (self_, index, source, result0) = node.unpack()
+        (dim, reduce, include_self) = node.consts
+        edges = node.edges
+        of_self = None
+        of_source = None
+        if edges[0] is not None or edges[1] is not None:
+            of_self, of_source = index_reduce_gradient(grad, self_, dim, index, source, reduce, include_self, result0)
+        return (of_self, of_source)
+
+
+def _record_index_reduce(out, self_, dim, index, source, reduce, include_self):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    edge_source = edge(source)
+    if edge_self is None and edge_source is None:
+        return out
+    node = IndexReduceBackward0()
+    node.edges = (edge_self, edge_source)
+    node.saved = [keep(self_), keep(index), keep(source), keep_output(out)]
+    node.consts = (dim, reduce, include_self, )
+    return attach(out, node)
+
+
 class GatherBackward0(Node):
     __slots__ = ()
 
@@ -326,6 +357,62 @@ def _record_scatter_value(out, self_, dim, index, value):
     node.edges = (edge_self,)
     node.saved = [keep(index)]
     node.consts = (dim, )
+    return attach(out, node)
+
+
+class NotImplemented_of_scatter_reduce(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        edges = node.edges
+        of_self = None
+        of_src = None
+        if edges[0] is not None:
+            of_self = no_derivative('scatter')
+        if edges[1] is not None:
+            of_src = no_derivative('scatter')
+        return (of_self, of_src)
+
+
+NotImplemented_of_scatter_reduce.__name__ = "NotImplemented"
+
+
+def _record_scatter_reduce(out, self_, dim, index, src, reduce):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    edge_src = edge(src)
+    if edge_self is None and edge_src is None:
+        return out
+    node = NotImplemented_of_scatter_reduce()
+    node.edges = (edge_self, edge_src)
+    node.saved = None
+    node.consts = None
+    return attach(out, node)
+
+
+class NotImplemented_of_scatter_value_reduce(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        return (no_derivative('scatter'),)
+
+
+NotImplemented_of_scatter_value_reduce.__name__ = "NotImplemented"
+
+
+def _record_scatter_value_reduce(out, self_, dim, index, value, reduce):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = NotImplemented_of_scatter_value_reduce()
+    node.edges = (edge_self,)
+    node.saved = None
+    node.consts = None
     return attach(out, node)
 
 
@@ -580,9 +667,12 @@ tables.index_add.record = recorder(_record_index_add, IndexAddBackward0, 5, (0, 
 tables.index_copy.record = recorder(_record_index_copy, IndexCopyBackward0, 4, (0, 3), ((2, ()),), ((1, None), (3, 'shape')))
 tables.index_fill_int_Scalar.record = recorder(_record_index_fill_int_Scalar, IndexFillBackward0, 4, (0,), ((2, ()),), ((1, None),))
 tables.index_fill_int_Tensor.record = recorder(_record_index_fill_int_Tensor, IndexFillBackward1, 4, (0, 3), ((2, ()),), ((1, None),))
+tables.index_reduce.record = recorder(_record_index_reduce, IndexReduceBackward0, 6, (0, 3), ((0, ()), (2, ()), (3, ()), (-1, ())), ((1, None), (4, None), (5, None)))
 tables.gather.record = recorder(_record_gather, GatherBackward0, 4, (0,), ((2, ()),), ((1, None), (0, 'shape')))
 tables.scatter_src.record = recorder(_record_scatter_src, ScatterBackward0, 4, (0, 3), ((2, ()),), ((1, None), (3, 'shape')))
 tables.scatter_value.record = recorder(_record_scatter_value, ScatterBackward1, 4, (0,), ((2, ()),), ((1, None),))
+tables.scatter_reduce.record = recorder(_record_scatter_reduce, NotImplemented_of_scatter_reduce, 5, (0, 3), (), ())
+tables.scatter_value_reduce.record = recorder(_record_scatter_value_reduce, NotImplemented_of_scatter_value_reduce, 5, (0,), (), ())
 tables.scatter_add.record = recorder(_record_scatter_add, ScatterAddBackward0, 4, (0, 3), ((2, (1,)),), ((1, None), (3, 'shape')))
 tables.scatter_reduce_two.record = recorder(_record_scatter_reduce_two, ScatterReduceBackward0, 6, (0, 3), ((0, ()), (2, ()), (3, ()), (-1, ())), ((1, None), (4, None), (5, None)))
 tables.take.record = recorder(_record_take, TakeBackward0, 2, (0,), ((1, ()),), ((0, 'shape'),))

@@ -227,11 +227,12 @@ class LinalgSvdBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
+        given = grads
         grads = node.materialize(grads)
         grad = grads[0]
         (result0, result1, result2) = node.unpack()
         (compute_uv, A_shape) = node.consts
-        return (svd_gradient(grads, result0, result1, result2, A_shape, compute_uv),)
+        return (svd_gradient(given, result0, result1, result2, A_shape, compute_uv),)
 
 
 def _record__linalg_svd(out, A, full_matrices, compute_uv, driver):
@@ -251,11 +252,12 @@ class LinalgEighBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
+        given = grads
         grads = node.materialize(grads)
         grad = grads[0]
         (result0, result1) = node.unpack()
         (compute_v,) = node.consts
-        return (eigh_gradient(grads, result0, result1, compute_v),)
+        return (eigh_gradient(given, result0, result1, compute_v),)
 
 
 def _record__linalg_eigh(out, A, UPLO, compute_v):

@@ -17,6 +17,7 @@ from mindtorch_v2._autograd.formulas import (
     i1_gradient,
     i1e_gradient,
     no_derivative,
+    not_implemented,
     polar_gradient,
     pow_exponent,
     pow_self,
@@ -38,6 +39,7 @@ from mindtorch_v2._generated.functions import (
     exp2,
     isfinite,
     isnan,
+    lgamma,
     log,
     logit_backward,
     polygamma,
@@ -50,6 +52,7 @@ from mindtorch_v2._generated.functions import (
     special_erfcx,
     special_i1,
     special_i1e,
+    special_zeta,
     tanh_backward,
     where,
     zeros_like,
@@ -242,7 +245,7 @@ def _record_div_Tensor_mode(out, self_, other, rounding_mode):
     return attach(out, node)
 
 
-class NotImplemented(Node):
+class NotImplemented_of_floor_divide(Node):
     __slots__ = ()
 
     def apply(node, grads):
@@ -257,6 +260,9 @@ class NotImplemented(Node):
         return (of_self, of_other)
 
 
+NotImplemented_of_floor_divide.__name__ = "NotImplemented"
+
+
 def _record_floor_divide(out, self_, other):
     if not TLS.grad_enabled:
         return out
@@ -264,7 +270,7 @@ def _record_floor_divide(out, self_, other):
     edge_other = edge(other)
     if edge_self is None and edge_other is None:
         return out
-    node = NotImplemented()
+    node = NotImplemented_of_floor_divide()
     node.edges = (edge_self, edge_other)
     node.saved = None
     node.consts = None
@@ -1945,6 +1951,38 @@ def _record_copysign_Tensor(out, self_, other):
     return attach(out, node)
 
 
+class NotImplemented_of_heaviside(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        edges = node.edges
+        of_self = None
+        of_values = None
+        if edges[0] is not None:
+            of_self = no_derivative('heaviside')
+        if edges[1] is not None:
+            of_values = no_derivative('heaviside')
+        return (of_self, of_values)
+
+
+NotImplemented_of_heaviside.__name__ = "NotImplemented"
+
+
+def _record_heaviside(out, self_, values):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    edge_values = edge(values)
+    if edge_self is None and edge_values is None:
+        return out
+    node = NotImplemented_of_heaviside()
+    node.edges = (edge_self, edge_values)
+    node.saved = None
+    node.consts = None
+    return attach(out, node)
+
+
 class NextafterBackward0(Node):
     __slots__ = ()
 
@@ -2161,6 +2199,59 @@ def _record_polygamma(out, n, self_):
     return attach(out, node)
 
 
+class SpecialZetaBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (self_, other) = node.unpack()
+        edges = node.edges
+        of_self = None
+        of_other = None
+        if edges[0] is not None:
+            of_self = not_implemented('zeta')
+        if edges[1] is not None:
+            of_other = grad * -self_ * special_zeta(self_ + 1.0, other)
+        return (of_self, of_other)
+
+
+def _record_special_zeta(out, self_, other):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    edge_other = edge(other)
+    if edge_self is None and edge_other is None:
+        return out
+    node = SpecialZetaBackward0()
+    node.edges = (edge_self, edge_other)
+    node.saved = [keep(self_) if edge_other is not None else None, keep(other) if edge_other is not None else None]
+    node.consts = None
+    return attach(out, node)
+
+
+class SpecialZetaBackward1(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (other,) = node.unpack()
+        (self_,) = node.consts
+        return (grad * -self_ * special_zeta(self_ + 1.0, other),)
+
+
+def _record_special_zeta_self_scalar(out, self_, other):
+    if not TLS.grad_enabled:
+        return out
+    edge_other = edge(other)
+    if edge_other is None:
+        return out
+    node = SpecialZetaBackward1()
+    node.edges = (edge_other,)
+    node.saved = [keep(other)]
+    node.consts = (self_, )
+    return attach(out, node)
+
+
 class I0Backward0(Node):
     __slots__ = ()
 
@@ -2315,6 +2406,66 @@ def _record_special_log_ndtr(out, self_):
     return attach(out, node)
 
 
+class IgammaBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (self_, other) = node.unpack()
+        edges = node.edges
+        of_self = None
+        of_other = None
+        if edges[0] is not None:
+            of_self = not_implemented('igamma: input')
+        if edges[1] is not None:
+            of_other = grad * exp((self_ - 1) * log(other) - other - lgamma(self_))
+        return (of_self, of_other)
+
+
+def _record_igamma(out, self_, other):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    edge_other = edge(other)
+    if edge_self is None and edge_other is None:
+        return out
+    node = IgammaBackward0()
+    node.edges = (edge_self, edge_other)
+    node.saved = [keep(self_) if edge_other is not None else None, keep(other) if edge_other is not None else None]
+    node.consts = None
+    return attach(out, node)
+
+
+class IgammacBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (self_, other) = node.unpack()
+        edges = node.edges
+        of_self = None
+        of_other = None
+        if edges[0] is not None:
+            of_self = not_implemented('igammac: input')
+        if edges[1] is not None:
+            of_other = -grad * exp((self_ - 1) * log(other) - other - lgamma(self_))
+        return (of_self, of_other)
+
+
+def _record_igammac(out, self_, other):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    edge_other = edge(other)
+    if edge_self is None and edge_other is None:
+        return out
+    node = IgammacBackward0()
+    node.edges = (edge_self, edge_other)
+    node.saved = [keep(self_) if edge_other is not None else None, keep(other) if edge_other is not None else None]
+    node.consts = None
+    return attach(out, node)
+
+
 class ComplexBackward0(Node):
     __slots__ = ()
 
@@ -2419,7 +2570,7 @@ tables.rsub_Tensor.record = recorder(_record_rsub_Tensor, RsubBackward1, 3, (0, 
 tables.mul_Tensor.record = recorder(_record_mul_Tensor, MulBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
 tables.div_Tensor.record = recorder(_record_div_Tensor, DivBackward0, 2, (0, 1), ((0, (1,)), (1, ())), ())
 tables.div_Tensor_mode.record = recorder(_record_div_Tensor_mode, DivBackward2, 3, (0, 1), ((0, (1,)), (1, ())), ((2, None),))
-tables.floor_divide.record = recorder(_record_floor_divide, NotImplemented, 2, (0, 1), (), ())
+tables.floor_divide.record = recorder(_record_floor_divide, NotImplemented_of_floor_divide, 2, (0, 1), (), ())
 tables.remainder_Tensor.record = recorder(_record_remainder_Tensor, RemainderBackward0, 2, (0, 1), ((0, (1,)), (1, (1,))), ())
 tables.remainder_Scalar_Tensor.record = recorder(_record_remainder_Scalar_Tensor, RemainderBackward1, 2, (1,), ((1, ()),), ((0, None),))
 tables.fmod_Tensor.record = recorder(_record_fmod_Tensor, FmodBackward0, 2, (0, 1), ((0, (1,)), (1, (1,))), ())
@@ -2487,6 +2638,7 @@ tables.minimum.record = recorder(_record_minimum, MinimumBackward0, 2, (0, 1), (
 tables.fmax.record = recorder(_record_fmax, FmaxBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
 tables.fmin.record = recorder(_record_fmin, FminBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
 tables.copysign_Tensor.record = recorder(_record_copysign_Tensor, CopysignBackward0, 2, (0, 1), ((0, (0,)), (-1, (0,))), ())
+tables.heaviside.record = recorder(_record_heaviside, NotImplemented_of_heaviside, 2, (0, 1), (), ())
 tables.nextafter.record = recorder(_record_nextafter, NextafterBackward0, 2, (0, 1), ((0, (0,)), (1, ())), ())
 tables.where_self.record = recorder(_record_where_self, WhereBackward0, 3, (1, 2), ((0, ()),), ())
 tables.erf.record = recorder(_record_erf, ErfBackward0, 1, (0,), ((0, ()),), ())
@@ -2496,6 +2648,8 @@ tables.lgamma.record = recorder(_record_lgamma, LgammaBackward0, 1, (0,), ((0, (
 tables.digamma.record = recorder(_record_digamma, DigammaBackward0, 1, (0,), ((0, ()),), ())
 tables.frexp_Tensor.record = _record_frexp_Tensor
 tables.polygamma.record = recorder(_record_polygamma, PolygammaBackward0, 2, (1,), ((1, ()),), ((0, None),))
+tables.special_zeta.record = recorder(_record_special_zeta, SpecialZetaBackward0, 2, (0, 1), ((0, (1,)), (1, (1,))), ())
+tables.special_zeta_self_scalar.record = recorder(_record_special_zeta_self_scalar, SpecialZetaBackward1, 2, (1,), ((1, ()),), ((0, None),))
 tables.i0.record = recorder(_record_i0, I0Backward0, 1, (0,), ((0, ()),), ())
 tables.special_i0e.record = recorder(_record_special_i0e, SpecialI0EBackward0, 1, (0,), ((0, ()), (-1, ())), ())
 tables.special_i1.record = recorder(_record_special_i1, SpecialI1Backward0, 1, (0,), ((0, ()), (-1, ())), ())
@@ -2503,6 +2657,8 @@ tables.special_i1e.record = recorder(_record_special_i1e, SpecialI1EBackward0, 1
 tables.special_erfcx.record = recorder(_record_special_erfcx, SpecialErfcxBackward0, 1, (0,), ((0, ()), (-1, ())), ())
 tables.special_ndtri.record = recorder(_record_special_ndtri, SpecialNdtriBackward0, 1, (0,), ((-1, ()),), ())
 tables.special_log_ndtr.record = recorder(_record_special_log_ndtr, SpecialLogNdtrBackward0, 1, (0,), ((0, ()),), ())
+tables.igamma.record = recorder(_record_igamma, IgammaBackward0, 2, (0, 1), ((0, (1,)), (1, (1,))), ())
+tables.igammac.record = recorder(_record_igammac, IgammacBackward0, 2, (0, 1), ((0, (1,)), (1, (1,))), ())
 tables.complex.record = recorder(_record_complex, ComplexBackward0, 2, (0, 1), (), ())
 tables.polar.record = recorder(_record_polar, PolarBackward0, 2, (0, 1), ((-1, ()),), ())
 tables.angle.record = recorder(_record_angle, AngleBackward0, 1, (0,), ((0, ()),), ())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from mindtorch_v2._autograd.formulas import (
     evenly_gradient,
+    no_derivative,
+    not_implemented,
     placed_gradient,
     selected_gradient,
 )
@@ -228,6 +230,166 @@ def _record_mode(out, self_, dim, keepdim):
     return attach_many(out, node, (0,))
 
 
+class Unique2Backward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        grads = node.materialize(grads)
+        grad = grads[0]
+        return (not_implemented('_unique2'),)
+
+
+def _record__unique2(out, self_, sorted, return_inverse, return_counts):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = Unique2Backward0()
+    node.edges = (edge_self,)
+    node.saved = None
+    node.consts = None
+    return attach_many(out, node, (0,))
+
+
+class UniqueDimBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        grads = node.materialize(grads)
+        grad = grads[0]
+        return (not_implemented('unique_dim'),)
+
+
+def _record_unique_dim(out, self_, dim, sorted, return_inverse, return_counts):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = UniqueDimBackward0()
+    node.edges = (edge_self,)
+    node.saved = None
+    node.consts = None
+    return attach_many(out, node, (0,))
+
+
+class UniqueConsecutiveBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        grads = node.materialize(grads)
+        grad = grads[0]
+        return (not_implemented('unique_consecutive'),)
+
+
+def _record_unique_consecutive(out, self_, return_inverse, return_counts, dim):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    if edge_self is None:
+        return out
+    node = UniqueConsecutiveBackward0()
+    node.edges = (edge_self,)
+    node.saved = None
+    node.consts = None
+    return attach_many(out, node, (0,))
+
+
+class NotImplemented_of_bincount(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        return (no_derivative('bincount'),)
+
+
+NotImplemented_of_bincount.__name__ = "NotImplemented"
+
+
+def _record_bincount(out, self_, weights, minlength):
+    if not TLS.grad_enabled:
+        return out
+    edge_weights = edge(weights)
+    if edge_weights is None:
+        return out
+    node = NotImplemented_of_bincount()
+    node.edges = (edge_weights,)
+    node.saved = None
+    node.consts = None
+    return attach(out, node)
+
+
+class NotImplemented_of_histogram_bins_tensor(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        grads = node.materialize(grads)
+        grad = grads[0]
+        edges = node.edges
+        of_self = None
+        of_bins = None
+        of_weight = None
+        if edges[0] is not None:
+            of_self = no_derivative('histogram')
+        if edges[1] is not None:
+            of_bins = no_derivative('histogram')
+        if edges[2] is not None:
+            of_weight = no_derivative('histogram')
+        return (of_self, of_bins, of_weight)
+
+
+NotImplemented_of_histogram_bins_tensor.__name__ = "NotImplemented"
+
+
+def _record_histogram_bins_tensor(out, self_, bins, weight, density):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    edge_bins = edge(bins)
+    edge_weight = edge(weight)
+    if edge_self is None and edge_bins is None and edge_weight is None:
+        return out
+    node = NotImplemented_of_histogram_bins_tensor()
+    node.edges = (edge_self, edge_bins, edge_weight)
+    node.saved = None
+    node.consts = None
+    return attach_many(out, node, (0,))
+
+
+class NotImplemented_of_histogram_bin_ct(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        grads = node.materialize(grads)
+        grad = grads[0]
+        edges = node.edges
+        of_self = None
+        of_weight = None
+        if edges[0] is not None:
+            of_self = no_derivative('histogram')
+        if edges[1] is not None:
+            of_weight = no_derivative('histogram')
+        return (of_self, of_weight)
+
+
+NotImplemented_of_histogram_bin_ct.__name__ = "NotImplemented"
+
+
+def _record_histogram_bin_ct(out, self_, bins, range, weight, density):
+    if not TLS.grad_enabled:
+        return out
+    edge_self = edge(self_)
+    edge_weight = edge(weight)
+    if edge_self is None and edge_weight is None:
+        return out
+    node = NotImplemented_of_histogram_bin_ct()
+    node.edges = (edge_self, edge_weight)
+    node.saved = None
+    node.consts = None
+    return attach_many(out, node, (0,))
+
+
 tables.sort.record = _record_sort
 tables.sort_stable.record = _record_sort_stable
 tables.topk.record = _record_topk
@@ -237,3 +399,9 @@ tables.median_dim.record = _record_median_dim
 tables.nanmedian.record = recorder(_record_nanmedian, NanmedianBackward0, 1, (0,), ((0, ()), (-1, ())), ())
 tables.nanmedian_dim.record = _record_nanmedian_dim
 tables.mode.record = _record_mode
+tables._unique2.record = _record__unique2
+tables.unique_dim.record = _record_unique_dim
+tables.unique_consecutive.record = _record_unique_consecutive
+tables.bincount.record = recorder(_record_bincount, NotImplemented_of_bincount, 3, (1,), (), ())
+tables.histogram_bins_tensor.record = _record_histogram_bins_tensor
+tables.histogram_bin_ct.record = _record_histogram_bin_ct

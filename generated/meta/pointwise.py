@@ -266,7 +266,7 @@ def sgn(self):
 
 
 def nan_to_num(self, nan, posinf, neginf):
-    return rules.elementwise(self)
+    return rules.nan_to_num(self=self)
 
 
 def clamp_Tensor(self, min, max):

@@ -122,7 +122,7 @@ copy_ = Operator(
     },
     mutates=0,
     is_inplace=True,
-    tags=('any_device', 'conversion'),
+    tags=('any_device', 'conversion', 'overlap'),
     variants=('method',),
     derivatives="conversion",
 )

@@ -340,7 +340,7 @@ arange = Operator(
     kernels={
         "cpu": kernels_creation.arange,
     },
-    tags=('creation',),
+    tags=('creation', 'any_shape_out'),
     variants=('function', 'out'),
 )
 
@@ -360,7 +360,7 @@ arange_start = Operator(
     kernels={
         "cpu": kernels_creation.arange_start,
     },
-    tags=('creation',),
+    tags=('creation', 'any_shape_out'),
     variants=('function',),
 )
 
@@ -381,7 +381,7 @@ arange_start_step = Operator(
     kernels={
         "cpu": kernels_creation.arange_step,
     },
-    tags=('creation',),
+    tags=('creation', 'any_shape_out'),
     variants=('function', 'out'),
 )
 
@@ -402,7 +402,7 @@ range_step = Operator(
     kernels={
         "cpu": kernels_creation.range_step,
     },
-    tags=('creation',),
+    tags=('creation', 'any_shape_out'),
     variants=('function', 'out'),
 )
 
@@ -422,7 +422,7 @@ range = Operator(
     kernels={
         "cpu": kernels_creation.range_,
     },
-    tags=('creation',),
+    tags=('creation', 'any_shape_out'),
     variants=('function',),
 )
 
@@ -443,7 +443,7 @@ linspace = Operator(
     kernels={
         "cpu": kernels_creation.linspace,
     },
-    tags=('creation',),
+    tags=('creation', 'any_shape_out'),
     variants=('function', 'out'),
 )
 
@@ -464,7 +464,7 @@ linspace_Tensor_Tensor = Operator(
     kernels={
         "cpu": kernels_creation.linspace,
     },
-    tags=('creation',),
+    tags=('creation', 'any_shape_out'),
     variants=('function', 'out'),
 )
 
@@ -485,7 +485,7 @@ linspace_Tensor_Scalar = Operator(
     kernels={
         "cpu": kernels_creation.linspace,
     },
-    tags=('creation',),
+    tags=('creation', 'any_shape_out'),
     variants=('function', 'out'),
 )
 
@@ -506,7 +506,7 @@ linspace_Scalar_Tensor = Operator(
     kernels={
         "cpu": kernels_creation.linspace,
     },
-    tags=('creation',),
+    tags=('creation', 'any_shape_out'),
     variants=('function', 'out'),
 )
 
@@ -528,7 +528,7 @@ logspace = Operator(
     kernels={
         "cpu": kernels_creation.logspace,
     },
-    tags=('creation',),
+    tags=('creation', 'any_shape_out'),
     variants=('function', 'out'),
 )
 
@@ -550,7 +550,7 @@ logspace_Tensor_Tensor = Operator(
     kernels={
         "cpu": kernels_creation.logspace,
     },
-    tags=('creation',),
+    tags=('creation', 'any_shape_out'),
     variants=('function', 'out'),
 )
 
@@ -572,7 +572,7 @@ logspace_Tensor_Scalar = Operator(
     kernels={
         "cpu": kernels_creation.logspace,
     },
-    tags=('creation',),
+    tags=('creation', 'any_shape_out'),
     variants=('function', 'out'),
 )
 
@@ -594,7 +594,7 @@ logspace_Scalar_Tensor = Operator(
     kernels={
         "cpu": kernels_creation.logspace,
     },
-    tags=('creation',),
+    tags=('creation', 'any_shape_out'),
     variants=('function', 'out'),
 )
 
@@ -646,7 +646,7 @@ tril = Operator(
     kernels={
         "cpu": kernels_creation.tril,
     },
-    tags=('exact_out',),
+    tags=('exact_out', 'fills'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="creation",
 )
@@ -662,7 +662,7 @@ triu = Operator(
     kernels={
         "cpu": kernels_creation.triu,
     },
-    tags=('exact_out',),
+    tags=('exact_out', 'fills'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="creation",
 )
@@ -719,7 +719,7 @@ fill_Tensor = Operator(
         "cpu": kernels_creation.fill,
     },
     mutates=0,
-    tags=('numbers', 'inplace_function'),
+    tags=('numbers', 'inplace_function', 'fills'),
     variants=('function', 'inplace'),
     derivatives="creation",
 )
@@ -736,6 +736,7 @@ zero_ = Operator(
     },
     mutates=0,
     is_inplace=True,
+    tags=('fills',),
     variants=('function', 'method'),
     derivatives="creation",
 )

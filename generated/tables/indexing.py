@@ -44,7 +44,7 @@ index_put = Operator(
         "cpu": kernels_indexing.index_put_,
     },
     mutates=0,
-    tags=('inplace_function',),
+    tags=('inplace_function', 'fills', 'apart'),
     variants=('function', 'method', 'inplace'),
     derivatives="indexing",
 )
@@ -135,7 +135,7 @@ index_add = Operator(
         "cpu": kernels_indexing.index_add_,
     },
     mutates=0,
-    tags=('exact_out',),
+    tags=('exact_out', 'apart'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="indexing",
 )
@@ -154,7 +154,7 @@ index_copy = Operator(
         "cpu": kernels_indexing.index_copy_,
     },
     mutates=0,
-    tags=('exact_out', 'autocast_promote'),
+    tags=('exact_out', 'autocast_promote', 'apart'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="indexing",
 )
@@ -173,6 +173,7 @@ index_fill_int_Scalar = Operator(
         "cpu": kernels_indexing.index_fill_,
     },
     mutates=0,
+    tags=('fills',),
     variants=('function', 'method', 'inplace'),
     derivatives="indexing",
 )
@@ -191,6 +192,7 @@ index_fill_int_Tensor = Operator(
         "cpu": kernels_indexing.index_fill_,
     },
     mutates=0,
+    tags=('fills',),
     variants=('function', 'method', 'inplace'),
     derivatives="indexing",
 )
@@ -211,7 +213,10 @@ index_reduce = Operator(
         "cpu": kernels_indexing.index_reduce_,
     },
     mutates=0,
+    tags=('apart',),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="indexing",
+    saves_self=True,
 )
 
 gather = Operator(
@@ -246,7 +251,7 @@ scatter_src = Operator(
         "cpu": kernels_indexing.scatter_src,
     },
     mutates=0,
-    tags=('exact_out',),
+    tags=('exact_out', 'apart'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="indexing",
 )
@@ -265,7 +270,7 @@ scatter_value = Operator(
         "cpu": kernels_indexing.scatter_value,
     },
     mutates=0,
-    tags=('exact_out',),
+    tags=('exact_out', 'apart'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="indexing",
 )
@@ -285,8 +290,9 @@ scatter_reduce = Operator(
         "cpu": kernels_indexing.scatter_reduce,
     },
     mutates=0,
-    tags=('exact_out',),
+    tags=('exact_out', 'apart'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="indexing",
 )
 
 scatter_value_reduce = Operator(
@@ -304,8 +310,9 @@ scatter_value_reduce = Operator(
         "cpu": kernels_indexing.scatter_value_reduce,
     },
     mutates=0,
-    tags=('exact_out',),
+    tags=('exact_out', 'apart'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="indexing",
 )
 
 scatter_add = Operator(
@@ -322,7 +329,7 @@ scatter_add = Operator(
         "cpu": kernels_indexing.scatter_add_,
     },
     mutates=0,
-    tags=('exact_out',),
+    tags=('exact_out', 'apart'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="indexing",
 )
@@ -343,7 +350,7 @@ scatter_reduce_two = Operator(
         "cpu": kernels_indexing.scatter_reduce_,
     },
     mutates=0,
-    tags=('exact_out',),
+    tags=('exact_out', 'apart'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="indexing",
     saves_self=True,
@@ -379,6 +386,7 @@ put = Operator(
         "cpu": kernels_indexing.put_,
     },
     mutates=0,
+    tags=('apart',),
     variants=('function', 'method', 'inplace'),
     derivatives="indexing",
 )
@@ -408,6 +416,7 @@ masked_fill_Scalar = Operator(
     kernels={
         "cpu": kernels_indexing.masked_fill,
     },
+    tags=('fills',),
     variants=('function', 'method', 'inplace'),
     derivatives="indexing",
     block=(
@@ -427,6 +436,7 @@ masked_fill_Tensor = Operator(
     kernels={
         "cpu": kernels_indexing.masked_fill,
     },
+    tags=('fills',),
     variants=('function', 'method', 'inplace'),
     derivatives="indexing",
     block=(

@@ -598,7 +598,7 @@ log1p = Operator(
     meta=_meta.log1p,
     cast=(0,),
     kernels={
-        "cpu": numpy.log1p,
+        "cpu": kernels_pointwise.log1p,
     },
     tags=('pointwise', 'inplace_function'),
     variants=('function', 'method', 'inplace', 'out'),
@@ -1318,7 +1318,6 @@ nan_to_num = Operator(
         Param('neginf', 'float', optional=True, default=None),
     ),
     meta=_meta.nan_to_num,
-    cast=(0,),
     kernels={
         "cpu": kernels_pointwise.nan_to_num,
     },
@@ -1516,6 +1515,7 @@ heaviside = Operator(
     },
     tags=('pointwise', 'tensors', 'exact_out'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
     block=(
         Block(100, (0, 1), ()),
     ),
@@ -1729,6 +1729,8 @@ special_zeta = Operator(
     },
     tags=('pointwise',),
     variants=('function', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 special_zeta_self_scalar = Operator(
@@ -1745,6 +1747,7 @@ special_zeta_self_scalar = Operator(
     },
     tags=('pointwise', 'tensors'),
     variants=('function', 'out'),
+    derivatives="pointwise",
 )
 
 i0 = Operator(
@@ -1879,6 +1882,8 @@ igamma = Operator(
     },
     tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 igammac = Operator(
@@ -1895,6 +1900,8 @@ igammac = Operator(
     },
     tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'inplace', 'out'),
+    derivatives="pointwise",
+    saves_self=True,
 )
 
 special_expm1 = Operator(

@@ -27,7 +27,7 @@ cumsum = Operator(
     kernels={
         "cpu": kernels_scan.cumsum,
     },
-    tags=('scan', 'exact_out', 'dtype_of_out'),
+    tags=('scan', 'exact_out', 'dtype_of_out', 'overlap'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="scan",
 )
@@ -45,7 +45,7 @@ cumprod = Operator(
     kernels={
         "cpu": kernels_scan.cumprod,
     },
-    tags=('scan', 'exact_out', 'dtype_of_out'),
+    tags=('scan', 'exact_out', 'dtype_of_out', 'overlap'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="scan",
     saves_self=True,
@@ -63,7 +63,7 @@ logcumsumexp = Operator(
     kernels={
         "cpu": kernels_scan.logcumsumexp,
     },
-    tags=('scan', 'exact_out_scan'),
+    tags=('scan', 'exact_out_scan', 'overlap'),
     variants=('function', 'method', 'out'),
     derivatives="scan",
     saves_self=True,
@@ -81,7 +81,7 @@ cummax = Operator(
     kernels={
         "cpu": kernels_scan.cummax,
     },
-    tags=('scan', 'exact_out_scan'),
+    tags=('scan', 'exact_out_scan', 'overlap'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
     derivatives="scan",
@@ -99,7 +99,7 @@ cummin = Operator(
     kernels={
         "cpu": kernels_scan.cummin,
     },
-    tags=('scan', 'exact_out_scan'),
+    tags=('scan', 'exact_out_scan', 'overlap'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
     derivatives="scan",

@@ -248,6 +248,7 @@ _unique2 = Operator(
     tags=('data_dependent',),
     returns=('', '', ''),
     variants=('function',),
+    derivatives="sorting",
 )
 
 unique_dim = Operator(
@@ -268,6 +269,7 @@ unique_dim = Operator(
     tags=('data_dependent',),
     returns=('', '', ''),
     variants=('function',),
+    derivatives="sorting",
 )
 
 unique_consecutive = Operator(
@@ -287,6 +289,7 @@ unique_consecutive = Operator(
     tags=('data_dependent',),
     returns=('', '', ''),
     variants=('function',),
+    derivatives="sorting",
 )
 
 searchsorted_Tensor = Operator(
@@ -415,6 +418,7 @@ bincount = Operator(
     },
     tags=('data_dependent',),
     variants=('function', 'method'),
+    derivatives="sorting",
 )
 
 histc = Operator(
@@ -451,6 +455,7 @@ histogram_bins_tensor = Operator(
     },
     returns=('hist', 'bin_edges'),
     variants=('function', 'method', 'out'),
+    derivatives="sorting",
 )
 
 histogram_bin_ct = Operator(
@@ -470,4 +475,5 @@ histogram_bin_ct = Operator(
     },
     returns=('hist', 'bin_edges'),
     variants=('function', 'method', 'out'),
+    derivatives="sorting",
 )

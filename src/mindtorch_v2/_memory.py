@@ -10,6 +10,7 @@ the slow way where that does not hold.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from ctypes import c_size_t
 
@@ -196,6 +197,19 @@ def empty_strided(shape: Sequence[int], strides: Sequence[int], dtype: np.dtype)
     elements = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
     root = allocate((elements * itemsize,), _U8)
     return ndarray(shape, dtype, root, 0, [s * itemsize for s in strides])
+
+
+def refusal(error: Exception, shape: Sequence[int], itemsize: int) -> RuntimeError | None:
+    """PyTorch's error for memory that cannot be had, or None for an error of numpy's that says something else."""
+    if isinstance(error, MemoryError):
+        told = error.args if len(error.args) == 2 and isinstance(error.args[0], tuple) else (shape, None)
+        size = math.prod(told[0]) * (itemsize if told[1] is None else told[1].itemsize)
+        return RuntimeError(
+            f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {size} bytes. Error code 12 (Cannot allocate memory)"
+        )
+    if math.prod(shape) * itemsize > _INT64_MAX:
+        return RuntimeError(f"Storage size calculation overflowed with sizes=[{_join(shape)}]")
+    return None
 
 
 def _join(numbers: Sequence[int]) -> str:

@@ -92,8 +92,10 @@ class Rare:
     epoch: int  # how often in-place operations gave this (base) tensor a new history; see Note [Views and history]
     shares: Tensor | None  # whose version a detached tensor counts with
     grad: Tensor | None
-    retains: bool
-    multi_view: bool  # one of several views that one operator returned
+    retains: Any  # the node that keeps what arrives for the tensor, or False
+    multi_view: (
+        bool | str
+    )  # one of several views that one operator returned; "function": a view that a user's Function returned
     inference: bool
 
     def __init__(self) -> None:
@@ -164,8 +166,8 @@ class Tensor(_Attached, metaclass=_TensorType):
         _epoch: int
         _shares: Tensor | None
         _grad: Tensor | None
-        _retains: bool
-        _multi_view: bool
+        _retains: Any
+        _multi_view: bool | str
         _inference: bool
 
         @property

@@ -356,6 +356,8 @@ def _inplace_differs(case: Case, cpu: Any) -> str | None:
     if not fits:
         return f"function: {_text(cpu)}\nin place, which cannot hold it: {_text(found)}"
     if _overlaps(case.first):
+        if "fills" in row.tags:  # whatever elements share gets one value of those that were meant for them
+            return None
         return f"in place on memory that overlaps itself: {_text(found)}"
     if found is not target or geometry(found) != before:
         return f"in place gave another tensor: {_text(found)} in place of {before}"

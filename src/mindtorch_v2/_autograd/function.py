@@ -6,9 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .._dispatch import ops
 from .._state import TLS
-from .._tensor import Tensor, bump_version, wrap
+from .._tensor import Tensor, bump_version, counter, wrap
 from .inplace import rebase_history
 from .node import Node, attach_many, edge, keep, keep_output
 
@@ -168,17 +167,18 @@ def _record(cls: type, ctx: Any, args: tuple, output: Any, edges: tuple, positio
     dirty = {id(t) for t in ctx._dirty}
     silent = {id(t) for t in ctx._non_differentiable}
     inputs = {id(a) for a in args if isinstance(a, Tensor)}
-    replaced: dict[int, Tensor] = {}
     results: list = []
+    views: list[Tensor] = []
     numbers = []
     for value in outputs:
         if isinstance(value, Tensor) and id(value) not in silent and _can_require(value):
-            if id(value) in inputs and id(value) not in dirty:
-                fresh = ops.alias(value) if value._node is None else wrap(value._data, value._dtype)
-                replaced[id(value)] = fresh
-                value = fresh
+            if id(value) not in dirty and (id(value) in inputs or value._base is not None):
+                value = _own_view(value)
+                views.append(value)
             numbers.append(len(results))
         results.append(value)
+    for view in views:
+        view._multi_view = "function" if len(numbers) == 1 else True
     tensors = [r for r in results if isinstance(r, Tensor)]
     chosen = tuple(i for i, t in enumerate(tensors) if any(results[n] is t for n in numbers))
     targets = [t for t in tensors]
@@ -199,6 +199,17 @@ def _record(cls: type, ctx: Any, args: tuple, output: Any, edges: tuple, positio
     ctx._to_save = None
     ctx._node = _Weak(node)
     return results[0] if single else type(output)(results) if isinstance(output, list) else tuple(results)
+
+
+def _own_view(value: Tensor) -> Tensor:
+    """A view that `forward` returns, as a tensor whose history is the Function's.
+
+    It is no view of its base any more, or an in-place change would take its history from the base's and lose the user's `backward`: such changes,
+    also of its own views, are refused. The version is still the base's.
+    """
+    made = wrap(value._data, value._dtype)
+    made._shares = counter(value)
+    return made
 
 
 class _Weak:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import weakref
+
 from .._dispatch import ops
 from .._state import TLS
-from .._tensor import Tensor, counter
-from .node import VIEW, AccumulateGrad, Node, attach, geometry, live_node, requires_grad
+from .._tensor import Tensor, counter, rare_of
+from .node import VIEW, AccumulateGrad, Node, attach, geometry, live_node, need_extras, requires_grad
 
 
 def check_inplace(target: Tensor, others_need_grad: bool) -> None:
@@ -17,7 +19,11 @@ def check_inplace(target: Tensor, others_need_grad: bool) -> None:
     if base is None:
         if node.__class__ is AccumulateGrad:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+        if target._multi_view:
+            _refuse_function_view(target)
         return
+    if base._multi_view:
+        _refuse_function_view(base)
     if target._multi_view and (others_need_grad or (node is not None and live_node(target) is not None)):
         raise RuntimeError(
             f"Output {target._nr} of {_producer(target)} is a view and is being modified inplace. This view is the output of a "
@@ -34,6 +40,22 @@ def check_inplace(target: Tensor, others_need_grad: bool) -> None:
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
 
 
+def _refuse_function_view(target: Tensor) -> None:
+    """RuntimeError for a write into a view that a user's Function returned: see `_own_view` in `function.py`."""
+    if target._multi_view == "function":
+        why = (
+            "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
+            "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This "
+            "behavior is forbidden. You can fix this by cloning the output of the custom Function."
+        )
+    else:
+        why = (
+            "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
+            "modified inplace. You should replace the inplace operation by an out-of-place one."
+        )
+    raise RuntimeError(f"Output {target._nr} of {_producer(target)} is a view and is being modified inplace. {why}")
+
+
 def _producer(view: Tensor) -> str:
     node = live_node(view)
     return node.name() if node is not None else "UnbindBackward0"
@@ -44,6 +66,7 @@ def rebase_history(target: Tensor, node: Node) -> None:
     base = target._base
     if base is None:
         target._epoch += 1
+        _move_retained(target, node)
         return
     slices = CopySlices()
     old = None if base._node is None or base._node is VIEW else (base._node, base._nr)
@@ -52,8 +75,31 @@ def rebase_history(target: Tensor, node: Node) -> None:
     slices.consts = (node, geometry(target), geometry(base))
     base._nr = 0
     attach(base, slices)
+    _move_retained(base, slices)
     base._epoch += 1
     target._node = VIEW  # stale on purpose: the next look regenerates it from the base
+
+
+def _move_retained(tensor: Tensor, node: Node) -> None:
+    """Let a tensor that keeps its gradient keep that of its new value: from the node that made the old one to `node`."""
+    rare = rare_of(tensor)
+    before = rare.retains if rare is not None else None
+    if not before:
+        return
+    kept = before.extras.retained
+    for number, reference in list(kept.items()):
+        if reference() is tensor:
+            keep_gradient(tensor, node, 0)
+            del kept[number]
+
+
+def keep_gradient(tensor: Tensor, node: Node, number: int) -> None:
+    """Let what arrives at an output of a node be the `.grad` of a tensor."""
+    extras = need_extras(node)
+    if extras.retained is None:
+        extras.retained = {}
+    extras.retained[number] = weakref.ref(tensor)
+    tensor._retains = node
 
 
 class CopySlices(Node):

@@ -8,6 +8,10 @@ A view's node may become stale: an in-place operation with a history, on the bas
 view a history through it. So a base counts its `_epoch`s, a view remembers the one it was made in, and whoever reads a view's
 node asks `live_node`. A view of a tensor without history carries the sentinel `VIEW`, so that fast paths, which take a node that is
 None as "no history", leave for the code that asks. See `inplace.py` for the other half.
+
+Note [Unpacked tensors]
+What a user's unpack hook gives is a tensor without history; for a second derivative it must stand where the saved one stood. So the edge is kept beside
+what the pack hook gave: that of the input, or (None, number) of a result of the node itself, which refers to no node lest it be a cycle.
 """
 
 from __future__ import annotations
@@ -87,7 +91,7 @@ class Node:
         if kind is list:
             return [self._unpack_one(item) for item in entry]
         if kind is Packed:
-            return entry.unpack()
+            return entry.unpack(self)
         return entry
 
     def release(self) -> None:
@@ -199,18 +203,45 @@ def is_interior(node: Any) -> bool:
     return isinstance(node, Node) and node.__class__ is not AccumulateGrad
 
 
+def _detached(tensor: Tensor) -> Tensor:
+    made = wrap(tensor._data, tensor._dtype)
+    made._shares = counter(tensor)
+    return made
+
+
 class Packed:
-    """A saved tensor in the care of a user's saved-tensor hooks."""
+    """A saved tensor in the care of a user's saved-tensor hooks; see Note [Unpacked tensors]."""
 
-    __slots__ = ("value", "unpack_hook")
+    __slots__ = ("value", "unpack_hook", "edge")
 
-    def __init__(self, value: Any, unpack_hook: Callable):
-        self.value = value
-        self.unpack_hook = unpack_hook
+    def __init__(self, tensor: Tensor, edge: Any):
+        pack, self.unpack_hook = TLS.saved_tensor_hooks[-1]
+        self.edge = edge
+        before = version(tensor)
+        with _no_grad():
+            self.value = pack(_detached(tensor))
+        if version(tensor) != before:
+            raise RuntimeError(
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be "
+                "modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to "
+                "perform in-place operations on the input to a pack hook."
+            )
 
-    def unpack(self) -> Any:
-        """The tensor, made again by the user's hook."""
-        return self.unpack_hook(self.value)
+    def unpack(self, node: Node) -> Tensor:
+        """The tensor, made again by the user's hook, at its place in the graph."""
+        tensor = self.unpack_hook(self.value)
+        if not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(tensor).__name__}"
+            )
+        if self.edge is None:
+            return tensor
+        source, number = self.edge
+        made = _detached(tensor)
+        made._node = source or node
+        if number:
+            made._nr = number
+        return made
 
 
 class SavedOutput:
@@ -248,9 +279,7 @@ def keep(value: Any) -> Any:
                 "`torch.no_grad()` instead of `torch.inference_mode()`."
             )
         if TLS.saved_tensor_hooks:
-            pack, unpack = TLS.saved_tensor_hooks[-1]
-            with _no_grad():
-                return Packed(pack(value), unpack)
+            return Packed(value, edge(value))
         return (value, version(value))
     if value.__class__ is list or value.__class__ is tuple:
         return [keep(item) for item in value]
@@ -260,9 +289,7 @@ def keep(value: Any) -> Any:
 def keep_output(tensor: Tensor, number: int = 0) -> Any:
     """What a node saves of its own result."""
     if TLS.saved_tensor_hooks:
-        pack, unpack = TLS.saved_tensor_hooks[-1]
-        with _no_grad():
-            return Packed(pack(wrap(tensor._data, tensor._dtype)), unpack)
+        return Packed(wrap(tensor._data, tensor._dtype), (None, number))
     return SavedOutput(tensor, number)
 
 

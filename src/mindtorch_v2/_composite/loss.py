@@ -9,6 +9,7 @@ from typing import Any
 from mindtorch_v2 import _dtype
 from mindtorch_v2._dispatch.backends import data_needed
 from mindtorch_v2._generated import functions as F
+from mindtorch_v2._rules._common import check_undifferentiable
 from mindtorch_v2._tensor import Tensor
 
 NONE, MEAN, SUM = 0, 1, 2
@@ -117,6 +118,7 @@ def multi_margin_loss(
     self: Tensor, target: Tensor, p: Any = 1, margin: Any = 1, weight: Tensor | None = None, reduction: int = MEAN
 ) -> Tensor:
     """The mean over the other classes of max(0, margin - x[target] + x[i]) ** p."""
+    check_undifferentiable("multi_margin_loss", weight=weight)
     if p not in (1, 2):
         raise RuntimeError("only p == 1 and p == 2 supported")
     if self.dim() not in (1, 2) or not self.shape[-1]:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .._dtype import from_numpy_dtype
 from .._state import TLS
-from .._tensor import Tensor
+from .._tensor import Tensor, wrap
 from . import dispatcher, overrides
 from .dispatcher import call, call_converted
 from .operator import Operator
@@ -17,6 +18,17 @@ from .operator import Operator
 def is_operand(value: Any) -> bool:
     """Whether an operator of Tensor takes `value`; otherwise it returns NotImplemented and Python asks the other side."""
     return isinstance(value, (Tensor, numbers.Number, np.generic)) or hasattr(type(value), "__torch_function__")
+
+
+def with_array(op: Operator, self: Tensor, other: Any) -> Any:
+    """`self OP other` of an operator that numpy's arrays would answer for with the identity of objects: they count as tensors."""
+    if not isinstance(other, np.ndarray):
+        return NotImplemented
+    try:
+        kind = from_numpy_dtype(other.dtype)
+    except TypeError:  # strings and the like
+        return NotImplemented
+    return call(op, (self, wrap(np.ascontiguousarray(other).reshape(other.shape), kind)))
 
 
 def call_method(op: Operator, args: tuple, out: Any = None, requires_grad: bool = False) -> Any:

@@ -5,6 +5,7 @@ Generated fast paths shorten it for plain CPU tensors; what they leave comes her
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -254,6 +255,14 @@ def _call_out(op: Operator, spec: Any, args: tuple, out: Any, where: device) -> 
         _check_distinct(op, out, args)
     if spec.shape is None:
         return write_out(op, wrap(backend_of(where).run(op, spec, args, where), spec.dtype), out)
+    if "any_shape_out" in op.tags and out._data.size == math.prod(spec.shape) and out._data.shape != tuple(spec.shape):
+        made = _payload.as_strided(
+            backend_of(where).run(op, spec, args, where),
+            out._data.shape,
+            _payload.contiguous_strides(out._data.shape),
+            0,
+        )
+        return write_out(op, wrap(made, spec.dtype), out)
     resize_out(out, tuple(spec.shape), None if "contiguous_out" in op.tags else spec.stride)
     check_overlap(op, out, args)
     write(op, spec, args, out, where)
@@ -464,33 +473,58 @@ def _check_target_shape(target: Tensor, shape: tuple) -> None:
 
 
 def _check_internal_overlap(target: Tensor) -> None:
-    data = target._data
-    if not data.size:
-        return
-    strides = data.strides if data.__class__ is ndarray else data.stride
-    for n, s in zip(data.shape, strides):
-        if s == 0 and n > 1:
-            raise RuntimeError(
-                "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-                "Please clone() the tensor before performing the operation."
-            )
+    if target._data.size and _is_expanded(target._data):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
 
 
 def check_overlap(op: Operator, target: Tensor, args: tuple) -> None:
-    """RuntimeError when elements of the written tensor share memory among each other, or partly with an input."""
+    """RuntimeError when elements of the written tensor share memory among each other, or partly with an input.
+
+    Of operators with the tag `apart` no input but the first may be in the memory at all.
+    """
     data = current(target)
     if not data.size:
         return
-    _check_internal_overlap(target)
-    if "pointwise" not in op.tags:
+    if "fills" not in op.tags:
+        _check_internal_overlap(target)
+    elif _is_expanded(data):
+        _warn_expanded(op)
+    apart = "apart" in op.tags
+    if not apart and "pointwise" not in op.tags and "overlap" not in op.tags:
         return
     for index in op.tensors:
         value = args[index]
-        if value is not target and isinstance(value, Tensor) and _partly_overlaps(data, current(value)):
+        if not isinstance(value, Tensor) or (value is target and (not apart or index == op.mutates)):
+            continue
+        if _overlaps(data, current(value)) if apart and index != op.mutates else _partly_overlaps(data, current(value)):
             raise RuntimeError(
                 "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
                 "location. Please clone() the tensor before performing the operation."
             )
+
+
+def _is_expanded(data: Any) -> bool:
+    strides = data.strides if data.__class__ is ndarray else data.stride
+    return any(s == 0 and n > 1 for n, s in zip(data.shape, strides))
+
+
+def _warn_expanded(op: Operator) -> None:
+    """Warn, where PyTorch does, that elements which share memory are filled."""
+    if op.label in ("masked_fill", "index_fill", "index_put"):
+        example = "tensor[indices] = tensor" if op.label == "index_put" else "tensor[mask] = scalar"
+        warnings.warn(
+            f"Use of {op.label}_ on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also "
+            f"applies to advanced indexing e.g. {example}",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def _overlaps(a: Any, b: Any) -> bool:
+    return bool(a.size and b.size) and _may_overlap(a, b) and _dense(a) and _dense(b)
 
 
 def _partly_overlaps(a: Any, b: Any) -> bool:

@@ -12,7 +12,9 @@ from numpy import ndarray
 from .. import _dtype
 from .._device import chosen_device, default_device, device as _device
 from .._dispatch import native, ops
+from .._dispatch.convert import _dtype as _convert_dtype
 from .._dtype import DTYPES, dtype as _dtype_class
+from .._rules.promotion import promote_types, scalar_dtype
 from .._tensor import Tensor, wrap
 
 
@@ -36,8 +38,7 @@ def from_numpy(ndarray_: ndarray) -> Tensor:
         raise ValueError(
             "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory."
         )
-    if array.__class__ is not ndarray:
-        array = array.view(ndarray)
+    array = array.view(ndarray)  # an object of its own: the user may give theirs another shape
     if not array.flags.writeable:
         warnings.warn(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this tensor "
@@ -50,36 +51,27 @@ def from_numpy(ndarray_: ndarray) -> Tensor:
 
 
 def _infer(data: Any) -> _dtype_class:
-    """The dtype of Python data: the widest category that occurs."""
-    category = _category(data)
-    if category is None:
-        return _dtype.get_default_dtype()
-    if category == 2:
-        return _dtype.get_default_dtype()
-    if category == 3:
-        return _dtype.get_default_dtype().to_complex()
-    return DTYPES["int64"] if category == 1 else DTYPES["bool"]
-
-
-def _category(data: Any) -> int | None:
-    if isinstance(data, (bool, np.bool_)):
-        return 0
-    if isinstance(data, (int, np.integer)):
-        return 1
-    if isinstance(data, (float, np.floating)):
-        return 2
-    if isinstance(data, (complex, np.complexfloating)):
-        return 3
+    """The dtype of Python data: what those of its numbers, arrays and tensors promote to."""
     if isinstance(data, Tensor):
-        return data._dtype.category
+        return data._dtype
+    if isinstance(data, (ndarray, np.generic)):
+        return _dtype.from_numpy_dtype(data.dtype)
+    if isinstance(data, numbers.Number):
+        return scalar_dtype(data)
     if isinstance(data, (str, bytes)):
         raise TypeError("a string is no number")
     best = None
-    for item in data:
-        found = _category(item)
-        if found is not None and (best is None or found > best):
-            best = found
-    return best
+    widest = _dtype.get_default_dtype().to_complex()
+    kinds = set(map(type, data))
+    for item in data if len(kinds) > 1 or not kinds <= _NUMBERS else list(data)[:1]:  # long lists of numbers are common
+        found = _infer(item)
+        best = found if best is None else promote_types(best, found)
+        if best is widest:
+            break
+    return _dtype.get_default_dtype() if best is None else best
+
+
+_NUMBERS = {bool, int, float, complex}
 
 
 def _shape(data: Any, level: int = 0) -> tuple:
@@ -98,7 +90,7 @@ def _shape(data: Any, level: int = 0) -> tuple:
         if shape != first:
             if len(shape) == 0 or len(first) == 0:
                 if isinstance(item, (list, tuple)):
-                    if _category(data) == 1:
+                    if _infer(data).category == 1:
                         raise TypeError(f"'{type(item).__name__}' object cannot be interpreted as an integer")
                     raise TypeError(f"must be real number, not {type(item).__name__}")
                 raise TypeError("not a sequence")
@@ -121,6 +113,20 @@ def _plain(data: Any) -> Any:
     return list(data) if isinstance(data, range) else data
 
 
+def dtype_argument(function: str, value: Any) -> _dtype_class | None:
+    """A `dtype=` argument, which may be a Python type, as a dtype. TypeError for anything else."""
+    if value is None or value.__class__ is _dtype_class:
+        return value
+    found = _convert_dtype(value)
+    if not isinstance(found, _dtype_class):
+        raise TypeError(f"{function}(): argument 'dtype' must be torch.dtype, not {_type_name(type(value))}")
+    return found
+
+
+def _type_name(kind: type) -> str:
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
 def _array(data: Any, kind: _dtype_class | None) -> tuple[ndarray, _dtype_class]:
     """Python data as a fresh array."""
     if isinstance(data, ndarray):
@@ -140,7 +146,7 @@ def _array(data: Any, kind: _dtype_class | None) -> tuple[ndarray, _dtype_class]
     if isinstance(data, (list, tuple)) and data and all(isinstance(item, ndarray) for item in data):
         return _array(np.array(data), kind)
     try:
-        inferred = kind or _element_dtype(data) or _infer(data)
+        inferred = kind or _infer(data)
     except TypeError:
         raise _not_data(data) from None
     if isinstance(data, (list, tuple, range)):
@@ -155,15 +161,6 @@ def _array(data: Any, kind: _dtype_class | None) -> tuple[ndarray, _dtype_class]
     if array.shape != shape and array.size == 0:
         array = array.reshape(shape)
     return (array.astype(inferred.np) if array.dtype != inferred.np else array), inferred
-
-
-def _element_dtype(data: Any) -> _dtype_class | None:
-    """The dtype of numpy scalars and tensors in a flat list, which keep their own."""
-    while isinstance(data, (list, tuple)) and data:
-        data = data[0]
-    if isinstance(data, np.generic):
-        return _dtype.from_numpy_dtype(data.dtype)
-    return None
 
 
 def _not_data(data: Any) -> Exception:
@@ -219,6 +216,7 @@ def tensor(
 ) -> Tensor:
     """A new leaf tensor with a copy of the data: numbers, nested sequences, arrays, or a tensor (its values)."""
     where = None if device is None else _device(device)
+    dtype = dtype_argument("tensor", dtype)
     if isinstance(data, Tensor):
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
@@ -248,6 +246,7 @@ def _place(made: Tensor, where: Any) -> Tensor:
 def as_tensor(data: Any, dtype: _dtype_class | None = None, device: Any = None) -> Tensor:
     """The data as a tensor: itself, or sharing memory with an array, when dtype and device allow it; a copy otherwise."""
     where = None if device is None else _device(device)
+    dtype = dtype_argument("as_tensor", dtype)
     if isinstance(data, Tensor):
         return data.to(device=where or chosen_device() or data.device, dtype=dtype or data._dtype)
     if isinstance(data, ndarray) and (dtype is None or dtype.np == data.dtype):
@@ -268,6 +267,7 @@ def asarray(
     copy: True copies always, False raises ValueError where a copy is needed, None copies where it must.
     """
     where = None if device is None else _device(device)
+    dtype = dtype_argument("asarray", dtype)
     from .._storage import UntypedStorage
     from .._typed_storage import TypedStorage
 
@@ -301,6 +301,7 @@ def frombuffer(
     buffer: Any, *, dtype: _dtype_class, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:
     """A 1-D tensor over the memory of an object with the buffer protocol."""
+    dtype = dtype_argument("frombuffer", dtype) or _dtype.get_default_dtype()
     view = memoryview(buffer).cast("B")
     size = dtype.itemsize
     if len(view) == 0 or count == 0:

@@ -165,7 +165,7 @@ def numpy(self: Tensor, *, force: bool = False) -> ndarray:
     exposed(self)
     if data.dtype.num >= 256 or self._dtype.np is None:  # 256 and above: types of other packages
         raise TypeError(f"Got unsupported ScalarType {self._dtype.cpp}")
-    return data
+    return data.view()  # an object of its own: the user may give it another shape
 
 
 def _host_array(self: Tensor, what: str) -> ndarray:
@@ -296,9 +296,10 @@ def new_tensor(
     self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any
 ) -> Tensor:
     """A tensor with the given data, by default in this one's dtype and on its device."""
-    from .._functions.construct import tensor
+    from .._functions.construct import dtype_argument, tensor
 
-    return tensor(data, dtype=dtype or self._dtype, device=device or self.device, requires_grad=requires_grad)
+    kind = dtype_argument("new_tensor", dtype) or self._dtype
+    return tensor(data, dtype=kind, device=device or self.device, requires_grad=requires_grad)
 
 
 def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:

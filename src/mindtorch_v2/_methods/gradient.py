@@ -9,6 +9,7 @@ from .._autograd import (
     api,
     wiring as _wiring,  # noqa: F401 (connects the extension)
 )
+from .._autograd.inplace import keep_gradient
 from .._autograd.node import (
     VIEW,
     AccumulateGrad,
@@ -179,22 +180,16 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable) -> Removabl
 
 def retain_grad(self: Tensor) -> None:
     """Let this interior tensor keep its gradient in `.grad`."""
-    import weakref
-
     if not _get_requires_grad(self):
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     node = live_node(self)
     if not is_interior(node) or self._retains:
         return
-    extras = need_extras(node)
-    if extras.retained is None:
-        extras.retained = {}
-    extras.retained[self._nr] = weakref.ref(self)
-    self._retains = True
+    keep_gradient(self, node, self._nr)
 
 
 def _retains_grad(self: Tensor) -> bool:
-    return self._retains
+    return bool(self._retains)
 
 
 def _get_data(self: Tensor) -> Tensor:
@@ -226,7 +221,7 @@ def is_inference(self: Tensor) -> bool:
 
 def _is_view(self: Tensor) -> bool:
     """Whether the tensor is a view of another one."""
-    return self._base is not None
+    return self._base is not None or bool(self._multi_view)
 
 
 def _output_nr(self: Tensor) -> int:

@@ -14,6 +14,7 @@ from .._dtype import (
     FLOAT8,
     dtype,
 )
+from .._state import TLS
 from .geometry import Geometry, Shape, infer_dense_strides
 
 _B, _I, _F, _C = CATEGORY_BOOL, CATEGORY_INTEGER, CATEGORY_FLOATING, CATEGORY_COMPLEX
@@ -58,6 +59,15 @@ def check_dtype(d: dtype, accepted: str, op: str) -> None:
         if d.is_complex and op in ("deg2rad", "rad2deg"):
             raise RuntimeError(f"{op} is not supported for complex tensors.")
         raise not_implemented(op, d)
+
+
+def check_undifferentiable(op: str, **tensors: Any) -> None:
+    """RuntimeError when a gradient would be wanted of a tensor that the operator has none for."""
+    for name, tensor in tensors.items():
+        if TLS.grad_enabled and getattr(tensor, "requires_grad", False):
+            raise RuntimeError(
+                f"The function '{op}' is not differentiable with respect to argument '{name}'. This input cannot have requires_grad True."
+            )
 
 
 def wrap_dim(dim: int, ndim: int) -> int:

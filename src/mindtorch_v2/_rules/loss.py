@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _dtype as _d
-from ._common import broadcast, check_dtype, not_implemented, shape_text
+from ._common import broadcast, check_dtype, check_undifferentiable, not_implemented, shape_text
 from .geometry import format_strides
 from .pointwise import elementwise, subtraction
 from .promotion import check_can_cast
@@ -67,6 +67,7 @@ def binary_cross_entropy(
     self: Any, target: Any, weight: Any = None, reduction: int = 1, op: str = "binary_cross_entropy"
 ) -> Spec:
     """Probabilities and targets of one floating dtype."""
+    check_undifferentiable(op, weight=weight)
     if target.dtype is not self.dtype:
         raise RuntimeError(f"Found dtype {target.dtype.cpp} but expected {self.dtype.cpp}")
     check_dtype(self.dtype, "floating_real", op)
@@ -88,6 +89,7 @@ def binary_cross_entropy_backward(self: Any, target: Any, weight: Any, grad: Any
 
 def bce_with_logits(self: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 1) -> Spec:
     """Logits and floating targets of one shape, which promote; weight and pos_weight broadcast to it."""
+    check_undifferentiable("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     if not self.dtype.is_floating_point:
         raise not_implemented("log_sigmoid_cpu", self.dtype)
     joined = broadcast(target.shape, self.shape)
@@ -133,6 +135,7 @@ def nll_loss_forward(
     self: Any, target: Any, weight: Any = None, reduction: int = 1, ignore_index: int = -100
 ) -> tuple[Spec, Spec]:
     """(loss, total weight): log probabilities [batch, classes] or [classes], int64 or uint8 targets [batch] or []."""
+    check_undifferentiable("nll_loss_forward", weight=weight)
     if self.dim() not in (1, 2):
         raise RuntimeError("input tensor should be 1D or 2D")
     if target.dim() > 1:
@@ -153,6 +156,7 @@ def nll_loss2d_forward(
     self: Any, target: Any, weight: Any = None, reduction: int = 1, ignore_index: int = -100
 ) -> tuple[Spec, Spec]:
     """(loss, total weight): log probabilities [batch, classes, h, w], int64 or uint8 targets [batch, h, w]."""
+    check_undifferentiable("nll_loss2d_forward", weight=weight)
     if target.dim() != 3:
         raise RuntimeError(
             f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.dim()}"

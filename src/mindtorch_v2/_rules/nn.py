@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _dtype as _d
 from .._dtype import dtype
-from ._common import as_list, broadcast, check_dtype, not_implemented, shape_text, wrap_dim
+from ._common import as_list, broadcast, check_dtype, check_undifferentiable, not_implemented, shape_text, wrap_dim
 from .geometry import (
     Shape,
     channels_last_strides,
@@ -174,6 +174,7 @@ def native_batch_norm(
     training: bool = False,
 ) -> tuple[Spec, Spec, Spec]:
     """(out, mean, invstd); the statistics have a value per channel in training, else none."""
+    check_undifferentiable("native_batch_norm", running_mean=running_mean, running_var=running_var)
     channels = input.shape[wrap_dim(1, input.dim())]
     for name, tensor, needed in (
         ("running_mean", running_mean, not training),

@@ -208,6 +208,12 @@ def negation(self: Any) -> Spec:
     return elementwise(self)
 
 
+def nan_to_num(self: Any) -> Spec:
+    """As elementwise, computed in the dtype itself, half types too: the kernel must know the largest number."""
+    shape, stride = _joined([self], self.dtype)
+    return Spec(shape, self.dtype, stride)
+
+
 def absolute(self: Any) -> Spec:
     """The magnitude: real for complex numbers; NotImplementedError for bool."""
     if self.dtype.is_complex:
@@ -580,6 +586,7 @@ __all__ = [
     "lerp",
     "logical",
     "masked_fill",
+    "nan_to_num",
     "negation",
     "polygamma",
     "pow",

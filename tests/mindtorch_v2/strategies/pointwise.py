@@ -20,6 +20,7 @@ from .table import Row
     "bitwise",
     "shift",
     "subtraction",
+    "nan_to_num",
     "negation",
     "absolute",
     "sign",

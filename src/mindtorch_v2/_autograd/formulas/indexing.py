@@ -62,7 +62,7 @@ def scatter_reduce_gradient(
 ) -> Gradients:
     """Gradients of what stood there and of what was reduced into it."""
     if not src.numel():
-        return grad, grad
+        return grad, ops.zeros_like(src)
     read = ops.gather
     if reduce == "sum":
         grad_self, grad_src = grad, read(grad, dim, index)
@@ -98,6 +98,17 @@ def scatter_reduce_gradient(
     return grad_self, grad_src
 
 
+def index_reduce_gradient(
+    grad: Tensor, self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool, result: Tensor
+) -> Gradients:
+    """Gradients of what stood there and of the slices that were reduced into it."""
+    shape = [1] * source.dim()
+    if shape:
+        shape[dim] = index.numel()
+    places = ops.expand(ops.reshape(index, shape), source.shape)
+    return scatter_reduce_gradient(grad, self, dim, places, source, reduce, include_self, result)
+
+
 def masked_select_gradient(grad: Tensor, shape: Sequence[int], mask: Tensor) -> Tensor:
     """`grad` at the places of the mask, zeros elsewhere; the engine reduces a broadcast input."""
     whole = ops.expand(zeros_of_shape(grad, [1] * len(shape)), shape) if len(shape) else zeros_of_shape(grad, [])
@@ -108,6 +119,7 @@ __all__ = [
     "gather_gradient",
     "index_add_source",
     "index_gradient",
+    "index_reduce_gradient",
     "index_put_self",
     "index_select_gradient",
     "masked_select_gradient",

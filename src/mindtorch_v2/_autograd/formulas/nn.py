@@ -12,6 +12,7 @@ from typing import Any
 from ..._dispatch import ops
 from ..._state import TLS
 from ..._tensor import Tensor
+from .pointwise import conj_of
 
 Maybe = Tensor | None
 
@@ -401,7 +402,7 @@ def convolution_gradient(
     if single:
         grad, input = ops.unsqueeze(grad, 0), ops.unsqueeze(input, 0)
     grad_input, grad_weight, grad_bias = ops.convolution_backward(
-        grad, input, weight, sizes, lists[0], lists[1], lists[2], transposed, lists[3], groups, mask
+        grad, conj_of(input), conj_of(weight), sizes, lists[0], lists[1], lists[2], transposed, lists[3], groups, mask
     )
     if single and grad_input is not None:
         grad_input = ops.squeeze(grad_input, 0)
@@ -429,6 +430,7 @@ def convolution_second(
 ) -> tuple[Maybe, Maybe, Maybe]:
     """Gradients of convolution_backward with respect to grad_output, input and weight: convolution is linear in both of its operands."""
     to_input, to_weight, to_bias = grads
+    grad_output, input, weight = conj_of(grad_output), conj_of(input), conj_of(weight)
     rest = (stride, padding, dilation, transposed, output_padding, groups)
     total: Maybe = None
     grad_input = grad_weight = None

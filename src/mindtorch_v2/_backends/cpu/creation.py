@@ -13,6 +13,12 @@ def empty(shape: tuple, stride: tuple | None, dtype: dtype, where: device | None
     """An uninitialised array; `stride` in elements, None for contiguous. RuntimeError for dtypes without CPU storage."""
     if dtype.np is None:
         raise RuntimeError(f"empty(): tensors of dtype {dtype} are not supported on the CPU")
-    if stride is None:
-        return _memory.allocate(shape, dtype.np)
-    return _memory.empty_strided(shape, stride, dtype.np)
+    try:
+        if stride is None:
+            return _memory.allocate(shape, dtype.np)
+        return _memory.empty_strided(shape, stride, dtype.np)
+    except (MemoryError, ValueError) as error:
+        refused = _memory.refusal(error, shape, dtype.itemsize)
+        if refused is None:
+            raise
+        raise refused from error

@@ -21,6 +21,17 @@ from .creation import empty
 
 def run(op: Operator, spec: Any, args: tuple, where: Any = None) -> Any:
     """Results in memory of their own: one ndarray for a Spec, a list for several."""
+    try:
+        return _run(op, spec, args, where)
+    except (MemoryError, ValueError) as error:
+        one = spec if spec.__class__ is Spec else next((s for s in spec if s is not None), None)
+        refused = None if one is None or one.shape is None else _memory.refusal(error, one.shape, one.dtype.itemsize)
+        if refused is None:
+            raise
+        raise refused from error
+
+
+def _run(op: Operator, spec: Any, args: tuple, where: Any) -> Any:
     kernel = op.kernels.get("cpu")
     if kernel is None:
         raise no_kernel(op, where)

@@ -249,6 +249,6 @@ def cdist_backward(grad: ndarray, x1: ndarray, x2: ndarray, p: float, cdist: nda
     if np.isinf(p):
         return (outer_grad * np.sign(difference) * (np.abs(difference) == distance)).sum(-2)
     safe = np.where(distance == 0, 1, distance)
-    slope = difference if p == 2 else np.sign(difference) * np.abs(difference) ** (p - 1)
+    slope = difference if p == 2 else np.sign(difference) * np.abs(np.where(difference == 0, 1, difference)) ** (p - 1)
     scaled = slope / (safe if p == 2 else safe ** (p - 1))
     return (outer_grad * np.where(distance == 0, 0, scaled)).sum(-2)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from .blocked import alike, blocked
@@ -225,14 +226,26 @@ def nan_to_num(
         for name in ("real", "imag"):
             getattr(result, name)[...] = nan_to_num(np.asarray(getattr(self, name), part), nan, posinf, neginf)
         return result
-    if self.dtype.kind != "f":
+    if self.dtype.kind in "bui":
         return _store(self.copy(), out)
-    limits = np.finfo(self.dtype)
+    limits = ml_dtypes.finfo(self.dtype)
     kind = self.dtype.type
     value = np.where(np.isnan(self), kind(0 if nan is None else nan), self)
     value = np.where(self == np.inf, kind(limits.max if posinf is None else posinf), value)
     value = np.where(self == -np.inf, kind(limits.min if neginf is None else neginf), value)
     return _store(value, out)
+
+
+def log1p(self: Array, out: Out = None) -> Array:
+    """log(1 + self); of complex numbers without losing what is small beside 1, which numpy's loses."""
+    if self.dtype.kind != "c":
+        return np.log1p(self, out=out)
+    wide = self.astype(np.complex128)
+    x, y = wide.real, wide.imag
+    with np.errstate(all="ignore"):
+        near = 0.5 * np.log1p(x * (2 + x) + y * y)
+        size = np.where((np.abs(x) < 0.5) & (np.abs(y) < 0.5), near, np.log(np.hypot(1 + x, y)))
+    return _store((size + 1j * np.arctan2(y, 1 + x)).astype(self.dtype), out)
 
 
 def heaviside(self: Array, values: Array, out: Out = None) -> Array:

@@ -285,8 +285,10 @@ def histc(self: Array, bins: int = 100, min: float = 0, max: float = 0) -> Array
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")
     x = self.reshape(-1)
-    x = x[(x >= low) & (x <= high)].astype(np.float64)
-    bucket = np.minimum(((x - low) * bins / (high - low)).astype(np.int64), bins - 1)
+    x = x[(x >= low) & (x <= high)]
+    first, last = self.dtype.type(low), self.dtype.type(high)
+    # In the dtype of the data and in this order, as PyTorch: what lies on an edge falls into the same bin.
+    bucket = np.minimum(((x - first) * self.dtype.type(bins) / (last - first)).astype(np.int64), bins - 1)
     return np.bincount(bucket, minlength=bins).astype(self.dtype)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -31,9 +30,13 @@ class _IterableDatasetFetcher(_BaseDatasetFetcher):
             raise StopIteration
         if not self.auto_collation:
             return self.collate_fn(next(self.dataset_iter))
-        wanted = len(possibly_batched_index)
-        samples = list(itertools.islice(self.dataset_iter, wanted))
-        self.ended = len(samples) < wanted
+        samples = []
+        for _ in possibly_batched_index:  # `next` alone: an iterator may begin anew when it is asked for its iterator
+            try:
+                samples.append(next(self.dataset_iter))
+            except StopIteration:
+                self.ended = True
+                break
         if not samples or (self.drop_last and self.ended):
             raise StopIteration
         return self.collate_fn(samples)
