@@ -25,7 +25,8 @@ static PyObject *over_array(PyObject *object)
         PyErr_Clear(); /* Python names the type in its message */
         return NULL;
     }
-    return make_tensor(Py_NewRef(object), kind);
+    PyObject *own = PyArray_View(array, NULL, NULL); /* the user may give theirs another shape */
+    return own == NULL ? NULL : make_tensor(own, kind);
 }
 
 static PyObject *from_numpy(PyObject *module, PyObject *object)

@@ -319,7 +319,7 @@ static PyObject *call_numpy(PyObject *self, PyObject *const *args, Py_ssize_t co
     PyArrayObject *array = array_of(self);
     if (array != NULL && count == 0 && kwnames == NULL && !is_special() && has_history(self) == 0 &&
         PyArray_DESCR(array)->type_num < 256 && descr_of(SLOT(self, S.at_dtype)) != NULL) {
-        return Py_NewRef((PyObject *)array);
+        return PyArray_View(array, NULL, NULL); /* an object of its own: the user may give it another shape */
     }
     return by_python(NUMPY, self, args, count, kwnames);
 }
