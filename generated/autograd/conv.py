@@ -372,8 +372,7 @@ class SqueezeBackward1(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (self_, result1) = node.unpack()
         return (max_pool_gradient(grad, self_, result1, 1),)
 
@@ -395,8 +394,7 @@ class MaxPool2DWithIndicesBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (self_, result1) = node.unpack()
         (kernel_size, stride, padding, dilation, ceil_mode) = node.consts
         return (max_pool2d_with_indices_backward(grad, self_, kernel_size, stride, padding, dilation, ceil_mode, result1),)
@@ -449,8 +447,7 @@ class MaxPool3DWithIndicesBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (self_, result1) = node.unpack()
         (kernel_size, stride, padding, dilation, ceil_mode) = node.consts
         return (max_pool3d_with_indices_backward(grad, self_, kernel_size, stride, padding, dilation, ceil_mode, result1),)
@@ -503,8 +500,7 @@ class AdaptiveMaxPool2DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (self_, result1) = node.unpack()
         return (adaptive_max_pool2d_backward(grad, self_, result1),)
 
@@ -556,8 +552,7 @@ class AdaptiveMaxPool3DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (self_, result1) = node.unpack()
         return (max_pool_gradient(grad, self_, result1, 3),)
 
@@ -1229,8 +1224,7 @@ class FractionalMaxPool2DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
         (self_shape,) = node.consts
         return (fractional_max_pool_gradient(grad, self_shape, result1, 2),)
@@ -1253,8 +1247,7 @@ class FractionalMaxPool3DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
         (self_shape,) = node.consts
         return (fractional_max_pool_gradient(grad, self_shape, result1, 3),)

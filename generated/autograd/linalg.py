@@ -36,8 +36,7 @@ class LinalgCholeskyExBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result0,) = node.unpack()
         (upper,) = node.consts
         return (cholesky_gradient(grad, upper, result0),)
@@ -112,8 +111,7 @@ class LinalgLuFactorExBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result0, result1) = node.unpack()
         return (lu_factor_gradient(grad, result0, result1),)
 
@@ -205,8 +203,7 @@ class GeqrfBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         return (not_implemented('geqrf'),)
 
 
@@ -301,8 +298,7 @@ class LinalgInvExBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result0,) = node.unpack()
         return (inv_gradient(grad, result0),)
 
@@ -324,8 +320,7 @@ class LinalgSolveExBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (A, result0) = node.unpack()
         (left, B_shape) = node.consts
         edges = node.edges

@@ -247,8 +247,7 @@ class NllLossBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (self_, target, weight, result1) = node.unpack()
         (reduction, ignore_index) = node.consts
         return (nll_loss_backward(grad, self_, target, weight, reduction, ignore_index, result1),)
@@ -302,8 +301,7 @@ class NllLoss2DBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (self_, target, weight, result1) = node.unpack()
         (reduction, ignore_index) = node.consts
         return (nll_loss2d_backward(grad, self_, target, weight, reduction, ignore_index, result1),)
@@ -357,8 +355,7 @@ class CtcLossBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (log_probs, targets, result0, result1) = node.unpack()
         (input_lengths, target_lengths, blank, zero_infinity) = node.consts
         return (_ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, result0, result1, blank, zero_infinity),)

@@ -1130,8 +1130,7 @@ class ScaledDotProductFlashAttentionForCpuBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (query, key, value, attn_mask, result0, result1) = node.unpack()
         (dropout_p, is_causal, scale) = node.consts
         edges = node.edges
@@ -1162,8 +1161,7 @@ class ScaledDotProductFlashAttentionForCpuBackwardBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         edges = node.edges
         of_grad_out = None
         of_query = None

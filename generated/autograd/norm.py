@@ -60,8 +60,7 @@ class NativeLayerNormBackward0_of_native_layer_norm(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (input, weight, bias, result1, result2) = node.unpack()
         (normalized_shape,) = node.consts
         edges = node.edges
@@ -156,8 +155,7 @@ class NativeGroupNormBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (input, weight, bias, result1, result2) = node.unpack()
         (N, C, HxW, group) = node.consts
         edges = node.edges
@@ -220,8 +218,7 @@ class NativeBatchNormBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (input, weight, bias, running_mean, running_var, result1, result2) = node.unpack()
         (training, eps) = node.consts
         edges = node.edges
@@ -284,8 +281,7 @@ class WeightNormInterfaceBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (v, g, result1) = node.unpack()
         (dim,) = node.consts
         edges = node.edges

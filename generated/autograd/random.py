@@ -396,8 +396,7 @@ class NativeDropoutBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
         (p, train) = node.consts
         return (native_dropout_gradient(grad, result1, p, train),)

@@ -307,8 +307,7 @@ class MaxBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
         (dim, keepdim, self_shape) = node.consts
         return (selected_gradient(grad, self_shape, dim, result1, keepdim),)
@@ -353,8 +352,7 @@ class MinBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
         (dim, keepdim, self_shape) = node.consts
         return (selected_gradient(grad, self_shape, dim, result1, keepdim),)

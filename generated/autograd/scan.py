@@ -89,8 +89,7 @@ class CummaxBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
         (dim, self_shape) = node.consts
         return (cumulative_selected_gradient(grad, self_shape, dim, result1),)
@@ -113,8 +112,7 @@ class CumminBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
         (dim, self_shape) = node.consts
         return (cumulative_selected_gradient(grad, self_shape, dim, result1),)

@@ -22,8 +22,7 @@ class SortBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
         (dim, self_shape) = node.consts
         return (placed_gradient(grad, self_shape, dim, result1),)
@@ -46,8 +45,7 @@ class SortBackward1(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
         (dim, self_shape) = node.consts
         return (placed_gradient(grad, self_shape, dim, result1),)
@@ -70,8 +68,7 @@ class TopkBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
         (dim, self_shape) = node.consts
         return (placed_gradient(grad, self_shape, dim, result1),)
@@ -94,8 +91,7 @@ class KthvalueBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
         (dim, keepdim, self_shape) = node.consts
         return (selected_gradient(grad, self_shape, dim, result1, keepdim),)
@@ -140,8 +136,7 @@ class MedianBackward1(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
         (dim, keepdim, self_shape) = node.consts
         return (selected_gradient(grad, self_shape, dim, result1, keepdim),)
@@ -186,8 +181,7 @@ class NanmedianBackward1(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
         (dim, keepdim, self_shape) = node.consts
         return (selected_gradient(grad, self_shape, dim, result1, keepdim),)
@@ -210,8 +204,7 @@ class ModeBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
         (dim, keepdim, self_shape) = node.consts
         return (selected_gradient(grad, self_shape, dim, result1, keepdim),)
@@ -234,8 +227,7 @@ class Unique2Backward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         return (not_implemented('_unique2'),)
 
 
@@ -256,8 +248,7 @@ class UniqueDimBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         return (not_implemented('unique_dim'),)
 
 
@@ -278,8 +269,7 @@ class UniqueConsecutiveBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         return (not_implemented('unique_consecutive'),)
 
 
@@ -324,8 +314,7 @@ class NotImplemented_of_histogram_bins_tensor(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         edges = node.edges
         of_self = None
         of_bins = None
@@ -361,8 +350,7 @@ class NotImplemented_of_histogram_bin_ct(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         edges = node.edges
         of_self = None
         of_weight = None

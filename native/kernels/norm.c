@@ -42,6 +42,16 @@ static int vector(PyObject *object, int width, npy_intp count, const void **data
     return 1;
 }
 
+/* Whether a statistic is a dense array of one element a row, of whatever dimensions. */
+static int per_row(PyObject *object, int width, npy_intp rows, const void **data)
+{
+    if (dense_width(object) != width || PyArray_SIZE((PyArrayObject *)object) != rows) {
+        return 0;
+    }
+    *data = PyArray_DATA((PyArrayObject *)object);
+    return 1;
+}
+
 static int read_eps(PyObject *object, double *eps)
 {
     if (!PyFloat_CheckExact(object)) {
@@ -148,7 +158,7 @@ static PyObject *layer_norm_backward_kernel(PyObject *const *args)
         return NULL;
     }
     npy_intp rows = PyArray_SIZE(x) / n;
-    if (!vector(args[3], width, rows, &mean) || !vector(args[4], width, rows, &rstd) || !vector(args[5], width, n, &weight)) {
+    if (!per_row(args[3], width, rows, &mean) || !per_row(args[4], width, rows, &rstd) || !vector(args[5], width, n, &weight)) {
         return NULL;
     }
     wanted[1] = wanted[1] && args[5] != Py_None;

@@ -693,7 +693,7 @@ static int saved_contiguous(PyObject *node)
     }
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(saved); i++) {
         PyObject *entry = PyList_GET_ITEM(saved, i), *data = NULL;
-        if (entry == Py_None) {
+        if (entry == Py_None || PyFloat_CheckExact(entry) || PyLong_Check(entry)) {
             continue;
         }
         if (Py_TYPE(entry) == S.saved_output) {
@@ -1007,14 +1007,34 @@ PyObject *unpack_entry(PyObject *node, PyObject *entry)
             same = now == version || (as_index(now, &left) && as_index(version, &right) && left == right);
             Py_DECREF(keeper);
         }
-        if (!same || SLOT(entry, S.at_saved_number) != S.zero) {
+        if (!same) {
             return NULL;
         }
-        PyObject *made = make_tensor(Py_NewRef(SLOT(entry, S.at_payload)), SLOT(entry, S.at_kind));
+        PyObject *made = make_tensor(Py_NewRef(SLOT(entry, S.at_payload)), SLOT(entry, S.at_kind)), *number = SLOT(entry, S.at_saved_number);
         if (made != NULL) {
             set_slot(made, S.at_node, Py_NewRef(node));
+            if (number != S.zero) {
+                PyObject *rare = need_rare(made);
+                if (rare == NULL) {
+                    Py_DECREF(made);
+                    return NULL;
+                }
+                set_slot(rare, S.at_number, Py_NewRef(number));
+            }
         }
         return made;
+    }
+    if (PyList_CheckExact(entry)) {
+        PyObject *all = PyList_New(PyList_GET_SIZE(entry));
+        for (Py_ssize_t i = 0; all != NULL && i < PyList_GET_SIZE(entry); i++) {
+            PyObject *item = unpack_entry(node, PyList_GET_ITEM(entry, i));
+            if (item == NULL) {
+                Py_CLEAR(all);
+                break;
+            }
+            PyList_SET_ITEM(all, i, item);
+        }
+        return all;
     }
     return entry == Py_None ? Py_NewRef(entry) : NULL;
 }
