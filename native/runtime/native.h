@@ -289,8 +289,12 @@ extern INTERNAL const KernelEntry embedding_kernels[];
 extern INTERNAL const KernelEntry loss_kernels[];
 extern INTERNAL const KernelEntry optim_kernels[];
 extern INTERNAL const KernelEntry random_kernels[];
-extern INTERNAL const KernelEntry conversion_kernels[];
 extern INTERNAL const KernelEntry creation_kernels[];
+extern INTERNAL const KernelEntry copy_kernels[];
+extern INTERNAL const KernelEntry join_kernels[];
+extern INTERNAL const KernelEntry index_kernels[];
+extern INTERNAL const KernelEntry scatter_kernels[];
+extern INTERNAL const KernelEntry mask_kernels[];
 INTERNAL Kernel find_kernel(const char *name);
 
 /* ---------------------------------------------------------------------------------------------------------------- types */

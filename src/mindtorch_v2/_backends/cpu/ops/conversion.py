@@ -34,7 +34,10 @@ def to_copy(
     pin_memory: bool | None = None,
     non_blocking: bool = False,
     memory_format: Any = None,
+    out: ndarray | None = None,
 ) -> ndarray:
+    if out is not None:
+        return copy_(out, self)
     return self.copy("K") if dtype is None else cast(self, dtype.np)
 
 
@@ -48,5 +51,6 @@ def copy_(self: ndarray, src: ndarray, non_blocking: bool = False) -> ndarray:
     return self
 
 
+@kernel
 def copy(self: ndarray, src: ndarray, non_blocking: bool = False) -> ndarray:
     return copy_(np.empty_like(self), src)

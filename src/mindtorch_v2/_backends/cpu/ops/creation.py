@@ -333,11 +333,13 @@ def eye_m(n: int, m: int, dtype: Any = None, layout: Any = None, device: Any = N
     return result
 
 
+@kernel
 def tril(self: Array, diagonal: int = 0) -> Array:
     """The lower triangle of each matrix; zeros elsewhere."""
     return np.tril(self, diagonal)
 
 
+@kernel
 def triu(self: Array, diagonal: int = 0) -> Array:
     """The upper triangle of each matrix; zeros elsewhere."""
     return np.triu(self, diagonal)

@@ -8,18 +8,21 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from ...._dispatch.native import kernel
 from ...common.convert import wrapped
 from .view import PREFIX, diagonal_of
 
 F32 = np.dtype(np.float32)
 
 
+@kernel
 def cat(tensors: list[ndarray], dim: int = 0) -> ndarray:
     """PyTorch ignores 1-D tensors without elements, whatever the others' shapes."""
     kept = [t for t in tensors if t.ndim != 1 or t.size] or tensors[:1]
     return np.concatenate(kept, axis=dim)
 
 
+@kernel
 def stack(tensors: list[ndarray], dim: int = 0) -> ndarray:
     first = tensors[0]
     dim %= first.ndim + 1
@@ -29,6 +32,7 @@ def stack(tensors: list[ndarray], dim: int = 0) -> ndarray:
     return result
 
 
+@kernel
 def repeat(self: ndarray, repeats: Sequence[int]) -> ndarray:
     """Every element is written once into a result that is viewed as (repeat, size) pairs."""
     repeats = tuple(repeats)
@@ -47,10 +51,12 @@ def repeat_interleave_counts(repeats: ndarray, output_size: int | None = None) -
     return np.repeat(np.arange(repeats.size, dtype=repeats.dtype), repeats)
 
 
+@kernel
 def flip(self: ndarray, dims: Sequence[int]) -> ndarray:
     return np.flip(self, tuple(dims)).copy() if self.ndim else self.copy()
 
 
+@kernel
 def roll(self: ndarray, shifts: Any, dims: Any = ()) -> ndarray:
     if not dims:
         return np.roll(self, shifts if isinstance(shifts, int) else shifts[0])
@@ -77,10 +83,11 @@ def _cropped(array: ndarray, pairs: list[tuple[int, int]]) -> ndarray:
     return array[tuple([slice(max(-a, 0), n - max(-b, 0)) for (a, b), n in zip(pairs, array.shape, strict=True)])]
 
 
+@kernel
 def constant_pad_nd(self: ndarray, pad: Sequence[int], value: Any = 0) -> ndarray:
     pairs = _pairs(pad, self.ndim)
     shape = [n + a + b for (a, b), n in zip(pairs, self.shape, strict=True)]
-    result = np.full(shape, wrapped(value, self.dtype), self.dtype) if value else np.zeros(shape, self.dtype)
+    result = np.full(shape, wrapped(value, self.dtype), self.dtype)
     inner = _cropped(self, pairs)
     places = [slice(max(a, 0), max(a, 0) + n) for (a, _), n in zip(pairs, inner.shape, strict=True)]
     result[tuple(places)] = inner
@@ -136,6 +143,7 @@ def replication_pad_backward(grad_output: ndarray, self: ndarray, padding: Seque
 # ------------------------------------------------------------------------------------------------------------------- diagonals
 
 
+@kernel
 def diag_embed(self: ndarray, offset: int = 0, dim1: int = -2, dim2: int = -1) -> ndarray:
     ndim = self.ndim + 1
     first, second = sorted((dim1 % ndim, dim2 % ndim))

@@ -174,17 +174,22 @@ def along(ndim: int, dim: int, index: Any) -> tuple:
 
 
 @kernel
-def clone(self: ndarray, memory_format: Any = None) -> ndarray:
-    """A dense copy in the memory order of self; the dispatcher lays out what another format asks for."""
-    return self.copy("K")
+def clone(self: ndarray, memory_format: Any = None, out: ndarray | None = None) -> ndarray:
+    """A copy into `out`, which is laid out in the format; without it a dense one in the memory order of self."""
+    if out is None:
+        return self.copy("K")
+    out[...] = self
+    return out
 
 
+@kernel
 def select_backward(grad_output: ndarray, input_sizes: Sequence[int], dim: int, index: int) -> ndarray:
     result = np.zeros(tuple(input_sizes), grad_output.dtype)
     result[along(result.ndim, dim, index)] = grad_output
     return result
 
 
+@kernel
 def slice_backward(
     grad_output: ndarray, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int
 ) -> ndarray:
@@ -200,6 +205,7 @@ def diagonal_of(array: ndarray, offset: int, dim1: int, dim2: int) -> ndarray:
     return view
 
 
+@kernel
 def diagonal_backward(grad_output: ndarray, input_sizes: Sequence[int], offset: int, dim1: int, dim2: int) -> ndarray:
     result = np.zeros(tuple(input_sizes), grad_output.dtype)
     diagonal_of(result, offset, dim1, dim2)[...] = grad_output

@@ -1,0 +1,490 @@
+/* Copies between arrays of any strides, of the same dtype or of different ones. */
+#include "move.h"
+#include "making.h"
+
+#define TILE 16    /* elements of each side of a transposition's tiles: their lines stay in the first cache */
+
+/* Elements may lie at any address. */
+typedef npy_uint8 Item1;
+typedef npy_uint16 __attribute__((aligned(1), may_alias)) Item2;
+typedef npy_uint32 __attribute__((aligned(1), may_alias)) Item4;
+typedef npy_uint64 __attribute__((aligned(1), may_alias)) Item8;
+typedef struct {
+    Item8 first, second;
+} Item16;
+
+#define ROW(name, T)                                                                                                                       \
+    static void name(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)                                         \
+    {                                                                                                                                      \
+        if (to_step == sizeof(T)) {                                                                                                        \
+            T *y = (T *)to;                                                                                                                \
+            if (from_step == sizeof(T)) {                                                                                                  \
+                memcpy(to, from, (size_t)n * sizeof(T));                                                                                   \
+                return;                                                                                                                    \
+            }                                                                                                                              \
+            if (from_step == 0) {                                                                                                          \
+                T value = *(const T *)from;                                                                                                \
+                for (npy_intp i = 0; i < n; i++) {                                                                                         \
+                    y[i] = value;                                                                                                          \
+                }                                                                                                                          \
+                return;                                                                                                                    \
+            }                                                                                                                              \
+            if (from_step == -(npy_intp)sizeof(T)) {                                                                                       \
+                const T *x = (const T *)from;                                                                                              \
+                for (npy_intp i = 0; i < n; i++) {                                                                                         \
+                    y[i] = x[-i];                                                                                                          \
+                }                                                                                                                          \
+                return;                                                                                                                    \
+            }                                                                                                                              \
+            for (npy_intp i = 0; i < n; i++) {                                                                                             \
+                y[i] = *(const T *)(from + i * from_step);                                                                                 \
+            }                                                                                                                              \
+            return;                                                                                                                        \
+        }                                                                                                                                  \
+        for (npy_intp i = 0; i < n; i++) {                                                                                                 \
+            *(T *)(to + i * to_step) = *(const T *)(from + i * from_step);                                                                 \
+        }                                                                                                                                  \
+    }
+
+ROW(copy1, Item1)
+ROW(copy2, Item2)
+ROW(copy4, Item4)
+ROW(copy8, Item8)
+ROW(copy16, Item16)
+
+Row row_of_size(npy_intp item)
+{
+    switch (item) {
+    case 1:
+        return copy1;
+    case 2:
+        return copy2;
+    case 4:
+        return copy4;
+    case 8:
+        return copy8;
+    case 16:
+        return copy16;
+    default:
+        return NULL;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------- conversions */
+
+/* The dtypes that have conversions here, by number. */
+enum { KIND_BOOL, KIND_U8, KIND_I8, KIND_I16, KIND_I32, KIND_I64, KIND_F32, KIND_F64, KIND_B16, KIND_F16, KINDS };
+
+static int kind_of(PyArray_Descr *descr)
+{
+    switch (descr->type_num) {
+    case NPY_BOOL:
+        return KIND_BOOL;
+    case NPY_UINT8:
+        return KIND_U8;
+    case NPY_INT8:
+        return KIND_I8;
+    case NPY_INT16:
+        return KIND_I16;
+    case NPY_INT32:
+        return KIND_I32;
+    case NPY_INT64:
+        return KIND_I64;
+    case NPY_FLOAT:
+        return KIND_F32;
+    case NPY_DOUBLE:
+        return KIND_F64;
+    case NPY_HALF:
+        return KIND_F16;
+    default:
+        return M.bfloat16 != NULL && descr->type_num == M.bfloat16->type_num ? KIND_B16 : -1;
+    }
+}
+
+#define LOOSE __attribute__((aligned(1), may_alias))
+typedef npy_uint8 T_BOOL;
+typedef npy_uint8 T_U8;
+typedef npy_int8 T_I8;
+typedef npy_int16 LOOSE T_I16;
+typedef npy_int32 LOOSE T_I32;
+typedef npy_int64 LOOSE T_I64;
+typedef float LOOSE T_F32;
+typedef double LOOSE T_F64;
+typedef npy_uint16 LOOSE T_B16;
+
+typedef union {
+    float value;
+    npy_uint32 bits;
+} Bits;
+
+static inline float from_b16(npy_uint16 x)
+{
+    Bits made = {.bits = (npy_uint32)x << 16};
+    return made.value;
+}
+
+/* To the nearest, ties to even; a NaN becomes the quiet one of its sign. */
+static inline npy_uint16 to_b16(float x)
+{
+    Bits of = {.value = x};
+    npy_uint32 rounded = (of.bits + 0x7fffu + ((of.bits >> 16) & 1u)) >> 16, nan = ((of.bits >> 16) & 0x8000u) | 0x7fc0u;
+    return (npy_uint16)((of.bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
+}
+
+/* READ gives a C number of an element; WRITE an element of a number. Small integers are made of 32-bit ones, as processors do it. */
+#define READ_BOOL(x) (x)
+#define READ_U8(x) (x)
+#define READ_I8(x) (x)
+#define READ_I16(x) (x)
+#define READ_I32(x) (x)
+#define READ_I64(x) (x)
+#define READ_F32(x) (x)
+#define READ_F64(x) (x)
+#define READ_B16(x) from_b16(x)
+
+#define SMALL_BOOL(T, x) (T)(x)
+#define SMALL_U8(T, x) (T)(x)
+#define SMALL_I8(T, x) (T)(x)
+#define SMALL_I16(T, x) (T)(x)
+#define SMALL_I32(T, x) (T)(x)
+#define SMALL_I64(T, x) (T)(x)
+#define SMALL_F32(T, x) (T)(npy_int32)(x)
+#define SMALL_F64(T, x) (T)(npy_int32)(x)
+#define SMALL_B16(T, x) (T)(npy_int32)(x)
+
+#define WRITE_BOOL(from, x) ((x) != 0)
+#define WRITE_U8(from, x) SMALL_##from(npy_uint8, x)
+#define WRITE_I8(from, x) SMALL_##from(npy_int8, x)
+#define WRITE_I16(from, x) SMALL_##from(npy_int16, x)
+#define WRITE_I32(from, x) (npy_int32)(x)
+#define WRITE_I64(from, x) (npy_int64)(x)
+#define WRITE_F32(from, x) (float)(x)
+#define WRITE_F64(from, x) (double)(x)
+#define WRITE_B16(from, x) to_b16((float)(x))
+
+#define CONVERT(FROM, TO)                                                                                                                  \
+    static void FROM##_to_##TO(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)                               \
+    {                                                                                                                                      \
+        if (to_step == sizeof(T_##TO) && from_step == sizeof(T_##FROM)) {                                                                  \
+            T_##TO *restrict y = (T_##TO *)to;                                                                                             \
+            const T_##FROM *restrict x = (const T_##FROM *)from;                                                                           \
+            for (npy_intp i = 0; i < n; i++) {                                                                                             \
+                y[i] = WRITE_##TO(FROM, READ_##FROM(x[i]));                                                                                \
+            }                                                                                                                              \
+            return;                                                                                                                        \
+        }                                                                                                                                  \
+        for (npy_intp i = 0; i < n; i++) {                                                                                                 \
+            *(T_##TO *)(to + i * to_step) = WRITE_##TO(FROM, READ_##FROM(*(const T_##FROM *)(from + i * from_step)));                      \
+        }                                                                                                                                  \
+    }
+
+#define CONVERT_TO_ALL(FROM)                                                                                                               \
+    CONVERT(FROM, BOOL)                                                                                                                    \
+    CONVERT(FROM, U8)                                                                                                                      \
+    CONVERT(FROM, I8)                                                                                                                      \
+    CONVERT(FROM, I16)                                                                                                                     \
+    CONVERT(FROM, I32)                                                                                                                     \
+    CONVERT(FROM, I64)                                                                                                                     \
+    CONVERT(FROM, F32)                                                                                                                     \
+    CONVERT(FROM, F64)                                                                                                                     \
+    CONVERT(FROM, B16)
+
+CONVERT_TO_ALL(BOOL)
+CONVERT_TO_ALL(U8)
+CONVERT_TO_ALL(I8)
+CONVERT_TO_ALL(I16)
+CONVERT_TO_ALL(I32)
+CONVERT_TO_ALL(I64)
+CONVERT_TO_ALL(F32)
+CONVERT_TO_ALL(F64)
+CONVERT_TO_ALL(B16)
+
+#define ALL_OF(FROM)                                                                                                                       \
+    {                                                                                                                                      \
+        FROM##_to_BOOL, FROM##_to_U8, FROM##_to_I8, FROM##_to_I16, FROM##_to_I32, FROM##_to_I64, FROM##_to_F32, FROM##_to_F64, FROM##_to_B16  \
+    }
+
+static const Row conversions[KIND_F16][KIND_F16] = {
+    ALL_OF(BOOL), ALL_OF(U8), ALL_OF(I8), ALL_OF(I16), ALL_OF(I32), ALL_OF(I64), ALL_OF(F32), ALL_OF(F64), ALL_OF(B16),
+};
+
+/* float16: processors with AVX2 convert it from and to float32; numpy does the rest. */
+#if HAS_WIDE
+#include <immintrin.h>
+
+__attribute__((target("avx2,f16c"))) static void f16_to_f32(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)
+{
+    npy_intp i = 0;
+    if (to_step == 4 && from_step == 2) {
+        for (; i + 8 <= n; i += 8) {
+            _mm256_storeu_ps((float *)(to + 4 * i), _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from + 2 * i))));
+        }
+    }
+    for (; i < n; i++) {
+        *(T_F32 *)(to + i * to_step) = _cvtsh_ss(*(const T_B16 *)(from + i * from_step));
+    }
+}
+
+__attribute__((target("avx2,f16c"))) static void f32_to_f16(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)
+{
+    npy_intp i = 0;
+    if (to_step == 2 && from_step == 4) {
+        for (; i + 8 <= n; i += 8) {
+            _mm_storeu_si128((__m128i *)(to + 2 * i), _mm256_cvtps_ph(_mm256_loadu_ps((const float *)(from + 4 * i)), _MM_FROUND_TO_NEAREST_INT));
+        }
+    }
+    for (; i < n; i++) {
+        *(T_B16 *)(to + i * to_step) = _cvtss_sh(*(const T_F32 *)(from + i * from_step), _MM_FROUND_TO_NEAREST_INT);
+    }
+}
+
+/* Of every conversion the one that gains most by wide vectors. */
+WIDE static void f32_to_b16(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)
+{
+    if (to_step != 2 || from_step != 4) {
+        F32_to_B16(to, to_step, from, from_step, n);
+        return;
+    }
+    T_B16 *restrict y = (T_B16 *)to;
+    const T_F32 *restrict x = (const T_F32 *)from;
+    for (npy_intp i = 0; i < n; i++) {
+        y[i] = to_b16(x[i]);
+    }
+}
+#endif
+
+Row row_between(PyArray_Descr *from, PyArray_Descr *to)
+{
+    if (from == to || (from->type_num == to->type_num && from->type_num < NPY_OBJECT)) {
+        return row_of_size(PyDataType_ELSIZE(from));
+    }
+    int source = kind_of(from), target = kind_of(to);
+    if (source < 0 || target < 0) {
+        return NULL;
+    }
+#if HAS_WIDE
+    if (source == KIND_F32 && target == KIND_B16 && S.vectors > 0) {
+        return f32_to_b16;
+    }
+    if (source == KIND_F16 || target == KIND_F16) {
+        return S.vectors == 0 ? NULL : source == KIND_F32 ? f32_to_f16 : target == KIND_F32 ? f16_to_f32 : NULL;
+    }
+#endif
+    return source == KIND_F16 || target == KIND_F16 ? NULL : conversions[source][target];
+}
+
+/* -------------------------------------------------------------------------------------------------------------------- walk */
+
+typedef struct {
+    npy_intp size, to, from;
+} Step;
+
+static inline npy_intp magnitude(npy_intp x)
+{
+    return x < 0 ? -x : x;
+}
+
+/* The dimensions of more than one element, those in which the target steps farthest first, with neighbours that follow each other put together. */
+static int steps_of(int ndim, const npy_intp *dims, const npy_intp *to, const npy_intp *from, Step *steps)
+{
+    int count = 0;
+    for (int d = 0; d < ndim; d++) {
+        if (dims[d] == 1) {
+            continue;
+        }
+        Step step = {dims[d], to[d], from[d]};
+        int place = count++;
+        for (; place > 0 && magnitude(steps[place - 1].to) < magnitude(step.to); place--) {
+            steps[place] = steps[place - 1];
+        }
+        steps[place] = step;
+    }
+    int last = 0;
+    for (int d = 1; d < count; d++) {
+        if (steps[last].to == steps[d].to * steps[d].size && steps[last].from == steps[d].from * steps[d].size) {
+            steps[d].size *= steps[last].size;
+            steps[last] = steps[d];
+        }
+        else {
+            steps[++last] = steps[d];
+        }
+    }
+    return count ? last + 1 : 0;
+}
+
+/* The last two dimensions. Where the source runs along the first of them it is read in tiles, whose lines are read once. */
+static void plane(char *to, const char *from, const Step *outer, const Step *inner, int tiled, Row row)
+{
+    if (!tiled) {
+        for (npy_intp j = 0; j < outer->size; j++, to += outer->to, from += outer->from) {
+            row(to, inner->to, from, inner->from, inner->size);
+        }
+        return;
+    }
+    for (npy_intp j = 0; j < outer->size; j += TILE) {
+        npy_intp high = outer->size - j < TILE ? outer->size - j : TILE;
+        for (npy_intp i = 0; i < inner->size; i += TILE) {
+            npy_intp wide = inner->size - i < TILE ? inner->size - i : TILE;
+            char *y = to + j * outer->to + i * inner->to;
+            const char *x = from + j * outer->from + i * inner->from;
+            for (npy_intp k = 0; k < high; k++, y += outer->to, x += outer->from) {
+                row(y, inner->to, x, inner->from, wide);
+            }
+        }
+    }
+}
+
+void move(int ndim, const npy_intp *dims, char *to, const npy_intp *to_strides, const char *from, const npy_intp *from_strides, Row row)
+{
+    Step steps[2 * MAX_DIMS];
+    int count = steps_of(ndim, dims, to_strides, from_strides, steps);
+    if (count < 2) {
+        Step one = {1, 0, 0};
+        if (count) {
+            one = steps[0];
+        }
+        row(to, one.to, from, one.from, one.size);
+        return;
+    }
+    /* The dimension along which the source runs comes last but one, unless it is the last. */
+    int along = count - 1;
+    for (int d = count - 2; d >= 0; d--) {
+        if (steps[d].from != 0 && magnitude(steps[d].from) < magnitude(steps[along].from) && steps[d].size > 3) {
+            along = d;
+        }
+    }
+    int tiled = along < count - 1 && steps[count - 1].size >= TILE / 2;
+    if (tiled) {
+        Step step = steps[along];
+        for (int d = along; d < count - 2; d++) {
+            steps[d] = steps[d + 1];
+        }
+        steps[count - 2] = step;
+    }
+    npy_intp at[2 * MAX_DIMS] = {0};
+    for (;;) {
+        plane(to, from, &steps[count - 2], &steps[count - 1], tiled, row);
+        int d = count - 3;
+        for (; d >= 0; d--) {
+            to += steps[d].to;
+            from += steps[d].from;
+            if (++at[d] < steps[d].size) {
+                break;
+            }
+            at[d] = 0;
+            to -= steps[d].to * steps[d].size;
+            from -= steps[d].from * steps[d].size;
+        }
+        if (d < 0) {
+            return;
+        }
+    }
+}
+
+void move_freely(int ndim, const npy_intp *dims, char *to, const npy_intp *to_strides, const char *from, const npy_intp *from_strides, Row row)
+{
+    npy_intp n = PyArray_MultiplyList(dims, ndim);
+    if (n == 0) {
+        return;
+    }
+    PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    move(ndim, dims, to, to_strides, from, from_strides, row);
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+}
+
+/* ----------------------------------------------------------------------------------------------------------------- arrays */
+
+int broadcast_strides(PyArrayObject *array, int ndim, const npy_intp *dims, npy_intp *strides)
+{
+    int missing = ndim - PyArray_NDIM(array);
+    if (missing < 0) {
+        return 0;
+    }
+    for (int d = 0; d < ndim; d++) {
+        npy_intp n = d < missing ? 1 : PyArray_DIM(array, d - missing);
+        if (n != dims[d] && n != 1) {
+            return 0;
+        }
+        strides[d] = n == 1 ? 0 : PyArray_STRIDE(array, d - missing);
+    }
+    return 1;
+}
+
+static void stretch(PyArrayObject *array, const char **low, const char **high)
+{
+    *low = *high = PyArray_BYTES(array);
+    for (int d = 0; d < PyArray_NDIM(array); d++) {
+        npy_intp reach = (PyArray_DIM(array, d) - 1) * PyArray_STRIDE(array, d);
+        *(reach < 0 ? low : high) += reach;
+    }
+    *high += PyArray_ITEMSIZE(array);
+}
+
+int may_overlap(PyArrayObject *a, PyArrayObject *b)
+{
+    const char *low_a, *high_a, *low_b, *high_b;
+    if (size_of(a) == 0 || size_of(b) == 0) {
+        return 0;
+    }
+    stretch(a, &low_a, &high_a);
+    stretch(b, &low_b, &high_b);
+    return low_a < high_b && low_b < high_a;
+}
+
+int move_into(PyArrayObject *target, PyArrayObject *source)
+{
+    npy_intp strides[MAX_DIMS];
+    if (!is_movable(target) || !is_movable(source) || !(PyArray_FLAGS(target) & NPY_ARRAY_WRITEABLE)) {
+        return 0;
+    }
+    Row row = row_between(PyArray_DESCR(source), PyArray_DESCR(target));
+    if (row == NULL || !broadcast_strides(source, PyArray_NDIM(target), PyArray_DIMS(target), strides) || may_overlap(target, source)) {
+        return 0;
+    }
+    move_freely(PyArray_NDIM(target), PyArray_DIMS(target), PyArray_BYTES(target), PyArray_STRIDES(target), PyArray_BYTES(source), strides, row);
+    return 1;
+}
+
+int element_of(PyObject *number, PyArray_Descr *descr, char *element)
+{
+    int kind = kind_of(descr);
+    if (is_array(number)) {
+        PyArrayObject *array = (PyArrayObject *)number;
+        Row row = PyArray_NDIM(array) || !is_movable(array) ? NULL : row_between(PyArray_DESCR(array), descr);
+        if (row != NULL) {
+            row(element, 0, PyArray_BYTES(array), 0, 1);
+        }
+        return row != NULL;
+    }
+    if (PyFloat_CheckExact(number)) {
+        double x = PyFloat_AS_DOUBLE(number);
+        if (kind == KIND_F64 || kind == KIND_F32 || kind == KIND_B16) {
+            conversions[KIND_F64][kind](element, 0, (const char *)&x, 0, 1);
+            return 1;
+        }
+        if (kind == KIND_BOOL) {
+            *element = x != 0;
+            return 1;
+        }
+        if (kind < 0 || kind == KIND_F16 || !(x > -1e9 && x < 1e9) || x != (double)(npy_int32)x) {
+            return 0;
+        }
+        npy_int64 whole = (npy_int64)x, back;
+        conversions[KIND_I64][kind](element, 0, (const char *)&whole, 0, 1);
+        conversions[kind][KIND_I64]((char *)&back, 0, element, 0, 1);
+        return back == whole;
+    }
+    if (PyBool_Check(number) || PyLong_CheckExact(number)) {
+        int overflow;
+        npy_int64 x = PyLong_AsLongLongAndOverflow(number, &overflow);
+        /* What float32 does not hold is rounded twice on the way to it, which numpy does its own way. */
+        if (overflow || kind < 0 || kind == KIND_F16 || ((kind == KIND_F32 || kind == KIND_B16) && magnitude(x) > 1 << 24)) {
+            return 0;
+        }
+        conversions[KIND_I64][kind](element, 0, (const char *)&x, 0, 1);
+        return 1;
+    }
+    return 0;
+}
