@@ -15,8 +15,9 @@ static struct {
     PyObject *on_parameter, *on_module; /* those for registrations */
     Py_ssize_t at_extras, at_variable;  /* slots of Node and AccumulateGrad */
     PyObject *none;                     /* () */
+    getattrofunc usual;                 /* the look-up of classes with a `__getattr__` */
     /* interned names */
-    PyObject *parameters, *buffers, *modules, *forward, *get_name, *set_name, *register_name, *requires_grad;
+    PyObject *parameters, *buffers, *modules, *forward, *get_name, *set_name, *lookup_name, *register_name;
     PyObject *own_hooks[4];
 } L;
 
@@ -58,6 +59,42 @@ static PyObject *module_getattr(PyObject *self, PyObject *name)
     }
     PyObject *const given[] = {self, name};
     return PyObject_Vectorcall(L.get, given, 2, NULL);
+}
+
+/* The look-up of attributes as a whole: what `object` finds, else a member. It saves the exception between the two. */
+static PyObject *module_getattro(PyObject *self, PyObject *name)
+{
+    if (_PyType_Lookup(Py_TYPE(self), name) == NULL) {
+        PyObject *dict = dict_of(self), *value = dict == NULL ? NULL : PyDict_GetItemWithError(dict, name);
+        if (value != NULL) {
+            return Py_NewRef(value);
+        }
+        return PyErr_Occurred() ? NULL : module_getattr(self, name);
+    }
+    PyObject *value = PyObject_GenericGetAttr(self, name);
+    if (value == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+        PyErr_Clear();
+        return module_getattr(self, name);
+    }
+    return value;
+}
+
+/* Gives a class that look-up, unless it has one of its own. Python takes it away again when somebody sets `__getattr__`, here or in a base. */
+static void adopt(PyTypeObject *type)
+{
+    if (type->tp_getattro == L.usual && _PyType_Lookup(type, L.get_name) == L.read &&
+        _PyType_Lookup(type, L.lookup_name) == _PyType_Lookup(&PyBaseObject_Type, L.lookup_name)) {
+        type->tp_getattro = module_getattro;
+    }
+}
+
+PyObject *adopt_module(PyObject *module, PyObject *cls)
+{
+    (void)module;
+    if (L.module != NULL && PyType_Check(cls) && PyType_IsSubtype((PyTypeObject *)cls, L.module)) {
+        adopt((PyTypeObject *)cls);
+    }
+    Py_RETURN_NONE;
 }
 
 /* Types whose instances are no members of a module, whatever their names. */
@@ -331,6 +368,7 @@ PyObject *connect_module(PyObject *module, PyObject *args)
     static const char *const own[] = {"_backward_hooks", "_backward_pre_hooks", "_forward_hooks", "_forward_pre_hooks"};
     int failed = take_name(&L.parameters, "_parameters") || take_name(&L.buffers, "_buffers") || take_name(&L.modules, "_modules") ||
                  take_name(&L.forward, "forward") || take_name(&L.get_name, "__getattr__") || take_name(&L.set_name, "__setattr__") ||
+                 take_name(&L.lookup_name, "__getattribute__") ||
                  take_name(&L.register_name, "register_parameter");
     for (int i = 0; i < 4 && !failed; i++) {
         failed = take_name(&L.own_hooks[i], own[i]);
@@ -346,6 +384,8 @@ PyObject *connect_module(PyObject *module, PyObject *args)
     }
     Py_INCREF(L.read);
     L.module = (PyTypeObject *)Py_NewRef(cls);
+    L.usual = L.module->tp_getattro;
+    adopt(L.module);
     Py_RETURN_NONE;
 }
 

@@ -28,6 +28,7 @@ INTERNAL PyObject *connect_casts(PyObject *module, PyObject *args);
 INTERNAL int install_size(void);
 /* layers.c: connect_module(Module, hooks of calls, of parameters, of modules), connect_parameter(Parameter). */
 INTERNAL PyObject *connect_module(PyObject *module, PyObject *args);
+INTERNAL PyObject *adopt_module(PyObject *module, PyObject *cls); /* a new subclass of Module */
 INTERNAL PyObject *connect_parameter(PyObject *module, PyObject *cls);
 INTERNAL PyObject *new_accumulate(PyObject *variable); /* the node of a leaf that requires grad */
 /* construct.c: `constructor(name, Python function)`, likewise. */

@@ -6,7 +6,7 @@
 /* The Python members, by the numbers of the tables below. */
 enum {
     SIZE, STRIDE, NUMEL, NELEMENT, DEVICE, REQUIRES_GRAD, GRAD, IS_LEAF, DATA, REQUIRES_GRAD_, DETACH_, IS_CONTIGUOUS, TO, CPU, TYPE_AS, NUMPY,
-    IS_FLOATING_POINT, IS_COMPLEX, HASH, IS_CPU, IS_CUDA, FLOAT, DOUBLE, HALF, BFLOAT16, INT, LONG, SHORT, CHAR, BYTE, BOOL, COUNT
+    IS_FLOATING_POINT, IS_COMPLEX, IS_CPU, IS_CUDA, FLOAT, DOUBLE, HALF, BFLOAT16, INT, LONG, SHORT, CHAR, BYTE, BOOL, DETACH, CONTIGUOUS, COUNT
 };
 static PyObject *fallbacks[COUNT];
 static PyObject *to_copy, *dtype_keyword; /* the operator, and its keywords */
@@ -36,6 +36,11 @@ static PyObject *get_by_python(int number, PyObject *self)
 static int set_by_python(int number, PyObject *self, PyObject *value)
 {
     return Py_TYPE(fallbacks[number])->tp_descr_set(fallbacks[number], self, value);
+}
+
+static int is_plain_array(PyObject *self)
+{
+    return !is_special() && is_plain(self) && array_of(self) != NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- geometry */
@@ -88,6 +93,14 @@ static PyObject *call_is_contiguous(PyObject *self, PyObject *const *args, Py_ss
         return PyBool_FromLong(PyArray_IS_C_CONTIGUOUS(array));
     }
     return by_python(IS_CONTIGUOUS, self, args, count, kwnames);
+}
+
+static PyObject *call_contiguous(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *kwnames)
+{
+    if (count == 0 && kwnames == NULL && is_plain_array(self) && PyArray_IS_C_CONTIGUOUS(array_of(self))) {
+        return Py_NewRef(self);
+    }
+    return by_python(CONTIGUOUS, self, args, count, kwnames);
 }
 
 static PyObject *get_device(PyObject *self, void *closure)
@@ -215,6 +228,23 @@ static PyObject *call_detach_(PyObject *self, PyObject *unused)
     return Py_NewRef(self);
 }
 
+/* The same array; `_shares` says whose version counts. */
+static PyObject *call_detach(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    if (!is_plain_array(self)) {
+        return by_python(DETACH, self, NULL, 0, NULL);
+    }
+    PyObject *made = make_tensor(Py_NewRef(SLOT(self, S.at_data)), SLOT(self, S.at_dtype));
+    PyObject *rare = made == NULL ? NULL : need_rare(made);
+    if (rare == NULL) {
+        Py_XDECREF(made);
+        return NULL;
+    }
+    set_slot(rare, S.at_shares, Py_NewRef(self));
+    return made;
+}
+
 /* ----------------------------------------------------------------------------------------------------------- conversions */
 
 /* The tensor as another dtype, itself if it is of that dtype. */
@@ -225,11 +255,6 @@ static PyObject *converted(PyObject *self, PyObject *kind)
     }
     PyObject *const given[] = {self, kind};
     return PyObject_Vectorcall(to_copy, given, 1, dtype_keyword);
-}
-
-static int is_plain_array(PyObject *self)
-{
-    return !is_special() && is_plain(self) && array_of(self) != NULL;
 }
 
 static int is_cpu(PyObject *device)
@@ -339,17 +364,12 @@ static PyObject *call_is_complex(PyObject *self, PyObject *unused)
     return kind == S.float32 || kind == S.float64 ? Py_NewRef(Py_False) : by_python(IS_COMPLEX, self, NULL, 0, NULL);
 }
 
-/* Of every tensor: nothing is left to Python. */
-static PyObject *call_hash(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    return PyLong_FromVoidPtr(self);
-}
-
 /* ---------------------------------------------------------------------------------------------------------------- tables */
 
 #define FAST METH_FASTCALL | METH_KEYWORDS
 #define METHOD(function) (PyCFunction)(void (*)(void)) function
+
+static PyObject *hash_descriptor(PyTypeObject *type);
 
 static struct {
     int number;
@@ -377,12 +397,13 @@ static struct {
       "type_as($self, /, other)\n--\n\nThe tensor in the dtype and on the device of `other`."}},
     {NUMPY, {"numpy", METHOD(call_numpy), FAST,
       "numpy($self, /, *, force=False)\n--\n\nThe values as an ndarray that shares the tensor's memory."}},
+    {DETACH, {"detach", call_detach, METH_NOARGS, "detach($self, /)\n--\n\nThe same elements without history; changes of one count for the other."}},
+    {CONTIGUOUS, {"contiguous", METHOD(call_contiguous), FAST,
+      "contiguous($self, /, *, memory_format=torch.contiguous_format)\n--\n\nThe tensor with its elements in order, itself if they are."}},
     {IS_FLOATING_POINT, {"is_floating_point", call_is_floating_point, METH_NOARGS,
       "is_floating_point($self, /)\n--\n\nWhether the dtype is a floating one."}},
     {IS_COMPLEX, {"is_complex", call_is_complex, METH_NOARGS,
       "is_complex($self, /)\n--\n\nWhether the dtype is a complex one."}},
-    {HASH, {"__hash__", call_hash, METH_NOARGS,
-      "__hash__($self, /)\n--\n\nThe identity."}},
     {FLOAT, {"float", METHOD(call_float), FAST,
       "float($self, /, memory_format=None)\n--\n\nThe tensor as float32."}},
     {DOUBLE, {"double", METHOD(call_double), FAST,
@@ -431,6 +452,9 @@ PyObject *member(PyObject *module, PyObject *const *args, Py_ssize_t count)
         PyErr_SetString(PyExc_RuntimeError, "the extension is not connected yet");
         return NULL;
     }
+    if (PyUnicode_CompareWithASCIIString(args[1], "__hash__") == 0) {
+        return hash_descriptor((PyTypeObject *)args[0]);
+    }
     for (size_t i = 0; i < LENGTH(methods); i++) {
         if (PyUnicode_CompareWithASCIIString(args[1], methods[i].method.ml_name) == 0) {
             Py_XSETREF(fallbacks[methods[i].number], Py_NewRef(args[2]));
@@ -460,6 +484,23 @@ PyObject *connect_casts(PyObject *module, PyObject *args)
     Py_XSETREF(dtype_keyword, Py_BuildValue("(s)", "dtype"));
     Py_XSETREF(to_copy, Py_NewRef(operator));
     Py_RETURN_NONE;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ hash */
+
+static Py_hash_t tensor_hash(PyObject *self)
+{
+    Py_hash_t hash = (Py_hash_t)(size_t)self; /* id(self) */
+    return hash == -1 ? -2 : hash;
+}
+
+/* The slot of `__hash__`, which subclasses inherit without a method in between. */
+static PyObject *hash_descriptor(PyTypeObject *type)
+{
+    PyObject *usual = PyObject_GetAttrString((PyObject *)&PyBaseObject_Type, "__hash__");
+    PyObject *made = usual == NULL ? NULL : PyDescr_NewWrapper(type, ((PyWrapperDescrObject *)usual)->d_base, (void *)tensor_hash);
+    Py_XDECREF(usual);
+    return made;
 }
 
 /* ------------------------------------------------------------------------------------------------------------------ Size */

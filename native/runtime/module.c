@@ -162,6 +162,7 @@ static PyMethodDef functions[] = {
     {"member", (PyCFunction)(void (*)(void))member, METH_FASTCALL, "member(class, name, Python member): what stands before it, or itself."},
     {"connect_casts", connect_casts, METH_VARARGS, "Tell the extension the operator of conversions, and the dtypes by the methods' names."},
     {"connect_module", connect_module, METH_VARARGS, "Stand before nn.Module's attributes and calls."},
+    {"adopt_module", adopt_module, METH_O, "Give a new subclass of nn.Module the quick look-up of attributes."},
     {"connect_parameter", connect_parameter, METH_O, "Stand before nn.Parameter's constructor."},
     {"constructor", (PyCFunction)(void (*)(void))constructor, METH_FASTCALL, "constructor(name, function): what stands before it, or itself."},
     {"use_stream", use_stream, METH_O, "Draw from a Stream where no generator is given."},

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from .. import _dtype
 from .._device import CPU
 from .._dispatch import backends, dispatcher, native, ops
+from .._dispatch.lazy import LazyMethod
 from .._dtype import DTYPES
 from .._pending import PendingPayload, settled
 from .._state import PLAIN, TLS
@@ -46,9 +48,21 @@ native.connect(
     differentiable=tuple(kind for kind in DTYPES.values() if kind.category > 1),
 )
 native.connect_making(dtype=_dtype.dtype, namespace=vars(_dtype), bfloat16=_dtype.bfloat16.np, kinds=_dtype.FROM_NUMPY)
-_PLAIN_MEMBERS = ("size", "stride", "numel", "nelement", "device")
-for _name, _member in native.members(Tensor, {name: vars(Tensor)[name] for name in _PLAIN_MEMBERS}).items():
-    setattr(Tensor, _name, _member)
+
+
+def _late(member: Any) -> Any:
+    """A member that is made when it is first used, as a function that may be called at any time."""
+    return (
+        (lambda self, *args, **kwargs: member.resolve()(self, *args, **kwargs))
+        if isinstance(member, LazyMethod)
+        else member
+    )
+
+
+_IN_C = ("size", "stride", "numel", "nelement", "device", "detach", "contiguous")
+for _name, _member in native.members(Tensor, {name: _late(vars(Tensor)[name]) for name in _IN_C}).items():
+    if native.extension is not None:
+        setattr(Tensor, _name, _member)
 
 
 def mark_view(view: Tensor) -> None:

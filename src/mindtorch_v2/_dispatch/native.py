@@ -83,6 +83,12 @@ def connect_module(module: type, on_call: tuple, on_parameter: dict, on_module: 
         extension.connect_module(module, on_call, on_parameter, on_module)
 
 
+def adopt_module(cls: type) -> None:
+    """Give a new subclass of nn.Module the quick look-up of attributes."""
+    if extension is not None:
+        extension.adopt_module(cls)
+
+
 def connect_parameter(parameter: type) -> None:
     """Let the extension stand before the constructor of nn.Parameter."""
     if extension is not None:

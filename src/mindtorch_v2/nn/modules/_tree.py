@@ -105,7 +105,7 @@ class TreeMethods:
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
         """The parameters with their dotted names."""
-        yield from self._named_members(
+        return self._named_members(
             lambda module: module._parameters.items(),
             prefix=prefix,
             recurse=recurse,
@@ -121,7 +121,7 @@ class TreeMethods:
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """The buffers with their dotted names."""
-        yield from self._named_members(
+        return self._named_members(
             lambda module: module._buffers.items(),
             prefix=prefix,
             recurse=recurse,

@@ -326,6 +326,7 @@ class Module(HookMethods, StateDictMethods, TreeMethods, MovementMethods):
         # A class that replaces the implementation of calls is called by it.
         if "_call_impl" in cls.__dict__ and "__call__" not in cls.__dict__:
             cls.__call__ = cls._call_impl
+        native.adopt_module(cls)
 
     def _slow_forward(self, *input: Any, **kwargs: Any) -> Any:
         return self.forward(*input, **kwargs)
