@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import inspect
 import pickle
@@ -222,3 +223,111 @@ def test_requires_grad_in_place() -> None:
         torch.arange(2).requires_grad_()
     with pytest.raises(RuntimeError, match="leaf variables"):
         (x.requires_grad_() * 2).requires_grad_(False)
+
+
+def test_the_tree_is_walked_as_ever() -> None:
+    shared = nn.ReLU()
+    root = nn.Sequential(nn.Sequential(shared, nn.Linear(1, 1)), shared, nn.Identity())
+    root[0].add_module("gone", None)
+    assert [name for name, _ in root.named_modules()] == ["", "0", "0.0", "0.1", "2"]
+    assert [name for name, _ in root.named_modules(remove_duplicate=False)] == ["", "0", "0.0", "0.1", "1", "2"]
+    assert [name for name, _ in root.named_modules(memo={shared}, prefix="p")] == ["p", "p.0", "p.0.1", "p.2"]
+
+    class Renaming(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one = nn.Linear(1, 1)
+
+        def named_modules(self, memo: Any = None, prefix: str = "", remove_duplicate: bool = True) -> Any:
+            yield f"{prefix}!", self
+            yield f"{prefix}!one", self.one
+
+    outer = nn.Sequential(Renaming())
+    assert [name for name, _ in outer.named_modules()] == ["", "0!", "0!one"]
+    assert [name for name, _ in outer.named_parameters()] == ["0!one.weight", "0!one.bias"]
+    walk = root.named_modules()
+    for name, module in walk:
+        if name == "0.1":
+            module.late = nn.ReLU()
+    assert "0.1.late" in dict(root.named_modules())
+    assert inspect.isgenerator(root.parameters()) and inspect.isgenerator(root.named_parameters())
+
+
+def test_copies_of_modules() -> None:
+    made = Plain()
+    made.twin = made.inner
+    made.register_forward_hook(lambda module, args, out: out)
+    made.table = [made.weight]
+    table = made._forward_pre_hooks
+    made.inner.__dict__["_forward_pre_hooks"] = table  # one table of two modules
+    other = copy.deepcopy(made)
+    assert other is not made and other.inner is other.twin and other.inner is not made.inner
+    assert other.table[0] is other.weight and other.weight is not made.weight and other.weight.tolist() == [1, 1]
+    assert list(vars(other)) == list(vars(made)) and len(other._forward_hooks) == 1
+    assert other._forward_pre_hooks is other.inner._forward_pre_hooks and other._forward_pre_hooks is not table
+    for name, value in vars(made).items():
+        assert type(vars(other)[name]) is type(value), name
+    memo: dict = {}
+    assert copy.deepcopy(made, memo) is memo[id(made)]
+
+    class Custom(Plain):
+        def __getstate__(self) -> dict:
+            return {**super().__getstate__(), "count": 99}
+
+        def __setstate__(self, state: dict) -> None:
+            super().__setstate__({**state, "restored": True})
+
+    copied = copy.deepcopy(Custom())
+    assert copied.count == 99 and copied.restored and copied.weight.tolist() == [1, 1]
+
+    class Own(Plain):
+        def __deepcopy__(self, memo: dict) -> Any:
+            self.__deepcopy__ = None
+            made = copy.deepcopy(self, memo)
+            del self.__deepcopy__
+            return made
+
+    assert type(copy.deepcopy(Own())) is Own
+
+
+def test_loading_the_own_state() -> None:
+    made = Plain()
+    before = made.weight._version
+    assert str(made.load_state_dict(made.state_dict())) == "<All keys matched successfully>"
+    assert made.weight._version == before + 1
+    state = {name: value + 1 for name, value in made.state_dict().items()}
+    made.load_state_dict(state)
+    assert made.weight.tolist() == [2, 2] and made.weight.requires_grad and made.weight.is_leaf
+    state["weight"] = torch.ones(3)
+    with pytest.raises(RuntimeError, match="size mismatch for weight"):
+        made.load_state_dict(state)
+
+
+def test_attributes_through_patched_look_ups(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Plain()
+    seen: list = []
+    usual = nn.Module.__getattr__
+
+    def watching(self: Any, name: str) -> Any:
+        seen.append(name)
+        return usual(self, name)
+
+    monkeypatch.setattr(nn.Module, "__getattr__", watching)
+    assert made.weight is made._parameters["weight"] and seen == ["weight"]
+    monkeypatch.undo()
+    assert made.weight is made._parameters["weight"] and seen == ["weight"]
+
+    class Failing(Plain):
+        @property
+        def broken(self) -> Any:
+            return self.missing
+
+    with pytest.raises(AttributeError, match="no attribute 'broken'|no attribute 'missing'"):
+        Failing().broken  # noqa: B018 (the look-up is what fails)
+    assert hash(made.weight) == id(made.weight) and hash(torch.ones(1)) != hash(torch.ones(1))
+    x = torch.ones(2)
+    y = x.detach()
+    y.add_(1)
+    assert x.tolist() == [2, 2] and x._version == y._version == 1 and not y.requires_grad and y is not x
+    assert made.weight.detach().requires_grad is False and type(made.weight.detach()) is torch.Tensor
+    assert x.contiguous() is x and x.expand(3, 2).t().contiguous().is_contiguous()

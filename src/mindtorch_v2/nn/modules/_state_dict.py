@@ -8,9 +8,12 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from numpy import ndarray
+
 import mindtorch_v2 as torch
 
-from ..._tensor import Tensor
+from ..._state import PLAIN
+from ..._tensor import Tensor, bump_version
 from ...utils.hooks import RemovableHandle
 from ..parameter import Parameter, is_lazy
 from ._hooks import _register, _WrappedHook
@@ -193,6 +196,15 @@ class StateDictMethods:
 
     def _load_one(self, name: str, key: str, own: Tensor, given: Any, assign: bool) -> str | None:
         """Copy or assign one tensor; the sentence of the problem, if there is one."""
+        if (
+            not assign
+            and own.__class__ in PLAIN
+            and given.__class__ in PLAIN
+            and own._data is given._data
+            and own._data.__class__ is ndarray
+        ):  # the module's own state: the same elements
+            bump_version(own)
+            return None
         if not (isinstance(given, Tensor) or hasattr(given, "__torch_function__")):
             return (
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '

@@ -157,6 +157,19 @@ class TreeMethods:
         if remove_duplicate:
             memo.add(self)
         yield prefix, cast("Module", self)
+        yield from self._named_below(memo, prefix, remove_duplicate)
+
+    def _named_below(self, memo: set[Any], prefix: str, remove_duplicate: bool) -> Iterator[tuple[str, Module]]:
+        """The submodules of `named_modules`; those with a `named_modules` of their own are asked for it."""
         for name, module in self._modules.items():
-            if module is not None:
-                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+            if module is None:
+                continue
+            path = f"{prefix}.{name}" if prefix else name
+            if type(module).named_modules is not TreeMethods.named_modules:
+                yield from module.named_modules(memo, path, remove_duplicate)
+            elif module not in memo:
+                if remove_duplicate:
+                    memo.add(module)
+                yield path, module
+                if module._modules:
+                    yield from module._named_below(memo, path, remove_duplicate)
