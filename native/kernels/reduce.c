@@ -1,138 +1,504 @@
-/* Reductions: what the `*_fast` functions of `ops/reduction.py` take, in one pass. */
-#include "native.h"
+/* Reductions that take each element to a running result: sums, products, extremes, truth, counts. */
+#include "reduce.h"
 
 #define LOOPS "reduce_loops.h"
 #include "variants.h"
+#define LOOPS "reduce_loops.h"
+#include "integer_variants.h"
 
-static PyObject *reduced_all(PyObject *object, int mean)
+/* ------------------------------------------------------------------------------------------------------------ the walk */
+
+static inline void start_states(const Pass *pass, char *states, npy_intp count)
 {
-    int width = dense_width(object);
-    PyArrayObject *x = (PyArrayObject *)object;
-    if (!width || !PyArray_SIZE(x)) {
-        return NULL;
+    for (npy_intp i = 0; i < count; i++) {
+        memcpy(states + i * pass->size, pass->start.bytes, (size_t)pass->size);
     }
-    npy_intp n = PyArray_SIZE(x);
-    PyObject *out = new_array(0, NULL, PyArray_DESCR(x));
-    if (out == NULL) {
-        return NULL;
-    }
-    void *data = PyArray_DATA(x), *result = PyArray_DATA((PyArrayObject *)out);
-    double by = mean ? (double)n : 1;
-    if (n >= RELEASE_GIL) {
-        Py_BEGIN_ALLOW_THREADS
-        CHOOSE(sum_rows, width, data, result, 1, n, by);
-        Py_END_ALLOW_THREADS
-    }
-    else {
-        CHOOSE(sum_rows, width, data, result, 1, n, by);
-    }
-    return out;
 }
 
-/* sum() and mean(): self, dtype. */
-static PyObject *sum_kernel(PyObject *const *args)
+typedef struct {
+    const Reduction *plan;
+    Axis along;  /* the innermost reduced axis */
+    int outer;   /* the other ones */
+} Walk;
+
+static void walk_pass(const Walk *walk, const Pass *pass, const char *x, npy_intp inner, char *states, const void *context)
 {
-    return args[1] == Py_None ? reduced_all(args[0], 0) : NULL;
+    npy_intp at[MAX_DIMS], times = 1;
+    start_states(pass, states, inner);
+    clear_places(at, walk->outer);
+    for (int d = 0; d < walk->outer; d++) {
+        times *= walk->plan->reduced[d].size;
+    }
+    for (; times > 0; times--) {
+        if (inner == 1) {
+            pass->row(x, walk->along.size, walk->along.stride, states, context);
+        }
+        else {
+            pass->columns(x, walk->along.size, walk->along.stride, inner, states, context);
+        }
+        if (times > 1) {
+            x = next_place(walk->plan->reduced, walk->outer, at, x);
+        }
+    }
 }
 
-static PyObject *mean_kernel(PyObject *const *args)
+void reduce_array(const Reduction *plan, const Reducer *with, const char *x, char *out, char *second, double by)
 {
-    return args[1] == Py_None ? reduced_all(args[0], 1) : NULL;
+    double states[COLUMNS], context[COLUMNS]; /* a state has at most eight bytes */
+    Walk walk = {plan, {1, 0}, plan->reduced_count ? plan->reduced_count - 1 : 0};
+    if (plan->reduced_count) {
+        walk.along = plan->reduced[walk.outer];
+    }
+    int kept = plan->kept_count;
+    npy_intp columns = 1;
+    /* Neighbours in memory that are kept are taken together, unless the reduced ones are neighbours or there are too few. */
+    if (kept && plan->kept[kept - 1].stride == with->item && walk.along.stride != with->item && plan->kept[kept - 1].size >= 4) {
+        columns = plan->kept[--kept].size;
+    }
+    npy_intp at[MAX_DIMS], done = 0;
+    clear_places(at, kept);
+    while (done < plan->count) {
+        for (npy_intp start = 0; start < columns; start += COLUMNS) {
+            npy_intp inner = columns - start < COLUMNS ? columns - start : COLUMNS;
+            if (plan->n == 0) {
+                start_states(&with->first, (char *)states, inner);
+            }
+            else {
+                walk_pass(&walk, &with->first, x + start * with->item, inner, (char *)states, NULL);
+            }
+            if (with->between != NULL) {
+                with->between(states, NULL, context, NULL, inner, (double)plan->n, by);
+                walk_pass(&walk, &with->second, x + start * with->item, inner, (char *)states, context);
+            }
+            with->finish(states, context, out, second, inner, (double)plan->n, by);
+            out += inner * with->out_item;
+            second += second == NULL ? 0 : inner * with->second_item;
+        }
+        done += columns;
+        if (done < plan->count) {
+            x = next_place(plan->kept, kept, at, x);
+        }
+    }
 }
 
-/* sum(dim) and mean(dim): self, dim, keepdim, dtype. */
-static PyObject *reduced_dim(PyObject *const *args, int mean)
+/* ----------------------------------------------------------------------------------------------------------- operators */
+
+#define ROW_TABLE(name) static const RowLoop name##_rows[KINDS][3] = ALL_KINDS(name##_row)
+#define COLUMN_TABLE(name) static const ColumnLoop name##_columns[KINDS][3] = ALL_KINDS(name##_columns)
+#define FINISH_TABLE(name) static const Finish name##_table[KINDS][3] = ALL_KINDS(name)
+
+ROW_TABLE(sum);
+ROW_TABLE(product);
+ROW_TABLE(largest);
+ROW_TABLE(smallest);
+ROW_TABLE(any);
+ROW_TABLE(all);
+ROW_TABLE(count);
+COLUMN_TABLE(sum);
+COLUMN_TABLE(product);
+COLUMN_TABLE(largest);
+COLUMN_TABLE(smallest);
+COLUMN_TABLE(any);
+COLUMN_TABLE(all);
+COLUMN_TABLE(count);
+FINISH_TABLE(finish_sum);
+FINISH_TABLE(finish_same);
+
+enum { SUM, PRODUCT, LARGEST, SMALLEST, ANY, ALL, COUNT };
+
+static const unsigned char type_numbers[KINDS] = {NPY_FLOAT32, NPY_FLOAT64, NPY_INT64, NPY_INT32, NPY_INT16, NPY_INT8, NPY_UINT8, NPY_BOOL};
+
+/* A state that every element is at least as good as. */
+static void start_extreme(Pass *pass, int kind, int smallest)
 {
-    int width = dense_width(args[0]);
-    PyArrayObject *x = (PyArrayObject *)args[0];
-    PyObject *which = args[1];
-    if (!width || !PyArray_SIZE(x) || args[3] != Py_None || !PyBool_Check(args[2])) {
+    switch (kind) {
+    case KIND_FLOAT:
+        pass->start.single = smallest ? NPY_INFINITYF : -NPY_INFINITYF;
+        break;
+    case KIND_DOUBLE:
+        pass->start.real = smallest ? NPY_INFINITY : -NPY_INFINITY;
+        break;
+    case KIND_INT64:
+        pass->start.whole = smallest ? NPY_MAX_INT64 : NPY_MIN_INT64;
+        break;
+    case KIND_INT32:
+        pass->start.whole32 = smallest ? NPY_MAX_INT32 : NPY_MIN_INT32;
+        break;
+    case KIND_INT16:
+        pass->start.whole16 = smallest ? NPY_MAX_INT16 : NPY_MIN_INT16;
+        break;
+    case KIND_INT8:
+        pass->start.whole8 = smallest ? NPY_MAX_INT8 : NPY_MIN_INT8;
+        break;
+    default:
+        pass->start.bytes[0] = smallest ? NPY_MAX_UINT8 : 0;
+    }
+}
+
+/* Fills in the loops of an operator; gives the type of its results. */
+static int choose_reducer(int operator, int kind, Reducer *with)
+{
+    const int v = S.vectors, floats = is_float_kind(kind);
+    const npy_intp item = kind_size(kind);
+    int state = kind, type = kind;
+    Pass *pass = &with->first;
+    memset(with, 0, sizeof(Reducer));
+    switch (operator) {
+    case SUM:
+        pass->row = sum_rows[kind][v];
+        pass->columns = sum_columns[kind][v];
+        state = floats ? KIND_DOUBLE : KIND_INT64;
+        type = floats ? kind : KIND_INT64;
+        break;
+    case PRODUCT:
+        pass->row = product_rows[kind][v];
+        pass->columns = product_columns[kind][v];
+        state = type = floats ? kind : KIND_INT64;
+        pass->start.whole = 1;
+        if (kind == KIND_FLOAT) {
+            pass->start.single = 1;
+        }
+        else if (kind == KIND_DOUBLE) {
+            pass->start.real = 1;
+        }
+        break;
+    case LARGEST:
+    case SMALLEST:
+        pass->row = operator == LARGEST ? largest_rows[kind][v] : smallest_rows[kind][v];
+        pass->columns = operator == LARGEST ? largest_columns[kind][v] : smallest_columns[kind][v];
+        start_extreme(pass, kind, operator == SMALLEST);
+        break;
+    case ANY:
+    case ALL:
+        pass->row = operator == ANY ? any_rows[kind][v] : all_rows[kind][v];
+        pass->columns = operator == ANY ? any_columns[kind][v] : all_columns[kind][v];
+        state = type = KIND_BOOL;
+        pass->start.bytes[0] = operator == ALL;
+        break;
+    default:
+        pass->row = count_rows[kind][v];
+        pass->columns = count_columns[kind][v];
+        state = type = KIND_INT64;
+    }
+    pass->size = kind_size(state);
+    with->finish = operator == SUM ? finish_sum_table[kind][v] : finish_same_table[type][v];
+    with->item = item;
+    with->out_item = kind_size(type);
+    return type_numbers[type];
+}
+
+/* The operator over the dimensions of the bits `mask`, divided by `by` (0 for the number of elements). */
+static PyObject *reduced(int operator, PyArrayObject *x, int kind, int mask, int keepdim, double by)
+{
+    Reduction plan;
+    Reducer with;
+    plan_reduction(x, mask, keepdim, 0, &plan);
+    if (!plan.n && (operator == LARGEST || operator == SMALLEST)) {
         return NULL;
     }
-    if (PyTuple_CheckExact(which) && PyTuple_GET_SIZE(which) == 1) {
-        which = PyTuple_GET_ITEM(which, 0);
+    PyObject *out = new_numbers(plan.ndim, plan.dims, choose_reducer(operator, kind, &with));
+    if (out == NULL || !plan.count) {
+        return out;
     }
-    int ndim = PyArray_NDIM(x);
-    int dim = ndim && ndim <= MAX_DIMS ? as_dim(which, ndim) : -1;
-    if (dim < 0) {
-        return NULL;
-    }
-    npy_intp n = PyArray_DIM(x, dim), outer = 1, inner = 1;
-    npy_intp dims[MAX_DIMS];
-    int left = 0;
-    for (int d = 0; d < ndim; d++) {
-        npy_intp size = PyArray_DIM(x, d);
-        if (d < dim) {
-            outer *= size;
-        }
-        else if (d > dim) {
-            inner *= size;
-        }
-        if (d != dim) {
-            dims[left++] = size;
-        }
-        else if (args[2] == Py_True) {
-            dims[left++] = 1;
-        }
-    }
-    PyObject *out = new_array(left, dims, PyArray_DESCR(x));
-    if (out == NULL) {
-        return NULL;
-    }
-    void *data = PyArray_DATA(x), *result = PyArray_DATA((PyArrayObject *)out);
-    double by = mean ? (double)n : 1;
     int large = PyArray_SIZE(x) >= RELEASE_GIL;
     PyThreadState *thread = large ? PyEval_SaveThread() : NULL;
-    if (inner == 1) {
-        CHOOSE(sum_rows, width, data, result, outer, n, by);
-    }
-    else {
-        CHOOSE(sum_columns, width, data, result, outer, n, inner, by);
-    }
+    reduce_array(&plan, &with, PyArray_DATA(x), PyArray_DATA((PyArrayObject *)out), NULL, by ? by : (double)plan.n);
     if (large) {
         PyEval_RestoreThread(thread);
     }
     return out;
 }
 
+/* Over all elements: self. */
+static PyObject *over_all(int operator, PyObject *const *args, double by)
+{
+    int kind = kind_of(args[0]);
+    if (kind < 0 || (by != 1 && !is_float_kind(kind))) {
+        return NULL;
+    }
+    return reduced(operator, (PyArrayObject *)args[0], kind, (1 << PyArray_NDIM((PyArrayObject *)args[0])) - 1, 0, by);
+}
+
+/* Over dimensions: self, dim, keepdim. */
+static PyObject *over_dims(int operator, PyObject *const *args, double by)
+{
+    int kind = kind_of(args[0]), keepdim = as_flag(args[2]);
+    if (kind < 0 || keepdim < 0 || (by != 1 && !is_float_kind(kind))) {
+        return NULL;
+    }
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    int mask = dims_of(args[1], PyArray_NDIM(x));
+    return mask < 0 ? NULL : reduced(operator, x, kind, mask, keepdim, by);
+}
+
+static PyObject *sum_kernel(PyObject *const *args)
+{
+    return over_all(SUM, args, 1);
+}
+
 static PyObject *sum_dim_kernel(PyObject *const *args)
 {
-    return reduced_dim(args, 0);
+    return over_dims(SUM, args, 1);
+}
+
+static PyObject *mean_kernel(PyObject *const *args)
+{
+    return over_all(SUM, args, 0);
 }
 
 static PyObject *mean_dim_kernel(PyObject *const *args)
 {
-    return reduced_dim(args, 1);
+    return over_dims(SUM, args, 0);
+}
+
+static PyObject *prod_kernel(PyObject *const *args)
+{
+    return over_all(PRODUCT, args, 1);
+}
+
+static PyObject *prod_dim_kernel(PyObject *const *args)
+{
+    return over_dims(PRODUCT, args, 1);
 }
 
 static PyObject *max_kernel(PyObject *const *args)
 {
-    int width = dense_width(args[0]);
-    PyArrayObject *x = (PyArrayObject *)args[0];
-    PyObject *out = width && PyArray_SIZE(x) ? new_array(0, NULL, PyArray_DESCR(x)) : NULL;
-    if (out != NULL) {
-        CHOOSE(max_all, width, PyArray_DATA(x), PyArray_DATA((PyArrayObject *)out), PyArray_SIZE(x));
-    }
-    return out;
+    return over_all(LARGEST, args, 1);
 }
 
 static PyObject *min_kernel(PyObject *const *args)
 {
-    int width = dense_width(args[0]);
-    PyArrayObject *x = (PyArrayObject *)args[0];
-    PyObject *out = width && PyArray_SIZE(x) ? new_array(0, NULL, PyArray_DESCR(x)) : NULL;
-    if (out != NULL) {
-        CHOOSE(min_all, width, PyArray_DATA(x), PyArray_DATA((PyArrayObject *)out), PyArray_SIZE(x));
+    return over_all(SMALLEST, args, 1);
+}
+
+static PyObject *amax_kernel(PyObject *const *args)
+{
+    return over_dims(LARGEST, args, 1);
+}
+
+static PyObject *amin_kernel(PyObject *const *args)
+{
+    return over_dims(SMALLEST, args, 1);
+}
+
+static PyObject *aminmax_kernel(PyObject *const *args)
+{
+    PyObject *least = over_dims(SMALLEST, args, 1);
+    return least == NULL ? NULL : pair_of(least, over_dims(LARGEST, args, 1));
+}
+
+static PyObject *any_kernel(PyObject *const *args)
+{
+    return over_all(ANY, args, 1);
+}
+
+static PyObject *all_kernel(PyObject *const *args)
+{
+    return over_all(ALL, args, 1);
+}
+
+/* An empty list of dimensions reduces nothing: what the Python function is for. */
+static int names_none(PyObject *dim)
+{
+    return dim != Py_None && !PyLong_CheckExact(dim) && PySequence_Size(dim) == 0;
+}
+
+static PyObject *any_dim_kernel(PyObject *const *args)
+{
+    return names_none(args[1]) ? NULL : over_dims(ANY, args, 1);
+}
+
+static PyObject *all_dim_kernel(PyObject *const *args)
+{
+    return names_none(args[1]) ? NULL : over_dims(ALL, args, 1);
+}
+
+/* self, dim. */
+static PyObject *count_nonzero_kernel(PyObject *const *args)
+{
+    PyObject *given[] = {args[0], args[1], Py_False};
+    return over_dims(COUNT, given, 1);
+}
+
+/* ---------------------------------------------------------------------------------------------------- places of extremes */
+
+typedef npy_intp (*PlaceLoop)(const char *x, npy_intp n, npy_intp stride);
+typedef void (*PlacesLoop)(const char *x, npy_intp n, npy_intp stride, npy_intp inner, npy_int64 *places, void *values);
+
+static const PlaceLoop largest_place_table[KINDS][3] = ALL_KINDS(largest_place);
+static const PlaceLoop smallest_place_table[KINDS][3] = ALL_KINDS(smallest_place);
+static const PlacesLoop largest_places_table[KINDS][3] = ALL_KINDS(largest_places);
+static const PlacesLoop smallest_places_table[KINDS][3] = ALL_KINDS(smallest_places);
+
+/* Places, and values unless that is NULL, of the extremes along the one axis that the plan reduces. */
+static void find_places(const Reduction *plan, int kind, int smallest, const char *x, npy_int64 *places, char *values)
+{
+    const PlaceLoop row = (smallest ? smallest_place_table : largest_place_table)[kind][S.vectors];
+    const PlacesLoop many = (smallest ? smallest_places_table : largest_places_table)[kind][S.vectors];
+    const npy_intp item = kind_size(kind);
+    const Axis along = plan->reduced_count ? plan->reduced[0] : (Axis){1, item};
+    int kept = plan->kept_count;
+    npy_intp columns = 1, at[MAX_DIMS];
+    if (kept && plan->kept[kept - 1].stride == item && along.stride != item && plan->kept[kept - 1].size >= 4 && plan->n < NPY_MAX_INT32) {
+        columns = plan->kept[--kept].size;
     }
-    return out;
+    clear_places(at, kept);
+    for (npy_intp done = 0; done < plan->count; done += columns) {
+        for (npy_intp start = 0; columns > 1 && start < columns; start += COLUMNS) {
+            npy_intp inner = columns - start < COLUMNS ? columns - start : COLUMNS;
+            many(x + start * item, along.size, along.stride, inner, places + start, values == NULL ? NULL : values + start * item);
+        }
+        if (columns == 1) {
+            npy_intp place = row(x, along.size, along.stride);
+            *places = place;
+            if (values != NULL) {
+                memcpy(values, x + place * along.stride, (size_t)item);
+            }
+        }
+        places += columns;
+        values += values == NULL ? 0 : columns * item;
+        x = next_place(plan->kept, kept, at, x);
+    }
+}
+
+/* The places (and values, for `pair`) along dimension `at` of x; along none when it has none. */
+static PyObject *extreme_places(PyArrayObject *x, int kind, int mask, int keepdim, int smallest, int pair)
+{
+    Reduction plan;
+    plan_reduction(x, mask, keepdim, 1, &plan);
+    if (!plan.n || plan.reduced_count > 1) {
+        return NULL;
+    }
+    PyObject *places = new_numbers(plan.ndim, plan.dims, NPY_INT64);
+    PyObject *values = places != NULL && pair ? new_array(plan.ndim, plan.dims, PyArray_DESCR(x)) : NULL;
+    if (places == NULL || (pair && values == NULL)) {
+        Py_XDECREF(places);
+        return NULL;
+    }
+    npy_int64 *found = PyArray_DATA((PyArrayObject *)places);
+    char *kept = pair ? PyArray_DATA((PyArrayObject *)values) : NULL;
+    PyThreadState *thread = PyArray_SIZE(x) >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    find_places(&plan, kind, smallest, PyArray_DATA(x), found, kept);
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+    return pair ? pair_of(values, places) : places;
+}
+
+/* self, dim or None, keepdim. */
+static PyObject *place_kernel(PyObject *const *args, int smallest, int pair)
+{
+    int kind = kind_of(args[0]), keepdim = as_flag(args[2]);
+    if (kind < 0 || keepdim < 0 || (pair && !PyLong_CheckExact(args[1]))) {
+        return NULL;
+    }
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    int mask = dims_of(args[1], PyArray_NDIM(x));
+    if (mask < 0) {
+        return NULL;
+    }
+    return extreme_places(x, kind, mask, keepdim, smallest, pair);
+}
+
+static PyObject *argmax_kernel(PyObject *const *args)
+{
+    return place_kernel(args, 0, 0);
+}
+
+static PyObject *argmin_kernel(PyObject *const *args)
+{
+    return place_kernel(args, 1, 0);
+}
+
+static PyObject *max_dim_kernel(PyObject *const *args)
+{
+    return place_kernel(args, 0, 1);
+}
+
+static PyObject *min_dim_kernel(PyObject *const *args)
+{
+    return place_kernel(args, 1, 1);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- fast paths
+ *
+ * Fast paths come before all checks, and give results of the operand's dtype: self, dtype, or self, dim, keepdim, dtype.
+ */
+
+static PyObject *sum_fast(PyObject *const *args)
+{
+    return args[1] == Py_None && dense_width(args[0]) ? sum_kernel(args) : NULL;
+}
+
+static PyObject *mean_fast(PyObject *const *args)
+{
+    return args[1] == Py_None && dense_width(args[0]) ? mean_kernel(args) : NULL;
+}
+
+static PyObject *sum_dim_fast(PyObject *const *args)
+{
+    return args[3] == Py_None && dense_width(args[0]) ? sum_dim_kernel(args) : NULL;
+}
+
+static PyObject *mean_dim_fast(PyObject *const *args)
+{
+    return args[3] == Py_None && dense_width(args[0]) ? mean_dim_kernel(args) : NULL;
+}
+
+static int is_number_array(PyObject *object)
+{
+    int kind = kind_of(object);
+    return (is_float_kind(kind) || kind == KIND_INT64) && is_contiguous((PyArrayObject *)object);
+}
+
+static PyObject *max_fast(PyObject *const *args)
+{
+    return is_number_array(args[0]) ? max_kernel(args) : NULL;
+}
+
+static PyObject *min_fast(PyObject *const *args)
+{
+    return is_number_array(args[0]) ? min_kernel(args) : NULL;
+}
+
+static PyObject *truth_fast(PyObject *const *args)
+{
+    return kind_of(args[0]) == KIND_BOOL ? all_kernel(args) : NULL;
+}
+
+static PyObject *some_fast(PyObject *const *args)
+{
+    return kind_of(args[0]) == KIND_BOOL ? any_kernel(args) : NULL;
 }
 
 const KernelEntry reduce_kernels[] = {
-    {"reduction.sum_fast", sum_kernel},
-    {"reduction.mean_fast", mean_kernel},
-    {"reduction.sum_dim_fast", sum_dim_kernel},
-    {"reduction.mean_dim_fast", mean_dim_kernel},
-    {"reduction.max_fast", max_kernel},
-    {"reduction.min_fast", min_kernel},
+    {"reduction.sum", sum_kernel},
+    {"reduction.sum_dim", sum_dim_kernel},
+    {"reduction.mean", mean_kernel},
+    {"reduction.mean_dim", mean_dim_kernel},
+    {"reduction.prod", prod_kernel},
+    {"reduction.prod_dim", prod_dim_kernel},
+    {"reduction.max", max_kernel},
+    {"reduction.min", min_kernel},
+    {"reduction.amax", amax_kernel},
+    {"reduction.amin", amin_kernel},
+    {"reduction.aminmax", aminmax_kernel},
+    {"reduction.any", any_kernel},
+    {"reduction.all", all_kernel},
+    {"reduction.any_dim", any_dim_kernel},
+    {"reduction.all_dim", all_dim_kernel},
+    {"reduction.count_nonzero", count_nonzero_kernel},
+    {"reduction.argmax", argmax_kernel},
+    {"reduction.argmin", argmin_kernel},
+    {"reduction.max_dim", max_dim_kernel},
+    {"reduction.min_dim", min_dim_kernel},
+    {"reduction.sum_fast", sum_fast},
+    {"reduction.mean_fast", mean_fast},
+    {"reduction.sum_dim_fast", sum_dim_fast},
+    {"reduction.mean_dim_fast", mean_dim_fast},
+    {"reduction.max_fast", max_fast},
+    {"reduction.min_fast", min_fast},
+    {"reduction.truth_fast", truth_fast},
+    {"reduction.some_fast", some_fast},
     {NULL, NULL},
 };

@@ -1,71 +1,474 @@
-/* Reductions; included for each type and processor. */
+/* Reductions; included for each type and processor.
+ *
+ * NAME(sum_row) and its like take n elements, `stride` bytes apart, to the running result at `state`; NAME(sum_columns) and its like n rows of
+ * `inner` neighbours each, whose results stand side by side at `state`.
+ */
+#ifdef INTEGER
+#define TOTAL npy_int64
+#define IS_NAN(x) 0
+#else
 #include "lanes.h"
+#define TOTAL double
+#define IS_NAN(x) ((x) != (x))
+#endif
 
-#define COLUMNS 1024 /* added to in the cache */
-#define ROWS 64      /* whose sum goes to the total at once */
+#define AT(x, i, stride) (*(const T *)((x) + (i) * (stride)))
+#define DENSE ((npy_intp)sizeof(T))
+#define ROWS 64   /* whose sum goes to the total at once */
+#define PART 4096 /* elements between two looks at what is found already */
 
-/* out[r] = the sum of row r, divided by `by`. */
-static TARGET void NAME(sum_rows)(const void *input, void *output, npy_intp rows, npy_intp width, double by)
+/* --- sums and products */
+
+static TARGET void NAME(sum_row)(const char *x, npy_intp n, npy_intp stride, void *state, const void *context)
 {
-    const T *x = input;
-    T *out = output;
-    for (npy_intp r = 0; r < rows; r++, x += width) {
-        double total = NAME(sum_of)(x, width);
-        out[r] = by == 1 ? (T)total : (T)(total / by);
+    (void)context;
+    TOTAL total = 0;
+#ifdef INTEGER
+    if (stride == DENSE && sizeof(T) < 4) {
+        /* Short sums first: they vectorise well. */
+        for (npy_intp start = 0; start < n; start += PART) {
+            const T *part = (const T *)x + start;
+            npy_intp count = n - start < PART ? n - start : PART;
+            npy_int32 sum = 0;
+            for (npy_intp i = 0; i < count; i++) {
+                sum += part[i];
+            }
+            total += sum;
+        }
     }
+    else if (stride == DENSE) {
+        const T *all = (const T *)x;
+        for (npy_intp i = 0; i < n; i++) {
+            total += (npy_int64)all[i];
+        }
+    }
+    else {
+        for (npy_intp i = 0; i < n; i++) {
+            total += (npy_int64)AT(x, i, stride);
+        }
+    }
+#else
+    if (stride == DENSE) {
+        total = NAME(sum_of)((const T *)x, n);
+    }
+    else {
+        npy_intp i = 0;
+        while (i + 4 <= n) {
+            npy_intp stop = i + PART < n ? i + PART : n;
+            double a = 0, b = 0, c = 0, d = 0;
+            for (; i + 4 <= stop; i += 4) {
+                a += AT(x, i, stride);
+                b += AT(x, i + 1, stride);
+                c += AT(x, i + 2, stride);
+                d += AT(x, i + 3, stride);
+            }
+            total += (a + b) + (c + d);
+        }
+        for (; i < n; i++) {
+            total += AT(x, i, stride);
+        }
+    }
+#endif
+    *(TOTAL *)state += total;
 }
 
-/* The rows of `part` columns are added up, in blocks, to out. */
-static inline TARGET void NAME(add_columns)(const T *x, T *out, npy_intp n, npy_intp inner, npy_intp part)
+static TARGET void NAME(sum_columns)(const char *x, npy_intp n, npy_intp stride, npy_intp inner, void *state, const void *context)
 {
+    (void)context;
+    TOTAL *total = state;
+#ifdef INTEGER
+    for (npy_intp k = 0; k < n; k++, x += stride) {
+        const T *row = (const T *)x;
+        for (npy_intp i = 0; i < inner; i++) {
+            total[i] += row[i];
+        }
+    }
+#else
     T block[COLUMNS];
-    for (npy_intp start = 0; start < n; start += ROWS) {
-        npy_intp stop = start + ROWS < n ? start + ROWS : n, k = start;
-        for (npy_intp i = 0; i < part; i++) {
+    for (npy_intp start = 0; start < n; start += ROWS, x += ROWS * stride) {
+        npy_intp count = n - start < ROWS ? n - start : ROWS, k = 0;
+        for (npy_intp i = 0; i < inner; i++) {
             block[i] = 0;
         }
-        for (; k + 4 <= stop; k += 4) {
-            const T *a = x + k * inner, *b = a + inner, *c = b + inner, *d = c + inner;
-            for (npy_intp i = 0; i < part; i++) {
+        for (; k + 4 <= count; k += 4) {
+            const T *a = (const T *)(x + k * stride), *b = (const T *)(x + (k + 1) * stride);
+            const T *c = (const T *)(x + (k + 2) * stride), *d = (const T *)(x + (k + 3) * stride);
+            for (npy_intp i = 0; i < inner; i++) {
                 block[i] += (a[i] + b[i]) + (c[i] + d[i]);
             }
         }
-        for (; k < stop; k++) {
-            const T *a = x + k * inner;
-            for (npy_intp i = 0; i < part; i++) {
+        for (; k < count; k++) {
+            const T *a = (const T *)(x + k * stride);
+            for (npy_intp i = 0; i < inner; i++) {
                 block[i] += a[i];
             }
         }
-        for (npy_intp i = 0; i < part; i++) {
-            out[i] = start ? out[i] + block[i] : block[i];
+        for (npy_intp i = 0; i < inner; i++) {
+            total[i] += block[i];
+        }
+    }
+#endif
+}
+
+#ifdef INTEGER
+#define PRODUCT npy_int64
+#else
+#define PRODUCT T
+#endif
+
+static TARGET void NAME(product_row)(const char *x, npy_intp n, npy_intp stride, void *state, const void *context)
+{
+    (void)context;
+    PRODUCT total = *(PRODUCT *)state;
+    npy_intp i = 0;
+    while (i + 4 <= n) {
+        /* Few at a time: products of many elements run to zero or infinity, where the order matters. */
+        npy_intp stop = i + ROWS < n ? i + ROWS : n;
+        PRODUCT a = 1, b = 1, c = 1, d = 1;
+        for (; i + 4 <= stop; i += 4) {
+            a *= AT(x, i, stride);
+            b *= AT(x, i + 1, stride);
+            c *= AT(x, i + 2, stride);
+            d *= AT(x, i + 3, stride);
+        }
+        total *= (a * b) * (c * d);
+    }
+    for (; i < n; i++) {
+        total *= AT(x, i, stride);
+    }
+    *(PRODUCT *)state = total;
+}
+
+static TARGET void NAME(product_columns)(const char *x, npy_intp n, npy_intp stride, npy_intp inner, void *state, const void *context)
+{
+    (void)context;
+    PRODUCT *total = state;
+    for (npy_intp k = 0; k < n; k++, x += stride) {
+        const T *row = (const T *)x;
+        for (npy_intp i = 0; i < inner; i++) {
+            total[i] *= row[i];
         }
     }
 }
 
-/* out[o, i] = the sum of x[o, :, i], divided by `by`. */
-static TARGET void NAME(sum_columns)(const void *input, void *output, npy_intp outer, npy_intp n, npy_intp inner, double by)
+static TARGET void NAME(finish_sum)(const void *state, const void *context, void *output, void *second, npy_intp count, double n, double by)
 {
-    const T *x = input;
+    (void)context, (void)second, (void)n;
+#ifdef INTEGER
+    (void)by;
+    memcpy(output, state, (size_t)count * sizeof(npy_int64));
+#else
+    const double *total = state;
     T *out = output;
-    for (npy_intp o = 0; o < outer; o++, out += inner, x += n * inner) {
-        for (npy_intp at = 0; at < inner; at += COLUMNS) {
-            NAME(add_columns)(x + at, out + at, n, inner, inner - at < COLUMNS ? inner - at : COLUMNS);
+    for (npy_intp i = 0; i < count; i++) {
+        out[i] = by == 1 ? (T)total[i] : (T)(total[i] / by);
+    }
+#endif
+}
+
+static TARGET void NAME(finish_same)(const void *state, const void *context, void *output, void *second, npy_intp count, double n, double by)
+{
+    (void)context, (void)second, (void)n, (void)by;
+    memcpy(output, state, (size_t)count * sizeof(T));
+}
+
+/* --- extremes */
+
+#ifdef INTEGER
+#define BETTER(kept, next, smallest) ((smallest ? (next) < (kept) : (next) > (kept)) ? (next) : (kept))
+#else
+#define BETTER(kept, next, smallest) NAME(better_one)(kept, next, smallest)
+#endif
+
+static inline __attribute__((always_inline)) TARGET T NAME(best_of)(const T *x, npy_intp n, int smallest)
+{
+#ifdef INTEGER
+    T best = x[0];
+    for (npy_intp i = 1; i < n; i++) {
+        best = BETTER(best, x[i], smallest);
+    }
+    return best;
+#else
+    return NAME(extreme)(x, n, smallest);
+#endif
+}
+
+static inline __attribute__((always_inline)) TARGET void NAME(extreme_row)(const char *x, npy_intp n, npy_intp stride, void *state, int smallest)
+{
+    T best = *(T *)state;
+    if (stride == DENSE) {
+        T found = NAME(best_of)((const T *)x, n, smallest);
+        best = BETTER(best, found, smallest);
+    }
+    else {
+        for (npy_intp i = 0; i < n; i++) {
+            T next = AT(x, i, stride);
+            best = BETTER(best, next, smallest);
         }
-        for (npy_intp i = 0; by != 1 && i < inner; i++) {
-            out[i] /= (T)by;
+    }
+    *(T *)state = best;
+}
+
+static inline __attribute__((always_inline)) TARGET void NAME(extreme_columns)(const char *x, npy_intp n, npy_intp stride, npy_intp inner,
+                                                                               void *state, int smallest)
+{
+    T *restrict best = state;
+    for (npy_intp k = 0; k < n; k++, x += stride) {
+        const T *restrict row = (const T *)x;
+        for (npy_intp i = 0; i < inner; i++) {
+            T kept = best[i], next = row[i];
+            best[i] = BETTER(kept, next, smallest);
         }
     }
 }
 
-static TARGET void NAME(max_all)(const void *input, void *output, npy_intp n)
+static TARGET void NAME(largest_row)(const char *x, npy_intp n, npy_intp stride, void *state, const void *context)
 {
-    *(T *)output = NAME(extreme)(input, n, 0);
+    (void)context;
+    NAME(extreme_row)(x, n, stride, state, 0);
 }
 
-static TARGET void NAME(min_all)(const void *input, void *output, npy_intp n)
+static TARGET void NAME(smallest_row)(const char *x, npy_intp n, npy_intp stride, void *state, const void *context)
 {
-    *(T *)output = NAME(extreme)(input, n, 1);
+    (void)context;
+    NAME(extreme_row)(x, n, stride, state, 1);
 }
 
-#undef COLUMNS
+static TARGET void NAME(largest_columns)(const char *x, npy_intp n, npy_intp stride, npy_intp inner, void *state, const void *context)
+{
+    (void)context;
+    NAME(extreme_columns)(x, n, stride, inner, state, 0);
+}
+
+static TARGET void NAME(smallest_columns)(const char *x, npy_intp n, npy_intp stride, npy_intp inner, void *state, const void *context)
+{
+    (void)context;
+    NAME(extreme_columns)(x, n, stride, inner, state, 1);
+}
+
+/* --- truth and counts */
+
+/* Whether some element of a part is zero (`wanted` 0) or is not (1). */
+static inline __attribute__((always_inline)) TARGET int NAME(part_has)(const T *x, npy_intp n, int wanted)
+{
+    T found = 0;
+    for (npy_intp i = 0; i < n; i++) {
+        found = (T)(found + (T)((x[i] != 0) == wanted));
+        if (sizeof(T) == 1 && found) { /* a count would wrap */
+            return 1;
+        }
+    }
+    return found != 0;
+}
+
+static inline __attribute__((always_inline)) TARGET void NAME(truth_row)(const char *x, npy_intp n, npy_intp stride, void *state, int wanted)
+{
+    unsigned char *known = state; /* starts as !wanted */
+    if (*known == wanted) {
+        return;
+    }
+    if (stride == DENSE && sizeof(T) == 1) {
+        const unsigned char *bytes = (const unsigned char *)x;
+        npy_intp i = 0;
+        if (wanted) {
+            for (; i + 64 <= n; i += 64) {
+                unsigned char found = 0;
+                for (int k = 0; k < 64; k++) {
+                    found |= bytes[i + k];
+                }
+                if (found) {
+                    *known = 1;
+                    return;
+                }
+            }
+        }
+        else if (n && memchr(x, 0, (size_t)n) != NULL) {
+            *known = 0;
+            return;
+        }
+        for (; wanted && i < n; i++) {
+            if (bytes[i]) {
+                *known = 1;
+                return;
+            }
+        }
+    }
+    else if (stride == DENSE) {
+        for (npy_intp start = 0; start < n; start += 256) {
+            if (NAME(part_has)((const T *)x + start, n - start < 256 ? n - start : 256, wanted)) {
+                *known = (unsigned char)wanted;
+                return;
+            }
+        }
+    }
+    else {
+        for (npy_intp i = 0; i < n; i++) {
+            if ((AT(x, i, stride) != 0) == wanted) {
+                *known = (unsigned char)wanted;
+                return;
+            }
+        }
+    }
+}
+
+static TARGET void NAME(any_row)(const char *x, npy_intp n, npy_intp stride, void *state, const void *context)
+{
+    (void)context;
+    NAME(truth_row)(x, n, stride, state, 1);
+}
+
+static TARGET void NAME(all_row)(const char *x, npy_intp n, npy_intp stride, void *state, const void *context)
+{
+    (void)context;
+    NAME(truth_row)(x, n, stride, state, 0);
+}
+
+static TARGET void NAME(any_columns)(const char *x, npy_intp n, npy_intp stride, npy_intp inner, void *state, const void *context)
+{
+    (void)context;
+    unsigned char *restrict known = state;
+    for (npy_intp k = 0; k < n; k++, x += stride) {
+        const T *restrict row = (const T *)x;
+        for (npy_intp i = 0; i < inner; i++) {
+            known[i] |= row[i] != 0;
+        }
+    }
+}
+
+static TARGET void NAME(all_columns)(const char *x, npy_intp n, npy_intp stride, npy_intp inner, void *state, const void *context)
+{
+    (void)context;
+    unsigned char *restrict known = state;
+    for (npy_intp k = 0; k < n; k++, x += stride) {
+        const T *restrict row = (const T *)x;
+        for (npy_intp i = 0; i < inner; i++) {
+            known[i] &= row[i] != 0;
+        }
+    }
+}
+
+static TARGET void NAME(count_row)(const char *x, npy_intp n, npy_intp stride, void *state, const void *context)
+{
+    (void)context;
+    npy_int64 total = 0;
+    if (stride == DENSE) {
+        for (npy_intp start = 0; start < n; start += PART) {
+            const T *part = (const T *)x + start;
+            npy_intp length = n - start < PART ? n - start : PART;
+            npy_int32 found = 0;
+            for (npy_intp i = 0; i < length; i++) {
+                found += part[i] != 0;
+            }
+            total += found;
+        }
+    }
+    else {
+        for (npy_intp i = 0; i < n; i++) {
+            total += AT(x, i, stride) != 0;
+        }
+    }
+    *(npy_int64 *)state += total;
+}
+
+static TARGET void NAME(count_columns)(const char *x, npy_intp n, npy_intp stride, npy_intp inner, void *state, const void *context)
+{
+    (void)context;
+    npy_int64 *restrict total = state;
+    for (npy_intp k = 0; k < n; k++, x += stride) {
+        const T *restrict row = (const T *)x;
+        for (npy_intp i = 0; i < inner; i++) {
+            total[i] += row[i] != 0;
+        }
+    }
+}
+
+/* --- places of extremes, of one axis */
+
+/* The place of the first best element of x, `stride` bytes apart. */
+static inline __attribute__((always_inline)) TARGET npy_intp NAME(place_row)(const char *x, npy_intp n, npy_intp stride, int smallest)
+{
+    if (stride != DENSE || n <= 32) {
+        T best = AT(x, 0, stride);
+        npy_intp place = 0;
+        for (npy_intp i = 1; i < n && !IS_NAN(best); i++) {
+            T next = AT(x, i, stride);
+            if ((smallest ? next < best : next > best) || IS_NAN(next)) {
+                best = next;
+                place = i;
+            }
+        }
+        return place;
+    }
+    const T *all = (const T *)x;
+    T best = all[0];
+    npy_intp from = 0;
+    for (npy_intp start = 0; start < n && !IS_NAN(best); start += PART) {
+        T found = NAME(best_of)(all + start, n - start < PART ? n - start : PART, smallest);
+        if ((smallest ? found < best : found > best) || IS_NAN(found)) {
+            best = found;
+            from = start;
+        }
+    }
+    while (IS_NAN(best) ? !IS_NAN(all[from]) : all[from] != best) {
+        from++;
+    }
+    return from;
+}
+
+static TARGET npy_intp NAME(largest_place)(const char *x, npy_intp n, npy_intp stride)
+{
+    return NAME(place_row)(x, n, stride, 0);
+}
+
+static TARGET npy_intp NAME(smallest_place)(const char *x, npy_intp n, npy_intp stride)
+{
+    return NAME(place_row)(x, n, stride, 1);
+}
+
+/* The places of the best elements of `inner` columns; `values` may be NULL. */
+static inline __attribute__((always_inline)) TARGET void NAME(place_columns)(const char *x, npy_intp n, npy_intp stride, npy_intp inner,
+                                                                             npy_int64 *places, void *values, int smallest)
+{
+    T best[COLUMNS];
+    npy_int32 place[COLUMNS];
+    const T *first = (const T *)x;
+    for (npy_intp i = 0; i < inner; i++) {
+        best[i] = first[i];
+        place[i] = 0;
+    }
+    x += stride;
+    for (npy_int32 k = 1; k < n; k++, x += stride) {
+        const T *row = (const T *)x;
+        for (npy_intp i = 0; i < inner; i++) {
+            T kept = best[i], next = row[i];
+            int take = (smallest ? next < kept : next > kept) | (IS_NAN(next) & !IS_NAN(kept));
+            best[i] = take ? next : kept;
+            place[i] = take ? k : place[i];
+        }
+    }
+    for (npy_intp i = 0; i < inner; i++) {
+        places[i] = place[i];
+    }
+    if (values != NULL) {
+        memcpy(values, best, (size_t)inner * sizeof(T));
+    }
+}
+
+static TARGET void NAME(largest_places)(const char *x, npy_intp n, npy_intp stride, npy_intp inner, npy_int64 *places, void *values)
+{
+    NAME(place_columns)(x, n, stride, inner, places, values, 0);
+}
+
+static TARGET void NAME(smallest_places)(const char *x, npy_intp n, npy_intp stride, npy_intp inner, npy_int64 *places, void *values)
+{
+    NAME(place_columns)(x, n, stride, inner, places, values, 1);
+}
+
+#undef TOTAL
+#undef IS_NAN
+#undef AT
+#undef DENSE
 #undef ROWS
+#undef PART
+#undef PRODUCT
+#undef BETTER

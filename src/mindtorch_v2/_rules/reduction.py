@@ -123,6 +123,8 @@ def reduction(
         target = dtype or source
     accepted, kernel = _KERNELS.get(kind, ("all", f"{kind}_cpu"))
     check_dtype(target, accepted, kernel)
+    if target is _d.int64 and kind in ("sum", "prod") and source.category < _d.CATEGORY_FLOATING:
+        return Spec(shape, target)  # kernels add and multiply integers in int64 without a copy
     return Spec(shape, target, None, target.opmath)
 
 

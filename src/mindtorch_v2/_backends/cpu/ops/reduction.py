@@ -47,7 +47,7 @@ def _add(self: Array, axis: tuple[int, ...], keepdim: bool = False) -> Array:
         if keepdim:
             total = total.reshape([1 if a in axis else n for a, n in enumerate(self.shape)])
         return total
-    return np.add.reduce(self, axis, None, None, keepdim)
+    return np.add.reduce(self, axis, _whole(self), None, keepdim)
 
 
 def _add_rows(rows: Array) -> Array:
@@ -61,24 +61,28 @@ def _add_rows(rows: Array) -> Array:
     return np.add.reduce(rows, 0)
 
 
+def _whole(self: Array) -> Any:
+    """The dtype in which short integers are added or multiplied."""
+    return np.int64 if self.dtype.kind in "biu" and self.dtype.itemsize < 8 else None
+
+
 # --- sums and products --------------------------------------------------------------------------------------------
 
 
+@native.kernel
 def sum(self: Array, dtype: Any = None) -> Array:
     """The sum of all elements."""
-    total = sum_fast(self)
-    if total is not None:
-        return total
     return np.add.reduce(
         self if self.flags.forc or self.dtype.kind not in "fc" else np.ascontiguousarray(self),
         None,
+        _whole(self),
     )
 
 
+@native.kernel
 def sum_dim(self: Array, dim: Dim, keepdim: bool = False, dtype: Any = None) -> Array:
     """The sum over dimensions."""
-    total = sum_dim_fast(self, dim, keepdim)
-    return total if total is not None else _add(self, axes(dim, self.ndim), keepdim)
+    return _add(self, axes(dim, self.ndim), keepdim)
 
 
 @native.kernel
@@ -113,27 +117,27 @@ def nansum(self: Array, dim: Dim, keepdim: bool = False, dtype: Any = None) -> A
     return sum_dim(self, dim, keepdim)
 
 
+@native.kernel
 def prod(self: Array, dtype: Any = None) -> Array:
     """The product of all elements."""
-    return np.multiply.reduce(self, None)
+    return np.multiply.reduce(self, None, _whole(self))
 
 
+@native.kernel
 def prod_dim(self: Array, dim: int, keepdim: bool = False, dtype: Any = None) -> Array:
     """The product over one dimension."""
-    return np.multiply.reduce(self, axes(dim, self.ndim), None, None, keepdim)
+    return np.multiply.reduce(self, axes(dim, self.ndim), _whole(self), None, keepdim)
 
 
+@native.kernel
 def mean(self: Array, dtype: Any = None) -> Array:
     """The mean of all elements; NaN of nothing."""
-    found = mean_fast(self)
-    return found if found is not None else np.divide(sum(self), self.dtype.type(self.size))
+    return np.divide(sum(self), self.dtype.type(self.size))
 
 
+@native.kernel
 def mean_dim(self: Array, dim: Dim, keepdim: bool = False, dtype: Any = None) -> Array:
     """The mean over dimensions."""
-    found = mean_dim_fast(self, dim, keepdim)
-    if found is not None:
-        return found
     axis = axes(dim, self.ndim)
     total = _add(self, axis, keepdim)
     return np.divide(total, self.dtype.type(_count(self, axis)))
@@ -204,16 +208,19 @@ def std_mean(self: Array, dim: Dim, correction: Any = None, keepdim: bool = Fals
 # --- extremes -----------------------------------------------------------------------------------------------------
 
 
+@native.kernel
 def max(self: Array) -> Array:
     """The largest element; NaN if there is one."""
     return np.maximum.reduce(self, None)
 
 
+@native.kernel
 def min(self: Array) -> Array:
     """The smallest element."""
     return np.minimum.reduce(self, None)
 
 
+@native.kernel
 def max_fast(self: Array) -> Array | None:
     """`max()` of a contiguous array of float32, float64 or int64; declines the rest."""
     if self.dtype.char in "fdl" and self.size and self.flags.c_contiguous:
@@ -221,6 +228,7 @@ def max_fast(self: Array) -> Array | None:
     return None
 
 
+@native.kernel
 def min_fast(self: Array) -> Array | None:
     """`min()` of a contiguous array of float32, float64 or int64; declines the rest."""
     if self.dtype.char in "fdl" and self.size and self.flags.c_contiguous:
@@ -228,16 +236,19 @@ def min_fast(self: Array) -> Array | None:
     return None
 
 
+@native.kernel
 def amax(self: Array, dim: Dim, keepdim: bool = False) -> Array:
     """The largest elements over dimensions."""
     return np.maximum.reduce(self, axes(dim, self.ndim), None, None, keepdim)
 
 
+@native.kernel
 def amin(self: Array, dim: Dim, keepdim: bool = False) -> Array:
     """The smallest elements over dimensions."""
     return np.minimum.reduce(self, axes(dim, self.ndim), None, None, keepdim)
 
 
+@native.kernel
 def aminmax(self: Array, dim: int | None, keepdim: bool = False) -> tuple[Array, Array]:
     """Smallest and largest elements, over one dimension or all."""
     axis = axes(dim, self.ndim)
@@ -255,11 +266,13 @@ def _with_index(find: Any, self: Array, dim: int, keepdim: bool) -> tuple[Array,
     return values, index
 
 
+@native.kernel
 def max_dim(self: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
     """The largest elements over one dimension and where each stands first; NaN counts as largest."""
     return _with_index(np.argmax, self, dim, keepdim)
 
 
+@native.kernel
 def min_dim(self: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
     """The smallest elements over one dimension and where each stands first; NaN counts as smallest."""
     return _with_index(np.argmin, self, dim, keepdim)
@@ -276,11 +289,13 @@ def _arg(find: Any, self: Array, dim: int | None, keepdim: bool) -> Array:
     return find(self, axis=dim, keepdims=keepdim)
 
 
+@native.kernel
 def argmax(self: Array, dim: int | None, keepdim: bool = False) -> Array:
     """Where the largest element stands first."""
     return _arg(np.argmax, self, dim, keepdim)
 
 
+@native.kernel
 def argmin(self: Array, dim: int | None, keepdim: bool = False) -> Array:
     """Where the smallest element stands first."""
     return _arg(np.argmin, self, dim, keepdim)
@@ -289,16 +304,19 @@ def argmin(self: Array, dim: int | None, keepdim: bool = False) -> Array:
 # --- truth and counts ---------------------------------------------------------------------------------------------
 
 
+@native.kernel
 def all(self: Array) -> Array:
     """Whether every element is true."""
     return np.logical_and.reduce(self, None)
 
 
+@native.kernel
 def any(self: Array) -> Array:
     """Whether some element is true."""
     return np.logical_or.reduce(self, None)
 
 
+@native.kernel
 def all_dim(self: Array, dim: Dim, keepdim: bool = False) -> Array:
     """Whether every element is true, over dimensions. An empty list of dimensions reduces nothing."""
     if dim is not None and not isinstance(dim, int) and not len(dim):
@@ -306,6 +324,7 @@ def all_dim(self: Array, dim: Dim, keepdim: bool = False) -> Array:
     return np.logical_and.reduce(self, axes(dim, self.ndim), None, None, keepdim)
 
 
+@native.kernel
 def any_dim(self: Array, dim: Dim, keepdim: bool = False) -> Array:
     """Whether some element is true, over dimensions. An empty list of dimensions reduces nothing."""
     if dim is not None and not isinstance(dim, int) and not len(dim):
@@ -313,16 +332,19 @@ def any_dim(self: Array, dim: Dim, keepdim: bool = False) -> Array:
     return np.logical_or.reduce(self, axes(dim, self.ndim), None, None, keepdim)
 
 
+@native.kernel
 def truth_fast(self: Array) -> Array | None:
     """`all()` of a bool array; declines the rest."""
     return np.asarray(np.logical_and.reduce(self, None)) if self.dtype.char == "?" else None
 
 
+@native.kernel
 def some_fast(self: Array) -> Array | None:
     """`any()` of a bool array; declines the rest."""
     return np.asarray(np.logical_or.reduce(self, None)) if self.dtype.char == "?" else None
 
 
+@native.kernel
 def count_nonzero(self: Array, dim: Dim) -> Array:
     """How many elements are not zero."""
     return np.add.reduce(self != 0, axes(dim, self.ndim), np.int64)

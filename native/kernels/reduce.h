@@ -1,0 +1,39 @@
+/* How the kernels of reductions walk: what an operator gives for each kind, and what runs it over an array. */
+#ifndef MINDTORCH_REDUCE_H
+#define MINDTORCH_REDUCE_H
+
+#include "kinds.h"
+
+#define COLUMNS 1024 /* results side by side whose states stay in the cache */
+
+typedef void (*RowLoop)(const char *x, npy_intp n, npy_intp stride, void *state, const void *context);
+typedef void (*ColumnLoop)(const char *x, npy_intp n, npy_intp stride, npy_intp inner, void *state, const void *context);
+/* Makes results of states: the last two numbers are the elements of each, and a parameter of the operator. */
+typedef void (*Finish)(const void *state, const void *context, void *output, void *second, npy_intp count, double n, double by);
+
+/* What goes over the elements once. */
+typedef struct {
+    RowLoop row;
+    ColumnLoop columns;
+    npy_intp size; /* of a state */
+    union {
+        double real;
+        float single;
+        npy_int64 whole;
+        npy_int32 whole32;
+        npy_int16 whole16;
+        npy_int8 whole8;
+        unsigned char bytes[8];
+    } start; /* the state of nothing */
+} Pass;
+
+typedef struct {
+    Pass first, second; /* the second one, if there is one, gets what `between` makes of the first's states as context */
+    Finish between, finish;
+    npy_intp item;              /* bytes of an element of x */
+    npy_intp out_item, second_item; /* bytes of a result */
+} Reducer;
+
+INTERNAL void reduce_array(const Reduction *plan, const Reducer *with, const char *x, char *out, char *second, double by);
+
+#endif
