@@ -165,34 +165,30 @@ class Tape:
     def layout(self) -> str | None:
         """What edges, saved tensors and constants are made of, by parameter number: the arguments of `recorder`.
 
-        None where a list of tensors or several outputs need the Python function.
+        None where the Python function is needed.
         """
-        if not self.single_output or self.has_list:
-            return None
         order = {a.name: i for i, a in enumerate(self.op.arguments)}
         edges = {a.name: i for i, a in enumerate(self.inputs)}
         saved, consts = [], []
         for a in self.op.arguments:
             users = [d for d in self.op.derivatives if a.name in d.saved_inputs]
-            if users and a.type.list:
-                return None
             if users:
                 saved.append((order[a.name], tuple(edges[name] for name in self._needed_by(users))))
         for number in sorted({n for d in self.op.derivatives for n in d.saved_results}):
             users = [d for d in self.op.derivatives if number in d.saved_results]
-            saved.append((-1, tuple(edges[name] for name in self._needed_by(users))))
+            saved.append((-1 - number, tuple(edges[name] for name in self._needed_by(users))))
         for a in self.op.arguments:
             if any(a.name in d.scalars for d in self.op.derivatives):
                 consts.append((order[a.name], None))
         for name, attribute in dict.fromkeys(pair for d in self.op.derivatives for pair in d.saved_attributes):
-            argument = self.op.signature.argument(name)
-            is_result = self._result_number(name) is not None
-            if not is_result and argument is not None and argument.type.list:
-                return None
-            consts.append((-1 if is_result else order[name], attribute))
+            number = self._result_number(name)
+            consts.append((order[name] if number is None else -1 - number, attribute))
+        consts += [(order[a.name], 0) for a in self.inputs if a.type.list]
         if max(len(order), len(saved), len(consts)) > 16:
             return None
-        return f"{len(order)}, {tuple(order[a.name] for a in self.inputs)}, {tuple(saved)}, {tuple(consts)}"
+        outputs = "" if self.single_output else ", 1" if self.differentiable is None else ", 2"
+        inputs = tuple(order[a.name] for a in self.inputs)
+        return f"{len(order)}, {inputs}, {tuple(saved)}, {tuple(consts)}{outputs}"
 
     # Formulas
 

@@ -659,9 +659,9 @@ def _record_masked_scatter_backward(out, grad_output, mask, sizes):
     return attach(out, node)
 
 
-tables.index_Tensor.record = _record_index_Tensor
-tables.index_put.record = _record_index_put
-tables._unsafe_index_Tensor.record = _record__unsafe_index_Tensor
+tables.index_Tensor.record = recorder(_record_index_Tensor, IndexBackward0, 2, (0,), ((1, ()),), ((0, 'shape'),))
+tables.index_put.record = recorder(_record_index_put, IndexPutBackward0, 4, (0, 2), ((1, ()),), ((3, None),))
+tables._unsafe_index_Tensor.record = recorder(_record__unsafe_index_Tensor, UnsafeIndexBackward0, 2, (0,), ((1, ()),), ((0, 'shape'),))
 tables.index_select.record = recorder(_record_index_select, IndexSelectBackward0, 3, (0,), ((2, ()),), ((1, None), (0, 'shape')))
 tables.index_add.record = recorder(_record_index_add, IndexAddBackward0, 5, (0, 3), ((2, (1,)),), ((1, None), (4, None), (3, 'shape')))
 tables.index_copy.record = recorder(_record_index_copy, IndexCopyBackward0, 4, (0, 3), ((2, ()),), ((1, None), (3, 'shape')))

@@ -520,23 +520,23 @@ def _record_linalg_matrix_exp(out, self_):
     return attach(out, node)
 
 
-tables.linalg_cholesky_ex.record = _record_linalg_cholesky_ex
+tables.linalg_cholesky_ex.record = recorder(_record_linalg_cholesky_ex, LinalgCholeskyExBackward0, 3, (0,), ((-1, ()),), ((1, None),), 2)
 tables.cholesky_solve.record = recorder(_record_cholesky_solve, CholeskySolveBackward0, 3, (0, 1), ((1, ()), (-1, ())), ((2, None),))
 tables.cholesky_inverse.record = recorder(_record_cholesky_inverse, CholeskyInverseBackward0, 2, (0,), ((0, ()), (-1, ())), ((1, None),))
-tables.linalg_lu_factor_ex.record = _record_linalg_lu_factor_ex
-tables.linalg_lu.record = _record_linalg_lu
-tables.lu_unpack.record = _record_lu_unpack
-tables.linalg_qr.record = _record_linalg_qr
-tables.geqrf.record = _record_geqrf
-tables._linalg_svd.record = _record__linalg_svd
-tables._linalg_eigh.record = _record__linalg_eigh
-tables.linalg_eig.record = _record_linalg_eig
-tables.linalg_inv_ex.record = _record_linalg_inv_ex
-tables.linalg_solve_ex.record = _record_linalg_solve_ex
+tables.linalg_lu_factor_ex.record = recorder(_record_linalg_lu_factor_ex, LinalgLuFactorExBackward0, 3, (0,), ((-1, ()), (-2, ())), (), 2)
+tables.linalg_lu.record = recorder(_record_linalg_lu, LinalgLuBackward0, 2, (0,), ((-1, ()), (-2, ()), (-3, ())), (), 1)
+tables.lu_unpack.record = recorder(_record_lu_unpack, LuUnpackBackward0, 4, (0,), (), ((0, 'shape'),), 1)
+tables.linalg_qr.record = recorder(_record_linalg_qr, LinalgQrBackward0, 2, (0,), ((-1, ()), (-2, ())), ((1, None), (0, 'shape')), 1)
+tables.geqrf.record = recorder(_record_geqrf, GeqrfBackward0, 1, (0,), (), (), 2)
+tables._linalg_svd.record = recorder(_record__linalg_svd, LinalgSvdBackward0, 4, (0,), ((-1, ()), (-2, ()), (-3, ())), ((2, None), (0, 'shape')), 1)
+tables._linalg_eigh.record = recorder(_record__linalg_eigh, LinalgEighBackward0, 3, (0,), ((-1, ()), (-2, ())), ((2, None),), 1)
+tables.linalg_eig.record = recorder(_record_linalg_eig, LinalgEigBackward0, 1, (0,), ((-1, ()), (-2, ())), ((0, 'dtype'),), 1)
+tables.linalg_inv_ex.record = recorder(_record_linalg_inv_ex, LinalgInvExBackward0, 2, (0,), ((-1, ()),), (), 2)
+tables.linalg_solve_ex.record = recorder(_record_linalg_solve_ex, LinalgSolveExBackward0, 4, (0, 1), ((0, ()), (-1, ())), ((2, None), (1, 'shape')), 2)
 tables.linalg_solve_triangular.record = recorder(_record_linalg_solve_triangular, LinalgSolveTriangularBackward0, 5, (0, 1), ((0, ()), (-1, ())), ((2, None), (3, None), (4, None)))
-tables.linalg_lstsq.record = _record_linalg_lstsq
+tables.linalg_lstsq.record = recorder(_record_linalg_lstsq, LinalgLstsqBackward0, 4, (0, 1), ((0, ()), (1, ()), (-1, ())), (), 1)
 tables.linalg_pinv_atol_rtol_tensor.record = recorder(_record_linalg_pinv_atol_rtol_tensor, LinalgPinvBackward0_of_linalg_pinv_atol_rtol_tensor, 4, (0,), ((0, ()), (-1, ())), ())
 tables.linalg_pinv_atol_rtol_float.record = recorder(_record_linalg_pinv_atol_rtol_float, LinalgPinvBackward0_of_linalg_pinv_atol_rtol_float, 4, (0,), ((0, ()), (-1, ())), ())
 tables.linalg_det.record = recorder(_record_linalg_det, LinalgDetBackward0, 1, (0,), ((0, ()), (-1, ())), ())
-tables.linalg_slogdet.record = _record_linalg_slogdet
+tables.linalg_slogdet.record = recorder(_record_linalg_slogdet, LinalgSlogdetBackward0, 1, (0,), ((0, ()), (-1, ())), (), 1)
 tables.linalg_matrix_exp.record = recorder(_record_linalg_matrix_exp, LinalgMatrixExpBackward0, 1, (0,), ((0, ()),), ())

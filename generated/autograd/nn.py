@@ -1243,5 +1243,5 @@ tables._log_softmax_backward_data.record = recorder(_record__log_softmax_backwar
 tables._safe_softmax.record = recorder(_record__safe_softmax, SafeSoftmaxBackward0, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
 tables.embedding.record = recorder(_record_embedding, EmbeddingBackward0, 5, (0,), ((1, ()),), ((2, None), (3, None), (4, None), (0, 'shape')))
 tables.embedding_dense_backward.record = recorder(_record_embedding_dense_backward, EmbeddingDenseBackwardBackward0, 5, (0,), ((1, ()),), ((3, None),))
-tables._scaled_dot_product_flash_attention_for_cpu.record = _record__scaled_dot_product_flash_attention_for_cpu
-tables._scaled_dot_product_flash_attention_for_cpu_backward.record = _record__scaled_dot_product_flash_attention_for_cpu_backward
+tables._scaled_dot_product_flash_attention_for_cpu.record = recorder(_record__scaled_dot_product_flash_attention_for_cpu, ScaledDotProductFlashAttentionForCpuBackward0, 7, (0, 1, 2), ((0, ()), (1, ()), (2, ()), (5, ()), (-1, ()), (-2, ())), ((3, None), (4, None), (6, None)), 2)
+tables._scaled_dot_product_flash_attention_for_cpu_backward.record = recorder(_record__scaled_dot_product_flash_attention_for_cpu_backward, ScaledDotProductFlashAttentionForCpuBackwardBackward0, 10, (0, 1, 2, 3, 4, 5), (), (), 2)

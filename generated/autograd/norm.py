@@ -307,11 +307,11 @@ def _record__weight_norm_interface(out, v, g, dim):
 
 
 tables.layer_norm.record = recorder(_record_layer_norm, NativeLayerNormBackward0_of_layer_norm, 6, (0, 2, 3), ((0, ()), (2, ()), (3, ())), ((1, None), (4, None)))
-tables.native_layer_norm.record = _record_native_layer_norm
-tables.native_layer_norm_backward.record = _record_native_layer_norm_backward
+tables.native_layer_norm.record = recorder(_record_native_layer_norm, NativeLayerNormBackward0_of_native_layer_norm, 5, (0, 2, 3), ((0, ()), (2, ()), (3, ()), (-2, ()), (-3, ())), ((1, None),), 2)
+tables.native_layer_norm_backward.record = recorder(_record_native_layer_norm_backward, NativeLayerNormBackwardBackward0, 8, (0, 1, 5), ((0, ()), (1, ()), (3, ()), (4, ()), (5, ())), ((2, None),), 1)
 tables.rms_norm.record = recorder(_record_rms_norm, MulBackward0, 4, (0, 2), ((0, ()), (2, ())), ((1, None), (3, None)))
-tables.native_group_norm.record = _record_native_group_norm
-tables.native_group_norm_backward.record = _record_native_group_norm_backward
-tables.native_batch_norm.record = _record_native_batch_norm
-tables.native_batch_norm_backward.record = _record_native_batch_norm_backward
-tables._weight_norm_interface.record = _record__weight_norm_interface
+tables.native_group_norm.record = recorder(_record_native_group_norm, NativeGroupNormBackward0, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ()), (-2, ()), (-3, ())), ((3, None), (4, None), (5, None), (6, None)), 2)
+tables.native_group_norm_backward.record = recorder(_record_native_group_norm_backward, NativeGroupNormBackwardBackward0, 10, (0, 1, 4), ((0, ()), (1, ()), (2, ()), (3, ()), (4, ())), ((5, None), (6, None), (7, None), (8, None)), 1)
+tables.native_batch_norm.record = recorder(_record_native_batch_norm, NativeBatchNormBackward0, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ()), (3, ()), (4, ()), (-2, ()), (-3, ())), ((5, None), (7, None)), 2)
+tables.native_batch_norm_backward.record = recorder(_record_native_batch_norm_backward, NativeBatchNormBackwardBackward0, 10, (0, 1, 2), ((0, ()), (1, ()), (2, ()), (3, ()), (4, ()), (5, ()), (6, ())), ((7, None), (8, None)), 1)
+tables._weight_norm_interface.record = recorder(_record__weight_norm_interface, WeightNormInterfaceBackward0, 3, (0, 1), ((0, ()), (1, ()), (-2, ())), ((2, None),), 2)

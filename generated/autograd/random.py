@@ -432,4 +432,4 @@ tables.normal_float_Tensor.record = recorder(_record_normal_float_Tensor, Normal
 tables.bernoulli.record = recorder(_record_bernoulli, BernoulliBackward0, 2, (0,), (), ())
 tables.bernoulli_p.record = recorder(_record_bernoulli_p, NotImplemented, 3, (0,), (), ())
 tables.poisson.record = recorder(_record_poisson, PoissonBackward0, 2, (0,), (), ())
-tables.native_dropout.record = _record_native_dropout
+tables.native_dropout.record = recorder(_record_native_dropout, NativeDropoutBackward0, 3, (0,), ((-2, ()),), ((1, None), (2, None)), 2)

@@ -134,5 +134,5 @@ def _record_cummin(out, self_, dim):
 tables.cumsum.record = recorder(_record_cumsum, CumsumBackward0, 3, (0,), (), ((1, None),))
 tables.cumprod.record = recorder(_record_cumprod, CumprodBackward0, 3, (0,), ((0, ()), (-1, ())), ((1, None),))
 tables.logcumsumexp.record = recorder(_record_logcumsumexp, LogcumsumexpBackward0, 2, (0,), ((0, ()), (-1, ())), ((1, None),))
-tables.cummax.record = _record_cummax
-tables.cummin.record = _record_cummin
+tables.cummax.record = recorder(_record_cummax, CummaxBackward0, 2, (0,), ((-2, ()),), ((1, None), (0, 'shape')), 2)
+tables.cummin.record = recorder(_record_cummin, CumminBackward0, 2, (0,), ((-2, ()),), ((1, None), (0, 'shape')), 2)

@@ -586,8 +586,8 @@ def _record_replication_pad3d_backward(out, grad_output, self_, padding):
     return attach(out, node)
 
 
-tables.cat.record = _record_cat
-tables.stack.record = _record_stack
+tables.cat.record = recorder(_record_cat, CatBackward0, 2, (0,), ((0, ()),), ((1, None), (0, 0)))
+tables.stack.record = recorder(_record_stack, StackBackward0, 2, (0,), ((0, ()),), ((1, None), (0, 0)))
 tables.repeat.record = recorder(_record_repeat, RepeatBackward0, 2, (0,), (), ((1, None), (0, 'shape')))
 tables.flip.record = recorder(_record_flip, FlipBackward0, 2, (0,), (), ((1, None),))
 tables.roll.record = recorder(_record_roll, RollBackward0, 3, (0,), (), ((1, None), (2, None)))

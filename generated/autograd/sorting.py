@@ -378,18 +378,18 @@ def _record_histogram_bin_ct(out, self_, bins, range, weight, density):
     return attach_many(out, node, (0,))
 
 
-tables.sort.record = _record_sort
-tables.sort_stable.record = _record_sort_stable
-tables.topk.record = _record_topk
-tables.kthvalue.record = _record_kthvalue
+tables.sort.record = recorder(_record_sort, SortBackward0, 3, (0,), ((-2, ()),), ((1, None), (0, 'shape')), 2)
+tables.sort_stable.record = recorder(_record_sort_stable, SortBackward1, 4, (0,), ((-2, ()),), ((2, None), (0, 'shape')), 2)
+tables.topk.record = recorder(_record_topk, TopkBackward0, 5, (0,), ((-2, ()),), ((2, None), (0, 'shape')), 2)
+tables.kthvalue.record = recorder(_record_kthvalue, KthvalueBackward0, 4, (0,), ((-2, ()),), ((2, None), (3, None), (0, 'shape')), 2)
 tables.median.record = recorder(_record_median, MedianBackward0, 1, (0,), ((0, ()), (-1, ())), ())
-tables.median_dim.record = _record_median_dim
+tables.median_dim.record = recorder(_record_median_dim, MedianBackward1, 3, (0,), ((-2, ()),), ((1, None), (2, None), (0, 'shape')), 2)
 tables.nanmedian.record = recorder(_record_nanmedian, NanmedianBackward0, 1, (0,), ((0, ()), (-1, ())), ())
-tables.nanmedian_dim.record = _record_nanmedian_dim
-tables.mode.record = _record_mode
-tables._unique2.record = _record__unique2
-tables.unique_dim.record = _record_unique_dim
-tables.unique_consecutive.record = _record_unique_consecutive
+tables.nanmedian_dim.record = recorder(_record_nanmedian_dim, NanmedianBackward1, 3, (0,), ((-2, ()),), ((1, None), (2, None), (0, 'shape')), 2)
+tables.mode.record = recorder(_record_mode, ModeBackward0, 3, (0,), ((-2, ()),), ((1, None), (2, None), (0, 'shape')), 2)
+tables._unique2.record = recorder(_record__unique2, Unique2Backward0, 4, (0,), (), (), 2)
+tables.unique_dim.record = recorder(_record_unique_dim, UniqueDimBackward0, 5, (0,), (), (), 2)
+tables.unique_consecutive.record = recorder(_record_unique_consecutive, UniqueConsecutiveBackward0, 4, (0,), (), (), 2)
 tables.bincount.record = recorder(_record_bincount, NotImplemented_of_bincount, 3, (1,), (), ())
-tables.histogram_bins_tensor.record = _record_histogram_bins_tensor
-tables.histogram_bin_ct.record = _record_histogram_bin_ct
+tables.histogram_bins_tensor.record = recorder(_record_histogram_bins_tensor, NotImplemented_of_histogram_bins_tensor, 4, (0, 1, 2), (), (), 2)
+tables.histogram_bin_ct.record = recorder(_record_histogram_bin_ct, NotImplemented_of_histogram_bin_ct, 5, (0, 3), (), (), 2)

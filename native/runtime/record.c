@@ -6,24 +6,29 @@
 #include "engine.h"
 #include <structmember.h>
 
-#define RESULT (-1)
+#define MAX_RESULTS 8 /* that nodes save */
 
+/* Results are numbered from -1 downwards. */
 typedef struct {
-    int source;     /* a parameter, or RESULT */
+    int source;     /* a parameter, or a result */
     unsigned needs; /* bits of the edges of which one must be there; 0: always */
 } Saved;
 
 typedef struct {
     int source;
     PyObject *attribute; /* or NULL: the argument itself */
+    int length;          /* of a list of tensors */
 } Const;
+
+/* How many results the operator has, and which of them have a history. */
+enum { ONE, ALL, FIRST };
 
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *fallback;
     PyTypeObject *cls;
-    int params, input_count, saved_count, const_count;
+    int params, input_count, saved_count, const_count, outputs;
     int inputs[MAX_PARAMS];
     Saved saved[MAX_PARAMS];
     Const consts[MAX_PARAMS];
@@ -45,20 +50,22 @@ static PyObject *keep(PyObject *tensor)
 }
 
 /* What a node saves of its own result: a SavedOutput. */
-static PyObject *keep_output(PyObject *out)
+static PyObject *keep_output(PyObject *out, int number)
 {
     PyObject *counter = counter_of(out);
     PyObject *reference = PyWeakref_NewRef(counter, NULL);
     PyObject *saved = reference == NULL ? NULL : S.saved_output->tp_alloc(S.saved_output, 0);
-    if (saved == NULL) {
+    PyObject *which = saved == NULL ? NULL : PyLong_FromLong(number);
+    if (which == NULL) {
         Py_XDECREF(reference);
+        Py_XDECREF(saved);
         return NULL;
     }
     SLOT(saved, S.at_payload) = Py_NewRef(SLOT(out, S.at_data));
     SLOT(saved, S.at_kind) = Py_NewRef(SLOT(out, S.at_dtype));
     SLOT(saved, S.at_reference) = reference;
     SLOT(saved, S.at_saved_version) = Py_NewRef(rare_number(counter, S.at_count));
-    SLOT(saved, S.at_saved_number) = Py_NewRef(S.zero);
+    SLOT(saved, S.at_saved_number) = which;
     return saved;
 }
 
@@ -100,6 +107,42 @@ PyObject *edge_of(PyObject *tensor)
     return pair;
 }
 
+/* A result by its number, borrowed; NULL when there is none. */
+static PyObject *result_of(const Recorder *self, PyObject *out, int source)
+{
+    if (self->outputs == ONE) {
+        return source == -1 ? out : NULL;
+    }
+    return -source <= PyTuple_GET_SIZE(out) ? PyTuple_GET_ITEM(out, -source - 1) : NULL;
+}
+
+static int is_list(PyObject *value)
+{
+    return PyList_CheckExact(value) || (PyTuple_Check(value) && Py_TYPE(value) != S.size);
+}
+
+/* What a node saves of an argument: of a list what it saves of each item. */
+static PyObject *keep_any(PyObject *value)
+{
+    if (PyObject_TypeCheck(value, S.tensor)) {
+        return keep(value);
+    }
+    if (!is_list(value)) {
+        return Py_NewRef(value);
+    }
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(value);
+    PyObject *all = PyList_New(count);
+    for (Py_ssize_t i = 0; all != NULL && i < count; i++) {
+        PyObject *item = keep_any(PySequence_Fast_GET_ITEM(value, i));
+        if (item == NULL) {
+            Py_CLEAR(all);
+            break;
+        }
+        PyList_SET_ITEM(all, i, item);
+    }
+    return all;
+}
+
 static PyObject *make_saved(const Recorder *self, PyObject *out, PyObject *const *args, unsigned present)
 {
     if (!self->saved_count) {
@@ -112,12 +155,15 @@ static PyObject *make_saved(const Recorder *self, PyObject *out, PyObject *const
         if (one->needs && !(one->needs & present)) {
             item = Py_NewRef(Py_None);
         }
-        else if (one->source == RESULT) {
-            item = keep_output(out);
+        else if (one->source < 0) {
+            PyObject *result = result_of(self, out, one->source);
+            item = result == NULL || result == Py_None ? NULL : keep_output(result, -one->source - 1);
+            if (item == NULL && !PyErr_Occurred()) {
+                PyErr_SetString(PyExc_SystemError, "a result that a derivative reads is not there");
+            }
         }
         else {
-            PyObject *value = args[one->source];
-            item = PyObject_TypeCheck(value, S.tensor) ? keep(value) : Py_NewRef(value);
+            item = keep_any(args[one->source]);
         }
         if (item == NULL) {
             Py_CLEAR(saved);
@@ -128,12 +174,40 @@ static PyObject *make_saved(const Recorder *self, PyObject *out, PyObject *const
     return saved;
 }
 
-static PyObject *make_const(const Const *one, PyObject *out, PyObject *const *args)
+static PyObject *attribute_of(const Const *one, PyObject *value);
+
+static PyObject *make_const(const Recorder *self, const Const *one, PyObject *out, PyObject *const *args)
 {
-    PyObject *value = one->source == RESULT ? out : args[one->source];
+    PyObject *value = one->source < 0 ? result_of(self, out, one->source) : args[one->source];
+    if (value == NULL) {
+        PyErr_SetString(PyExc_SystemError, "a result that a derivative reads is not there");
+        return NULL;
+    }
+    if (one->length) {
+        Py_ssize_t count = PySequence_Size(value);
+        return count < 0 ? NULL : PyLong_FromSsize_t(count);
+    }
     if (one->attribute == NULL) {
         return Py_NewRef(value);
     }
+    if (!is_list(value)) {
+        return attribute_of(one, value);
+    }
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(value);
+    PyObject *all = PyList_New(count);
+    for (Py_ssize_t i = 0; all != NULL && i < count; i++) {
+        PyObject *item = attribute_of(one, PySequence_Fast_GET_ITEM(value, i));
+        if (item == NULL) {
+            Py_CLEAR(all);
+            break;
+        }
+        PyList_SET_ITEM(all, i, item);
+    }
+    return all;
+}
+
+static PyObject *attribute_of(const Const *one, PyObject *value)
+{
     if (PyObject_TypeCheck(value, S.tensor)) {
         if (one->attribute == S.shape && array_of(value) != NULL) {
             return make_size(array_of(value));
@@ -157,7 +231,7 @@ static PyObject *make_consts(const Recorder *self, PyObject *out, PyObject *cons
     }
     PyObject *consts = PyTuple_New(self->const_count);
     for (int i = 0; consts != NULL && i < self->const_count; i++) {
-        PyObject *item = make_const(&self->consts[i], out, args);
+        PyObject *item = make_const(self, &self->consts[i], out, args);
         if (item == NULL) {
             Py_CLEAR(consts);
             break;
@@ -167,23 +241,39 @@ static PyObject *make_consts(const Recorder *self, PyObject *out, PyObject *cons
     return consts;
 }
 
-/* ((shape, dtype, device),) */
-static PyObject *describe(PyObject *out)
+/* (shape, dtype, device) */
+static PyObject *describe_one(PyObject *out)
 {
+    if (out == Py_None) {
+        return Py_NewRef(out);
+    }
     PyArrayObject *data = array_of(out);
     PyObject *shape = tuple_of(PyArray_NDIM(data), PyArray_DIMS(data));
     PyObject *one = PyTuple_New(3);
-    PyObject *all = PyTuple_New(1);
-    if (shape == NULL || one == NULL || all == NULL) {
+    if (shape == NULL || one == NULL) {
         Py_XDECREF(shape);
         Py_XDECREF(one);
-        Py_XDECREF(all);
         return NULL;
     }
     PyTuple_SET_ITEM(one, 0, shape);
     PyTuple_SET_ITEM(one, 1, Py_NewRef(SLOT(out, S.at_dtype)));
     PyTuple_SET_ITEM(one, 2, Py_NewRef(S.cpu));
-    PyTuple_SET_ITEM(all, 0, one);
+    return one;
+}
+
+/* A tuple of the descriptions of all results. */
+static PyObject *describe(const Recorder *self, PyObject *out)
+{
+    Py_ssize_t count = self->outputs == ONE ? 1 : PyTuple_GET_SIZE(out);
+    PyObject *all = PyTuple_New(count);
+    for (Py_ssize_t i = 0; all != NULL && i < count; i++) {
+        PyObject *one = describe_one(self->outputs == ONE ? out : PyTuple_GET_ITEM(out, i));
+        if (one == NULL) {
+            Py_CLEAR(all);
+            break;
+        }
+        PyTuple_SET_ITEM(all, i, one);
+    }
     return all;
 }
 
@@ -202,8 +292,8 @@ static int follow(PyObject *out, Py_ssize_t place, PyObject *wanted)
     return 0;
 }
 
-/* Makes `out` the result of `node`. */
-static int attach(PyObject *out, PyObject *node, int fresh)
+/* Makes `out` the result of `node` with a number. */
+static int attach(PyObject *out, PyObject *node, int fresh, Py_ssize_t number)
 {
     set_slot(out, S.at_node, Py_NewRef(node));
     PyObject *base = SLOT(out, S.at_base);
@@ -212,7 +302,13 @@ static int attach(PyObject *out, PyObject *node, int fresh)
             return -1;
         }
     }
-    return fresh ? 0 : follow(out, S.at_number, S.zero);
+    if (fresh && !number) {
+        return 0;
+    }
+    PyObject *which = PyLong_FromSsize_t(number);
+    int status = which == NULL ? -1 : follow(out, S.at_number, which);
+    Py_XDECREF(which);
+    return status;
 }
 
 static PyObject *by_fallback(Recorder *self, PyObject *out, PyObject *const *args, Py_ssize_t count)
@@ -225,6 +321,36 @@ static PyObject *by_fallback(Recorder *self, PyObject *out, PyObject *const *arg
     return PyObject_Vectorcall(self->fallback, given + 1, (size_t)(count + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
 }
 
+static int attach_all(const Recorder *self, PyObject *outs, PyObject *node)
+{
+    Py_ssize_t count = self->outputs == FIRST ? 1 : PyTuple_GET_SIZE(outs);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *out = PyTuple_GET_ITEM(outs, i);
+        if (out != Py_None && is_differentiable(SLOT(out, S.at_dtype)) && attach(out, node, 0, i) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Whether the result, or all results, are plain tensors with arrays. */
+static int is_recordable(const Recorder *self, PyObject *out)
+{
+    if (self->outputs == ONE) {
+        return is_plain(out) && array_of(out) != NULL;
+    }
+    if (!PyTuple_Check(out) || PyTuple_GET_SIZE(out) == 0) {
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(out); i++) {
+        PyObject *one = PyTuple_GET_ITEM(out, i);
+        if (one != Py_None && (!is_plain(one) || array_of(one) == NULL)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 PyObject *recorder_run(PyObject *recorder, PyObject *out, PyObject *const *args, Py_ssize_t count, int fresh)
 {
     Recorder *self = (Recorder *)recorder;
@@ -232,40 +358,53 @@ PyObject *recorder_run(PyObject *recorder, PyObject *out, PyObject *const *args,
         PyErr_SetString(PyExc_TypeError, "too many arguments to record");
         return NULL;
     }
-    if (count != self->params || is_special() || !is_plain(out) || array_of(out) == NULL) {
+    if (count != self->params || is_special() || !is_recordable(self, out)) {
         return by_fallback(self, out, args, count);
     }
     int enabled = grad_enabled();
     if (enabled <= 0) {
         return enabled < 0 ? NULL : Py_NewRef(out);
     }
-    if (!is_differentiable(SLOT(out, S.at_dtype))) {
+    if (self->outputs == ONE && !is_differentiable(SLOT(out, S.at_dtype))) {
         return Py_NewRef(out);
     }
-    PyObject *edges = PyTuple_New(self->input_count);
+    Py_ssize_t total = 0;
+    for (int i = 0; i < self->input_count; i++) {
+        PyObject *value = args[self->inputs[i]];
+        total += is_list(value) ? PySequence_Fast_GET_SIZE(value) : 1;
+    }
+    PyObject *edges = PyTuple_New(total);
     PyObject *node = NULL;
     if (edges == NULL) {
         return NULL;
     }
     unsigned present = 0;
+    Py_ssize_t at = 0;
     for (int i = 0; i < self->input_count; i++) {
-        PyObject *value = args[self->inputs[i]];
-        PyObject *edge;
-        if (is_plain(value)) {
-            edge = edge_of(value);
-            if (edge == NULL) {
-                goto failed;
+        PyObject *const *values = &args[self->inputs[i]];
+        Py_ssize_t items = 1;
+        if (is_list(*values)) {
+            items = PySequence_Fast_GET_SIZE(*values);
+            values = PySequence_Fast_ITEMS(*values);
+        }
+        for (Py_ssize_t k = 0; k < items; k++) {
+            PyObject *value = values[k], *edge;
+            if (is_plain(value)) {
+                edge = edge_of(value);
+                if (edge == NULL) {
+                    goto failed;
+                }
+                present |= (unsigned)(edge != Py_None) << i;
             }
-            present |= (unsigned)(edge != Py_None) << i;
+            else if (PyObject_TypeCheck(value, S.tensor)) {
+                Py_DECREF(edges);
+                return by_fallback(self, out, args, count);
+            }
+            else {
+                edge = Py_NewRef(Py_None);
+            }
+            PyTuple_SET_ITEM(edges, at++, edge);
         }
-        else if (PyObject_TypeCheck(value, S.tensor)) {
-            Py_DECREF(edges);
-            return by_fallback(self, out, args, count);
-        }
-        else {
-            edge = Py_NewRef(Py_None);
-        }
-        PyTuple_SET_ITEM(edges, i, edge);
     }
     if (!present) {
         Py_DECREF(edges);
@@ -273,7 +412,7 @@ PyObject *recorder_run(PyObject *recorder, PyObject *out, PyObject *const *args,
     }
     PyObject *saved = make_saved(self, out, args, present);
     PyObject *consts = saved == NULL ? NULL : make_consts(self, out, args);
-    PyObject *outputs = consts == NULL ? NULL : describe(out);
+    PyObject *outputs = consts == NULL ? NULL : describe(self, out);
     node = outputs == NULL ? NULL : self->cls->tp_alloc(self->cls, 0);
     if (node == NULL) {
         Py_XDECREF(saved);
@@ -285,7 +424,7 @@ PyObject *recorder_run(PyObject *recorder, PyObject *out, PyObject *const *args,
     SLOT(node, S.at_saved) = saved;
     SLOT(node, S.at_consts) = consts;
     SLOT(node, S.at_outputs) = outputs;
-    int status = attach(out, node, fresh);
+    int status = self->outputs == ONE ? attach(out, node, fresh, 0) : attach_all(self, out, node);
     Py_DECREF(node);
     return status < 0 ? NULL : Py_NewRef(out);
 failed:
@@ -322,7 +461,7 @@ static int read_saved(Recorder *self, PyObject *saved)
     for (int i = 0; i < self->saved_count; i++) {
         PyObject *needs;
         Saved *one = &self->saved[i];
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(saved, i), "iO!", &one->source, &PyTuple_Type, &needs) || one->source < RESULT ||
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(saved, i), "iO!", &one->source, &PyTuple_Type, &needs) || one->source < -MAX_RESULTS ||
             one->source >= self->params) {
             return -1;
         }
@@ -342,11 +481,12 @@ static int read_consts(Recorder *self, PyObject *consts)
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(consts); i++) {
         PyObject *name;
         Const *one = &self->consts[i];
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(consts, i), "iO", &one->source, &name) || one->source < RESULT ||
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(consts, i), "iO", &one->source, &name) || one->source < -MAX_RESULTS ||
             one->source >= self->params) {
             return -1;
         }
-        if (name != Py_None) {
+        one->length = PyLong_CheckExact(name);
+        if (name != Py_None && !one->length) {
             one->attribute = Py_NewRef(name);
             PyUnicode_InternInPlace(&one->attribute);
         }
@@ -357,19 +497,19 @@ static int read_consts(Recorder *self, PyObject *consts)
 
 static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"fallback", "op", "dense", "cls", "params", "inputs", "saved", "consts", NULL};
+    static char *keywords[] = {"fallback", "op", "dense", "cls", "params", "inputs", "saved", "consts", "outputs", NULL};
     PyObject *fallback, *cls, *inputs, *saved, *consts;
     const char *op;
-    int params, dense;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OspO!iO!O!O!", keywords, &fallback, &op, &dense, &PyType_Type, &cls, &params, &PyTuple_Type, &inputs,
-                                     &PyTuple_Type, &saved, &PyTuple_Type, &consts)) {
+    int params, dense, outputs;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OspO!iO!O!O!i", keywords, &fallback, &op, &dense, &PyType_Type, &cls, &params, &PyTuple_Type, &inputs,
+                                     &PyTuple_Type, &saved, &PyTuple_Type, &consts, &outputs)) {
         return NULL;
     }
     if (!S.ready || !PyType_IsSubtype((PyTypeObject *)cls, S.node)) {
         PyErr_SetString(PyExc_TypeError, "a recorder needs a class of nodes");
         return NULL;
     }
-    if (params > MAX_PARAMS || PyTuple_GET_SIZE(inputs) > MAX_PARAMS || PyTuple_GET_SIZE(saved) > MAX_PARAMS ||
+    if (outputs < ONE || outputs > FIRST || params > MAX_PARAMS || PyTuple_GET_SIZE(inputs) > MAX_PARAMS || PyTuple_GET_SIZE(saved) > MAX_PARAMS ||
         PyTuple_GET_SIZE(consts) > MAX_PARAMS) {
         PyErr_SetString(PyExc_ValueError, "too many parts of a recorder");
         return NULL;
@@ -382,6 +522,7 @@ static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     self->fallback = Py_NewRef(fallback);
     self->cls = (PyTypeObject *)Py_NewRef(cls);
     self->params = params;
+    self->outputs = outputs;
     if (read_inputs(self, inputs) < 0 || read_saved(self, saved) < 0 || read_consts(self, consts) < 0) {
         if (!PyErr_Occurred()) {
             PyErr_SetString(PyExc_ValueError, "a recorder that names a parameter that is not there");

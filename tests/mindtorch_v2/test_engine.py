@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
 import mindtorch_v2 as torch
+from mindtorch_v2._dispatch import native
 
 
 def leaf(*shape: int) -> torch.Tensor:
@@ -160,3 +163,35 @@ def test_gradients_of_products_and_means() -> None:
     deep.grad = None
     deep.sum(1).backward(torch.arange(8.0).reshape(2, 4))
     assert deep.grad[1].tolist() == [[4.0, 5.0, 6.0, 7.0]] * 3
+
+
+@pytest.mark.skipif(native.extension is None, reason="the extension is not built")
+@pytest.mark.parametrize(
+    ("family", "name", "call"),
+    [
+        ("shape", "cat", lambda a, b: (torch.cat([a, b]), ([a, b], 0))),
+        ("shape", "stack", lambda a, b: (torch.stack([a.detach(), b]), ([a.detach(), b], 0))),
+        ("view", "split_Tensor", lambda a, b: (a.split(2), (a, 2, 0))),
+        ("view", "unbind_int", lambda a, b: (a.unbind(1), (a, 1))),
+        ("reduction", "max_dim", lambda a, b: (a.max(1), (a, 1, False))),
+        ("sorting", "topk", lambda a, b: (a.topk(2), (a, 2, -1, True, True))),
+    ],
+)
+def test_records_of_lists_and_several_results(family, name, call) -> None:
+    """The recorder in C makes the node that the generated function makes."""
+    made, args = call(torch.arange(12.0).reshape(3, 4).requires_grad_(True), leaf(3, 4))
+    op = getattr(importlib.import_module(f"mindtorch_v2._generated.tables.{family}"), name)
+    results = []
+    for record in (op.record, op.record.__wrapped__):
+        with torch.no_grad():
+            fresh = call(args[0][0] if isinstance(args[0], list) else args[0], leaf(3, 4))[0]
+        out = record(fresh, *args)
+        first = out[0] if isinstance(out, tuple) else out
+        outs = out if isinstance(out, tuple) else (out,)
+        node = first._node
+        saved = [type(entry) for entry in node.saved or ()]
+        results.append(
+            (type(node), node.edges, node.consts, node.outputs, saved, [(o._nr, type(o._node)) for o in outs])
+        )
+    assert results[0] == results[1]
+    assert results[0][1] == (made if not isinstance(made, tuple) else made[0]).grad_fn.edges

@@ -230,16 +230,19 @@ _COMPUTING = frozenset(("conv", "indexing", "loss", "matmul", "nn", "norm", "poi
 """Families whose derivatives compute with a gradient, so that they may get a dense copy of one that was expanded. The others take views of it."""
 
 
-def recorder(function: Callable, cls: type, params: int, inputs: tuple, saved: tuple, consts: tuple) -> Callable:
+def recorder(
+    function: Callable, cls: type, params: int, inputs: tuple, saved: tuple, consts: tuple, outputs: int = 0
+) -> Callable:
     """`function`, which records one operator, or what stands before it.
 
-    inputs: numbers of the parameters that get edges. saved: (parameter, or -1 for the result; the edges of which one must be there, none for
-    always). consts: (parameter, or -1; attribute or None).
+    inputs: numbers of the parameters that get edges, each of a list one. saved: (parameter, or -1, -2, ... for the results; the inputs of which one
+    must have an edge, none for always). consts: (parameter or result; attribute, of each of a list, or None, or 0 for the length). outputs: 0 one,
+    1 several, 2 several of which the first alone has a history.
     """
     if extension is None:
         return function
     name, family = function.__name__.removeprefix("_record_"), function.__module__.rpartition(".")[2]
-    return extension.Recorder(function, name, family in _COMPUTING, cls, params, inputs, saved, consts)
+    return extension.Recorder(function, name, family in _COMPUTING, cls, params, inputs, saved, consts, outputs)
 
 
 def subscript(function: Callable, operators: Callable) -> Callable:

@@ -6,6 +6,7 @@ generator as it was; the rules of the meta device call them too.
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from typing import Any
@@ -42,6 +43,7 @@ def _supported(dtype: DType | str, kernel: str, names: frozenset[str]) -> None:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{d.cpp}'")
 
 
+@functools.cache
 def _limits(d: DType) -> tuple[float, float]:
     info = _dtype.finfo(d) if d.is_floating_point else _dtype.iinfo(d)
     return info.min, info.max
