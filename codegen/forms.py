@@ -279,15 +279,27 @@ class Function:
     def fast(self) -> tuple[Fast, ...]:
         return tuple(Fast(op) for op in self.overloads if op.fast is not None)
 
-    @property
-    def fast_methods(self) -> tuple[Fast, ...]:
-        """The fast paths of the methods among the overloads."""
-        return tuple(fast for fast in self.fast if fast.op in self.methods and not fast.op.is_inplace)
+    def fast_of(self, op: Op) -> Fast | None:
+        """The short cut of one overload."""
+        return next((fast for fast in self.fast if fast.op is op), None)
+
+    def fast_inplace_of(self, op: Op) -> Fast | None:
+        """The short cut of the in-place form of one overload: a ufunc whose result has the dtype of the operands."""
+        fast = self.fast_of(op)
+        return fast if fast is not None and fast.is_ufunc and fast.result is None else None
 
     @property
-    def fast_inplaces(self) -> tuple[Fast, ...]:
-        """The fast paths of the in-place forms: ufuncs whose result has the dtype of the operands."""
-        return tuple(fast for fast in self.fast if fast.op in self.inplaces and fast.is_ufunc and fast.result is None)
+    def on_road(self) -> bool:
+        """Whether the extension runs some overload by itself."""
+        return any(map(takes_road, self.overloads))
+
+    @property
+    def methods_on_road(self) -> bool:
+        return any(map(takes_road, self.methods))
+
+    @property
+    def inplaces_on_road(self) -> bool:
+        return any(map(takes_road, self.inplaces))
 
     @property
     def doc(self) -> str:
@@ -457,6 +469,11 @@ def method_names(own: list[Function]) -> tuple[str, ...]:
     return (*names, *(row.dunder for row in operator_rows(own)))
 
 
+def takes_road(op: Op) -> bool:
+    """Whether the extension can run an operator by itself: it has a kernel on the CPU, is a view, or composed of others."""
+    return not op.is_missing and bool(op.kernel("cpu") or op.is_view or op.is_composite)
+
+
 @dataclass(frozen=True)
 class OperatorRow:
     """A Python operator of Tensor: the dunder, the operator it runs and how."""
@@ -465,6 +482,10 @@ class OperatorRow:
     op: Op
     kind: str  # unary, binary, reflected, inplace
     fast: Fast | None = None  # the fast path, of the operator or, where it only reverses another (rsub), of that one
+
+    @property
+    def on_road(self) -> bool:
+        return takes_road(self.op)
 
     @property
     def reflected(self) -> str:

@@ -62,6 +62,9 @@ def eq_(input, other):
     return call_inplace(tables.eq_Tensor, (input, other))
 
 
+eq_ = accelerate(eq_, (tables.eq_Tensor,), inplace=True)
+
+
 def ne(input, other, *, out=None):
     """ne.Tensor(Tensor self, Tensor other) -> Tensor"""
     if out is not None:
@@ -99,6 +102,9 @@ ne = accelerate(ne, (tables.ne_Tensor, numpy.not_equal, "bool"))
 def ne_(input, other):
     """The in-place form of ne: writes into its first argument and returns it."""
     return call_inplace(tables.ne_Tensor, (input, other))
+
+
+ne_ = accelerate(ne_, (tables.ne_Tensor,), inplace=True)
 
 
 def lt(input, other, *, out=None):
@@ -140,6 +146,9 @@ def lt_(input, other):
     return call_inplace(tables.lt_Tensor, (input, other))
 
 
+lt_ = accelerate(lt_, (tables.lt_Tensor,), inplace=True)
+
+
 def le(input, other, *, out=None):
     """le.Tensor(Tensor self, Tensor other) -> Tensor"""
     if out is not None:
@@ -177,6 +186,9 @@ le = accelerate(le, (tables.le_Tensor, numpy.less_equal, "bool"))
 def le_(input, other):
     """The in-place form of le: writes into its first argument and returns it."""
     return call_inplace(tables.le_Tensor, (input, other))
+
+
+le_ = accelerate(le_, (tables.le_Tensor,), inplace=True)
 
 
 def gt(input, other, *, out=None):
@@ -218,6 +230,9 @@ def gt_(input, other):
     return call_inplace(tables.gt_Tensor, (input, other))
 
 
+gt_ = accelerate(gt_, (tables.gt_Tensor,), inplace=True)
+
+
 def ge(input, other, *, out=None):
     """ge.Tensor(Tensor self, Tensor other) -> Tensor"""
     if out is not None:
@@ -257,9 +272,15 @@ def ge_(input, other):
     return call_inplace(tables.ge_Tensor, (input, other))
 
 
+ge_ = accelerate(ge_, (tables.ge_Tensor,), inplace=True)
+
+
 def logical_and(input, other, *, out=None):
     """logical_and(Tensor self, Tensor other) -> Tensor"""
     return call(tables.logical_and, (input, other), out)
+
+
+logical_and = accelerate(logical_and, (tables.logical_and,))
 
 
 def logical_and_(input, other):
@@ -267,9 +288,15 @@ def logical_and_(input, other):
     return call_inplace(tables.logical_and, (input, other))
 
 
+logical_and_ = accelerate(logical_and_, (tables.logical_and,), inplace=True)
+
+
 def logical_or(input, other, *, out=None):
     """logical_or(Tensor self, Tensor other) -> Tensor"""
     return call(tables.logical_or, (input, other), out)
+
+
+logical_or = accelerate(logical_or, (tables.logical_or,))
 
 
 def logical_or_(input, other):
@@ -277,9 +304,15 @@ def logical_or_(input, other):
     return call_inplace(tables.logical_or, (input, other))
 
 
+logical_or_ = accelerate(logical_or_, (tables.logical_or,), inplace=True)
+
+
 def logical_xor(input, other, *, out=None):
     """logical_xor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.logical_xor, (input, other), out)
+
+
+logical_xor = accelerate(logical_xor, (tables.logical_xor,))
 
 
 def logical_xor_(input, other):
@@ -287,9 +320,15 @@ def logical_xor_(input, other):
     return call_inplace(tables.logical_xor, (input, other))
 
 
+logical_xor_ = accelerate(logical_xor_, (tables.logical_xor,), inplace=True)
+
+
 def logical_not(input, *, out=None):
     """logical_not(Tensor self) -> Tensor"""
     return call(tables.logical_not, (input,), out)
+
+
+logical_not = accelerate(logical_not, (tables.logical_not,))
 
 
 def logical_not_(input):
@@ -297,9 +336,15 @@ def logical_not_(input):
     return call_inplace(tables.logical_not, (input,))
 
 
+logical_not_ = accelerate(logical_not_, (tables.logical_not,), inplace=True)
+
+
 def isnan(input):
     """isnan(Tensor self) -> Tensor"""
     return call(tables.isnan, (input,))
+
+
+isnan = accelerate(isnan, (tables.isnan,))
 
 
 def isinf(input):
@@ -307,9 +352,15 @@ def isinf(input):
     return call(tables.isinf, (input,))
 
 
+isinf = accelerate(isinf, (tables.isinf,))
+
+
 def isfinite(input):
     """isfinite(Tensor self) -> Tensor"""
     return call(tables.isfinite, (input,))
+
+
+isfinite = accelerate(isfinite, (tables.isfinite,))
 
 
 def isposinf(input, *, out=None):
@@ -317,9 +368,15 @@ def isposinf(input, *, out=None):
     return call(tables.isposinf, (input,), out)
 
 
+isposinf = accelerate(isposinf, (tables.isposinf,))
+
+
 def isneginf(input, *, out=None):
     """isneginf(Tensor self) -> Tensor"""
     return call(tables.isneginf, (input,), out)
+
+
+isneginf = accelerate(isneginf, (tables.isneginf,))
 
 
 def signbit(input, *, out=None):
@@ -327,9 +384,15 @@ def signbit(input, *, out=None):
     return call(tables.signbit, (input,), out)
 
 
+signbit = accelerate(signbit, (tables.signbit,))
+
+
 def isreal(input):
     """isreal(Tensor self) -> Tensor"""
     return call(tables.isreal, (input,))
+
+
+isreal = accelerate(isreal, (tables.isreal,))
 
 
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
@@ -337,14 +400,23 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     return call(tables.isclose, (input, other, rtol, atol, equal_nan))
 
 
+isclose = accelerate(isclose, (tables.isclose,))
+
+
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool"""
     return call(tables.allclose, (input, other, rtol, atol, equal_nan))
 
 
+allclose = accelerate(allclose, (tables.allclose,))
+
+
 def equal(input, other):
     """equal(Tensor self, Tensor other) -> bool"""
     return call(tables.equal, (input, other))
+
+
+equal = accelerate(equal, (tables.equal,))
 
 
 tables.eq_Tensor.function = eq

@@ -27,6 +27,9 @@ def _to_copy(input, *, dtype=None, layout=None, device=None, pin_memory=None, no
     """_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor"""
     return call(tables._to_copy, (input, dtype, layout, device, pin_memory, non_blocking, memory_format), None, requires_grad)
 
+
+_to_copy = accelerate(_to_copy, (tables._to_copy,))
+
 _to_overloads = (tables.to_dtype, tables.to_device, tables.to_other, tables.to_dtype_layout, )
 
 
@@ -37,9 +40,15 @@ def to(*args, **kwargs):
     return call_converted(op, bound, None, requires_grad)
 
 
+to = accelerate(to, (tables.to_dtype,), (tables.to_device,), (tables.to_other,), (tables.to_dtype_layout,))
+
+
 def type_as(input, other):
     """type_as(Tensor self, Tensor other) -> Tensor"""
     return call(tables.type_as, (input, other))
+
+
+type_as = accelerate(type_as, (tables.type_as,))
 
 
 def copy_(input, src, non_blocking=False):
@@ -47,9 +56,15 @@ def copy_(input, src, non_blocking=False):
     return call_inplace(tables.copy_, (input, src, non_blocking))
 
 
+copy_ = accelerate(copy_, (tables.copy_,))
+
+
 def copy(input, src, non_blocking=False):
     """copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor"""
     return call(tables.copy, (input, src, non_blocking))
+
+
+copy = accelerate(copy, (tables.copy,))
 
 
 tables._to_copy.function = _to_copy

@@ -32,6 +32,9 @@ def empty(*args, **kwargs):
     op, bound = resolve(_empty_overloads, args, kwargs)
     return call_converted(op, bound, out, requires_grad)
 
+
+empty = accelerate(empty, (tables.empty_memory_format,))
+
 _zeros_overloads = (tables.zeros, )
 
 
@@ -41,6 +44,9 @@ def zeros(*args, **kwargs):
     requires_grad = kwargs.pop("requires_grad", False)
     op, bound = resolve(_zeros_overloads, args, kwargs)
     return call_converted(op, bound, out, requires_grad)
+
+
+zeros = accelerate(zeros, (tables.zeros,))
 
 _ones_overloads = (tables.ones, )
 
@@ -53,9 +59,15 @@ def ones(*args, **kwargs):
     return call_converted(op, bound, out, requires_grad)
 
 
+ones = accelerate(ones, (tables.ones,))
+
+
 def full(size, fill_value, *, dtype=None, layout=None, device=None, pin_memory=None, out=None, requires_grad=False):
     """full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables.full, (size, fill_value, dtype, layout, device, pin_memory), out, requires_grad)
+
+
+full = accelerate(full, (tables.full,))
 
 
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
@@ -63,9 +75,15 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_mem
     return call(tables.empty_strided, (size, stride, dtype, layout, device, pin_memory), None, requires_grad)
 
 
+empty_strided = accelerate(empty_strided, (tables.empty_strided,))
+
+
 def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
     """empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables.empty_permuted, (size, physical_layout, dtype, layout, device, pin_memory), None, requires_grad)
+
+
+empty_permuted = accelerate(empty_permuted, (tables.empty_permuted,))
 
 
 def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None, requires_grad=False):
@@ -73,9 +91,15 @@ def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, 
     return call(tables.empty_like, (input, dtype, layout, device, pin_memory, memory_format), None, requires_grad)
 
 
+empty_like = accelerate(empty_like, (tables.empty_like,))
+
+
 def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None, requires_grad=False):
     """zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
     return call(tables.zeros_like, (input, dtype, layout, device, pin_memory, memory_format), None, requires_grad)
+
+
+zeros_like = accelerate(zeros_like, (tables.zeros_like,))
 
 
 def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None, requires_grad=False):
@@ -83,9 +107,15 @@ def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, m
     return call(tables.ones_like, (input, dtype, layout, device, pin_memory, memory_format), None, requires_grad)
 
 
+ones_like = accelerate(ones_like, (tables.ones_like,))
+
+
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None, requires_grad=False):
     """full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
     return call(tables.full_like, (input, fill_value, dtype, layout, device, pin_memory, memory_format), None, requires_grad)
+
+
+full_like = accelerate(full_like, (tables.full_like,))
 
 
 def new_empty(input, size, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
@@ -93,9 +123,15 @@ def new_empty(input, size, *, dtype=None, layout=None, device=None, pin_memory=N
     return call(tables.new_empty, (input, size, dtype, layout, device, pin_memory), None, requires_grad)
 
 
+new_empty = accelerate(new_empty, (tables.new_empty,))
+
+
 def new_empty_strided(input, size, stride, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
     """new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables.new_empty_strided, (input, size, stride, dtype, layout, device, pin_memory), None, requires_grad)
+
+
+new_empty_strided = accelerate(new_empty_strided, (tables.new_empty_strided,))
 
 
 def new_zeros(input, size, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
@@ -103,9 +139,15 @@ def new_zeros(input, size, *, dtype=None, layout=None, device=None, pin_memory=N
     return call(tables.new_zeros, (input, size, dtype, layout, device, pin_memory), None, requires_grad)
 
 
+new_zeros = accelerate(new_zeros, (tables.new_zeros,))
+
+
 def new_ones(input, size, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
     """new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables.new_ones, (input, size, dtype, layout, device, pin_memory), None, requires_grad)
+
+
+new_ones = accelerate(new_ones, (tables.new_ones,))
 
 
 def new_full(input, size, fill_value, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
@@ -113,9 +155,15 @@ def new_full(input, size, fill_value, *, dtype=None, layout=None, device=None, p
     return call(tables.new_full, (input, size, fill_value, dtype, layout, device, pin_memory), None, requires_grad)
 
 
+new_full = accelerate(new_full, (tables.new_full,))
+
+
 def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
     """scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables.scalar_tensor, (s, dtype, layout, device, pin_memory), None, requires_grad)
+
+
+scalar_tensor = accelerate(scalar_tensor, (tables.scalar_tensor,))
 
 _arange_overloads = (tables.arange, tables.arange_start, tables.arange_start_step, )
 
@@ -127,6 +175,9 @@ def arange(*args, **kwargs):
     op, bound = resolve(_arange_overloads, args, kwargs)
     return call_converted(op, bound, out, requires_grad)
 
+
+arange = accelerate(arange, (tables.arange,), (tables.arange_start,), (tables.arange_start_step,))
+
 _range_overloads = (tables.range_step, tables.range, )
 
 
@@ -136,6 +187,9 @@ def range(*args, **kwargs):
     requires_grad = kwargs.pop("requires_grad", False)
     op, bound = resolve(_range_overloads, args, kwargs)
     return call_converted(op, bound, out, requires_grad)
+
+
+range = accelerate(range, (tables.range_step,), (tables.range,))
 
 _linspace_overloads = (tables.linspace, tables.linspace_Tensor_Tensor, tables.linspace_Tensor_Scalar, tables.linspace_Scalar_Tensor, )
 
@@ -147,6 +201,9 @@ def linspace(*args, **kwargs):
     op, bound = resolve(_linspace_overloads, args, kwargs)
     return call_converted(op, bound, out, requires_grad)
 
+
+linspace = accelerate(linspace, (tables.linspace,), (tables.linspace_Tensor_Tensor,), (tables.linspace_Tensor_Scalar,), (tables.linspace_Scalar_Tensor,))
+
 _logspace_overloads = (tables.logspace, tables.logspace_Tensor_Tensor, tables.logspace_Tensor_Scalar, tables.logspace_Scalar_Tensor, )
 
 
@@ -156,6 +213,9 @@ def logspace(*args, **kwargs):
     requires_grad = kwargs.pop("requires_grad", False)
     op, bound = resolve(_logspace_overloads, args, kwargs)
     return call_converted(op, bound, out, requires_grad)
+
+
+logspace = accelerate(logspace, (tables.logspace,), (tables.logspace_Tensor_Tensor,), (tables.logspace_Tensor_Scalar,), (tables.logspace_Scalar_Tensor,))
 
 _eye_overloads = (tables.eye, tables.eye_m, )
 
@@ -168,9 +228,15 @@ def eye(*args, **kwargs):
     return call_converted(op, bound, out, requires_grad)
 
 
+eye = accelerate(eye, (tables.eye,), (tables.eye_m,))
+
+
 def tril(input, diagonal=0, *, out=None):
     """tril(Tensor self, SymInt diagonal=0) -> Tensor"""
     return call(tables.tril, (input, diagonal), out)
+
+
+tril = accelerate(tril, (tables.tril,))
 
 
 def tril_(input, diagonal=0):
@@ -178,9 +244,15 @@ def tril_(input, diagonal=0):
     return call_inplace(tables.tril, (input, diagonal))
 
 
+tril_ = accelerate(tril_, (tables.tril,), inplace=True)
+
+
 def triu(input, diagonal=0, *, out=None):
     """triu(Tensor self, SymInt diagonal=0) -> Tensor"""
     return call(tables.triu, (input, diagonal), out)
+
+
+triu = accelerate(triu, (tables.triu,))
 
 
 def triu_(input, diagonal=0):
@@ -188,9 +260,15 @@ def triu_(input, diagonal=0):
     return call_inplace(tables.triu, (input, diagonal))
 
 
+triu_ = accelerate(triu_, (tables.triu,), inplace=True)
+
+
 def tril_indices(row, col, offset=0, *, dtype=int64, layout=None, device=None, pin_memory=None, requires_grad=False):
     """tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables.tril_indices, (row, col, offset, dtype, layout, device, pin_memory), None, requires_grad)
+
+
+tril_indices = accelerate(tril_indices, (tables.tril_indices,))
 
 
 def triu_indices(row, col, offset=0, *, dtype=int64, layout=None, device=None, pin_memory=None, requires_grad=False):
@@ -198,9 +276,15 @@ def triu_indices(row, col, offset=0, *, dtype=int64, layout=None, device=None, p
     return call(tables.triu_indices, (row, col, offset, dtype, layout, device, pin_memory), None, requires_grad)
 
 
+triu_indices = accelerate(triu_indices, (tables.triu_indices,))
+
+
 def fill(input, value):
     """fill.Tensor(Tensor self, Tensor value) -> Tensor"""
     return call(tables.fill_Tensor, (input, value))
+
+
+fill = accelerate(fill, (tables.fill_Tensor,))
 
 
 def fill_(input, value):
@@ -208,9 +292,15 @@ def fill_(input, value):
     return call_inplace(tables.fill_Tensor, (input, value))
 
 
+fill_ = accelerate(fill_, (tables.fill_Tensor,), inplace=True)
+
+
 def zero_(input):
     """zero_(Tensor(a!) self) -> Tensor(a!)"""
     return call_inplace(tables.zero_, (input,))
+
+
+zero_ = accelerate(zero_, (tables.zero_,))
 
 _hann_window_overloads = (tables.hann_window, tables.hann_window_periodic, )
 
@@ -221,6 +311,9 @@ def hann_window(*args, **kwargs):
     op, bound = resolve(_hann_window_overloads, args, kwargs)
     return call_converted(op, bound, None, requires_grad)
 
+
+hann_window = accelerate(hann_window, (tables.hann_window,), (tables.hann_window_periodic,))
+
 _hamming_window_overloads = (tables.hamming_window, tables.hamming_window_periodic, tables.hamming_window_periodic_alpha, tables.hamming_window_periodic_alpha_beta, )
 
 
@@ -229,6 +322,9 @@ def hamming_window(*args, **kwargs):
     requires_grad = kwargs.pop("requires_grad", False)
     op, bound = resolve(_hamming_window_overloads, args, kwargs)
     return call_converted(op, bound, None, requires_grad)
+
+
+hamming_window = accelerate(hamming_window, (tables.hamming_window,), (tables.hamming_window_periodic,), (tables.hamming_window_periodic_alpha,), (tables.hamming_window_periodic_alpha_beta,))
 
 _blackman_window_overloads = (tables.blackman_window, tables.blackman_window_periodic, )
 
@@ -239,6 +335,9 @@ def blackman_window(*args, **kwargs):
     op, bound = resolve(_blackman_window_overloads, args, kwargs)
     return call_converted(op, bound, None, requires_grad)
 
+
+blackman_window = accelerate(blackman_window, (tables.blackman_window,), (tables.blackman_window_periodic,))
+
 _bartlett_window_overloads = (tables.bartlett_window, tables.bartlett_window_periodic, )
 
 
@@ -248,6 +347,9 @@ def bartlett_window(*args, **kwargs):
     op, bound = resolve(_bartlett_window_overloads, args, kwargs)
     return call_converted(op, bound, None, requires_grad)
 
+
+bartlett_window = accelerate(bartlett_window, (tables.bartlett_window,), (tables.bartlett_window_periodic,))
+
 _kaiser_window_overloads = (tables.kaiser_window, tables.kaiser_window_periodic, tables.kaiser_window_beta, )
 
 
@@ -256,6 +358,9 @@ def kaiser_window(*args, **kwargs):
     requires_grad = kwargs.pop("requires_grad", False)
     op, bound = resolve(_kaiser_window_overloads, args, kwargs)
     return call_converted(op, bound, None, requires_grad)
+
+
+kaiser_window = accelerate(kaiser_window, (tables.kaiser_window,), (tables.kaiser_window_periodic,), (tables.kaiser_window_beta,))
 
 
 tables.empty_memory_format.function = empty

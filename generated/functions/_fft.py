@@ -30,11 +30,17 @@ def _fft_r2c(input, dim=REQUIRED, normalization=REQUIRED, onesided=REQUIRED, *, 
     return call(tables._fft_r2c, (input, dim, normalization, onesided), out)
 
 
+_fft_r2c = accelerate(_fft_r2c, (tables._fft_r2c,))
+
+
 def _fft_c2r(input, dim=REQUIRED, normalization=REQUIRED, last_dim_size=REQUIRED, *, out=None, **spellings):
     """_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor"""
     if spellings:
         (input, dim, normalization, last_dim_size) = respelled(tables._fft_c2r, (input, dim, normalization, last_dim_size), spellings)
     return call(tables._fft_c2r, (input, dim, normalization, last_dim_size), out)
+
+
+_fft_c2r = accelerate(_fft_c2r, (tables._fft_c2r,))
 
 
 def _fft_c2c(input, dim=REQUIRED, normalization=REQUIRED, forward=REQUIRED, *, out=None, **spellings):
@@ -44,11 +50,17 @@ def _fft_c2c(input, dim=REQUIRED, normalization=REQUIRED, forward=REQUIRED, *, o
     return call(tables._fft_c2c, (input, dim, normalization, forward), out)
 
 
+_fft_c2c = accelerate(_fft_c2c, (tables._fft_c2c,))
+
+
 def fft_fft(input, n=None, dim=-1, norm=None, *, out=None, **spellings):
     """fft_fft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"""
     if spellings:
         (input, n, dim, norm) = respelled(tables.fft_fft, (input, n, dim, norm), spellings)
     return call(tables.fft_fft, (input, n, dim, norm), out)
+
+
+fft_fft = accelerate(fft_fft, (tables.fft_fft,))
 
 
 def fft_ifft(input, n=None, dim=-1, norm=None, *, out=None, **spellings):
@@ -58,11 +70,17 @@ def fft_ifft(input, n=None, dim=-1, norm=None, *, out=None, **spellings):
     return call(tables.fft_ifft, (input, n, dim, norm), out)
 
 
+fft_ifft = accelerate(fft_ifft, (tables.fft_ifft,))
+
+
 def fft_rfft(input, n=None, dim=-1, norm=None, *, out=None, **spellings):
     """fft_rfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"""
     if spellings:
         (input, n, dim, norm) = respelled(tables.fft_rfft, (input, n, dim, norm), spellings)
     return call(tables.fft_rfft, (input, n, dim, norm), out)
+
+
+fft_rfft = accelerate(fft_rfft, (tables.fft_rfft,))
 
 
 def fft_irfft(input, n=None, dim=-1, norm=None, *, out=None, **spellings):
@@ -72,11 +90,17 @@ def fft_irfft(input, n=None, dim=-1, norm=None, *, out=None, **spellings):
     return call(tables.fft_irfft, (input, n, dim, norm), out)
 
 
+fft_irfft = accelerate(fft_irfft, (tables.fft_irfft,))
+
+
 def fft_hfft(input, n=None, dim=-1, norm=None, *, out=None, **spellings):
     """fft_hfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"""
     if spellings:
         (input, n, dim, norm) = respelled(tables.fft_hfft, (input, n, dim, norm), spellings)
     return call(tables.fft_hfft, (input, n, dim, norm), out)
+
+
+fft_hfft = accelerate(fft_hfft, (tables.fft_hfft,))
 
 
 def fft_ihfft(input, n=None, dim=-1, norm=None, *, out=None, **spellings):
@@ -86,11 +110,17 @@ def fft_ihfft(input, n=None, dim=-1, norm=None, *, out=None, **spellings):
     return call(tables.fft_ihfft, (input, n, dim, norm), out)
 
 
+fft_ihfft = accelerate(fft_ihfft, (tables.fft_ihfft,))
+
+
 def fft_fft2(input, s=None, dim=(-2, -1), norm=None, *, out=None, **spellings):
     """fft_fft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor"""
     if spellings:
         (input, s, dim, norm) = respelled(tables.fft_fft2, (input, s, dim, norm), spellings)
     return call(tables.fft_fft2, (input, s, dim, norm), out)
+
+
+fft_fft2 = accelerate(fft_fft2, (tables.fft_fft2,))
 
 
 def fft_ifft2(input, s=None, dim=(-2, -1), norm=None, *, out=None, **spellings):
@@ -100,11 +130,17 @@ def fft_ifft2(input, s=None, dim=(-2, -1), norm=None, *, out=None, **spellings):
     return call(tables.fft_ifft2, (input, s, dim, norm), out)
 
 
+fft_ifft2 = accelerate(fft_ifft2, (tables.fft_ifft2,))
+
+
 def fft_rfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None, **spellings):
     """fft_rfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor"""
     if spellings:
         (input, s, dim, norm) = respelled(tables.fft_rfft2, (input, s, dim, norm), spellings)
     return call(tables.fft_rfft2, (input, s, dim, norm), out)
+
+
+fft_rfft2 = accelerate(fft_rfft2, (tables.fft_rfft2,))
 
 
 def fft_irfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None, **spellings):
@@ -114,11 +150,17 @@ def fft_irfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None, **spellings)
     return call(tables.fft_irfft2, (input, s, dim, norm), out)
 
 
+fft_irfft2 = accelerate(fft_irfft2, (tables.fft_irfft2,))
+
+
 def fft_hfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None, **spellings):
     """fft_hfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor"""
     if spellings:
         (input, s, dim, norm) = respelled(tables.fft_hfft2, (input, s, dim, norm), spellings)
     return call(tables.fft_hfft2, (input, s, dim, norm), out)
+
+
+fft_hfft2 = accelerate(fft_hfft2, (tables.fft_hfft2,))
 
 
 def fft_ihfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None, **spellings):
@@ -128,11 +170,17 @@ def fft_ihfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None, **spellings)
     return call(tables.fft_ihfft2, (input, s, dim, norm), out)
 
 
+fft_ihfft2 = accelerate(fft_ihfft2, (tables.fft_ihfft2,))
+
+
 def fft_fftn(input, s=None, dim=None, norm=None, *, out=None, **spellings):
     """fft_fftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"""
     if spellings:
         (input, s, dim, norm) = respelled(tables.fft_fftn, (input, s, dim, norm), spellings)
     return call(tables.fft_fftn, (input, s, dim, norm), out)
+
+
+fft_fftn = accelerate(fft_fftn, (tables.fft_fftn,))
 
 
 def fft_ifftn(input, s=None, dim=None, norm=None, *, out=None, **spellings):
@@ -142,11 +190,17 @@ def fft_ifftn(input, s=None, dim=None, norm=None, *, out=None, **spellings):
     return call(tables.fft_ifftn, (input, s, dim, norm), out)
 
 
+fft_ifftn = accelerate(fft_ifftn, (tables.fft_ifftn,))
+
+
 def fft_rfftn(input, s=None, dim=None, norm=None, *, out=None, **spellings):
     """fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"""
     if spellings:
         (input, s, dim, norm) = respelled(tables.fft_rfftn, (input, s, dim, norm), spellings)
     return call(tables.fft_rfftn, (input, s, dim, norm), out)
+
+
+fft_rfftn = accelerate(fft_rfftn, (tables.fft_rfftn,))
 
 
 def fft_irfftn(input, s=None, dim=None, norm=None, *, out=None, **spellings):
@@ -156,11 +210,17 @@ def fft_irfftn(input, s=None, dim=None, norm=None, *, out=None, **spellings):
     return call(tables.fft_irfftn, (input, s, dim, norm), out)
 
 
+fft_irfftn = accelerate(fft_irfftn, (tables.fft_irfftn,))
+
+
 def fft_hfftn(input, s=None, dim=None, norm=None, *, out=None, **spellings):
     """fft_hfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"""
     if spellings:
         (input, s, dim, norm) = respelled(tables.fft_hfftn, (input, s, dim, norm), spellings)
     return call(tables.fft_hfftn, (input, s, dim, norm), out)
+
+
+fft_hfftn = accelerate(fft_hfftn, (tables.fft_hfftn,))
 
 
 def fft_ihfftn(input, s=None, dim=None, norm=None, *, out=None, **spellings):
@@ -170,14 +230,23 @@ def fft_ihfftn(input, s=None, dim=None, norm=None, *, out=None, **spellings):
     return call(tables.fft_ihfftn, (input, s, dim, norm), out)
 
 
+fft_ihfftn = accelerate(fft_ihfftn, (tables.fft_ihfftn,))
+
+
 def fft_fftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, pin_memory=None, out=None, requires_grad=False):
     """fft_fftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables.fft_fftfreq, (n, d, dtype, layout, device, pin_memory), out, requires_grad)
 
 
+fft_fftfreq = accelerate(fft_fftfreq, (tables.fft_fftfreq,))
+
+
 def fft_rfftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, pin_memory=None, out=None, requires_grad=False):
     """fft_rfftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables.fft_rfftfreq, (n, d, dtype, layout, device, pin_memory), out, requires_grad)
+
+
+fft_rfftfreq = accelerate(fft_rfftfreq, (tables.fft_rfftfreq,))
 
 
 def fft_fftshift(input, dim=None, **spellings):
@@ -187,11 +256,17 @@ def fft_fftshift(input, dim=None, **spellings):
     return call(tables.fft_fftshift, (input, dim))
 
 
+fft_fftshift = accelerate(fft_fftshift, (tables.fft_fftshift,))
+
+
 def fft_ifftshift(input, dim=None, **spellings):
     """fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor"""
     if spellings:
         (input, dim) = respelled(tables.fft_ifftshift, (input, dim), spellings)
     return call(tables.fft_ifftshift, (input, dim))
+
+
+fft_ifftshift = accelerate(fft_ifftshift, (tables.fft_ifftshift,))
 
 _stft_overloads = (tables.stft, tables.stft_center, )
 
@@ -202,9 +277,15 @@ def stft(*args, **kwargs):
     return call_converted(op, bound)
 
 
+stft = accelerate(stft, (tables.stft,), (tables.stft_center,))
+
+
 def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None, return_complex=False):
     """istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor"""
     return call(tables.istft, (input, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex))
+
+
+istft = accelerate(istft, (tables.istft,))
 
 
 tables._fft_r2c.function = _fft_r2c

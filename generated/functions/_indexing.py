@@ -29,9 +29,15 @@ def index(input, indices, *, out=None):
     return call(tables.index_Tensor, (input, indices), out)
 
 
+index = accelerate(index, (tables.index_Tensor,))
+
+
 def index_put(input, indices, values, accumulate=False):
     """index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"""
     return call(tables.index_put, (input, indices, values, accumulate))
+
+
+index_put = accelerate(index_put, (tables.index_put,))
 
 
 def index_put_(input, indices, values, accumulate=False):
@@ -39,9 +45,15 @@ def index_put_(input, indices, values, accumulate=False):
     return call_inplace(tables.index_put, (input, indices, values, accumulate))
 
 
+index_put_ = accelerate(index_put_, (tables.index_put,), inplace=True)
+
+
 def _unsafe_index(input, indices):
     """_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"""
     return call(tables._unsafe_index_Tensor, (input, indices))
+
+
+_unsafe_index = accelerate(_unsafe_index, (tables._unsafe_index_Tensor,))
 
 
 def _unsafe_masked_index(input, mask, indices, fill):
@@ -49,14 +61,23 @@ def _unsafe_masked_index(input, mask, indices, fill):
     return call(tables._unsafe_masked_index, (input, mask, indices, fill))
 
 
+_unsafe_masked_index = accelerate(_unsafe_masked_index, (tables._unsafe_masked_index,))
+
+
 def _unsafe_masked_index_put_accumulate(input, mask, indices, values):
     """_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> Tensor"""
     return call(tables._unsafe_masked_index_put_accumulate, (input, mask, indices, values))
 
 
+_unsafe_masked_index_put_accumulate = accelerate(_unsafe_masked_index_put_accumulate, (tables._unsafe_masked_index_put_accumulate,))
+
+
 def _unsafe_index_put(input, indices, values, accumulate=False):
     """_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"""
     return call(tables._unsafe_index_put, (input, indices, values, accumulate))
+
+
+_unsafe_index_put = accelerate(_unsafe_index_put, (tables._unsafe_index_put,))
 
 
 def index_select(input, dim=REQUIRED, index=REQUIRED, *, out=None, **spellings):
@@ -66,11 +87,17 @@ def index_select(input, dim=REQUIRED, index=REQUIRED, *, out=None, **spellings):
     return call(tables.index_select, (input, dim, index), out)
 
 
+index_select = accelerate(index_select, (tables.index_select,))
+
+
 def index_add(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, *, alpha=1, out=None, **spellings):
     """index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor"""
     if spellings:
         (input, dim, index, source, alpha) = respelled(tables.index_add, (input, dim, index, source, alpha), spellings)
     return call(tables.index_add, (input, dim, index, source, alpha), out)
+
+
+index_add = accelerate(index_add, (tables.index_add,))
 
 
 def index_add_(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, *, alpha=1, **spellings):
@@ -80,11 +107,17 @@ def index_add_(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, *, alpha=1,
     return call_inplace(tables.index_add, (input, dim, index, source, alpha))
 
 
+index_add_ = accelerate(index_add_, (tables.index_add,), inplace=True)
+
+
 def index_copy(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, *, out=None, **spellings):
     """index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor"""
     if spellings:
         (input, dim, index, source) = respelled(tables.index_copy, (input, dim, index, source), spellings)
     return call(tables.index_copy, (input, dim, index, source), out)
+
+
+index_copy = accelerate(index_copy, (tables.index_copy,))
 
 
 def index_copy_(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, **spellings):
@@ -93,6 +126,9 @@ def index_copy_(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, **spelling
         (input, dim, index, source) = respelled(tables.index_copy, (input, dim, index, source), spellings)
     return call_inplace(tables.index_copy, (input, dim, index, source))
 
+
+index_copy_ = accelerate(index_copy_, (tables.index_copy,), inplace=True)
+
 _index_fill_overloads = (tables.index_fill_int_Scalar, tables.index_fill_int_Tensor, )
 
 
@@ -100,6 +136,9 @@ def index_fill(*args, **kwargs):
     """index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor; index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor"""
     op, bound = resolve(_index_fill_overloads, args, kwargs)
     return call_converted(op, bound)
+
+
+index_fill = accelerate(index_fill, (tables.index_fill_int_Scalar,), (tables.index_fill_int_Tensor,))
 
 
 _index_fill_inplace = (tables.index_fill_int_Scalar, tables.index_fill_int_Tensor, )
@@ -111,11 +150,17 @@ def index_fill_(*args, **kwargs):
     return call_inplace(op, bound)
 
 
+index_fill_ = accelerate(index_fill_, (tables.index_fill_int_Scalar,), (tables.index_fill_int_Tensor,), inplace=True)
+
+
 def index_reduce(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, reduce=REQUIRED, *, include_self=True, out=None, **spellings):
     """index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor"""
     if spellings:
         (input, dim, index, source, reduce, include_self) = respelled(tables.index_reduce, (input, dim, index, source, reduce, include_self), spellings)
     return call(tables.index_reduce, (input, dim, index, source, reduce, include_self), out)
+
+
+index_reduce = accelerate(index_reduce, (tables.index_reduce,))
 
 
 def index_reduce_(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, reduce=REQUIRED, *, include_self=True, **spellings):
@@ -125,11 +170,17 @@ def index_reduce_(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, reduce=R
     return call_inplace(tables.index_reduce, (input, dim, index, source, reduce, include_self))
 
 
+index_reduce_ = accelerate(index_reduce_, (tables.index_reduce,), inplace=True)
+
+
 def gather(input, dim=REQUIRED, index=REQUIRED, *, sparse_grad=False, out=None, **spellings):
     """gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"""
     if spellings:
         (input, dim, index, sparse_grad) = respelled(tables.gather, (input, dim, index, sparse_grad), spellings)
     return call(tables.gather, (input, dim, index, sparse_grad), out)
+
+
+gather = accelerate(gather, (tables.gather,))
 
 _scatter_overloads = (tables.scatter_src, tables.scatter_value, tables.scatter_reduce, tables.scatter_value_reduce, )
 
@@ -141,6 +192,9 @@ def scatter(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
+scatter = accelerate(scatter, (tables.scatter_src,), (tables.scatter_value,), (tables.scatter_reduce,), (tables.scatter_value_reduce,))
+
+
 _scatter_inplace = (tables.scatter_src, tables.scatter_value, tables.scatter_reduce, tables.scatter_value_reduce, )
 
 
@@ -150,11 +204,17 @@ def scatter_(*args, **kwargs):
     return call_inplace(op, bound)
 
 
+scatter_ = accelerate(scatter_, (tables.scatter_src,), (tables.scatter_value,), (tables.scatter_reduce,), (tables.scatter_value_reduce,), inplace=True)
+
+
 def scatter_add(input, dim=REQUIRED, index=REQUIRED, src=REQUIRED, *, out=None, **spellings):
     """scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"""
     if spellings:
         (input, dim, index, src) = respelled(tables.scatter_add, (input, dim, index, src), spellings)
     return call(tables.scatter_add, (input, dim, index, src), out)
+
+
+scatter_add = accelerate(scatter_add, (tables.scatter_add,))
 
 
 def scatter_add_(input, dim=REQUIRED, index=REQUIRED, src=REQUIRED, **spellings):
@@ -164,11 +224,17 @@ def scatter_add_(input, dim=REQUIRED, index=REQUIRED, src=REQUIRED, **spellings)
     return call_inplace(tables.scatter_add, (input, dim, index, src))
 
 
+scatter_add_ = accelerate(scatter_add_, (tables.scatter_add,), inplace=True)
+
+
 def scatter_reduce(input, dim=REQUIRED, index=REQUIRED, src=REQUIRED, reduce=REQUIRED, *, include_self=True, out=None, **spellings):
     """scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor"""
     if spellings:
         (input, dim, index, src, reduce, include_self) = respelled(tables.scatter_reduce_two, (input, dim, index, src, reduce, include_self), spellings)
     return call(tables.scatter_reduce_two, (input, dim, index, src, reduce, include_self), out)
+
+
+scatter_reduce = accelerate(scatter_reduce, (tables.scatter_reduce_two,))
 
 
 def scatter_reduce_(input, dim=REQUIRED, index=REQUIRED, src=REQUIRED, reduce=REQUIRED, *, include_self=True, **spellings):
@@ -178,9 +244,15 @@ def scatter_reduce_(input, dim=REQUIRED, index=REQUIRED, src=REQUIRED, reduce=RE
     return call_inplace(tables.scatter_reduce_two, (input, dim, index, src, reduce, include_self))
 
 
+scatter_reduce_ = accelerate(scatter_reduce_, (tables.scatter_reduce_two,), inplace=True)
+
+
 def take(input, index, *, out=None):
     """take(Tensor self, Tensor index) -> Tensor"""
     return call(tables.take, (input, index), out)
+
+
+take = accelerate(take, (tables.take,))
 
 
 def put(input, index, source, accumulate=False):
@@ -188,9 +260,15 @@ def put(input, index, source, accumulate=False):
     return call(tables.put, (input, index, source, accumulate))
 
 
+put = accelerate(put, (tables.put,))
+
+
 def put_(input, index, source, accumulate=False):
     """The in-place form of put: writes into its first argument and returns it."""
     return call_inplace(tables.put, (input, index, source, accumulate))
+
+
+put_ = accelerate(put_, (tables.put,), inplace=True)
 
 
 def take_along_dim(input, indices, dim=None, *, out=None, **spellings):
@@ -198,6 +276,9 @@ def take_along_dim(input, indices, dim=None, *, out=None, **spellings):
     if spellings:
         (input, indices, dim) = respelled(tables.take_along_dim, (input, indices, dim), spellings)
     return call(tables.take_along_dim, (input, indices, dim), out)
+
+
+take_along_dim = accelerate(take_along_dim, (tables.take_along_dim,))
 
 _masked_fill_overloads = (tables.masked_fill_Scalar, tables.masked_fill_Tensor, )
 
@@ -229,7 +310,7 @@ def masked_fill(*args, **kwargs):
     return call_converted(op, bound)
 
 
-masked_fill = accelerate(masked_fill, (tables.masked_fill_Scalar, kernels_indexing.fast_masked_fill))
+masked_fill = accelerate(masked_fill, (tables.masked_fill_Scalar, kernels_indexing.fast_masked_fill), (tables.masked_fill_Tensor,))
 
 
 _masked_fill_inplace = (tables.masked_fill_Scalar, tables.masked_fill_Tensor, )
@@ -241,9 +322,15 @@ def masked_fill_(*args, **kwargs):
     return call_inplace(op, bound)
 
 
+masked_fill_ = accelerate(masked_fill_, (tables.masked_fill_Scalar,), (tables.masked_fill_Tensor,), inplace=True)
+
+
 def masked_select(input, mask, *, out=None):
     """masked_select(Tensor self, Tensor mask) -> Tensor"""
     return call(tables.masked_select, (input, mask), out)
+
+
+masked_select = accelerate(masked_select, (tables.masked_select,))
 
 
 def masked_scatter(input, mask, source):
@@ -251,9 +338,15 @@ def masked_scatter(input, mask, source):
     return call(tables.masked_scatter, (input, mask, source))
 
 
+masked_scatter = accelerate(masked_scatter, (tables.masked_scatter,))
+
+
 def masked_scatter_(input, mask, source):
     """The in-place form of masked_scatter: writes into its first argument and returns it."""
     return call_inplace(tables.masked_scatter, (input, mask, source))
+
+
+masked_scatter_ = accelerate(masked_scatter_, (tables.masked_scatter,), inplace=True)
 
 
 def masked_scatter_backward(grad_output, mask, sizes):
@@ -261,9 +354,15 @@ def masked_scatter_backward(grad_output, mask, sizes):
     return call(tables.masked_scatter_backward, (grad_output, mask, sizes))
 
 
+masked_scatter_backward = accelerate(masked_scatter_backward, (tables.masked_scatter_backward,))
+
+
 def nonzero(input, *, out=None):
     """nonzero(Tensor self) -> Tensor"""
     return call(tables.nonzero, (input,), out)
+
+
+nonzero = accelerate(nonzero, (tables.nonzero,))
 
 
 def nonzero_numpy(input):
@@ -271,14 +370,23 @@ def nonzero_numpy(input):
     return call(tables.nonzero_numpy, (input,))
 
 
+nonzero_numpy = accelerate(nonzero_numpy, (tables.nonzero_numpy,))
+
+
 def argwhere(input):
     """argwhere(Tensor self) -> Tensor"""
     return call(tables.argwhere, (input,))
 
 
+argwhere = accelerate(argwhere, (tables.argwhere,))
+
+
 def one_hot(input, num_classes=-1):
     """one_hot(Tensor self, int num_classes=-1) -> Tensor"""
     return call(tables.one_hot, (input, num_classes))
+
+
+one_hot = accelerate(one_hot, (tables.one_hot,))
 
 
 tables.index_Tensor.function = index

@@ -28,9 +28,15 @@ def linalg_cholesky_ex(input, *, upper=False, check_errors=False, out=None):
     return call(tables.linalg_cholesky_ex, (input, upper, check_errors), out)
 
 
+linalg_cholesky_ex = accelerate(linalg_cholesky_ex, (tables.linalg_cholesky_ex,))
+
+
 def linalg_cholesky(input, *, upper=False, out=None):
     """linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor"""
     return call(tables.linalg_cholesky, (input, upper), out)
+
+
+linalg_cholesky = accelerate(linalg_cholesky, (tables.linalg_cholesky,))
 
 
 def cholesky(input, upper=False, *, out=None):
@@ -38,9 +44,15 @@ def cholesky(input, upper=False, *, out=None):
     return call(tables.cholesky, (input, upper), out)
 
 
+cholesky = accelerate(cholesky, (tables.cholesky,))
+
+
 def cholesky_solve(input, input2, upper=False, *, out=None):
     """cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor"""
     return call(tables.cholesky_solve, (input, input2, upper), out)
+
+
+cholesky_solve = accelerate(cholesky_solve, (tables.cholesky_solve,))
 
 
 def cholesky_inverse(input, upper=False, *, out=None):
@@ -48,9 +60,15 @@ def cholesky_inverse(input, upper=False, *, out=None):
     return call(tables.cholesky_inverse, (input, upper), out)
 
 
+cholesky_inverse = accelerate(cholesky_inverse, (tables.cholesky_inverse,))
+
+
 def linalg_lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     """linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)"""
     return call(tables.linalg_lu_factor_ex, (A, pivot, check_errors), out)
+
+
+linalg_lu_factor_ex = accelerate(linalg_lu_factor_ex, (tables.linalg_lu_factor_ex,))
 
 
 def linalg_lu_factor(A, *, pivot=True, out=None):
@@ -58,9 +76,15 @@ def linalg_lu_factor(A, *, pivot=True, out=None):
     return call(tables.linalg_lu_factor, (A, pivot), out)
 
 
+linalg_lu_factor = accelerate(linalg_lu_factor, (tables.linalg_lu_factor,))
+
+
 def _lu_with_info(input, pivot=True, check_errors=True):
     """_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)"""
     return call(tables._lu_with_info, (input, pivot, check_errors))
+
+
+_lu_with_info = accelerate(_lu_with_info, (tables._lu_with_info,))
 
 
 def linalg_lu(A, *, pivot=True, out=None):
@@ -68,9 +92,15 @@ def linalg_lu(A, *, pivot=True, out=None):
     return call(tables.linalg_lu, (A, pivot), out)
 
 
+linalg_lu = accelerate(linalg_lu, (tables.linalg_lu,))
+
+
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None):
     """lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)"""
     return call(tables.lu_unpack, (LU_data, LU_pivots, unpack_data, unpack_pivots), out)
+
+
+lu_unpack = accelerate(lu_unpack, (tables.lu_unpack,))
 
 
 def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
@@ -78,9 +108,15 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     return call(tables.linalg_lu_solve, (LU, pivots, B, left, adjoint), out)
 
 
+linalg_lu_solve = accelerate(linalg_lu_solve, (tables.linalg_lu_solve,))
+
+
 def lu_solve(input, LU_data, LU_pivots, *, out=None):
     """lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor"""
     return call(tables.lu_solve, (input, LU_data, LU_pivots), out)
+
+
+lu_solve = accelerate(lu_solve, (tables.lu_solve,))
 
 
 def linalg_qr(A, mode='reduced', *, out=None):
@@ -88,9 +124,15 @@ def linalg_qr(A, mode='reduced', *, out=None):
     return call(tables.linalg_qr, (A, mode), out)
 
 
+linalg_qr = accelerate(linalg_qr, (tables.linalg_qr,))
+
+
 def qr(input, some=True, *, out=None):
     """qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)"""
     return call(tables.qr, (input, some), out)
+
+
+qr = accelerate(qr, (tables.qr,))
 
 
 def geqrf(input, *, out=None):
@@ -98,9 +140,15 @@ def geqrf(input, *, out=None):
     return call(tables.geqrf, (input,), out)
 
 
+geqrf = accelerate(geqrf, (tables.geqrf,))
+
+
 def linalg_householder_product(input, tau, *, out=None):
     """linalg_householder_product(Tensor input, Tensor tau) -> Tensor"""
     return call(tables.linalg_householder_product, (input, tau), out)
+
+
+linalg_householder_product = accelerate(linalg_householder_product, (tables.linalg_householder_product,))
 
 
 def orgqr(input, input2, *, out=None):
@@ -108,9 +156,15 @@ def orgqr(input, input2, *, out=None):
     return call(tables.orgqr, (input, input2), out)
 
 
+orgqr = accelerate(orgqr, (tables.orgqr,))
+
+
 def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
     """ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor"""
     return call(tables.ormqr, (input, input2, input3, left, transpose), out)
+
+
+ormqr = accelerate(ormqr, (tables.ormqr,))
 
 
 def _linalg_svd(A, full_matrices=False, compute_uv=True, *, driver=None):
@@ -118,9 +172,15 @@ def _linalg_svd(A, full_matrices=False, compute_uv=True, *, driver=None):
     return call(tables._linalg_svd, (A, full_matrices, compute_uv, driver))
 
 
+_linalg_svd = accelerate(_linalg_svd, (tables._linalg_svd,))
+
+
 def linalg_svd(A, full_matrices=True, *, driver=None, out=None):
     """linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"""
     return call(tables.linalg_svd, (A, full_matrices, driver), out)
+
+
+linalg_svd = accelerate(linalg_svd, (tables.linalg_svd,))
 
 
 def linalg_svdvals(A, *, driver=None, out=None):
@@ -128,9 +188,15 @@ def linalg_svdvals(A, *, driver=None, out=None):
     return call(tables.linalg_svdvals, (A, driver), out)
 
 
+linalg_svdvals = accelerate(linalg_svdvals, (tables.linalg_svdvals,))
+
+
 def svd(input, some=True, compute_uv=True, *, out=None):
     """svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)"""
     return call(tables.svd, (input, some, compute_uv), out)
+
+
+svd = accelerate(svd, (tables.svd,))
 
 
 def _linalg_eigh(A, UPLO='L', compute_v=True):
@@ -138,9 +204,15 @@ def _linalg_eigh(A, UPLO='L', compute_v=True):
     return call(tables._linalg_eigh, (A, UPLO, compute_v))
 
 
+_linalg_eigh = accelerate(_linalg_eigh, (tables._linalg_eigh,))
+
+
 def linalg_eigh(input, UPLO='L', *, out=None):
     """linalg_eigh(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)"""
     return call(tables.linalg_eigh, (input, UPLO), out)
+
+
+linalg_eigh = accelerate(linalg_eigh, (tables.linalg_eigh,))
 
 
 def linalg_eigvalsh(input, UPLO='L', *, out=None):
@@ -148,9 +220,15 @@ def linalg_eigvalsh(input, UPLO='L', *, out=None):
     return call(tables.linalg_eigvalsh, (input, UPLO), out)
 
 
+linalg_eigvalsh = accelerate(linalg_eigvalsh, (tables.linalg_eigvalsh,))
+
+
 def linalg_eig(input, *, out=None):
     """linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)"""
     return call(tables.linalg_eig, (input,), out)
+
+
+linalg_eig = accelerate(linalg_eig, (tables.linalg_eig,))
 
 
 def linalg_eigvals(input, *, out=None):
@@ -158,9 +236,15 @@ def linalg_eigvals(input, *, out=None):
     return call(tables.linalg_eigvals, (input,), out)
 
 
+linalg_eigvals = accelerate(linalg_eigvals, (tables.linalg_eigvals,))
+
+
 def linalg_inv_ex(A, *, check_errors=False, out=None):
     """linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)"""
     return call(tables.linalg_inv_ex, (A, check_errors), out)
+
+
+linalg_inv_ex = accelerate(linalg_inv_ex, (tables.linalg_inv_ex,))
 
 
 def linalg_inv(A, *, out=None):
@@ -168,9 +252,15 @@ def linalg_inv(A, *, out=None):
     return call(tables.linalg_inv, (A,), out)
 
 
+linalg_inv = accelerate(linalg_inv, (tables.linalg_inv,))
+
+
 def inverse(input, *, out=None):
     """inverse(Tensor self) -> Tensor"""
     return call(tables.inverse, (input,), out)
+
+
+inverse = accelerate(inverse, (tables.inverse,))
 
 
 def linalg_solve_ex(A, B, *, left=True, check_errors=False, out=None):
@@ -178,9 +268,15 @@ def linalg_solve_ex(A, B, *, left=True, check_errors=False, out=None):
     return call(tables.linalg_solve_ex, (A, B, left, check_errors), out)
 
 
+linalg_solve_ex = accelerate(linalg_solve_ex, (tables.linalg_solve_ex,))
+
+
 def linalg_solve(A, B, *, left=True, out=None):
     """linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor"""
     return call(tables.linalg_solve, (A, B, left), out)
+
+
+linalg_solve = accelerate(linalg_solve, (tables.linalg_solve,))
 
 
 def linalg_solve_triangular(input, B, *, upper, left=True, unitriangular=False, out=None):
@@ -188,14 +284,23 @@ def linalg_solve_triangular(input, B, *, upper, left=True, unitriangular=False, 
     return call(tables.linalg_solve_triangular, (input, B, upper, left, unitriangular), out)
 
 
+linalg_solve_triangular = accelerate(linalg_solve_triangular, (tables.linalg_solve_triangular,))
+
+
 def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False, *, out=None):
     """triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)"""
     return call(tables.triangular_solve, (input, A, upper, transpose, unitriangular), out)
 
 
+triangular_solve = accelerate(triangular_solve, (tables.triangular_solve,))
+
+
 def linalg_lstsq(input, b, rcond=None, *, driver=None, out=None):
     """linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)"""
     return call(tables.linalg_lstsq, (input, b, rcond, driver), out)
+
+
+linalg_lstsq = accelerate(linalg_lstsq, (tables.linalg_lstsq,))
 
 _linalg_pinv_overloads = (tables.linalg_pinv_atol_rtol_tensor, tables.linalg_pinv_atol_rtol_float, tables.linalg_pinv, tables.linalg_pinv_rcond_tensor, )
 
@@ -207,9 +312,15 @@ def linalg_pinv(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
+linalg_pinv = accelerate(linalg_pinv, (tables.linalg_pinv_atol_rtol_tensor,), (tables.linalg_pinv_atol_rtol_float,), (tables.linalg_pinv,), (tables.linalg_pinv_rcond_tensor,))
+
+
 def pinverse(input, rcond=1e-15):
     """pinverse(Tensor self, float rcond=1e-15) -> Tensor"""
     return call(tables.pinverse, (input, rcond))
+
+
+pinverse = accelerate(pinverse, (tables.pinverse,))
 
 
 def linalg_tensorinv(input, ind=2, *, out=None):
@@ -217,9 +328,15 @@ def linalg_tensorinv(input, ind=2, *, out=None):
     return call(tables.linalg_tensorinv, (input, ind), out)
 
 
+linalg_tensorinv = accelerate(linalg_tensorinv, (tables.linalg_tensorinv,))
+
+
 def linalg_tensorsolve(input, other, dims=None, *, out=None):
     """linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor"""
     return call(tables.linalg_tensorsolve, (input, other, dims), out)
+
+
+linalg_tensorsolve = accelerate(linalg_tensorsolve, (tables.linalg_tensorsolve,))
 
 
 def linalg_det(A, *, out=None):
@@ -227,9 +344,15 @@ def linalg_det(A, *, out=None):
     return call(tables.linalg_det, (A,), out)
 
 
+linalg_det = accelerate(linalg_det, (tables.linalg_det,))
+
+
 def det(input):
     """det(Tensor self) -> Tensor"""
     return call(tables.det, (input,))
+
+
+det = accelerate(det, (tables.det,))
 
 
 def linalg_slogdet(A, *, out=None):
@@ -237,14 +360,23 @@ def linalg_slogdet(A, *, out=None):
     return call(tables.linalg_slogdet, (A,), out)
 
 
+linalg_slogdet = accelerate(linalg_slogdet, (tables.linalg_slogdet,))
+
+
 def slogdet(input, *, out=None):
     """slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)"""
     return call(tables.slogdet, (input,), out)
 
 
+slogdet = accelerate(slogdet, (tables.slogdet,))
+
+
 def logdet(input):
     """logdet(Tensor self) -> Tensor"""
     return call(tables.logdet, (input,))
+
+
+logdet = accelerate(logdet, (tables.logdet,))
 
 _linalg_matrix_rank_overloads = (tables.linalg_matrix_rank_atol_rtol_tensor, tables.linalg_matrix_rank_atol_rtol_float, tables.linalg_matrix_rank_tol_tensor, tables.linalg_matrix_rank, )
 
@@ -255,6 +387,9 @@ def linalg_matrix_rank(*args, **kwargs):
     op, bound = resolve(_linalg_matrix_rank_overloads, args, kwargs)
     return call_converted(op, bound, out)
 
+
+linalg_matrix_rank = accelerate(linalg_matrix_rank, (tables.linalg_matrix_rank_atol_rtol_tensor,), (tables.linalg_matrix_rank_atol_rtol_float,), (tables.linalg_matrix_rank_tol_tensor,), (tables.linalg_matrix_rank,))
+
 _linalg_matrix_norm_overloads = (tables.linalg_matrix_norm, tables.linalg_matrix_norm_str_ord, )
 
 
@@ -263,6 +398,9 @@ def linalg_matrix_norm(*args, **kwargs):
     out = kwargs.pop("out", None)
     op, bound = resolve(_linalg_matrix_norm_overloads, args, kwargs)
     return call_converted(op, bound, out)
+
+
+linalg_matrix_norm = accelerate(linalg_matrix_norm, (tables.linalg_matrix_norm,), (tables.linalg_matrix_norm_str_ord,))
 
 _linalg_norm_overloads = (tables.linalg_norm, tables.linalg_norm_ord_str, )
 
@@ -273,6 +411,9 @@ def linalg_norm(*args, **kwargs):
     op, bound = resolve(_linalg_norm_overloads, args, kwargs)
     return call_converted(op, bound, out)
 
+
+linalg_norm = accelerate(linalg_norm, (tables.linalg_norm,), (tables.linalg_norm_ord_str,))
+
 _nuclear_norm_overloads = (tables.nuclear_norm, tables.nuclear_norm_dim, )
 
 
@@ -281,6 +422,9 @@ def nuclear_norm(*args, **kwargs):
     out = kwargs.pop("out", None)
     op, bound = resolve(_nuclear_norm_overloads, args, kwargs)
     return call_converted(op, bound, out)
+
+
+nuclear_norm = accelerate(nuclear_norm, (tables.nuclear_norm,), (tables.nuclear_norm_dim,))
 
 _linalg_cond_overloads = (tables.linalg_cond, tables.linalg_cond_p_str, )
 
@@ -292,9 +436,15 @@ def linalg_cond(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
+linalg_cond = accelerate(linalg_cond, (tables.linalg_cond,), (tables.linalg_cond_p_str,))
+
+
 def linalg_matrix_power(input, n, *, out=None):
     """linalg_matrix_power(Tensor self, int n) -> Tensor"""
     return call(tables.linalg_matrix_power, (input, n), out)
+
+
+linalg_matrix_power = accelerate(linalg_matrix_power, (tables.linalg_matrix_power,))
 
 
 def matrix_power(input, n, *, out=None):
@@ -302,9 +452,15 @@ def matrix_power(input, n, *, out=None):
     return call(tables.matrix_power, (input, n), out)
 
 
+matrix_power = accelerate(matrix_power, (tables.matrix_power,))
+
+
 def linalg_matrix_exp(input):
     """linalg_matrix_exp(Tensor self) -> Tensor"""
     return call(tables.linalg_matrix_exp, (input,))
+
+
+linalg_matrix_exp = accelerate(linalg_matrix_exp, (tables.linalg_matrix_exp,))
 
 
 def matrix_exp(input):
@@ -312,14 +468,23 @@ def matrix_exp(input):
     return call(tables.matrix_exp, (input,))
 
 
+matrix_exp = accelerate(matrix_exp, (tables.matrix_exp,))
+
+
 def linalg_vander(x, *, N=None):
     """linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor"""
     return call(tables.linalg_vander, (x, N))
 
 
+linalg_vander = accelerate(linalg_vander, (tables.linalg_vander,))
+
+
 def vander(x, N=None, increasing=False):
     """vander(Tensor x, int? N=None, bool increasing=False) -> Tensor"""
     return call(tables.vander, (x, N, increasing))
+
+
+vander = accelerate(vander, (tables.vander,))
 
 
 tables.linalg_cholesky_ex.function = linalg_cholesky_ex

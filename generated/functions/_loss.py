@@ -28,9 +28,15 @@ def mse_loss(input, target, reduction=1, *, out=None):
     return call(tables.mse_loss, (input, target, reduction), out)
 
 
+mse_loss = accelerate(mse_loss, (tables.mse_loss,))
+
+
 def l1_loss(input, target, reduction=1):
     """l1_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor"""
     return call(tables.l1_loss, (input, target, reduction))
+
+
+l1_loss = accelerate(l1_loss, (tables.l1_loss,))
 
 
 def smooth_l1_loss(input, target, reduction=1, beta=1.0, *, out=None):
@@ -38,9 +44,15 @@ def smooth_l1_loss(input, target, reduction=1, beta=1.0, *, out=None):
     return call(tables.smooth_l1_loss, (input, target, reduction, beta), out)
 
 
+smooth_l1_loss = accelerate(smooth_l1_loss, (tables.smooth_l1_loss,))
+
+
 def huber_loss(input, target, reduction=1, delta=1.0, *, out=None):
     """huber_loss(Tensor self, Tensor target, int reduction=Mean, float delta=1.0) -> Tensor"""
     return call(tables.huber_loss, (input, target, reduction, delta), out)
+
+
+huber_loss = accelerate(huber_loss, (tables.huber_loss,))
 
 
 def soft_margin_loss(input, target, reduction=1, *, out=None):
@@ -48,9 +60,15 @@ def soft_margin_loss(input, target, reduction=1, *, out=None):
     return call(tables.soft_margin_loss, (input, target, reduction), out)
 
 
+soft_margin_loss = accelerate(soft_margin_loss, (tables.soft_margin_loss,))
+
+
 def binary_cross_entropy(input, target, weight=None, reduction=1, *, out=None):
     """binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean) -> Tensor"""
     return call(tables.binary_cross_entropy, (input, target, weight, reduction), out)
+
+
+binary_cross_entropy = accelerate(binary_cross_entropy, (tables.binary_cross_entropy,))
 
 
 def binary_cross_entropy_backward(grad_output, self, target, weight=None, reduction=1):
@@ -58,9 +76,15 @@ def binary_cross_entropy_backward(grad_output, self, target, weight=None, reduct
     return call(tables.binary_cross_entropy_backward, (grad_output, self, target, weight, reduction))
 
 
+binary_cross_entropy_backward = accelerate(binary_cross_entropy_backward, (tables.binary_cross_entropy_backward,))
+
+
 def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction=1):
     """binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=Mean) -> Tensor"""
     return call(tables.binary_cross_entropy_with_logits, (input, target, weight, pos_weight, reduction))
+
+
+binary_cross_entropy_with_logits = accelerate(binary_cross_entropy_with_logits, (tables.binary_cross_entropy_with_logits,))
 
 
 def kl_div(input, target, reduction=1, *, log_target=False):
@@ -68,9 +92,15 @@ def kl_div(input, target, reduction=1, *, log_target=False):
     return call(tables.kl_div, (input, target, reduction, log_target))
 
 
+kl_div = accelerate(kl_div, (tables.kl_div,))
+
+
 def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1):
     """cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=Mean) -> Tensor"""
     return call(tables.cosine_embedding_loss, (input1, input2, target, margin, reduction))
+
+
+cosine_embedding_loss = accelerate(cosine_embedding_loss, (tables.cosine_embedding_loss,))
 
 
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1):
@@ -78,9 +108,15 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1):
     return call(tables.margin_ranking_loss, (input1, input2, target, margin, reduction))
 
 
+margin_ranking_loss = accelerate(margin_ranking_loss, (tables.margin_ranking_loss,))
+
+
 def hinge_embedding_loss(input, target, margin=1.0, reduction=1):
     """hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=Mean) -> Tensor"""
     return call(tables.hinge_embedding_loss, (input, target, margin, reduction))
+
+
+hinge_embedding_loss = accelerate(hinge_embedding_loss, (tables.hinge_embedding_loss,))
 
 
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-06, swap=False, reduction=1):
@@ -88,9 +124,15 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-06, 
     return call(tables.triplet_margin_loss, (anchor, positive, negative, margin, p, eps, swap, reduction))
 
 
+triplet_margin_loss = accelerate(triplet_margin_loss, (tables.triplet_margin_loss,))
+
+
 def poisson_nll_loss(input, target, log_input, full, eps, reduction):
     """poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor"""
     return call(tables.poisson_nll_loss, (input, target, log_input, full, eps, reduction))
+
+
+poisson_nll_loss = accelerate(poisson_nll_loss, (tables.poisson_nll_loss,))
 
 
 def multi_margin_loss(input, target, p=1, margin=1, weight=None, reduction=1, *, out=None):
@@ -98,9 +140,15 @@ def multi_margin_loss(input, target, p=1, margin=1, weight=None, reduction=1, *,
     return call(tables.multi_margin_loss, (input, target, p, margin, weight, reduction), out)
 
 
+multi_margin_loss = accelerate(multi_margin_loss, (tables.multi_margin_loss,))
+
+
 def cross_entropy_loss(input, target, weight=None, reduction=1, ignore_index=-100, label_smoothing=0.0):
     """cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100, float label_smoothing=0.0) -> Tensor"""
     return call(tables.cross_entropy_loss, (input, target, weight, reduction, ignore_index, label_smoothing))
+
+
+cross_entropy_loss = accelerate(cross_entropy_loss, (tables.cross_entropy_loss,))
 
 
 def nll_loss(input, target, weight=None, reduction=1, ignore_index=-100, *, out=None):
@@ -108,9 +156,15 @@ def nll_loss(input, target, weight=None, reduction=1, ignore_index=-100, *, out=
     return call(tables.nll_loss, (input, target, weight, reduction, ignore_index), out)
 
 
+nll_loss = accelerate(nll_loss, (tables.nll_loss,))
+
+
 def nll_loss_nd(input, target, weight=None, reduction=1, ignore_index=-100):
     """nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> Tensor"""
     return call(tables.nll_loss_nd, (input, target, weight, reduction, ignore_index))
+
+
+nll_loss_nd = accelerate(nll_loss_nd, (tables.nll_loss_nd,))
 
 
 def nll_loss_forward(input, target, weight, reduction, ignore_index):
@@ -118,9 +172,15 @@ def nll_loss_forward(input, target, weight, reduction, ignore_index):
     return call(tables.nll_loss_forward, (input, target, weight, reduction, ignore_index))
 
 
+nll_loss_forward = accelerate(nll_loss_forward, (tables.nll_loss_forward,))
+
+
 def nll_loss_backward(grad_output, self, target, weight, reduction, ignore_index, total_weight):
     """nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor"""
     return call(tables.nll_loss_backward, (grad_output, self, target, weight, reduction, ignore_index, total_weight))
+
+
+nll_loss_backward = accelerate(nll_loss_backward, (tables.nll_loss_backward,))
 
 
 def nll_loss2d(input, target, weight=None, reduction=1, ignore_index=-100, *, out=None):
@@ -128,14 +188,23 @@ def nll_loss2d(input, target, weight=None, reduction=1, ignore_index=-100, *, ou
     return call(tables.nll_loss2d, (input, target, weight, reduction, ignore_index), out)
 
 
+nll_loss2d = accelerate(nll_loss2d, (tables.nll_loss2d,))
+
+
 def nll_loss2d_forward(input, target, weight, reduction, ignore_index):
     """nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)"""
     return call(tables.nll_loss2d_forward, (input, target, weight, reduction, ignore_index))
 
 
+nll_loss2d_forward = accelerate(nll_loss2d_forward, (tables.nll_loss2d_forward,))
+
+
 def nll_loss2d_backward(grad_output, self, target, weight, reduction, ignore_index, total_weight):
     """nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor"""
     return call(tables.nll_loss2d_backward, (grad_output, self, target, weight, reduction, ignore_index, total_weight))
+
+
+nll_loss2d_backward = accelerate(nll_loss2d_backward, (tables.nll_loss2d_backward,))
 
 _ctc_loss_overloads = (tables.ctc_loss_IntList, tables.ctc_loss_Tensor, )
 
@@ -146,9 +215,15 @@ def ctc_loss(*args, **kwargs):
     return call_converted(op, bound)
 
 
+ctc_loss = accelerate(ctc_loss, (tables.ctc_loss_IntList,), (tables.ctc_loss_Tensor,))
+
+
 def _ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, zero_infinity=False):
     """_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"""
     return call(tables._ctc_loss, (log_probs, targets, input_lengths, target_lengths, blank, zero_infinity))
+
+
+_ctc_loss = accelerate(_ctc_loss, (tables._ctc_loss,))
 
 
 def _ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity=False):
@@ -156,9 +231,15 @@ def _ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, 
     return call(tables._ctc_loss_backward, (grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity))
 
 
+_ctc_loss_backward = accelerate(_ctc_loss_backward, (tables._ctc_loss_backward,))
+
+
 def multilabel_margin_loss(input, target, reduction=1):
     """multilabel_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor"""
     return call(tables.multilabel_margin_loss, (input, target, reduction))
+
+
+multilabel_margin_loss = accelerate(multilabel_margin_loss, (tables.multilabel_margin_loss,))
 
 
 tables.mse_loss.function = mse_loss

@@ -168,9 +168,15 @@ def addmm_(input, mat1, mat2, *, beta=1, alpha=1):
     return call_inplace(tables.addmm, (input, mat1, mat2, beta, alpha))
 
 
+addmm_ = accelerate(addmm_, (tables.addmm,), inplace=True)
+
+
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return call(tables.addbmm, (input, batch1, batch2, beta, alpha), out)
+
+
+addbmm = accelerate(addbmm, (tables.addbmm,))
 
 
 def addbmm_(input, batch1, batch2, *, beta=1, alpha=1):
@@ -178,9 +184,15 @@ def addbmm_(input, batch1, batch2, *, beta=1, alpha=1):
     return call_inplace(tables.addbmm, (input, batch1, batch2, beta, alpha))
 
 
+addbmm_ = accelerate(addbmm_, (tables.addbmm,), inplace=True)
+
+
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return call(tables.baddbmm, (input, batch1, batch2, beta, alpha), out)
+
+
+baddbmm = accelerate(baddbmm, (tables.baddbmm,))
 
 
 def baddbmm_(input, batch1, batch2, *, beta=1, alpha=1):
@@ -188,9 +200,15 @@ def baddbmm_(input, batch1, batch2, *, beta=1, alpha=1):
     return call_inplace(tables.baddbmm, (input, batch1, batch2, beta, alpha))
 
 
+baddbmm_ = accelerate(baddbmm_, (tables.baddbmm,), inplace=True)
+
+
 def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     """addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return call(tables.addmv, (input, mat, vec, beta, alpha), out)
+
+
+addmv = accelerate(addmv, (tables.addmv,))
 
 
 def addmv_(input, mat, vec, *, beta=1, alpha=1):
@@ -198,9 +216,15 @@ def addmv_(input, mat, vec, *, beta=1, alpha=1):
     return call_inplace(tables.addmv, (input, mat, vec, beta, alpha))
 
 
+addmv_ = accelerate(addmv_, (tables.addmv,), inplace=True)
+
+
 def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     """addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return call(tables.addr, (input, vec1, vec2, beta, alpha), out)
+
+
+addr = accelerate(addr, (tables.addr,))
 
 
 def addr_(input, vec1, vec2, *, beta=1, alpha=1):
@@ -208,9 +232,15 @@ def addr_(input, vec1, vec2, *, beta=1, alpha=1):
     return call_inplace(tables.addr, (input, vec1, vec2, beta, alpha))
 
 
+addr_ = accelerate(addr_, (tables.addr,), inplace=True)
+
+
 def mv(input, vec, *, out=None):
     """mv(Tensor self, Tensor vec) -> Tensor"""
     return call(tables.mv, (input, vec), out)
+
+
+mv = accelerate(mv, (tables.mv,))
 
 
 def dot(input, tensor, *, out=None):
@@ -218,9 +248,15 @@ def dot(input, tensor, *, out=None):
     return call(tables.dot, (input, tensor), out)
 
 
+dot = accelerate(dot, (tables.dot,))
+
+
 def vdot(input, other, *, out=None):
     """vdot(Tensor self, Tensor other) -> Tensor"""
     return call(tables.vdot, (input, other), out)
+
+
+vdot = accelerate(vdot, (tables.vdot,))
 
 
 def outer(input, vec2, *, out=None):
@@ -228,9 +264,15 @@ def outer(input, vec2, *, out=None):
     return call(tables.outer, (input, vec2), out)
 
 
+outer = accelerate(outer, (tables.outer,))
+
+
 def inner(input, other, *, out=None):
     """inner(Tensor self, Tensor other) -> Tensor"""
     return call(tables.inner, (input, other), out)
+
+
+inner = accelerate(inner, (tables.inner,))
 
 
 def tensordot(input, other, dims_self, dims_other, *, out=None):
@@ -238,9 +280,15 @@ def tensordot(input, other, dims_self, dims_other, *, out=None):
     return call(tables.tensordot, (input, other, dims_self, dims_other), out)
 
 
+tensordot = accelerate(tensordot, (tables.tensordot,))
+
+
 def kron(input, other, *, out=None):
     """kron(Tensor self, Tensor other) -> Tensor"""
     return call(tables.kron, (input, other), out)
+
+
+kron = accelerate(kron, (tables.kron,))
 
 
 def chain_matmul(matrices, *, out=None):
@@ -248,9 +296,15 @@ def chain_matmul(matrices, *, out=None):
     return call(tables.chain_matmul, (matrices,), out)
 
 
+chain_matmul = accelerate(chain_matmul, (tables.chain_matmul,))
+
+
 def einsum(equation, tensors, *, path=None):
     """einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor"""
     return call(tables.einsum, (equation, tensors, path))
+
+
+einsum = accelerate(einsum, (tables.einsum,))
 
 
 def bilinear(input1, input2, weight, bias=None):
@@ -258,14 +312,23 @@ def bilinear(input1, input2, weight, bias=None):
     return call(tables.bilinear, (input1, input2, weight, bias))
 
 
+bilinear = accelerate(bilinear, (tables.bilinear,))
+
+
 def linalg_matmul(input, other, *, out=None):
     """linalg_matmul(Tensor self, Tensor other) -> Tensor"""
     return call(tables.linalg_matmul, (input, other), out)
 
 
+linalg_matmul = accelerate(linalg_matmul, (tables.linalg_matmul,))
+
+
 def linalg_multi_dot(tensors, *, out=None):
     """linalg_multi_dot(Tensor[] tensors) -> Tensor"""
     return call(tables.linalg_multi_dot, (tensors,), out)
+
+
+linalg_multi_dot = accelerate(linalg_multi_dot, (tables.linalg_multi_dot,))
 
 
 def linalg_vecdot(x, y, *, dim=-1, out=None, **spellings):
@@ -275,11 +338,17 @@ def linalg_vecdot(x, y, *, dim=-1, out=None, **spellings):
     return call(tables.linalg_vecdot, (x, y, dim), out)
 
 
+linalg_vecdot = accelerate(linalg_vecdot, (tables.linalg_vecdot,))
+
+
 def linalg_cross(input, other, *, dim=-1, out=None, **spellings):
     """linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor"""
     if spellings:
         (input, other, dim) = respelled(tables.linalg_cross, (input, other, dim), spellings)
     return call(tables.linalg_cross, (input, other, dim), out)
+
+
+linalg_cross = accelerate(linalg_cross, (tables.linalg_cross,))
 
 
 def cross(input, other, dim=None, *, out=None, **spellings):
@@ -289,9 +358,15 @@ def cross(input, other, dim=None, *, out=None, **spellings):
     return call(tables.cross, (input, other, dim), out)
 
 
+cross = accelerate(cross, (tables.cross,))
+
+
 def cdist(x1, x2, p=2, compute_mode=None):
     """cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor"""
     return call(tables.cdist, (x1, x2, p, compute_mode))
+
+
+cdist = accelerate(cdist, (tables.cdist,))
 
 
 def _cdist_forward(x1, x2, p, compute_mode):
@@ -299,9 +374,15 @@ def _cdist_forward(x1, x2, p, compute_mode):
     return call(tables._cdist_forward, (x1, x2, p, compute_mode))
 
 
+_cdist_forward = accelerate(_cdist_forward, (tables._cdist_forward,))
+
+
 def _cdist_backward(grad, x1, x2, p, cdist):
     """_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor"""
     return call(tables._cdist_backward, (grad, x1, x2, p, cdist))
+
+
+_cdist_backward = accelerate(_cdist_backward, (tables._cdist_backward,))
 
 
 def pairwise_distance(x1, x2, p=2, eps=1e-06, keepdim=False, **spellings):
@@ -311,11 +392,17 @@ def pairwise_distance(x1, x2, p=2, eps=1e-06, keepdim=False, **spellings):
     return call(tables.pairwise_distance, (x1, x2, p, eps, keepdim))
 
 
+pairwise_distance = accelerate(pairwise_distance, (tables.pairwise_distance,))
+
+
 def cosine_similarity(x1, x2, dim=1, eps=1e-08, **spellings):
     """cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor"""
     if spellings:
         (x1, x2, dim, eps) = respelled(tables.cosine_similarity, (x1, x2, dim, eps), spellings)
     return call(tables.cosine_similarity, (x1, x2, dim, eps))
+
+
+cosine_similarity = accelerate(cosine_similarity, (tables.cosine_similarity,))
 
 
 tables.mm.function = mm

@@ -53,9 +53,15 @@ def relu_(input):
     return call_inplace(tables.relu, (input,))
 
 
+relu_ = accelerate(relu_, (tables.relu,), inplace=True)
+
+
 def relu6(input):
     """relu6(Tensor self) -> Tensor"""
     return call(tables.relu6, (input,))
+
+
+relu6 = accelerate(relu6, (tables.relu6,))
 
 
 def relu6_(input):
@@ -63,9 +69,15 @@ def relu6_(input):
     return call_inplace(tables.relu6, (input,))
 
 
+relu6_ = accelerate(relu6_, (tables.relu6,), inplace=True)
+
+
 def hardtanh(input, min_val=-1, max_val=1, *, out=None):
     """hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor"""
     return call(tables.hardtanh, (input, min_val, max_val), out)
+
+
+hardtanh = accelerate(hardtanh, (tables.hardtanh,))
 
 
 def hardtanh_(input, min_val=-1, max_val=1):
@@ -73,9 +85,15 @@ def hardtanh_(input, min_val=-1, max_val=1):
     return call_inplace(tables.hardtanh, (input, min_val, max_val))
 
 
+hardtanh_ = accelerate(hardtanh_, (tables.hardtanh,), inplace=True)
+
+
 def hardtanh_backward(grad_output, self, min_val, max_val):
     """hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor"""
     return call(tables.hardtanh_backward, (grad_output, self, min_val, max_val))
+
+
+hardtanh_backward = accelerate(hardtanh_backward, (tables.hardtanh_backward,))
 
 
 def threshold(input, threshold, value, *, out=None):
@@ -83,9 +101,15 @@ def threshold(input, threshold, value, *, out=None):
     return call(tables.threshold, (input, threshold, value), out)
 
 
+threshold = accelerate(threshold, (tables.threshold,))
+
+
 def threshold_(input, threshold, value):
     """The in-place form of threshold: writes into its first argument and returns it."""
     return call_inplace(tables.threshold, (input, threshold, value))
+
+
+threshold_ = accelerate(threshold_, (tables.threshold,), inplace=True)
 
 
 def threshold_backward(grad_output, self, threshold):
@@ -118,9 +142,15 @@ def leaky_relu(input, negative_slope=0.01, *, out=None):
     return call(tables.leaky_relu, (input, negative_slope), out)
 
 
+leaky_relu = accelerate(leaky_relu, (tables.leaky_relu,))
+
+
 def leaky_relu_(input, negative_slope=0.01):
     """The in-place form of leaky_relu: writes into its first argument and returns it."""
     return call_inplace(tables.leaky_relu, (input, negative_slope))
+
+
+leaky_relu_ = accelerate(leaky_relu_, (tables.leaky_relu,), inplace=True)
 
 
 def leaky_relu_backward(grad_output, self, negative_slope, self_is_result):
@@ -128,14 +158,23 @@ def leaky_relu_backward(grad_output, self, negative_slope, self_is_result):
     return call(tables.leaky_relu_backward, (grad_output, self, negative_slope, self_is_result))
 
 
+leaky_relu_backward = accelerate(leaky_relu_backward, (tables.leaky_relu_backward,))
+
+
 def prelu(input, weight):
     """prelu(Tensor self, Tensor weight) -> Tensor"""
     return call(tables.prelu, (input, weight))
 
 
+prelu = accelerate(prelu, (tables.prelu,))
+
+
 def _prelu_kernel(input, weight):
     """_prelu_kernel(Tensor self, Tensor weight) -> Tensor"""
     return call(tables._prelu_kernel, (input, weight))
+
+
+_prelu_kernel = accelerate(_prelu_kernel, (tables._prelu_kernel,))
 
 
 def gelu(input, *, approximate='none', out=None):
@@ -166,6 +205,9 @@ gelu = accelerate(gelu, (tables.gelu, kernels_nn.fast_gelu))
 def gelu_(input, *, approximate='none'):
     """The in-place form of gelu: writes into its first argument and returns it."""
     return call_inplace(tables.gelu, (input, approximate))
+
+
+gelu_ = accelerate(gelu_, (tables.gelu,), inplace=True)
 
 
 def gelu_backward(grad_output, self, *, approximate='none'):
@@ -223,6 +265,9 @@ def silu_(input):
     return call_inplace(tables.silu, (input,))
 
 
+silu_ = accelerate(silu_, (tables.silu,), inplace=True)
+
+
 def silu_backward(grad_output, self):
     """silu_backward(Tensor grad_output, Tensor self) -> Tensor"""
     if (
@@ -253,9 +298,15 @@ def mish(input, *, out=None):
     return call(tables.mish, (input,), out)
 
 
+mish = accelerate(mish, (tables.mish,))
+
+
 def mish_(input):
     """The in-place form of mish: writes into its first argument and returns it."""
     return call_inplace(tables.mish, (input,))
+
+
+mish_ = accelerate(mish_, (tables.mish,), inplace=True)
 
 
 def mish_backward(grad_output, self):
@@ -263,9 +314,15 @@ def mish_backward(grad_output, self):
     return call(tables.mish_backward, (grad_output, self))
 
 
+mish_backward = accelerate(mish_backward, (tables.mish_backward,))
+
+
 def softplus(input, beta=1, threshold=20, *, out=None):
     """softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor"""
     return call(tables.softplus, (input, beta, threshold), out)
+
+
+softplus = accelerate(softplus, (tables.softplus,))
 
 
 def softplus_backward(grad_output, self, beta, threshold):
@@ -273,9 +330,15 @@ def softplus_backward(grad_output, self, beta, threshold):
     return call(tables.softplus_backward, (grad_output, self, beta, threshold))
 
 
+softplus_backward = accelerate(softplus_backward, (tables.softplus_backward,))
+
+
 def hardswish(input, *, out=None):
     """hardswish(Tensor self) -> Tensor"""
     return call(tables.hardswish, (input,), out)
+
+
+hardswish = accelerate(hardswish, (tables.hardswish,))
 
 
 def hardswish_(input):
@@ -283,9 +346,15 @@ def hardswish_(input):
     return call_inplace(tables.hardswish, (input,))
 
 
+hardswish_ = accelerate(hardswish_, (tables.hardswish,), inplace=True)
+
+
 def hardswish_backward(grad_output, self):
     """hardswish_backward(Tensor grad_output, Tensor self) -> Tensor"""
     return call(tables.hardswish_backward, (grad_output, self))
+
+
+hardswish_backward = accelerate(hardswish_backward, (tables.hardswish_backward,))
 
 
 def hardsigmoid(input, *, out=None):
@@ -293,9 +362,15 @@ def hardsigmoid(input, *, out=None):
     return call(tables.hardsigmoid, (input,), out)
 
 
+hardsigmoid = accelerate(hardsigmoid, (tables.hardsigmoid,))
+
+
 def hardsigmoid_(input):
     """The in-place form of hardsigmoid: writes into its first argument and returns it."""
     return call_inplace(tables.hardsigmoid, (input,))
+
+
+hardsigmoid_ = accelerate(hardsigmoid_, (tables.hardsigmoid,), inplace=True)
 
 
 def hardsigmoid_backward(grad_output, self):
@@ -303,9 +378,15 @@ def hardsigmoid_backward(grad_output, self):
     return call(tables.hardsigmoid_backward, (grad_output, self))
 
 
+hardsigmoid_backward = accelerate(hardsigmoid_backward, (tables.hardsigmoid_backward,))
+
+
 def log_sigmoid(input, *, out=None):
     """log_sigmoid(Tensor self) -> Tensor"""
     return call(tables.log_sigmoid, (input,), out)
+
+
+log_sigmoid = accelerate(log_sigmoid, (tables.log_sigmoid,))
 
 
 def elu(input, alpha=1, scale=1, input_scale=1, *, out=None):
@@ -313,9 +394,15 @@ def elu(input, alpha=1, scale=1, input_scale=1, *, out=None):
     return call(tables.elu, (input, alpha, scale, input_scale), out)
 
 
+elu = accelerate(elu, (tables.elu,))
+
+
 def elu_(input, alpha=1, scale=1, input_scale=1):
     """The in-place form of elu: writes into its first argument and returns it."""
     return call_inplace(tables.elu, (input, alpha, scale, input_scale))
+
+
+elu_ = accelerate(elu_, (tables.elu,), inplace=True)
 
 
 def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_result):
@@ -323,9 +410,15 @@ def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_resu
     return call(tables.elu_backward, (grad_output, alpha, scale, input_scale, is_result, self_or_result))
 
 
+elu_backward = accelerate(elu_backward, (tables.elu_backward,))
+
+
 def selu(input):
     """selu(Tensor self) -> Tensor"""
     return call(tables.selu, (input,))
+
+
+selu = accelerate(selu, (tables.selu,))
 
 
 def selu_(input):
@@ -333,9 +426,15 @@ def selu_(input):
     return call_inplace(tables.selu, (input,))
 
 
+selu_ = accelerate(selu_, (tables.selu,), inplace=True)
+
+
 def celu(input, alpha=1.0):
     """celu(Tensor self, Scalar alpha=1.0) -> Tensor"""
     return call(tables.celu, (input, alpha))
+
+
+celu = accelerate(celu, (tables.celu,))
 
 
 def celu_(input, alpha=1.0):
@@ -343,9 +442,15 @@ def celu_(input, alpha=1.0):
     return call_inplace(tables.celu, (input, alpha))
 
 
+celu_ = accelerate(celu_, (tables.celu,), inplace=True)
+
+
 def softshrink(input, lambd=0.5, *, out=None):
     """softshrink(Tensor self, Scalar lambd=0.5) -> Tensor"""
     return call(tables.softshrink, (input, lambd), out)
+
+
+softshrink = accelerate(softshrink, (tables.softshrink,))
 
 
 def softshrink_backward(grad_output, self, lambd):
@@ -353,9 +458,15 @@ def softshrink_backward(grad_output, self, lambd):
     return call(tables.softshrink_backward, (grad_output, self, lambd))
 
 
+softshrink_backward = accelerate(softshrink_backward, (tables.softshrink_backward,))
+
+
 def hardshrink(input, lambd=0.5, *, out=None):
     """hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor"""
     return call(tables.hardshrink, (input, lambd), out)
+
+
+hardshrink = accelerate(hardshrink, (tables.hardshrink,))
 
 
 def hardshrink_backward(grad_out, self, lambd):
@@ -363,14 +474,23 @@ def hardshrink_backward(grad_out, self, lambd):
     return call(tables.hardshrink_backward, (grad_out, self, lambd))
 
 
+hardshrink_backward = accelerate(hardshrink_backward, (tables.hardshrink_backward,))
+
+
 def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, generator=None):
     """rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor"""
     return call(tables.rrelu, (input, lower, upper, training, generator))
 
 
+rrelu = accelerate(rrelu, (tables.rrelu,))
+
+
 def rrelu_(input, lower=0.125, upper=0.3333333333333333, training=False, generator=None):
     """The in-place form of rrelu: writes into its first argument and returns it."""
     return call_inplace(tables.rrelu, (input, lower, upper, training, generator))
+
+
+rrelu_ = accelerate(rrelu_, (tables.rrelu,), inplace=True)
 
 
 def glu(input, dim=-1, *, out=None, **spellings):
@@ -380,11 +500,17 @@ def glu(input, dim=-1, *, out=None, **spellings):
     return call(tables.glu, (input, dim), out)
 
 
+glu = accelerate(glu, (tables.glu,))
+
+
 def glu_backward(grad_output, self, dim=REQUIRED, **spellings):
     """glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor"""
     if spellings:
         (grad_output, self, dim) = respelled(tables.glu_backward, (grad_output, self, dim), spellings)
     return call(tables.glu_backward, (grad_output, self, dim))
+
+
+glu_backward = accelerate(glu_backward, (tables.glu_backward,))
 
 
 def softmax(input, dim=REQUIRED, dtype=None, *, out=None, **spellings):
@@ -448,11 +574,17 @@ def special_softmax(input, dim=REQUIRED, dtype=None, **spellings):
     return call(tables.special_softmax, (input, dim, dtype))
 
 
+special_softmax = accelerate(special_softmax, (tables.special_softmax,))
+
+
 def special_log_softmax(input, dim=REQUIRED, *, dtype=None, **spellings):
     """special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
     if spellings:
         (input, dim, dtype) = respelled(tables.special_log_softmax, (input, dim, dtype), spellings)
     return call(tables.special_log_softmax, (input, dim, dtype))
+
+
+special_log_softmax = accelerate(special_log_softmax, (tables.special_log_softmax,))
 
 
 def _softmax(input, dim=REQUIRED, half_to_float=REQUIRED, *, out=None, **spellings):
@@ -462,11 +594,17 @@ def _softmax(input, dim=REQUIRED, half_to_float=REQUIRED, *, out=None, **spellin
     return call(tables._softmax, (input, dim, half_to_float), out)
 
 
+_softmax = accelerate(_softmax, (tables._softmax,))
+
+
 def _log_softmax(input, dim=REQUIRED, half_to_float=REQUIRED, *, out=None, **spellings):
     """_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"""
     if spellings:
         (input, dim, half_to_float) = respelled(tables._log_softmax, (input, dim, half_to_float), spellings)
     return call(tables._log_softmax, (input, dim, half_to_float), out)
+
+
+_log_softmax = accelerate(_log_softmax, (tables._log_softmax,))
 
 
 def _softmax_backward_data(grad_output, output, dim=REQUIRED, input_dtype=REQUIRED, **spellings):
@@ -532,6 +670,9 @@ def _safe_softmax(input, dim=REQUIRED, dtype=None, **spellings):
     return call(tables._safe_softmax, (input, dim, dtype))
 
 
+_safe_softmax = accelerate(_safe_softmax, (tables._safe_softmax,))
+
+
 def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
     """embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor"""
     if (
@@ -562,9 +703,15 @@ def embedding_dense_backward(grad_output, indices, num_weights, padding_idx, sca
     return call(tables.embedding_dense_backward, (grad_output, indices, num_weights, padding_idx, scale_grad_by_freq))
 
 
+embedding_dense_backward = accelerate(embedding_dense_backward, (tables.embedding_dense_backward,))
+
+
 def embedding_renorm_(input, indices, max_norm, norm_type):
     """embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)"""
     return call_inplace(tables.embedding_renorm_, (input, indices, max_norm, norm_type))
+
+
+embedding_renorm_ = accelerate(embedding_renorm_, (tables.embedding_renorm_,))
 
 
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False):
@@ -572,9 +719,15 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     return call(tables.scaled_dot_product_attention, (query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa))
 
 
+scaled_dot_product_attention = accelerate(scaled_dot_product_attention, (tables.scaled_dot_product_attention,))
+
+
 def _scaled_dot_product_attention_math(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, dropout_mask=None, *, scale=None, enable_gqa=False):
     """_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)"""
     return call(tables._scaled_dot_product_attention_math, (query, key, value, attn_mask, dropout_p, is_causal, dropout_mask, scale, enable_gqa))
+
+
+_scaled_dot_product_attention_math = accelerate(_scaled_dot_product_attention_math, (tables._scaled_dot_product_attention_math,))
 
 
 def _scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None):
@@ -582,9 +735,15 @@ def _scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout_p=0.0
     return call(tables._scaled_dot_product_flash_attention_for_cpu, (query, key, value, dropout_p, is_causal, attn_mask, scale))
 
 
+_scaled_dot_product_flash_attention_for_cpu = accelerate(_scaled_dot_product_flash_attention_for_cpu, (tables._scaled_dot_product_flash_attention_for_cpu,))
+
+
 def _scaled_dot_product_flash_attention_for_cpu_backward(grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, *, attn_mask=None, scale=None):
     """_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)"""
     return call(tables._scaled_dot_product_flash_attention_for_cpu_backward, (grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale))
+
+
+_scaled_dot_product_flash_attention_for_cpu_backward = accelerate(_scaled_dot_product_flash_attention_for_cpu_backward, (tables._scaled_dot_product_flash_attention_for_cpu_backward,))
 
 
 tables.relu.function = relu

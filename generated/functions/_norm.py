@@ -56,9 +56,15 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
     return call(tables.native_layer_norm, (input, normalized_shape, weight, bias, eps))
 
 
+native_layer_norm = accelerate(native_layer_norm, (tables.native_layer_norm,))
+
+
 def native_layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask):
     """native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"""
     return call(tables.native_layer_norm_backward, (grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask))
+
+
+native_layer_norm_backward = accelerate(native_layer_norm_backward, (tables.native_layer_norm_backward,))
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=None):
@@ -66,9 +72,15 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     return call(tables.rms_norm, (input, normalized_shape, weight, eps))
 
 
+rms_norm = accelerate(rms_norm, (tables.rms_norm,))
+
+
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True):
     """group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor"""
     return call(tables.group_norm, (input, num_groups, weight, bias, eps, cudnn_enabled))
+
+
+group_norm = accelerate(group_norm, (tables.group_norm,))
 
 
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
@@ -76,9 +88,15 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     return call(tables.native_group_norm, (input, weight, bias, N, C, HxW, group, eps))
 
 
+native_group_norm = accelerate(native_group_norm, (tables.native_group_norm,))
+
+
 def native_group_norm_backward(grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask):
     """native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"""
     return call(tables.native_group_norm_backward, (grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask))
+
+
+native_group_norm_backward = accelerate(native_group_norm_backward, (tables.native_group_norm_backward,))
 
 
 def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled):
@@ -86,9 +104,15 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
     return call(tables.batch_norm, (input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled))
 
 
+batch_norm = accelerate(batch_norm, (tables.batch_norm,))
+
+
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
     """native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"""
     return call(tables.native_batch_norm, (input, weight, bias, running_mean, running_var, training, momentum, eps))
+
+
+native_batch_norm = accelerate(native_batch_norm, (tables.native_batch_norm,))
 
 
 def native_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask):
@@ -96,9 +120,15 @@ def native_batch_norm_backward(grad_out, input, weight, running_mean, running_va
     return call(tables.native_batch_norm_backward, (grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask))
 
 
+native_batch_norm_backward = accelerate(native_batch_norm_backward, (tables.native_batch_norm_backward,))
+
+
 def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled):
     """instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor"""
     return call(tables.instance_norm, (input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled))
+
+
+instance_norm = accelerate(instance_norm, (tables.instance_norm,))
 
 
 def _weight_norm(v, g, dim=0, **spellings):
@@ -108,11 +138,17 @@ def _weight_norm(v, g, dim=0, **spellings):
     return call(tables._weight_norm, (v, g, dim))
 
 
+_weight_norm = accelerate(_weight_norm, (tables._weight_norm,))
+
+
 def _weight_norm_interface(v, g, dim=0, **spellings):
     """_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)"""
     if spellings:
         (v, g, dim) = respelled(tables._weight_norm_interface, (v, g, dim), spellings)
     return call(tables._weight_norm_interface, (v, g, dim))
+
+
+_weight_norm_interface = accelerate(_weight_norm_interface, (tables._weight_norm_interface,))
 
 
 tables.layer_norm.function = layer_norm

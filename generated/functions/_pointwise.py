@@ -66,6 +66,9 @@ def add_(input, other, *, alpha=1):
     return call_inplace(tables.add_Tensor, (input, other, alpha))
 
 
+add_ = accelerate(add_, (tables.add_Tensor, numpy.add, None), inplace=True)
+
+
 def sub(input, other, *, alpha=1, out=None):
     """sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
     if out is not None:
@@ -107,9 +110,15 @@ def sub_(input, other, *, alpha=1):
     return call_inplace(tables.sub_Tensor, (input, other, alpha))
 
 
+sub_ = accelerate(sub_, (tables.sub_Tensor, numpy.subtract, None), inplace=True)
+
+
 def rsub(input, other, *, alpha=1):
     """rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
     return call(tables.rsub_Tensor, (input, other, alpha))
+
+
+rsub = accelerate(rsub, (tables.rsub_Tensor,))
 
 
 def mul(input, other, *, out=None):
@@ -152,6 +161,9 @@ def mul_(input, other):
     """The in-place form of mul: writes into its first argument and returns it."""
     return call_inplace(tables.mul_Tensor, (input, other))
 
+
+mul_ = accelerate(mul_, (tables.mul_Tensor, numpy.multiply, None), inplace=True)
+
 _div_overloads = (tables.div_Tensor, tables.div_Tensor_mode, )
 
 
@@ -191,7 +203,7 @@ def div(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
-div = accelerate(div, (tables.div_Tensor, numpy.divide, None))
+div = accelerate(div, (tables.div_Tensor, numpy.divide, None), (tables.div_Tensor_mode,))
 
 
 _div_inplace = (tables.div_Tensor, tables.div_Tensor_mode, )
@@ -203,14 +215,23 @@ def div_(*args, **kwargs):
     return call_inplace(op, bound)
 
 
+div_ = accelerate(div_, (tables.div_Tensor, numpy.divide, None), (tables.div_Tensor_mode,), inplace=True)
+
+
 def floor_divide(input, other, *, out=None):
     """floor_divide(Tensor self, Tensor other) -> Tensor"""
     return call(tables.floor_divide, (input, other), out)
 
 
+floor_divide = accelerate(floor_divide, (tables.floor_divide,))
+
+
 def floor_divide_(input, other):
     """The in-place form of floor_divide: writes into its first argument and returns it."""
     return call_inplace(tables.floor_divide, (input, other))
+
+
+floor_divide_ = accelerate(floor_divide_, (tables.floor_divide,), inplace=True)
 
 _remainder_overloads = (tables.remainder_Tensor, tables.remainder_Scalar_Tensor, )
 
@@ -222,9 +243,15 @@ def remainder(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
+remainder = accelerate(remainder, (tables.remainder_Tensor,), (tables.remainder_Scalar_Tensor,))
+
+
 def remainder_(input, other):
     """The in-place form of remainder: writes into its first argument and returns it."""
     return call_inplace(tables.remainder_Tensor, (input, other))
+
+
+remainder_ = accelerate(remainder_, (tables.remainder_Tensor,), inplace=True)
 
 
 def fmod(input, other, *, out=None):
@@ -232,9 +259,15 @@ def fmod(input, other, *, out=None):
     return call(tables.fmod_Tensor, (input, other), out)
 
 
+fmod = accelerate(fmod, (tables.fmod_Tensor,))
+
+
 def fmod_(input, other):
     """The in-place form of fmod: writes into its first argument and returns it."""
     return call_inplace(tables.fmod_Tensor, (input, other))
+
+
+fmod_ = accelerate(fmod_, (tables.fmod_Tensor,), inplace=True)
 
 _pow_overloads = (tables.pow_Tensor_Tensor, tables.pow_Scalar, )
 
@@ -246,9 +279,15 @@ def pow(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
+pow = accelerate(pow, (tables.pow_Tensor_Tensor,), (tables.pow_Scalar,))
+
+
 def pow_(input, exponent):
     """The in-place form of pow: writes into its first argument and returns it."""
     return call_inplace(tables.pow_Tensor_Tensor, (input, exponent))
+
+
+pow_ = accelerate(pow_, (tables.pow_Tensor_Tensor,), inplace=True)
 
 _float_power_overloads = (tables.float_power_Tensor_Tensor, tables.float_power_Scalar, )
 
@@ -260,9 +299,15 @@ def float_power(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
+float_power = accelerate(float_power, (tables.float_power_Tensor_Tensor,), (tables.float_power_Scalar,))
+
+
 def float_power_(input, exponent):
     """The in-place form of float_power: writes into its first argument and returns it."""
     return call_inplace(tables.float_power_Tensor_Tensor, (input, exponent))
+
+
+float_power_ = accelerate(float_power_, (tables.float_power_Tensor_Tensor,), inplace=True)
 
 
 def neg(input, *, out=None):
@@ -296,9 +341,15 @@ def neg_(input):
     return call_inplace(tables.neg, (input,))
 
 
+neg_ = accelerate(neg_, (tables.neg, numpy.negative, None), inplace=True)
+
+
 def positive(input):
     """positive(Tensor(a) self) -> Tensor(a)"""
     return call(tables.positive, (input,))
+
+
+positive = accelerate(positive, (tables.positive,))
 
 
 def abs(input, *, out=None):
@@ -332,6 +383,9 @@ def abs_(input):
     return call_inplace(tables.abs, (input,))
 
 
+abs_ = accelerate(abs_, (tables.abs, numpy.absolute, None), inplace=True)
+
+
 def square(input, *, out=None):
     """square(Tensor self) -> Tensor"""
     if out is not None:
@@ -361,6 +415,9 @@ square = accelerate(square, (tables.square, numpy.square, None))
 def square_(input):
     """The in-place form of square: writes into its first argument and returns it."""
     return call_inplace(tables.square, (input,))
+
+
+square_ = accelerate(square_, (tables.square, numpy.square, None), inplace=True)
 
 
 def sqrt(input, *, out=None):
@@ -394,14 +451,23 @@ def sqrt_(input):
     return call_inplace(tables.sqrt, (input,))
 
 
+sqrt_ = accelerate(sqrt_, (tables.sqrt, numpy.sqrt, None), inplace=True)
+
+
 def rsqrt(input, *, out=None):
     """rsqrt(Tensor self) -> Tensor"""
     return call(tables.rsqrt, (input,), out)
 
 
+rsqrt = accelerate(rsqrt, (tables.rsqrt,))
+
+
 def rsqrt_(input):
     """The in-place form of rsqrt: writes into its first argument and returns it."""
     return call_inplace(tables.rsqrt, (input,))
+
+
+rsqrt_ = accelerate(rsqrt_, (tables.rsqrt,), inplace=True)
 
 
 def reciprocal(input, *, out=None):
@@ -435,9 +501,15 @@ def reciprocal_(input):
     return call_inplace(tables.reciprocal, (input,))
 
 
+reciprocal_ = accelerate(reciprocal_, (tables.reciprocal, numpy.reciprocal, None), inplace=True)
+
+
 def addcmul(input, tensor1, tensor2, *, value=1, out=None):
     """addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
     return call(tables.addcmul, (input, tensor1, tensor2, value), out)
+
+
+addcmul = accelerate(addcmul, (tables.addcmul,))
 
 
 def addcmul_(input, tensor1, tensor2, *, value=1):
@@ -445,9 +517,15 @@ def addcmul_(input, tensor1, tensor2, *, value=1):
     return call_inplace(tables.addcmul, (input, tensor1, tensor2, value))
 
 
+addcmul_ = accelerate(addcmul_, (tables.addcmul,), inplace=True)
+
+
 def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
     """addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
     return call(tables.addcdiv, (input, tensor1, tensor2, value), out)
+
+
+addcdiv = accelerate(addcdiv, (tables.addcdiv,))
 
 
 def addcdiv_(input, tensor1, tensor2, *, value=1):
@@ -455,14 +533,23 @@ def addcdiv_(input, tensor1, tensor2, *, value=1):
     return call_inplace(tables.addcdiv, (input, tensor1, tensor2, value))
 
 
+addcdiv_ = accelerate(addcdiv_, (tables.addcdiv,), inplace=True)
+
+
 def lerp(input, end, weight, *, out=None):
     """lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor"""
     return call(tables.lerp_Tensor, (input, end, weight), out)
 
 
+lerp = accelerate(lerp, (tables.lerp_Tensor,))
+
+
 def lerp_(input, end, weight):
     """The in-place form of lerp: writes into its first argument and returns it."""
     return call_inplace(tables.lerp_Tensor, (input, end, weight))
+
+
+lerp_ = accelerate(lerp_, (tables.lerp_Tensor,), inplace=True)
 
 
 def exp(input, *, out=None):
@@ -496,6 +583,9 @@ def exp_(input):
     return call_inplace(tables.exp, (input,))
 
 
+exp_ = accelerate(exp_, (tables.exp, numpy.exp, None), inplace=True)
+
+
 def exp2(input, *, out=None):
     """exp2(Tensor self) -> Tensor"""
     if out is not None:
@@ -525,6 +615,9 @@ exp2 = accelerate(exp2, (tables.exp2, numpy.exp2, None))
 def exp2_(input):
     """The in-place form of exp2: writes into its first argument and returns it."""
     return call_inplace(tables.exp2, (input,))
+
+
+exp2_ = accelerate(exp2_, (tables.exp2, numpy.exp2, None), inplace=True)
 
 
 def expm1(input, *, out=None):
@@ -558,6 +651,9 @@ def expm1_(input):
     return call_inplace(tables.expm1, (input,))
 
 
+expm1_ = accelerate(expm1_, (tables.expm1, numpy.expm1, None), inplace=True)
+
+
 def log(input, *, out=None):
     """log(Tensor self) -> Tensor"""
     if out is not None:
@@ -587,6 +683,9 @@ log = accelerate(log, (tables.log, numpy.log, None))
 def log_(input):
     """The in-place form of log: writes into its first argument and returns it."""
     return call_inplace(tables.log, (input,))
+
+
+log_ = accelerate(log_, (tables.log, numpy.log, None), inplace=True)
 
 
 def log2(input, *, out=None):
@@ -620,6 +719,9 @@ def log2_(input):
     return call_inplace(tables.log2, (input,))
 
 
+log2_ = accelerate(log2_, (tables.log2, numpy.log2, None), inplace=True)
+
+
 def log10(input, *, out=None):
     """log10(Tensor self) -> Tensor"""
     if out is not None:
@@ -649,6 +751,9 @@ log10 = accelerate(log10, (tables.log10, numpy.log10, None))
 def log10_(input):
     """The in-place form of log10: writes into its first argument and returns it."""
     return call_inplace(tables.log10, (input,))
+
+
+log10_ = accelerate(log10_, (tables.log10, numpy.log10, None), inplace=True)
 
 
 def log1p(input, *, out=None):
@@ -682,14 +787,23 @@ def log1p_(input):
     return call_inplace(tables.log1p, (input,))
 
 
+log1p_ = accelerate(log1p_, (tables.log1p, numpy.log1p, None), inplace=True)
+
+
 def logaddexp(input, other, *, out=None):
     """logaddexp(Tensor self, Tensor other) -> Tensor"""
     return call(tables.logaddexp, (input, other), out)
 
 
+logaddexp = accelerate(logaddexp, (tables.logaddexp,))
+
+
 def logaddexp2(input, other, *, out=None):
     """logaddexp2(Tensor self, Tensor other) -> Tensor"""
     return call(tables.logaddexp2, (input, other), out)
+
+
+logaddexp2 = accelerate(logaddexp2, (tables.logaddexp2,))
 
 
 def sigmoid(input, *, out=None):
@@ -720,6 +834,9 @@ sigmoid = accelerate(sigmoid, (tables.sigmoid, kernels_pointwise.fast_sigmoid))
 def sigmoid_(input):
     """The in-place form of sigmoid: writes into its first argument and returns it."""
     return call_inplace(tables.sigmoid, (input,))
+
+
+sigmoid_ = accelerate(sigmoid_, (tables.sigmoid,), inplace=True)
 
 
 def sigmoid_backward(grad_output, output):
@@ -777,14 +894,23 @@ def logit(input, eps=None, *, out=None):
     return call(tables.logit, (input, eps), out)
 
 
+logit = accelerate(logit, (tables.logit,))
+
+
 def logit_(input, eps=None):
     """The in-place form of logit: writes into its first argument and returns it."""
     return call_inplace(tables.logit, (input, eps))
 
 
+logit_ = accelerate(logit_, (tables.logit,), inplace=True)
+
+
 def logit_backward(grad_output, self, eps=None):
     """logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor"""
     return call(tables.logit_backward, (grad_output, self, eps))
+
+
+logit_backward = accelerate(logit_backward, (tables.logit_backward,))
 
 _xlogy_overloads = (tables.xlogy_Tensor, tables.xlogy_Scalar_Self, )
 
@@ -796,9 +922,15 @@ def xlogy(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
+xlogy = accelerate(xlogy, (tables.xlogy_Tensor,), (tables.xlogy_Scalar_Self,))
+
+
 def xlogy_(input, other):
     """The in-place form of xlogy: writes into its first argument and returns it."""
     return call_inplace(tables.xlogy_Tensor, (input, other))
+
+
+xlogy_ = accelerate(xlogy_, (tables.xlogy_Tensor,), inplace=True)
 
 _special_xlog1py_overloads = (tables.special_xlog1py, tables.special_xlog1py_self_scalar, )
 
@@ -810,9 +942,15 @@ def special_xlog1py(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
+special_xlog1py = accelerate(special_xlog1py, (tables.special_xlog1py,), (tables.special_xlog1py_self_scalar,))
+
+
 def special_entr(input, *, out=None):
     """special_entr(Tensor self) -> Tensor"""
     return call(tables.special_entr, (input,), out)
+
+
+special_entr = accelerate(special_entr, (tables.special_entr,))
 
 
 def sin(input, *, out=None):
@@ -846,6 +984,9 @@ def sin_(input):
     return call_inplace(tables.sin, (input,))
 
 
+sin_ = accelerate(sin_, (tables.sin, numpy.sin, None), inplace=True)
+
+
 def cos(input, *, out=None):
     """cos(Tensor self) -> Tensor"""
     if out is not None:
@@ -875,6 +1016,9 @@ cos = accelerate(cos, (tables.cos, numpy.cos, None))
 def cos_(input):
     """The in-place form of cos: writes into its first argument and returns it."""
     return call_inplace(tables.cos, (input,))
+
+
+cos_ = accelerate(cos_, (tables.cos, numpy.cos, None), inplace=True)
 
 
 def tan(input, *, out=None):
@@ -908,6 +1052,9 @@ def tan_(input):
     return call_inplace(tables.tan, (input,))
 
 
+tan_ = accelerate(tan_, (tables.tan, numpy.tan, None), inplace=True)
+
+
 def asin(input, *, out=None):
     """asin(Tensor self) -> Tensor"""
     if out is not None:
@@ -937,6 +1084,9 @@ asin = accelerate(asin, (tables.asin, numpy.arcsin, None))
 def asin_(input):
     """The in-place form of asin: writes into its first argument and returns it."""
     return call_inplace(tables.asin, (input,))
+
+
+asin_ = accelerate(asin_, (tables.asin, numpy.arcsin, None), inplace=True)
 
 
 def acos(input, *, out=None):
@@ -970,6 +1120,9 @@ def acos_(input):
     return call_inplace(tables.acos, (input,))
 
 
+acos_ = accelerate(acos_, (tables.acos, numpy.arccos, None), inplace=True)
+
+
 def atan(input, *, out=None):
     """atan(Tensor self) -> Tensor"""
     if out is not None:
@@ -999,6 +1152,9 @@ atan = accelerate(atan, (tables.atan, numpy.arctan, None))
 def atan_(input):
     """The in-place form of atan: writes into its first argument and returns it."""
     return call_inplace(tables.atan, (input,))
+
+
+atan_ = accelerate(atan_, (tables.atan, numpy.arctan, None), inplace=True)
 
 
 def sinh(input, *, out=None):
@@ -1032,6 +1188,9 @@ def sinh_(input):
     return call_inplace(tables.sinh, (input,))
 
 
+sinh_ = accelerate(sinh_, (tables.sinh, numpy.sinh, None), inplace=True)
+
+
 def cosh(input, *, out=None):
     """cosh(Tensor self) -> Tensor"""
     if out is not None:
@@ -1061,6 +1220,9 @@ cosh = accelerate(cosh, (tables.cosh, numpy.cosh, None))
 def cosh_(input):
     """The in-place form of cosh: writes into its first argument and returns it."""
     return call_inplace(tables.cosh, (input,))
+
+
+cosh_ = accelerate(cosh_, (tables.cosh, numpy.cosh, None), inplace=True)
 
 
 def tanh(input, *, out=None):
@@ -1094,6 +1256,9 @@ def tanh_(input):
     return call_inplace(tables.tanh, (input,))
 
 
+tanh_ = accelerate(tanh_, (tables.tanh, numpy.tanh, None), inplace=True)
+
+
 def asinh(input, *, out=None):
     """asinh(Tensor self) -> Tensor"""
     if out is not None:
@@ -1123,6 +1288,9 @@ asinh = accelerate(asinh, (tables.asinh, numpy.arcsinh, None))
 def asinh_(input):
     """The in-place form of asinh: writes into its first argument and returns it."""
     return call_inplace(tables.asinh, (input,))
+
+
+asinh_ = accelerate(asinh_, (tables.asinh, numpy.arcsinh, None), inplace=True)
 
 
 def acosh(input, *, out=None):
@@ -1156,6 +1324,9 @@ def acosh_(input):
     return call_inplace(tables.acosh, (input,))
 
 
+acosh_ = accelerate(acosh_, (tables.acosh, numpy.arccosh, None), inplace=True)
+
+
 def atanh(input, *, out=None):
     """atanh(Tensor self) -> Tensor"""
     if out is not None:
@@ -1185,6 +1356,9 @@ atanh = accelerate(atanh, (tables.atanh, numpy.arctanh, None))
 def atanh_(input):
     """The in-place form of atanh: writes into its first argument and returns it."""
     return call_inplace(tables.atanh, (input,))
+
+
+atanh_ = accelerate(atanh_, (tables.atanh, numpy.arctanh, None), inplace=True)
 
 
 def atan2(input, other, *, out=None):
@@ -1225,14 +1399,23 @@ def atan2_(input, other):
     return call_inplace(tables.atan2, (input, other))
 
 
+atan2_ = accelerate(atan2_, (tables.atan2, numpy.arctan2, None), inplace=True)
+
+
 def hypot(input, other, *, out=None):
     """hypot(Tensor self, Tensor other) -> Tensor"""
     return call(tables.hypot, (input, other), out)
 
 
+hypot = accelerate(hypot, (tables.hypot,))
+
+
 def hypot_(input, other):
     """The in-place form of hypot: writes into its first argument and returns it."""
     return call_inplace(tables.hypot, (input, other))
+
+
+hypot_ = accelerate(hypot_, (tables.hypot,), inplace=True)
 
 
 def renorm(input, p, dim=REQUIRED, maxnorm=REQUIRED, *, out=None, **spellings):
@@ -1242,6 +1425,9 @@ def renorm(input, p, dim=REQUIRED, maxnorm=REQUIRED, *, out=None, **spellings):
     return call(tables.renorm, (input, p, dim, maxnorm), out)
 
 
+renorm = accelerate(renorm, (tables.renorm,))
+
+
 def renorm_(input, p, dim=REQUIRED, maxnorm=REQUIRED, **spellings):
     """The in-place form of renorm: writes into its first argument and returns it."""
     if spellings:
@@ -1249,14 +1435,23 @@ def renorm_(input, p, dim=REQUIRED, maxnorm=REQUIRED, **spellings):
     return call_inplace(tables.renorm, (input, p, dim, maxnorm))
 
 
+renorm_ = accelerate(renorm_, (tables.renorm,), inplace=True)
+
+
 def sinc(input, *, out=None):
     """sinc(Tensor self) -> Tensor"""
     return call(tables.sinc, (input,), out)
 
 
+sinc = accelerate(sinc, (tables.sinc,))
+
+
 def sinc_(input):
     """The in-place form of sinc: writes into its first argument and returns it."""
     return call_inplace(tables.sinc, (input,))
+
+
+sinc_ = accelerate(sinc_, (tables.sinc,), inplace=True)
 
 
 def deg2rad(input, *, out=None):
@@ -1290,6 +1485,9 @@ def deg2rad_(input):
     return call_inplace(tables.deg2rad, (input,))
 
 
+deg2rad_ = accelerate(deg2rad_, (tables.deg2rad, numpy.deg2rad, None), inplace=True)
+
+
 def rad2deg(input, *, out=None):
     """rad2deg(Tensor self) -> Tensor"""
     if out is not None:
@@ -1319,6 +1517,9 @@ rad2deg = accelerate(rad2deg, (tables.rad2deg, numpy.rad2deg, None))
 def rad2deg_(input):
     """The in-place form of rad2deg: writes into its first argument and returns it."""
     return call_inplace(tables.rad2deg, (input,))
+
+
+rad2deg_ = accelerate(rad2deg_, (tables.rad2deg, numpy.rad2deg, None), inplace=True)
 
 
 def floor(input, *, out=None):
@@ -1352,6 +1553,9 @@ def floor_(input):
     return call_inplace(tables.floor, (input,))
 
 
+floor_ = accelerate(floor_, (tables.floor, numpy.floor, None), inplace=True)
+
+
 def ceil(input, *, out=None):
     """ceil(Tensor self) -> Tensor"""
     if out is not None:
@@ -1381,6 +1585,9 @@ ceil = accelerate(ceil, (tables.ceil, numpy.ceil, None))
 def ceil_(input):
     """The in-place form of ceil: writes into its first argument and returns it."""
     return call_inplace(tables.ceil, (input,))
+
+
+ceil_ = accelerate(ceil_, (tables.ceil, numpy.ceil, None), inplace=True)
 
 
 def trunc(input, *, out=None):
@@ -1413,6 +1620,9 @@ def trunc_(input):
     """The in-place form of trunc: writes into its first argument and returns it."""
     return call_inplace(tables.trunc, (input,))
 
+
+trunc_ = accelerate(trunc_, (tables.trunc, numpy.trunc, None), inplace=True)
+
 _round_overloads = (tables.round, tables.round_decimals, )
 
 
@@ -1441,7 +1651,7 @@ def round(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
-round = accelerate(round, (tables.round, numpy.rint, None))
+round = accelerate(round, (tables.round, numpy.rint, None), (tables.round_decimals,))
 
 
 _round_inplace = (tables.round, tables.round_decimals, )
@@ -1453,9 +1663,15 @@ def round_(*args, **kwargs):
     return call_inplace(op, bound)
 
 
+round_ = accelerate(round_, (tables.round, numpy.rint, None), (tables.round_decimals,), inplace=True)
+
+
 def frac(input, *, out=None):
     """frac(Tensor self) -> Tensor"""
     return call(tables.frac, (input,), out)
+
+
+frac = accelerate(frac, (tables.frac,))
 
 
 def frac_(input):
@@ -1463,9 +1679,15 @@ def frac_(input):
     return call_inplace(tables.frac, (input,))
 
 
+frac_ = accelerate(frac_, (tables.frac,), inplace=True)
+
+
 def sign(input, *, out=None):
     """sign(Tensor self) -> Tensor"""
     return call(tables.sign, (input,), out)
+
+
+sign = accelerate(sign, (tables.sign,))
 
 
 def sign_(input):
@@ -1473,9 +1695,15 @@ def sign_(input):
     return call_inplace(tables.sign, (input,))
 
 
+sign_ = accelerate(sign_, (tables.sign,), inplace=True)
+
+
 def sgn(input, *, out=None):
     """sgn(Tensor self) -> Tensor"""
     return call(tables.sgn, (input,), out)
+
+
+sgn = accelerate(sgn, (tables.sgn,))
 
 
 def sgn_(input):
@@ -1483,9 +1711,15 @@ def sgn_(input):
     return call_inplace(tables.sgn, (input,))
 
 
+sgn_ = accelerate(sgn_, (tables.sgn,), inplace=True)
+
+
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
     """nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor"""
     return call(tables.nan_to_num, (input, nan, posinf, neginf), out)
+
+
+nan_to_num = accelerate(nan_to_num, (tables.nan_to_num,))
 
 
 def nan_to_num_(input, nan=None, posinf=None, neginf=None):
@@ -1493,14 +1727,23 @@ def nan_to_num_(input, nan=None, posinf=None, neginf=None):
     return call_inplace(tables.nan_to_num, (input, nan, posinf, neginf))
 
 
+nan_to_num_ = accelerate(nan_to_num_, (tables.nan_to_num,), inplace=True)
+
+
 def clamp(input, min=None, max=None, *, out=None):
     """clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"""
     return call(tables.clamp_Tensor, (input, min, max), out)
 
 
+clamp = accelerate(clamp, (tables.clamp_Tensor,))
+
+
 def clamp_(input, min=None, max=None):
     """The in-place form of clamp: writes into its first argument and returns it."""
     return call_inplace(tables.clamp_Tensor, (input, min, max))
+
+
+clamp_ = accelerate(clamp_, (tables.clamp_Tensor,), inplace=True)
 
 
 def clamp_min(input, min, *, out=None):
@@ -1544,6 +1787,9 @@ def clamp_min_(input, min):
     return call_inplace(tables.clamp_min_Tensor, (input, min))
 
 
+clamp_min_ = accelerate(clamp_min_, (tables.clamp_min_Tensor, numpy.maximum, None), inplace=True)
+
+
 def clamp_max(input, max, *, out=None):
     """clamp_max.Tensor(Tensor self, Tensor max) -> Tensor"""
     if out is not None:
@@ -1583,6 +1829,9 @@ clamp_max = accelerate(clamp_max, (tables.clamp_max_Tensor, numpy.minimum, None)
 def clamp_max_(input, max):
     """The in-place form of clamp_max: writes into its first argument and returns it."""
     return call_inplace(tables.clamp_max_Tensor, (input, max))
+
+
+clamp_max_ = accelerate(clamp_max_, (tables.clamp_max_Tensor, numpy.minimum, None), inplace=True)
 
 
 def maximum(input, other, *, out=None):
@@ -1722,9 +1971,15 @@ def copysign(input, other, *, out=None):
     return call(tables.copysign_Tensor, (input, other), out)
 
 
+copysign = accelerate(copysign, (tables.copysign_Tensor,))
+
+
 def copysign_(input, other):
     """The in-place form of copysign: writes into its first argument and returns it."""
     return call_inplace(tables.copysign_Tensor, (input, other))
+
+
+copysign_ = accelerate(copysign_, (tables.copysign_Tensor,), inplace=True)
 
 
 def heaviside(input, values, *, out=None):
@@ -1732,9 +1987,15 @@ def heaviside(input, values, *, out=None):
     return call(tables.heaviside, (input, values), out)
 
 
+heaviside = accelerate(heaviside, (tables.heaviside,))
+
+
 def heaviside_(input, values):
     """The in-place form of heaviside: writes into its first argument and returns it."""
     return call_inplace(tables.heaviside, (input, values))
+
+
+heaviside_ = accelerate(heaviside_, (tables.heaviside,), inplace=True)
 
 
 def nextafter(input, other, *, out=None):
@@ -1742,9 +2003,15 @@ def nextafter(input, other, *, out=None):
     return call(tables.nextafter, (input, other), out)
 
 
+nextafter = accelerate(nextafter, (tables.nextafter,))
+
+
 def nextafter_(input, other):
     """The in-place form of nextafter: writes into its first argument and returns it."""
     return call_inplace(tables.nextafter, (input, other))
+
+
+nextafter_ = accelerate(nextafter_, (tables.nextafter,), inplace=True)
 
 _where_overloads = (tables.where_self, tables.where, )
 
@@ -1754,6 +2021,9 @@ def where(*args, **kwargs):
     out = kwargs.pop("out", None)
     op, bound = resolve(_where_overloads, args, kwargs)
     return call_converted(op, bound, out)
+
+
+where = accelerate(where, (tables.where_self,), (tables.where,))
 
 
 def erf(input, *, out=None):
@@ -1786,9 +2056,15 @@ def erf_(input):
     return call_inplace(tables.erf, (input,))
 
 
+erf_ = accelerate(erf_, (tables.erf,), inplace=True)
+
+
 def erfc(input, *, out=None):
     """erfc(Tensor self) -> Tensor"""
     return call(tables.erfc, (input,), out)
+
+
+erfc = accelerate(erfc, (tables.erfc,))
 
 
 def erfc_(input):
@@ -1796,9 +2072,15 @@ def erfc_(input):
     return call_inplace(tables.erfc, (input,))
 
 
+erfc_ = accelerate(erfc_, (tables.erfc,), inplace=True)
+
+
 def erfinv(input, *, out=None):
     """erfinv(Tensor self) -> Tensor"""
     return call(tables.erfinv, (input,), out)
+
+
+erfinv = accelerate(erfinv, (tables.erfinv,))
 
 
 def erfinv_(input):
@@ -1806,9 +2088,15 @@ def erfinv_(input):
     return call_inplace(tables.erfinv, (input,))
 
 
+erfinv_ = accelerate(erfinv_, (tables.erfinv,), inplace=True)
+
+
 def lgamma(input, *, out=None):
     """lgamma(Tensor self) -> Tensor"""
     return call(tables.lgamma, (input,), out)
+
+
+lgamma = accelerate(lgamma, (tables.lgamma,))
 
 
 def lgamma_(input):
@@ -1816,9 +2104,15 @@ def lgamma_(input):
     return call_inplace(tables.lgamma, (input,))
 
 
+lgamma_ = accelerate(lgamma_, (tables.lgamma,), inplace=True)
+
+
 def digamma(input, *, out=None):
     """digamma(Tensor self) -> Tensor"""
     return call(tables.digamma, (input,), out)
+
+
+digamma = accelerate(digamma, (tables.digamma,))
 
 
 def digamma_(input):
@@ -1826,9 +2120,15 @@ def digamma_(input):
     return call_inplace(tables.digamma, (input,))
 
 
+digamma_ = accelerate(digamma_, (tables.digamma,), inplace=True)
+
+
 def frexp(input, *, out=None):
     """frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)"""
     return call(tables.frexp_Tensor, (input,), out)
+
+
+frexp = accelerate(frexp, (tables.frexp_Tensor,))
 
 
 def polygamma(n, self, *, out=None):
@@ -1836,9 +2136,15 @@ def polygamma(n, self, *, out=None):
     return call(tables.polygamma, (n, self), out)
 
 
+polygamma = accelerate(polygamma, (tables.polygamma,))
+
+
 def polygamma_(input, n):
     """polygamma_(Tensor(a!) self, int n) -> Tensor(a!)"""
     return call_inplace(tables.polygamma_, (input, n))
+
+
+polygamma_ = accelerate(polygamma_, (tables.polygamma_,))
 
 
 def mvlgamma(input, p, *, out=None):
@@ -1846,9 +2152,15 @@ def mvlgamma(input, p, *, out=None):
     return call(tables.mvlgamma, (input, p), out)
 
 
+mvlgamma = accelerate(mvlgamma, (tables.mvlgamma,))
+
+
 def mvlgamma_(input, p):
     """The in-place form of mvlgamma: writes into its first argument and returns it."""
     return call_inplace(tables.mvlgamma, (input, p))
+
+
+mvlgamma_ = accelerate(mvlgamma_, (tables.mvlgamma,), inplace=True)
 
 _special_zeta_overloads = (tables.special_zeta, tables.special_zeta_self_scalar, )
 
@@ -1860,9 +2172,15 @@ def special_zeta(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
+special_zeta = accelerate(special_zeta, (tables.special_zeta,), (tables.special_zeta_self_scalar,))
+
+
 def i0(input, *, out=None):
     """i0(Tensor self) -> Tensor"""
     return call(tables.i0, (input,), out)
+
+
+i0 = accelerate(i0, (tables.i0,))
 
 
 def i0_(input):
@@ -1870,9 +2188,15 @@ def i0_(input):
     return call_inplace(tables.i0, (input,))
 
 
+i0_ = accelerate(i0_, (tables.i0,), inplace=True)
+
+
 def special_i0e(input, *, out=None):
     """special_i0e(Tensor self) -> Tensor"""
     return call(tables.special_i0e, (input,), out)
+
+
+special_i0e = accelerate(special_i0e, (tables.special_i0e,))
 
 
 def special_i1(input, *, out=None):
@@ -1880,9 +2204,15 @@ def special_i1(input, *, out=None):
     return call(tables.special_i1, (input,), out)
 
 
+special_i1 = accelerate(special_i1, (tables.special_i1,))
+
+
 def special_i1e(input, *, out=None):
     """special_i1e(Tensor self) -> Tensor"""
     return call(tables.special_i1e, (input,), out)
+
+
+special_i1e = accelerate(special_i1e, (tables.special_i1e,))
 
 
 def special_erfcx(input, *, out=None):
@@ -1890,9 +2220,15 @@ def special_erfcx(input, *, out=None):
     return call(tables.special_erfcx, (input,), out)
 
 
+special_erfcx = accelerate(special_erfcx, (tables.special_erfcx,))
+
+
 def special_ndtri(input, *, out=None):
     """special_ndtri(Tensor self) -> Tensor"""
     return call(tables.special_ndtri, (input,), out)
+
+
+special_ndtri = accelerate(special_ndtri, (tables.special_ndtri,))
 
 
 def special_log_ndtr(input, *, out=None):
@@ -1900,9 +2236,15 @@ def special_log_ndtr(input, *, out=None):
     return call(tables.special_log_ndtr, (input,), out)
 
 
+special_log_ndtr = accelerate(special_log_ndtr, (tables.special_log_ndtr,))
+
+
 def igamma(input, other, *, out=None):
     """igamma(Tensor self, Tensor other) -> Tensor"""
     return call(tables.igamma, (input, other), out)
+
+
+igamma = accelerate(igamma, (tables.igamma,))
 
 
 def igamma_(input, other):
@@ -1910,9 +2252,15 @@ def igamma_(input, other):
     return call_inplace(tables.igamma, (input, other))
 
 
+igamma_ = accelerate(igamma_, (tables.igamma,), inplace=True)
+
+
 def igammac(input, other, *, out=None):
     """igammac(Tensor self, Tensor other) -> Tensor"""
     return call(tables.igammac, (input, other), out)
+
+
+igammac = accelerate(igammac, (tables.igammac,))
 
 
 def igammac_(input, other):
@@ -1920,9 +2268,15 @@ def igammac_(input, other):
     return call_inplace(tables.igammac, (input, other))
 
 
+igammac_ = accelerate(igammac_, (tables.igammac,), inplace=True)
+
+
 def special_expm1(input, *, out=None):
     """special_expm1(Tensor self) -> Tensor"""
     return call(tables.special_expm1, (input,), out)
+
+
+special_expm1 = accelerate(special_expm1, (tables.special_expm1,))
 
 
 def special_exp2(input, *, out=None):
@@ -1930,9 +2284,15 @@ def special_exp2(input, *, out=None):
     return call(tables.special_exp2, (input,), out)
 
 
+special_exp2 = accelerate(special_exp2, (tables.special_exp2,))
+
+
 def special_psi(input, *, out=None):
     """special_psi(Tensor self) -> Tensor"""
     return call(tables.special_psi, (input,), out)
+
+
+special_psi = accelerate(special_psi, (tables.special_psi,))
 
 
 def special_digamma(input, *, out=None):
@@ -1940,9 +2300,15 @@ def special_digamma(input, *, out=None):
     return call(tables.special_digamma, (input,), out)
 
 
+special_digamma = accelerate(special_digamma, (tables.special_digamma,))
+
+
 def special_gammaln(input, *, out=None):
     """special_gammaln(Tensor self) -> Tensor"""
     return call(tables.special_gammaln, (input,), out)
+
+
+special_gammaln = accelerate(special_gammaln, (tables.special_gammaln,))
 
 
 def special_erf(input, *, out=None):
@@ -1950,14 +2316,23 @@ def special_erf(input, *, out=None):
     return call(tables.special_erf, (input,), out)
 
 
+special_erf = accelerate(special_erf, (tables.special_erf,))
+
+
 def special_erfc(input, *, out=None):
     """special_erfc(Tensor self) -> Tensor"""
     return call(tables.special_erfc, (input,), out)
 
 
+special_erfc = accelerate(special_erfc, (tables.special_erfc,))
+
+
 def special_erfinv(input, *, out=None):
     """special_erfinv(Tensor self) -> Tensor"""
     return call(tables.special_erfinv, (input,), out)
+
+
+special_erfinv = accelerate(special_erfinv, (tables.special_erfinv,))
 
 _special_xlogy_overloads = (tables.special_xlogy, tables.special_xlogy_self_scalar, )
 
@@ -1969,14 +2344,23 @@ def special_xlogy(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
+special_xlogy = accelerate(special_xlogy, (tables.special_xlogy,), (tables.special_xlogy_self_scalar,))
+
+
 def special_i0(input, *, out=None):
     """special_i0(Tensor self) -> Tensor"""
     return call(tables.special_i0, (input,), out)
 
 
+special_i0 = accelerate(special_i0, (tables.special_i0,))
+
+
 def special_logit(input, eps=None, *, out=None):
     """special_logit(Tensor self, float? eps=None) -> Tensor"""
     return call(tables.special_logit, (input, eps), out)
+
+
+special_logit = accelerate(special_logit, (tables.special_logit,))
 
 
 def special_logsumexp(input, dim=REQUIRED, keepdim=False, *, out=None, **spellings):
@@ -1986,9 +2370,15 @@ def special_logsumexp(input, dim=REQUIRED, keepdim=False, *, out=None, **spellin
     return call(tables.special_logsumexp, (input, dim, keepdim), out)
 
 
+special_logsumexp = accelerate(special_logsumexp, (tables.special_logsumexp,))
+
+
 def special_expit(input, *, out=None):
     """special_expit(Tensor self) -> Tensor"""
     return call(tables.special_expit, (input,), out)
+
+
+special_expit = accelerate(special_expit, (tables.special_expit,))
 
 
 def special_sinc(input, *, out=None):
@@ -1996,9 +2386,15 @@ def special_sinc(input, *, out=None):
     return call(tables.special_sinc, (input,), out)
 
 
+special_sinc = accelerate(special_sinc, (tables.special_sinc,))
+
+
 def special_round(input, *, decimals=0, out=None):
     """special_round(Tensor self, *, int decimals=0) -> Tensor"""
     return call(tables.special_round, (input, decimals), out)
+
+
+special_round = accelerate(special_round, (tables.special_round,))
 
 
 def special_log1p(input, *, out=None):
@@ -2006,9 +2402,15 @@ def special_log1p(input, *, out=None):
     return call(tables.special_log1p, (input,), out)
 
 
+special_log1p = accelerate(special_log1p, (tables.special_log1p,))
+
+
 def special_polygamma(n, self, *, out=None):
     """special_polygamma(int n, Tensor self) -> Tensor"""
     return call(tables.special_polygamma, (n, self), out)
+
+
+special_polygamma = accelerate(special_polygamma, (tables.special_polygamma,))
 
 
 def special_ndtr(input, *, out=None):
@@ -2016,9 +2418,15 @@ def special_ndtr(input, *, out=None):
     return call(tables.special_ndtr, (input,), out)
 
 
+special_ndtr = accelerate(special_ndtr, (tables.special_ndtr,))
+
+
 def special_multigammaln(input, p, *, out=None):
     """special_multigammaln(Tensor self, int p) -> Tensor"""
     return call(tables.special_multigammaln, (input, p), out)
+
+
+special_multigammaln = accelerate(special_multigammaln, (tables.special_multigammaln,))
 
 
 def special_gammainc(input, other, *, out=None):
@@ -2026,9 +2434,15 @@ def special_gammainc(input, other, *, out=None):
     return call(tables.special_gammainc, (input, other), out)
 
 
+special_gammainc = accelerate(special_gammainc, (tables.special_gammainc,))
+
+
 def special_gammaincc(input, other, *, out=None):
     """special_gammaincc(Tensor self, Tensor other) -> Tensor"""
     return call(tables.special_gammaincc, (input, other), out)
+
+
+special_gammaincc = accelerate(special_gammaincc, (tables.special_gammaincc,))
 
 
 def bitwise_not(input, *, out=None):
@@ -2036,9 +2450,15 @@ def bitwise_not(input, *, out=None):
     return call(tables.bitwise_not, (input,), out)
 
 
+bitwise_not = accelerate(bitwise_not, (tables.bitwise_not,))
+
+
 def bitwise_not_(input):
     """The in-place form of bitwise_not: writes into its first argument and returns it."""
     return call_inplace(tables.bitwise_not, (input,))
+
+
+bitwise_not_ = accelerate(bitwise_not_, (tables.bitwise_not,), inplace=True)
 
 _bitwise_and_overloads = (tables.bitwise_and_Tensor, tables.bitwise_and_Scalar_Tensor, )
 
@@ -2050,9 +2470,15 @@ def bitwise_and(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
+bitwise_and = accelerate(bitwise_and, (tables.bitwise_and_Tensor,), (tables.bitwise_and_Scalar_Tensor,))
+
+
 def bitwise_and_(input, other):
     """The in-place form of bitwise_and: writes into its first argument and returns it."""
     return call_inplace(tables.bitwise_and_Tensor, (input, other))
+
+
+bitwise_and_ = accelerate(bitwise_and_, (tables.bitwise_and_Tensor,), inplace=True)
 
 _bitwise_or_overloads = (tables.bitwise_or_Tensor, tables.bitwise_or_Scalar_Tensor, )
 
@@ -2064,9 +2490,15 @@ def bitwise_or(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
+bitwise_or = accelerate(bitwise_or, (tables.bitwise_or_Tensor,), (tables.bitwise_or_Scalar_Tensor,))
+
+
 def bitwise_or_(input, other):
     """The in-place form of bitwise_or: writes into its first argument and returns it."""
     return call_inplace(tables.bitwise_or_Tensor, (input, other))
+
+
+bitwise_or_ = accelerate(bitwise_or_, (tables.bitwise_or_Tensor,), inplace=True)
 
 _bitwise_xor_overloads = (tables.bitwise_xor_Tensor, tables.bitwise_xor_Scalar_Tensor, )
 
@@ -2078,9 +2510,15 @@ def bitwise_xor(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
+bitwise_xor = accelerate(bitwise_xor, (tables.bitwise_xor_Tensor,), (tables.bitwise_xor_Scalar_Tensor,))
+
+
 def bitwise_xor_(input, other):
     """The in-place form of bitwise_xor: writes into its first argument and returns it."""
     return call_inplace(tables.bitwise_xor_Tensor, (input, other))
+
+
+bitwise_xor_ = accelerate(bitwise_xor_, (tables.bitwise_xor_Tensor,), inplace=True)
 
 _bitwise_left_shift_overloads = (tables.bitwise_left_shift_Tensor, tables.bitwise_left_shift_Scalar_Tensor, )
 
@@ -2092,9 +2530,15 @@ def bitwise_left_shift(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
+bitwise_left_shift = accelerate(bitwise_left_shift, (tables.bitwise_left_shift_Tensor,), (tables.bitwise_left_shift_Scalar_Tensor,))
+
+
 def bitwise_left_shift_(input, other):
     """The in-place form of bitwise_left_shift: writes into its first argument and returns it."""
     return call_inplace(tables.bitwise_left_shift_Tensor, (input, other))
+
+
+bitwise_left_shift_ = accelerate(bitwise_left_shift_, (tables.bitwise_left_shift_Tensor,), inplace=True)
 
 _bitwise_right_shift_overloads = (tables.bitwise_right_shift_Tensor, tables.bitwise_right_shift_Scalar_Tensor, )
 
@@ -2106,9 +2550,15 @@ def bitwise_right_shift(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
+bitwise_right_shift = accelerate(bitwise_right_shift, (tables.bitwise_right_shift_Tensor,), (tables.bitwise_right_shift_Scalar_Tensor,))
+
+
 def bitwise_right_shift_(input, other):
     """The in-place form of bitwise_right_shift: writes into its first argument and returns it."""
     return call_inplace(tables.bitwise_right_shift_Tensor, (input, other))
+
+
+bitwise_right_shift_ = accelerate(bitwise_right_shift_, (tables.bitwise_right_shift_Tensor,), inplace=True)
 
 
 def gcd(input, other, *, out=None):
@@ -2116,9 +2566,15 @@ def gcd(input, other, *, out=None):
     return call(tables.gcd, (input, other), out)
 
 
+gcd = accelerate(gcd, (tables.gcd,))
+
+
 def gcd_(input, other):
     """The in-place form of gcd: writes into its first argument and returns it."""
     return call_inplace(tables.gcd, (input, other))
+
+
+gcd_ = accelerate(gcd_, (tables.gcd,), inplace=True)
 
 
 def lcm(input, other, *, out=None):
@@ -2126,9 +2582,15 @@ def lcm(input, other, *, out=None):
     return call(tables.lcm, (input, other), out)
 
 
+lcm = accelerate(lcm, (tables.lcm,))
+
+
 def lcm_(input, other):
     """The in-place form of lcm: writes into its first argument and returns it."""
     return call_inplace(tables.lcm, (input, other))
+
+
+lcm_ = accelerate(lcm_, (tables.lcm,), inplace=True)
 
 
 def ldexp(input, other, *, out=None):
@@ -2136,9 +2598,15 @@ def ldexp(input, other, *, out=None):
     return call(tables.ldexp_Tensor, (input, other), out)
 
 
+ldexp = accelerate(ldexp, (tables.ldexp_Tensor,))
+
+
 def ldexp_(input, other):
     """The in-place form of ldexp: writes into its first argument and returns it."""
     return call_inplace(tables.ldexp_Tensor, (input, other))
+
+
+ldexp_ = accelerate(ldexp_, (tables.ldexp_Tensor,), inplace=True)
 
 
 def complex(real, imag, *, out=None):
@@ -2146,9 +2614,15 @@ def complex(real, imag, *, out=None):
     return call(tables.complex, (real, imag), out)
 
 
+complex = accelerate(complex, (tables.complex,))
+
+
 def polar(abs, angle, *, out=None):
     """polar(Tensor abs, Tensor angle) -> Tensor"""
     return call(tables.polar, (abs, angle), out)
+
+
+polar = accelerate(polar, (tables.polar,))
 
 
 def angle(input, *, out=None):
@@ -2156,9 +2630,15 @@ def angle(input, *, out=None):
     return call(tables.angle, (input,), out)
 
 
+angle = accelerate(angle, (tables.angle,))
+
+
 def _conj_physical(input):
     """_conj_physical(Tensor self) -> Tensor"""
     return call(tables._conj_physical, (input,))
+
+
+_conj_physical = accelerate(_conj_physical, (tables._conj_physical,))
 
 
 def conj_physical(input, *, out=None):
@@ -2166,9 +2646,15 @@ def conj_physical(input, *, out=None):
     return call(tables.conj_physical, (input,), out)
 
 
+conj_physical = accelerate(conj_physical, (tables.conj_physical,))
+
+
 def conj_physical_(input):
     """The in-place form of conj_physical: writes into its first argument and returns it."""
     return call_inplace(tables.conj_physical, (input,))
+
+
+conj_physical_ = accelerate(conj_physical_, (tables.conj_physical,), inplace=True)
 
 
 def conj(input):
@@ -2176,14 +2662,23 @@ def conj(input):
     return call(tables.conj, (input,))
 
 
+conj = accelerate(conj, (tables.conj,))
+
+
 def resolve_conj(input):
     """resolve_conj(Tensor(a) self) -> Tensor(a)"""
     return call(tables.resolve_conj, (input,))
 
 
+resolve_conj = accelerate(resolve_conj, (tables.resolve_conj,))
+
+
 def resolve_neg(input):
     """resolve_neg(Tensor(a) self) -> Tensor(a)"""
     return call(tables.resolve_neg, (input,))
+
+
+resolve_neg = accelerate(resolve_neg, (tables.resolve_neg,))
 
 
 tables.add_Tensor.function = add

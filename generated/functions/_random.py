@@ -31,9 +31,15 @@ def uniform_(*args, **kwargs):
     return call_converted(op, bound)
 
 
+uniform_ = accelerate(uniform_, (tables.uniform_,))
+
+
 def normal_(input, mean=0, std=1, *, generator=None):
     """normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)"""
     return call_inplace(tables.normal_, (input, mean, std, generator))
+
+
+normal_ = accelerate(normal_, (tables.normal_,))
 
 _random__overloads = (tables.random__from, tables.random__to, tables.random_, )
 
@@ -42,6 +48,9 @@ def random_(*args, **kwargs):
     """random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!); random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!); random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)"""
     op, bound = resolve(_random__overloads, args, kwargs)
     return call_converted(op, bound)
+
+
+random_ = accelerate(random_, (tables.random__from,), (tables.random__to,), (tables.random_,))
 
 _bernoulli__overloads = (tables.bernoulli__Tensor, tables.bernoulli__float, )
 
@@ -52,9 +61,15 @@ def bernoulli_(*args, **kwargs):
     return call_converted(op, bound)
 
 
+bernoulli_ = accelerate(bernoulli_, (tables.bernoulli__Tensor,), (tables.bernoulli__float,))
+
+
 def exponential_(input, lambd=1, *, generator=None):
     """exponential_(Tensor(a!) self, float lambd=1, *, Generator? generator=None) -> Tensor(a!)"""
     return call_inplace(tables.exponential_, (input, lambd, generator))
+
+
+exponential_ = accelerate(exponential_, (tables.exponential_,))
 
 
 def geometric_(input, p, *, generator=None):
@@ -62,14 +77,23 @@ def geometric_(input, p, *, generator=None):
     return call_inplace(tables.geometric_, (input, p, generator))
 
 
+geometric_ = accelerate(geometric_, (tables.geometric_,))
+
+
 def cauchy_(input, median=0, sigma=1, *, generator=None):
     """cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, Generator? generator=None) -> Tensor(a!)"""
     return call_inplace(tables.cauchy_, (input, median, sigma, generator))
 
 
+cauchy_ = accelerate(cauchy_, (tables.cauchy_,))
+
+
 def log_normal_(input, mean=1, std=2, *, generator=None):
     """log_normal_(Tensor(a!) self, float mean=1, float std=2, *, Generator? generator=None) -> Tensor(a!)"""
     return call_inplace(tables.log_normal_, (input, mean, std, generator))
+
+
+log_normal_ = accelerate(log_normal_, (tables.log_normal_,))
 
 _rand_overloads = (tables.rand, tables.rand_generator, )
 
@@ -81,6 +105,9 @@ def rand(*args, **kwargs):
     op, bound = resolve(_rand_overloads, args, kwargs)
     return call_converted(op, bound, out, requires_grad)
 
+
+rand = accelerate(rand, (tables.rand,), (tables.rand_generator,))
+
 _randn_overloads = (tables.randn, tables.randn_generator, )
 
 
@@ -90,6 +117,9 @@ def randn(*args, **kwargs):
     requires_grad = kwargs.pop("requires_grad", False)
     op, bound = resolve(_randn_overloads, args, kwargs)
     return call_converted(op, bound, out, requires_grad)
+
+
+randn = accelerate(randn, (tables.randn,), (tables.randn_generator,))
 
 _randint_overloads = (tables.randint, tables.randint_generator, tables.randint_low, tables.randint_low_generator, )
 
@@ -101,6 +131,9 @@ def randint(*args, **kwargs):
     op, bound = resolve(_randint_overloads, args, kwargs)
     return call_converted(op, bound, out, requires_grad)
 
+
+randint = accelerate(randint, (tables.randint,), (tables.randint_generator,), (tables.randint_low,), (tables.randint_low_generator,))
+
 _randperm_overloads = (tables.randperm, tables.randperm_generator, )
 
 
@@ -111,6 +144,9 @@ def randperm(*args, **kwargs):
     op, bound = resolve(_randperm_overloads, args, kwargs)
     return call_converted(op, bound, out, requires_grad)
 
+
+randperm = accelerate(randperm, (tables.randperm,), (tables.randperm_generator,))
+
 _rand_like_overloads = (tables.rand_like, tables.rand_like_generator, )
 
 
@@ -119,6 +155,9 @@ def rand_like(*args, **kwargs):
     requires_grad = kwargs.pop("requires_grad", False)
     op, bound = resolve(_rand_like_overloads, args, kwargs)
     return call_converted(op, bound, None, requires_grad)
+
+
+rand_like = accelerate(rand_like, (tables.rand_like,), (tables.rand_like_generator,))
 
 _randn_like_overloads = (tables.randn_like, tables.randn_like_generator, )
 
@@ -129,6 +168,9 @@ def randn_like(*args, **kwargs):
     op, bound = resolve(_randn_like_overloads, args, kwargs)
     return call_converted(op, bound, None, requires_grad)
 
+
+randn_like = accelerate(randn_like, (tables.randn_like,), (tables.randn_like_generator,))
+
 _randint_like_overloads = (tables.randint_like, tables.randint_like_low_dtype, )
 
 
@@ -137,6 +179,9 @@ def randint_like(*args, **kwargs):
     requires_grad = kwargs.pop("requires_grad", False)
     op, bound = resolve(_randint_like_overloads, args, kwargs)
     return call_converted(op, bound, None, requires_grad)
+
+
+randint_like = accelerate(randint_like, (tables.randint_like,), (tables.randint_like_low_dtype,))
 
 _normal_overloads = (tables.normal_Tensor_Tensor, tables.normal_Tensor_float, tables.normal_float_Tensor, tables.normal_float_float, )
 
@@ -148,6 +193,9 @@ def normal(*args, **kwargs):
     op, bound = resolve(_normal_overloads, args, kwargs)
     return call_converted(op, bound, out, requires_grad)
 
+
+normal = accelerate(normal, (tables.normal_Tensor_Tensor,), (tables.normal_Tensor_float,), (tables.normal_float_Tensor,), (tables.normal_float_float,))
+
 _bernoulli_overloads = (tables.bernoulli, tables.bernoulli_p, )
 
 
@@ -158,9 +206,15 @@ def bernoulli(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
+bernoulli = accelerate(bernoulli, (tables.bernoulli,), (tables.bernoulli_p,))
+
+
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
     """multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor"""
     return call(tables.multinomial, (input, num_samples, replacement, generator), out)
+
+
+multinomial = accelerate(multinomial, (tables.multinomial,))
 
 
 def poisson(input, generator=None):
@@ -168,9 +222,15 @@ def poisson(input, generator=None):
     return call(tables.poisson, (input, generator))
 
 
+poisson = accelerate(poisson, (tables.poisson,))
+
+
 def native_dropout(input, p, train):
     """native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)"""
     return call(tables.native_dropout, (input, p, train))
+
+
+native_dropout = accelerate(native_dropout, (tables.native_dropout,))
 
 
 def native_dropout_backward(grad_output, mask, scale):
@@ -178,9 +238,15 @@ def native_dropout_backward(grad_output, mask, scale):
     return call(tables.native_dropout_backward, (grad_output, mask, scale))
 
 
+native_dropout_backward = accelerate(native_dropout_backward, (tables.native_dropout_backward,))
+
+
 def dropout(input, p, train):
     """dropout(Tensor input, float p, bool train) -> Tensor"""
     return call(tables.dropout, (input, p, train))
+
+
+dropout = accelerate(dropout, (tables.dropout,))
 
 
 def dropout_(input, p, train):
@@ -188,9 +254,15 @@ def dropout_(input, p, train):
     return call_inplace(tables.dropout_, (input, p, train))
 
 
+dropout_ = accelerate(dropout_, (tables.dropout_,))
+
+
 def feature_dropout(input, p, train):
     """feature_dropout(Tensor input, float p, bool train) -> Tensor"""
     return call(tables.feature_dropout, (input, p, train))
+
+
+feature_dropout = accelerate(feature_dropout, (tables.feature_dropout,))
 
 
 def feature_dropout_(input, p, train):
@@ -198,9 +270,15 @@ def feature_dropout_(input, p, train):
     return call_inplace(tables.feature_dropout_, (input, p, train))
 
 
+feature_dropout_ = accelerate(feature_dropout_, (tables.feature_dropout_,))
+
+
 def alpha_dropout(input, p, train):
     """alpha_dropout(Tensor input, float p, bool train) -> Tensor"""
     return call(tables.alpha_dropout, (input, p, train))
+
+
+alpha_dropout = accelerate(alpha_dropout, (tables.alpha_dropout,))
 
 
 def alpha_dropout_(input, p, train):
@@ -208,14 +286,23 @@ def alpha_dropout_(input, p, train):
     return call_inplace(tables.alpha_dropout_, (input, p, train))
 
 
+alpha_dropout_ = accelerate(alpha_dropout_, (tables.alpha_dropout_,))
+
+
 def feature_alpha_dropout(input, p, train):
     """feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor"""
     return call(tables.feature_alpha_dropout, (input, p, train))
 
 
+feature_alpha_dropout = accelerate(feature_alpha_dropout, (tables.feature_alpha_dropout,))
+
+
 def feature_alpha_dropout_(input, p, train):
     """feature_alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)"""
     return call_inplace(tables.feature_alpha_dropout_, (input, p, train))
+
+
+feature_alpha_dropout_ = accelerate(feature_alpha_dropout_, (tables.feature_alpha_dropout_,))
 
 
 tables.uniform_.function = uniform_

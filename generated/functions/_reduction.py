@@ -100,6 +100,9 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None, **spellings)
         (input, dim, keepdim, dtype) = respelled(tables.nansum, (input, dim, keepdim, dtype), spellings)
     return call(tables.nansum, (input, dim, keepdim, dtype), out)
 
+
+nansum = accelerate(nansum, (tables.nansum,))
+
 _mean_overloads = (tables.mean, tables.mean_dim, )
 
 
@@ -177,6 +180,9 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None, **spellings
         (input, dim, keepdim, dtype) = respelled(tables.nanmean, (input, dim, keepdim, dtype), spellings)
     return call(tables.nanmean, (input, dim, keepdim, dtype), out)
 
+
+nanmean = accelerate(nanmean, (tables.nanmean,))
+
 _prod_overloads = (tables.prod, tables.prod_dim_int, )
 
 
@@ -187,9 +193,15 @@ def prod(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
+prod = accelerate(prod, (tables.prod,), (tables.prod_dim_int,))
+
+
 def sum_to_size(input, size):
     """sum_to_size(Tensor self, SymInt[] size) -> Tensor"""
     return call(tables.sum_to_size, (input, size))
+
+
+sum_to_size = accelerate(sum_to_size, (tables.sum_to_size,))
 
 _var_overloads = (tables.var_dim, tables.var_correction, tables.var, )
 
@@ -200,6 +212,9 @@ def var(*args, **kwargs):
     op, bound = resolve(_var_overloads, args, kwargs)
     return call_converted(op, bound, out)
 
+
+var = accelerate(var, (tables.var_dim,), (tables.var_correction,), (tables.var,))
+
 _std_overloads = (tables.std_dim, tables.std_correction, tables.std, )
 
 
@@ -209,6 +224,9 @@ def std(*args, **kwargs):
     op, bound = resolve(_std_overloads, args, kwargs)
     return call_converted(op, bound, out)
 
+
+std = accelerate(std, (tables.std_dim,), (tables.std_correction,), (tables.std,))
+
 _var_mean_overloads = (tables.var_mean_dim, tables.var_mean_correction, tables.var_mean, )
 
 
@@ -217,6 +235,9 @@ def var_mean(*args, **kwargs):
     op, bound = resolve(_var_mean_overloads, args, kwargs)
     return call_converted(op, bound)
 
+
+var_mean = accelerate(var_mean, (tables.var_mean_dim,), (tables.var_mean_correction,), (tables.var_mean,))
+
 _std_mean_overloads = (tables.std_mean_dim, tables.std_mean_correction, tables.std_mean, )
 
 
@@ -224,6 +245,9 @@ def std_mean(*args, **kwargs):
     """std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor); std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor); std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)"""
     op, bound = resolve(_std_mean_overloads, args, kwargs)
     return call_converted(op, bound)
+
+
+std_mean = accelerate(std_mean, (tables.std_mean_dim,), (tables.std_mean_correction,), (tables.std_mean,))
 
 _max_overloads = (tables.max, tables.max_other, tables.max_dim, )
 
@@ -252,7 +276,7 @@ def max(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
-max = accelerate(max, (tables.max, kernels_reduction.max_fast))
+max = accelerate(max, (tables.max, kernels_reduction.max_fast), (tables.max_other,), (tables.max_dim,))
 
 _min_overloads = (tables.min, tables.min_other, tables.min_dim, )
 
@@ -281,7 +305,7 @@ def min(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
-min = accelerate(min, (tables.min, kernels_reduction.min_fast))
+min = accelerate(min, (tables.min, kernels_reduction.min_fast), (tables.min_other,), (tables.min_dim,))
 
 
 def amax(input, dim=(), keepdim=False, *, out=None, **spellings):
@@ -291,11 +315,17 @@ def amax(input, dim=(), keepdim=False, *, out=None, **spellings):
     return call(tables.amax, (input, dim, keepdim), out)
 
 
+amax = accelerate(amax, (tables.amax,))
+
+
 def amin(input, dim=(), keepdim=False, *, out=None, **spellings):
     """amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"""
     if spellings:
         (input, dim, keepdim) = respelled(tables.amin, (input, dim, keepdim), spellings)
     return call(tables.amin, (input, dim, keepdim), out)
+
+
+amin = accelerate(amin, (tables.amin,))
 
 
 def aminmax(input, *, dim=None, keepdim=False, out=None, **spellings):
@@ -305,6 +335,9 @@ def aminmax(input, *, dim=None, keepdim=False, out=None, **spellings):
     return call(tables.aminmax, (input, dim, keepdim), out)
 
 
+aminmax = accelerate(aminmax, (tables.aminmax,))
+
+
 def argmax(input, dim=None, keepdim=False, *, out=None, **spellings):
     """argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"""
     if spellings:
@@ -312,11 +345,17 @@ def argmax(input, dim=None, keepdim=False, *, out=None, **spellings):
     return call(tables.argmax, (input, dim, keepdim), out)
 
 
+argmax = accelerate(argmax, (tables.argmax,))
+
+
 def argmin(input, dim=None, keepdim=False, *, out=None, **spellings):
     """argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"""
     if spellings:
         (input, dim, keepdim) = respelled(tables.argmin, (input, dim, keepdim), spellings)
     return call(tables.argmin, (input, dim, keepdim), out)
+
+
+argmin = accelerate(argmin, (tables.argmin,))
 
 _all_overloads = (tables.all, tables.all_dim, tables.all_dims, )
 
@@ -343,7 +382,7 @@ def all(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
-all = accelerate(all, (tables.all, kernels_reduction.truth_fast))
+all = accelerate(all, (tables.all, kernels_reduction.truth_fast), (tables.all_dim,), (tables.all_dims,))
 
 _any_overloads = (tables.any, tables.any_dim, tables.any_dims, )
 
@@ -370,7 +409,7 @@ def any(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
-any = accelerate(any, (tables.any, kernels_reduction.some_fast))
+any = accelerate(any, (tables.any, kernels_reduction.some_fast), (tables.any_dim,), (tables.any_dims,))
 
 _count_nonzero_overloads = (tables.count_nonzero_dim_IntList, tables.count_nonzero, )
 
@@ -381,6 +420,9 @@ def count_nonzero(*args, **kwargs):
     return call_converted(op, bound)
 
 
+count_nonzero = accelerate(count_nonzero, (tables.count_nonzero_dim_IntList,), (tables.count_nonzero,))
+
+
 def logsumexp(input, dim=REQUIRED, keepdim=False, *, out=None, **spellings):
     """logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"""
     if spellings:
@@ -388,11 +430,17 @@ def logsumexp(input, dim=REQUIRED, keepdim=False, *, out=None, **spellings):
     return call(tables.logsumexp, (input, dim, keepdim), out)
 
 
+logsumexp = accelerate(logsumexp, (tables.logsumexp,))
+
+
 def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, out=None, **spellings):
     """linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
     if spellings:
         (input, ord, dim, keepdim, dtype) = respelled(tables.linalg_vector_norm, (input, ord, dim, keepdim, dtype), spellings)
     return call(tables.linalg_vector_norm, (input, ord, dim, keepdim, dtype), out)
+
+
+linalg_vector_norm = accelerate(linalg_vector_norm, (tables.linalg_vector_norm,))
 
 _norm_overloads = (tables.norm_Scalar, tables.norm_ScalarOpt_dim, tables.norm_ScalarOpt_dtype, tables.norm_ScalarOpt_dim_dtype, )
 
@@ -404,9 +452,15 @@ def norm(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
+norm = accelerate(norm, (tables.norm_Scalar,), (tables.norm_ScalarOpt_dim,), (tables.norm_ScalarOpt_dtype,), (tables.norm_ScalarOpt_dim_dtype,))
+
+
 def dist(input, other, p=2):
     """dist(Tensor self, Tensor other, Scalar p=2) -> Tensor"""
     return call(tables.dist, (input, other, p))
+
+
+dist = accelerate(dist, (tables.dist,))
 
 _quantile_overloads = (tables.quantile, tables.quantile_scalar, )
 
@@ -416,6 +470,9 @@ def quantile(*args, **kwargs):
     out = kwargs.pop("out", None)
     op, bound = resolve(_quantile_overloads, args, kwargs)
     return call_converted(op, bound, out)
+
+
+quantile = accelerate(quantile, (tables.quantile,), (tables.quantile_scalar,))
 
 _nanquantile_overloads = (tables.nanquantile, tables.nanquantile_scalar, )
 
@@ -427,14 +484,23 @@ def nanquantile(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
+nanquantile = accelerate(nanquantile, (tables.nanquantile,), (tables.nanquantile_scalar,))
+
+
 def cov(input, *, correction=1, fweights=None, aweights=None):
     """cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor"""
     return call(tables.cov, (input, correction, fweights, aweights))
 
 
+cov = accelerate(cov, (tables.cov,))
+
+
 def corrcoef(input):
     """corrcoef(Tensor self) -> Tensor"""
     return call(tables.corrcoef, (input,))
+
+
+corrcoef = accelerate(corrcoef, (tables.corrcoef,))
 
 
 tables.sum.function = sum

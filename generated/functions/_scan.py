@@ -30,11 +30,17 @@ def cumsum(input, dim=REQUIRED, *, dtype=None, out=None, **spellings):
     return call(tables.cumsum, (input, dim, dtype), out)
 
 
+cumsum = accelerate(cumsum, (tables.cumsum,))
+
+
 def cumsum_(input, dim=REQUIRED, *, dtype=None, **spellings):
     """The in-place form of cumsum: writes into its first argument and returns it."""
     if spellings:
         (input, dim, dtype) = respelled(tables.cumsum, (input, dim, dtype), spellings)
     return call_inplace(tables.cumsum, (input, dim, dtype))
+
+
+cumsum_ = accelerate(cumsum_, (tables.cumsum,), inplace=True)
 
 
 def cumprod(input, dim=REQUIRED, *, dtype=None, out=None, **spellings):
@@ -44,11 +50,17 @@ def cumprod(input, dim=REQUIRED, *, dtype=None, out=None, **spellings):
     return call(tables.cumprod, (input, dim, dtype), out)
 
 
+cumprod = accelerate(cumprod, (tables.cumprod,))
+
+
 def cumprod_(input, dim=REQUIRED, *, dtype=None, **spellings):
     """The in-place form of cumprod: writes into its first argument and returns it."""
     if spellings:
         (input, dim, dtype) = respelled(tables.cumprod, (input, dim, dtype), spellings)
     return call_inplace(tables.cumprod, (input, dim, dtype))
+
+
+cumprod_ = accelerate(cumprod_, (tables.cumprod,), inplace=True)
 
 
 def logcumsumexp(input, dim=REQUIRED, *, out=None, **spellings):
@@ -58,11 +70,17 @@ def logcumsumexp(input, dim=REQUIRED, *, out=None, **spellings):
     return call(tables.logcumsumexp, (input, dim), out)
 
 
+logcumsumexp = accelerate(logcumsumexp, (tables.logcumsumexp,))
+
+
 def cummax(input, dim=REQUIRED, *, out=None, **spellings):
     """cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)"""
     if spellings:
         (input, dim) = respelled(tables.cummax, (input, dim), spellings)
     return call(tables.cummax, (input, dim), out)
+
+
+cummax = accelerate(cummax, (tables.cummax,))
 
 
 def cummin(input, dim=REQUIRED, *, out=None, **spellings):
@@ -72,11 +90,17 @@ def cummin(input, dim=REQUIRED, *, out=None, **spellings):
     return call(tables.cummin, (input, dim), out)
 
 
+cummin = accelerate(cummin, (tables.cummin,))
+
+
 def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None, **spellings):
     """diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor"""
     if spellings:
         (input, n, dim, prepend, append) = respelled(tables.diff, (input, n, dim, prepend, append), spellings)
     return call(tables.diff, (input, n, dim, prepend, append), out)
+
+
+diff = accelerate(diff, (tables.diff,))
 
 _trapezoid_overloads = (tables.trapezoid_x, tables.trapezoid_dx, )
 
@@ -86,6 +110,9 @@ def trapezoid(*args, **kwargs):
     op, bound = resolve(_trapezoid_overloads, args, kwargs)
     return call_converted(op, bound)
 
+
+trapezoid = accelerate(trapezoid, (tables.trapezoid_x,), (tables.trapezoid_dx,))
+
 _trapz_overloads = (tables.trapz_x, tables.trapz_dx, )
 
 
@@ -94,6 +121,9 @@ def trapz(*args, **kwargs):
     op, bound = resolve(_trapz_overloads, args, kwargs)
     return call_converted(op, bound)
 
+
+trapz = accelerate(trapz, (tables.trapz_x,), (tables.trapz_dx,))
+
 _cumulative_trapezoid_overloads = (tables.cumulative_trapezoid_x, tables.cumulative_trapezoid_dx, )
 
 
@@ -101,6 +131,9 @@ def cumulative_trapezoid(*args, **kwargs):
     """cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor; cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor"""
     op, bound = resolve(_cumulative_trapezoid_overloads, args, kwargs)
     return call_converted(op, bound)
+
+
+cumulative_trapezoid = accelerate(cumulative_trapezoid, (tables.cumulative_trapezoid_x,), (tables.cumulative_trapezoid_dx,))
 
 
 tables.cumsum.function = cumsum

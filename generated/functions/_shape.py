@@ -30,6 +30,9 @@ def cat(tensors, dim=0, *, out=None, **spellings):
     return call(tables.cat, (tensors, dim), out)
 
 
+cat = accelerate(cat, (tables.cat,))
+
+
 def stack(tensors, dim=0, *, out=None, **spellings):
     """stack(Tensor[] tensors, int dim=0) -> Tensor"""
     if spellings:
@@ -37,9 +40,15 @@ def stack(tensors, dim=0, *, out=None, **spellings):
     return call(tables.stack, (tensors, dim), out)
 
 
+stack = accelerate(stack, (tables.stack,))
+
+
 def hstack(tensors, *, out=None):
     """hstack(Tensor[] tensors) -> Tensor"""
     return call(tables.hstack, (tensors,), out)
+
+
+hstack = accelerate(hstack, (tables.hstack,))
 
 
 def vstack(tensors, *, out=None):
@@ -47,9 +56,15 @@ def vstack(tensors, *, out=None):
     return call(tables.vstack, (tensors,), out)
 
 
+vstack = accelerate(vstack, (tables.vstack,))
+
+
 def dstack(tensors, *, out=None):
     """dstack(Tensor[] tensors) -> Tensor"""
     return call(tables.dstack, (tensors,), out)
+
+
+dstack = accelerate(dstack, (tables.dstack,))
 
 
 def column_stack(tensors, *, out=None):
@@ -57,9 +72,15 @@ def column_stack(tensors, *, out=None):
     return call(tables.column_stack, (tensors,), out)
 
 
+column_stack = accelerate(column_stack, (tables.column_stack,))
+
+
 def block_diag(tensors):
     """block_diag(Tensor[] tensors) -> Tensor"""
     return call(tables.block_diag, (tensors,))
+
+
+block_diag = accelerate(block_diag, (tables.block_diag,))
 
 
 def cartesian_prod(tensors):
@@ -67,9 +88,15 @@ def cartesian_prod(tensors):
     return call(tables.cartesian_prod, (tensors,))
 
 
+cartesian_prod = accelerate(cartesian_prod, (tables.cartesian_prod,))
+
+
 def combinations(input, r=2, with_replacement=False):
     """combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor"""
     return call(tables.combinations, (input, r, with_replacement))
+
+
+combinations = accelerate(combinations, (tables.combinations,))
 
 _meshgrid_overloads = (tables.meshgrid, tables.meshgrid_indexing, )
 
@@ -80,9 +107,15 @@ def meshgrid(*args, **kwargs):
     return call_converted(op, bound)
 
 
+meshgrid = accelerate(meshgrid, (tables.meshgrid,), (tables.meshgrid_indexing,))
+
+
 def broadcast_tensors(tensors):
     """broadcast_tensors(Tensor[] tensors) -> Tensor[]"""
     return call(tables.broadcast_tensors, (tensors,))
+
+
+broadcast_tensors = accelerate(broadcast_tensors, (tables.broadcast_tensors,))
 
 _atleast_1d_overloads = (tables.atleast_1d, tables.atleast_1d_Sequence, )
 
@@ -92,6 +125,9 @@ def atleast_1d(*args, **kwargs):
     op, bound = resolve(_atleast_1d_overloads, args, kwargs)
     return call_converted(op, bound)
 
+
+atleast_1d = accelerate(atleast_1d, (tables.atleast_1d,), (tables.atleast_1d_Sequence,))
+
 _atleast_2d_overloads = (tables.atleast_2d, tables.atleast_2d_Sequence, )
 
 
@@ -99,6 +135,9 @@ def atleast_2d(*args, **kwargs):
     """atleast_2d(Tensor self) -> Tensor; atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]"""
     op, bound = resolve(_atleast_2d_overloads, args, kwargs)
     return call_converted(op, bound)
+
+
+atleast_2d = accelerate(atleast_2d, (tables.atleast_2d,), (tables.atleast_2d_Sequence,))
 
 _atleast_3d_overloads = (tables.atleast_3d, tables.atleast_3d_Sequence, )
 
@@ -109,14 +148,23 @@ def atleast_3d(*args, **kwargs):
     return call_converted(op, bound)
 
 
+atleast_3d = accelerate(atleast_3d, (tables.atleast_3d,), (tables.atleast_3d_Sequence,))
+
+
 def repeat(input, repeats):
     """repeat(Tensor self, SymInt[] repeats) -> Tensor"""
     return call(tables.repeat, (input, repeats))
 
 
+repeat = accelerate(repeat, (tables.repeat,))
+
+
 def tile(input, dims):
     """tile(Tensor self, SymInt[] dims) -> Tensor"""
     return call(tables.tile, (input, dims))
+
+
+tile = accelerate(tile, (tables.tile,))
 
 _repeat_interleave_overloads = (tables.repeat_interleave_Tensor, tables.repeat_interleave_self_Tensor, tables.repeat_interleave_self_int, )
 
@@ -127,9 +175,15 @@ def repeat_interleave(*args, **kwargs):
     return call_converted(op, bound)
 
 
+repeat_interleave = accelerate(repeat_interleave, (tables.repeat_interleave_Tensor,), (tables.repeat_interleave_self_Tensor,), (tables.repeat_interleave_self_int,))
+
+
 def flip(input, dims):
     """flip(Tensor self, int[] dims) -> Tensor"""
     return call(tables.flip, (input, dims))
+
+
+flip = accelerate(flip, (tables.flip,))
 
 
 def fliplr(input):
@@ -137,9 +191,15 @@ def fliplr(input):
     return call(tables.fliplr, (input,))
 
 
+fliplr = accelerate(fliplr, (tables.fliplr,))
+
+
 def flipud(input):
     """flipud(Tensor self) -> Tensor"""
     return call(tables.flipud, (input,))
+
+
+flipud = accelerate(flipud, (tables.flipud,))
 
 
 def roll(input, shifts, dims=()):
@@ -147,9 +207,15 @@ def roll(input, shifts, dims=()):
     return call(tables.roll, (input, shifts, dims))
 
 
+roll = accelerate(roll, (tables.roll,))
+
+
 def rot90(input, k=1, dims=(0, 1)):
     """rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor"""
     return call(tables.rot90, (input, k, dims))
+
+
+rot90 = accelerate(rot90, (tables.rot90,))
 
 
 def diag(input, diagonal=0, *, out=None):
@@ -157,9 +223,15 @@ def diag(input, diagonal=0, *, out=None):
     return call(tables.diag, (input, diagonal), out)
 
 
+diag = accelerate(diag, (tables.diag,))
+
+
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     """diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"""
     return call(tables.diag_embed, (input, offset, dim1, dim2))
+
+
+diag_embed = accelerate(diag_embed, (tables.diag_embed,))
 
 
 def diagflat(input, offset=0):
@@ -167,9 +239,15 @@ def diagflat(input, offset=0):
     return call(tables.diagflat, (input, offset))
 
 
+diagflat = accelerate(diagflat, (tables.diagflat,))
+
+
 def trace(input):
     """trace(Tensor self) -> Tensor"""
     return call(tables.trace, (input,))
+
+
+trace = accelerate(trace, (tables.trace,))
 
 
 def pixel_shuffle(input, upscale_factor):
@@ -177,9 +255,15 @@ def pixel_shuffle(input, upscale_factor):
     return call(tables.pixel_shuffle, (input, upscale_factor))
 
 
+pixel_shuffle = accelerate(pixel_shuffle, (tables.pixel_shuffle,))
+
+
 def pixel_unshuffle(input, downscale_factor):
     """pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor"""
     return call(tables.pixel_unshuffle, (input, downscale_factor))
+
+
+pixel_unshuffle = accelerate(pixel_unshuffle, (tables.pixel_unshuffle,))
 
 
 def channel_shuffle(input, groups):
@@ -187,9 +271,15 @@ def channel_shuffle(input, groups):
     return call(tables.channel_shuffle, (input, groups))
 
 
+channel_shuffle = accelerate(channel_shuffle, (tables.channel_shuffle,))
+
+
 def constant_pad_nd(input, pad, value=0):
     """constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor"""
     return call(tables.constant_pad_nd, (input, pad, value))
+
+
+constant_pad_nd = accelerate(constant_pad_nd, (tables.constant_pad_nd,))
 
 
 def pad(input, pad, mode='constant', value=None):
@@ -197,9 +287,15 @@ def pad(input, pad, mode='constant', value=None):
     return call(tables.pad, (input, pad, mode, value))
 
 
+pad = accelerate(pad, (tables.pad,))
+
+
 def _pad_circular(input, pad):
     """_pad_circular(Tensor self, SymInt[] pad) -> Tensor"""
     return call(tables._pad_circular, (input, pad))
+
+
+_pad_circular = accelerate(_pad_circular, (tables._pad_circular,))
 
 
 def reflection_pad1d(input, padding, *, out=None):
@@ -207,9 +303,15 @@ def reflection_pad1d(input, padding, *, out=None):
     return call(tables.reflection_pad1d, (input, padding), out)
 
 
+reflection_pad1d = accelerate(reflection_pad1d, (tables.reflection_pad1d,))
+
+
 def reflection_pad1d_backward(grad_output, self, padding):
     """reflection_pad1d_backward(Tensor grad_output, Tensor self, SymInt[2] padding) -> Tensor"""
     return call(tables.reflection_pad1d_backward, (grad_output, self, padding))
+
+
+reflection_pad1d_backward = accelerate(reflection_pad1d_backward, (tables.reflection_pad1d_backward,))
 
 
 def reflection_pad2d(input, padding, *, out=None):
@@ -217,9 +319,15 @@ def reflection_pad2d(input, padding, *, out=None):
     return call(tables.reflection_pad2d, (input, padding), out)
 
 
+reflection_pad2d = accelerate(reflection_pad2d, (tables.reflection_pad2d,))
+
+
 def reflection_pad2d_backward(grad_output, self, padding):
     """reflection_pad2d_backward(Tensor grad_output, Tensor self, SymInt[4] padding) -> Tensor"""
     return call(tables.reflection_pad2d_backward, (grad_output, self, padding))
+
+
+reflection_pad2d_backward = accelerate(reflection_pad2d_backward, (tables.reflection_pad2d_backward,))
 
 
 def reflection_pad3d(input, padding, *, out=None):
@@ -227,9 +335,15 @@ def reflection_pad3d(input, padding, *, out=None):
     return call(tables.reflection_pad3d, (input, padding), out)
 
 
+reflection_pad3d = accelerate(reflection_pad3d, (tables.reflection_pad3d,))
+
+
 def reflection_pad3d_backward(grad_output, self, padding):
     """reflection_pad3d_backward(Tensor grad_output, Tensor self, SymInt[6] padding) -> Tensor"""
     return call(tables.reflection_pad3d_backward, (grad_output, self, padding))
+
+
+reflection_pad3d_backward = accelerate(reflection_pad3d_backward, (tables.reflection_pad3d_backward,))
 
 
 def replication_pad1d(input, padding, *, out=None):
@@ -237,9 +351,15 @@ def replication_pad1d(input, padding, *, out=None):
     return call(tables.replication_pad1d, (input, padding), out)
 
 
+replication_pad1d = accelerate(replication_pad1d, (tables.replication_pad1d,))
+
+
 def replication_pad1d_backward(grad_output, self, padding):
     """replication_pad1d_backward(Tensor grad_output, Tensor self, SymInt[2] padding) -> Tensor"""
     return call(tables.replication_pad1d_backward, (grad_output, self, padding))
+
+
+replication_pad1d_backward = accelerate(replication_pad1d_backward, (tables.replication_pad1d_backward,))
 
 
 def replication_pad2d(input, padding, *, out=None):
@@ -247,9 +367,15 @@ def replication_pad2d(input, padding, *, out=None):
     return call(tables.replication_pad2d, (input, padding), out)
 
 
+replication_pad2d = accelerate(replication_pad2d, (tables.replication_pad2d,))
+
+
 def replication_pad2d_backward(grad_output, self, padding):
     """replication_pad2d_backward(Tensor grad_output, Tensor self, SymInt[4] padding) -> Tensor"""
     return call(tables.replication_pad2d_backward, (grad_output, self, padding))
+
+
+replication_pad2d_backward = accelerate(replication_pad2d_backward, (tables.replication_pad2d_backward,))
 
 
 def replication_pad3d(input, padding, *, out=None):
@@ -257,9 +383,15 @@ def replication_pad3d(input, padding, *, out=None):
     return call(tables.replication_pad3d, (input, padding), out)
 
 
+replication_pad3d = accelerate(replication_pad3d, (tables.replication_pad3d,))
+
+
 def replication_pad3d_backward(grad_output, self, padding):
     """replication_pad3d_backward(Tensor grad_output, Tensor self, SymInt[6] padding) -> Tensor"""
     return call(tables.replication_pad3d_backward, (grad_output, self, padding))
+
+
+replication_pad3d_backward = accelerate(replication_pad3d_backward, (tables.replication_pad3d_backward,))
 
 
 tables.cat.function = cat

@@ -31,6 +31,9 @@ def sort(*args, **kwargs):
     op, bound = resolve(_sort_overloads, args, kwargs)
     return call_converted(op, bound, out)
 
+
+sort = accelerate(sort, (tables.sort,), (tables.sort_stable,))
+
 _argsort_overloads = (tables.argsort, tables.argsort_stable, )
 
 
@@ -41,9 +44,15 @@ def argsort(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
+argsort = accelerate(argsort, (tables.argsort,), (tables.argsort_stable,))
+
+
 def msort(input, *, out=None):
     """msort(Tensor self) -> Tensor"""
     return call(tables.msort, (input,), out)
+
+
+msort = accelerate(msort, (tables.msort,))
 
 
 def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None, **spellings):
@@ -53,11 +62,17 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None, **spellings):
     return call(tables.topk, (input, k, dim, largest, sorted), out)
 
 
+topk = accelerate(topk, (tables.topk,))
+
+
 def kthvalue(input, k, dim=-1, keepdim=False, *, out=None, **spellings):
     """kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
     if spellings:
         (input, k, dim, keepdim) = respelled(tables.kthvalue, (input, k, dim, keepdim), spellings)
     return call(tables.kthvalue, (input, k, dim, keepdim), out)
+
+
+kthvalue = accelerate(kthvalue, (tables.kthvalue,))
 
 _median_overloads = (tables.median, tables.median_dim, )
 
@@ -67,6 +82,9 @@ def median(*args, **kwargs):
     out = kwargs.pop("out", None)
     op, bound = resolve(_median_overloads, args, kwargs)
     return call_converted(op, bound, out)
+
+
+median = accelerate(median, (tables.median,), (tables.median_dim,))
 
 _nanmedian_overloads = (tables.nanmedian, tables.nanmedian_dim, )
 
@@ -78,6 +96,9 @@ def nanmedian(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
+nanmedian = accelerate(nanmedian, (tables.nanmedian,), (tables.nanmedian_dim,))
+
+
 def mode(input, dim=-1, keepdim=False, *, out=None, **spellings):
     """mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
     if spellings:
@@ -85,9 +106,15 @@ def mode(input, dim=-1, keepdim=False, *, out=None, **spellings):
     return call(tables.mode, (input, dim, keepdim), out)
 
 
+mode = accelerate(mode, (tables.mode,))
+
+
 def _unique2(input, sorted=True, return_inverse=False, return_counts=False):
     """_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"""
     return call(tables._unique2, (input, sorted, return_inverse, return_counts))
+
+
+_unique2 = accelerate(_unique2, (tables._unique2,))
 
 
 def unique_dim(input, dim=REQUIRED, sorted=True, return_inverse=False, return_counts=False, **spellings):
@@ -97,11 +124,17 @@ def unique_dim(input, dim=REQUIRED, sorted=True, return_inverse=False, return_co
     return call(tables.unique_dim, (input, dim, sorted, return_inverse, return_counts))
 
 
+unique_dim = accelerate(unique_dim, (tables.unique_dim,))
+
+
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None, **spellings):
     """unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)"""
     if spellings:
         (input, return_inverse, return_counts, dim) = respelled(tables.unique_consecutive, (input, return_inverse, return_counts, dim), spellings)
     return call(tables.unique_consecutive, (input, return_inverse, return_counts, dim))
+
+
+unique_consecutive = accelerate(unique_consecutive, (tables.unique_consecutive,))
 
 _searchsorted_overloads = (tables.searchsorted_Tensor, tables.searchsorted_Scalar, )
 
@@ -112,6 +145,9 @@ def searchsorted(*args, **kwargs):
     op, bound = resolve(_searchsorted_overloads, args, kwargs)
     return call_converted(op, bound, out)
 
+
+searchsorted = accelerate(searchsorted, (tables.searchsorted_Tensor,), (tables.searchsorted_Scalar,))
+
 _bucketize_overloads = (tables.bucketize_Tensor, tables.bucketize_Scalar, )
 
 
@@ -120,6 +156,9 @@ def bucketize(*args, **kwargs):
     out = kwargs.pop("out", None)
     op, bound = resolve(_bucketize_overloads, args, kwargs)
     return call_converted(op, bound, out)
+
+
+bucketize = accelerate(bucketize, (tables.bucketize_Tensor,), (tables.bucketize_Scalar,))
 
 _isin_overloads = (tables.isin_Tensor_Tensor, tables.isin_Scalar_Tensor, )
 
@@ -131,14 +170,23 @@ def isin(*args, **kwargs):
     return call_converted(op, bound, out)
 
 
+isin = accelerate(isin, (tables.isin_Tensor_Tensor,), (tables.isin_Scalar_Tensor,))
+
+
 def bincount(input, weights=None, minlength=0):
     """bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor"""
     return call(tables.bincount, (input, weights, minlength))
 
 
+bincount = accelerate(bincount, (tables.bincount,))
+
+
 def histc(input, bins=100, min=0, max=0, *, out=None):
     """histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor"""
     return call(tables.histc, (input, bins, min, max), out)
+
+
+histc = accelerate(histc, (tables.histc,))
 
 _histogram_overloads = (tables.histogram_bins_tensor, tables.histogram_bin_ct, )
 
@@ -148,6 +196,9 @@ def histogram(*args, **kwargs):
     out = kwargs.pop("out", None)
     op, bound = resolve(_histogram_overloads, args, kwargs)
     return call_converted(op, bound, out)
+
+
+histogram = accelerate(histogram, (tables.histogram_bins_tensor,), (tables.histogram_bin_ct,))
 
 
 tables.sort.function = sort

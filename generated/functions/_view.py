@@ -52,12 +52,15 @@ def view(*args, **kwargs):
     return call_converted(op, bound)
 
 
-view = accelerate(view, (tables.view, kernels_view.fast_view))
+view = accelerate(view, (tables.view, kernels_view.fast_view), (tables.view_dtype,))
 
 
 def _unsafe_view(input, size):
     """_unsafe_view(Tensor self, SymInt[] size) -> Tensor"""
     return call(tables._unsafe_view, (input, size))
+
+
+_unsafe_view = accelerate(_unsafe_view, (tables._unsafe_view,))
 
 
 def reshape(input, shape):
@@ -90,9 +93,15 @@ def flatten(input, start_dim=0, end_dim=-1):
     return call(tables.flatten_using_ints, (input, start_dim, end_dim))
 
 
+flatten = accelerate(flatten, (tables.flatten_using_ints,))
+
+
 def ravel(input):
     """ravel(Tensor(a) self) -> Tensor(a)"""
     return call(tables.ravel, (input,))
+
+
+ravel = accelerate(ravel, (tables.ravel,))
 
 
 def unflatten(input, dim=REQUIRED, sizes=REQUIRED, **spellings):
@@ -102,14 +111,23 @@ def unflatten(input, dim=REQUIRED, sizes=REQUIRED, **spellings):
     return call(tables.unflatten_int, (input, dim, sizes))
 
 
+unflatten = accelerate(unflatten, (tables.unflatten_int,))
+
+
 def view_as(input, other):
     """view_as(Tensor(a) self, Tensor other) -> Tensor(a)"""
     return call(tables.view_as, (input, other))
 
 
+view_as = accelerate(view_as, (tables.view_as,))
+
+
 def reshape_as(input, other):
     """reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)"""
     return call(tables.reshape_as, (input, other))
+
+
+reshape_as = accelerate(reshape_as, (tables.reshape_as,))
 
 
 def transpose(input, dim0, dim1):
@@ -142,6 +160,9 @@ def transpose_(input, dim0, dim1):
     return call_inplace(tables.transpose_int, (input, dim0, dim1))
 
 
+transpose_ = accelerate(transpose_, (tables.transpose_int,), inplace=True)
+
+
 def swapaxes(input, axis0, axis1):
     """swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)"""
     if (
@@ -170,6 +191,9 @@ swapaxes = accelerate(swapaxes, (tables.swapaxes, kernels_view.fast_transpose))
 def swapaxes_(input, axis0, axis1):
     """The in-place form of swapaxes: writes into its first argument and returns it."""
     return call_inplace(tables.swapaxes, (input, axis0, axis1))
+
+
+swapaxes_ = accelerate(swapaxes_, (tables.swapaxes,), inplace=True)
 
 
 def swapdims(input, dim0, dim1):
@@ -202,6 +226,9 @@ def swapdims_(input, dim0, dim1):
     return call_inplace(tables.swapdims, (input, dim0, dim1))
 
 
+swapdims_ = accelerate(swapdims_, (tables.swapdims,), inplace=True)
+
+
 def t(input):
     """t(Tensor(a) self) -> Tensor(a)"""
     if (
@@ -232,9 +259,15 @@ def t_(input):
     return call_inplace(tables.t, (input,))
 
 
+t_ = accelerate(t_, (tables.t,), inplace=True)
+
+
 def numpy_T(input):
     """numpy_T(Tensor(a) self) -> Tensor(a)"""
     return call(tables.numpy_T, (input,))
+
+
+numpy_T = accelerate(numpy_T, (tables.numpy_T,))
 
 
 def mT(input):
@@ -242,9 +275,15 @@ def mT(input):
     return call(tables.mT, (input,))
 
 
+mT = accelerate(mT, (tables.mT,))
+
+
 def mH(input):
     """mH(Tensor(a) self) -> Tensor(a)"""
     return call(tables.mH, (input,))
+
+
+mH = accelerate(mH, (tables.mH,))
 
 
 def matrix_H(input):
@@ -252,9 +291,15 @@ def matrix_H(input):
     return call(tables.matrix_H, (input,))
 
 
+matrix_H = accelerate(matrix_H, (tables.matrix_H,))
+
+
 def adjoint(input):
     """adjoint(Tensor(a) self) -> Tensor(a)"""
     return call(tables.adjoint, (input,))
+
+
+adjoint = accelerate(adjoint, (tables.adjoint,))
 
 
 def permute(input, dims):
@@ -289,6 +334,9 @@ def movedim(*args, **kwargs):
     op, bound = resolve(_movedim_overloads, args, kwargs)
     return call_converted(op, bound)
 
+
+movedim = accelerate(movedim, (tables.movedim_intlist,), (tables.movedim_int,))
+
 _moveaxis_overloads = (tables.moveaxis_intlist, tables.moveaxis_int, )
 
 
@@ -296,6 +344,9 @@ def moveaxis(*args, **kwargs):
     """moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a); moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)"""
     op, bound = resolve(_moveaxis_overloads, args, kwargs)
     return call_converted(op, bound)
+
+
+moveaxis = accelerate(moveaxis, (tables.moveaxis_intlist,), (tables.moveaxis_int,))
 
 
 def expand(input, size, *, implicit=False):
@@ -352,6 +403,9 @@ def expand_as(input, other):
     """expand_as(Tensor(a) self, Tensor other) -> Tensor(a)"""
     return call(tables.expand_as, (input, other))
 
+
+expand_as = accelerate(expand_as, (tables.expand_as,))
+
 _squeeze_overloads = (tables.squeeze, tables.squeeze_dim, tables.squeeze_dims, )
 
 
@@ -381,7 +435,7 @@ def squeeze(*args, **kwargs):
     return call_converted(op, bound)
 
 
-squeeze = accelerate(squeeze, (tables.squeeze_dim, kernels_view.fast_squeeze_dim))
+squeeze = accelerate(squeeze, (tables.squeeze,), (tables.squeeze_dim, kernels_view.fast_squeeze_dim), (tables.squeeze_dims,))
 
 
 _squeeze_inplace = (tables.squeeze, tables.squeeze_dim, tables.squeeze_dims, )
@@ -391,6 +445,9 @@ def squeeze_(*args, **kwargs):
     """The in-place form of squeeze: writes into its first argument and returns it."""
     op, bound = resolve(_squeeze_inplace, args, kwargs, True)
     return call_inplace(op, bound)
+
+
+squeeze_ = accelerate(squeeze_, (tables.squeeze,), (tables.squeeze_dim,), (tables.squeeze_dims,), inplace=True)
 
 
 def unsqueeze(input, dim=REQUIRED, **spellings):
@@ -425,6 +482,9 @@ def unsqueeze_(input, dim=REQUIRED, **spellings):
     if spellings:
         (input, dim) = respelled(tables.unsqueeze, (input, dim), spellings)
     return call_inplace(tables.unsqueeze, (input, dim))
+
+
+unsqueeze_ = accelerate(unsqueeze_, (tables.unsqueeze,), inplace=True)
 
 
 def select(input, dim=REQUIRED, index=REQUIRED, **spellings):
@@ -489,6 +549,9 @@ def narrow(*args, **kwargs):
     return call_converted(op, bound)
 
 
+narrow = accelerate(narrow, (tables.narrow,), (tables.narrow_Tensor,))
+
+
 def narrow_copy(input, dim=REQUIRED, start=REQUIRED, length=REQUIRED, *, out=None, **spellings):
     """narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor"""
     if spellings:
@@ -496,9 +559,15 @@ def narrow_copy(input, dim=REQUIRED, start=REQUIRED, length=REQUIRED, *, out=Non
     return call(tables.narrow_copy, (input, dim, start, length), out)
 
 
+narrow_copy = accelerate(narrow_copy, (tables.narrow_copy,))
+
+
 def as_strided(input, size, stride, storage_offset=None):
     """as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)"""
     return call(tables.as_strided, (input, size, stride, storage_offset))
+
+
+as_strided = accelerate(as_strided, (tables.as_strided,))
 
 
 def as_strided_(input, size, stride, storage_offset=None):
@@ -506,9 +575,15 @@ def as_strided_(input, size, stride, storage_offset=None):
     return call_inplace(tables.as_strided, (input, size, stride, storage_offset))
 
 
+as_strided_ = accelerate(as_strided_, (tables.as_strided,), inplace=True)
+
+
 def diagonal(input, offset=0, dim1=0, dim2=1):
     """diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)"""
     return call(tables.diagonal, (input, offset, dim1, dim2))
+
+
+diagonal = accelerate(diagonal, (tables.diagonal,))
 
 
 def linalg_diagonal(A, *, offset=0, dim1=-2, dim2=-1):
@@ -516,9 +591,15 @@ def linalg_diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     return call(tables.linalg_diagonal, (A, offset, dim1, dim2))
 
 
+linalg_diagonal = accelerate(linalg_diagonal, (tables.linalg_diagonal,))
+
+
 def unfold(input, dimension, size, step):
     """unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)"""
     return call(tables.unfold, (input, dimension, size, step))
+
+
+unfold = accelerate(unfold, (tables.unfold,))
 
 _split_overloads = (tables.split_Tensor, tables.split_sizes, )
 
@@ -529,11 +610,17 @@ def split(*args, **kwargs):
     return call_converted(op, bound)
 
 
+split = accelerate(split, (tables.split_Tensor,), (tables.split_sizes,))
+
+
 def split_with_sizes(input, split_sizes, dim=0, **spellings):
     """split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]"""
     if spellings:
         (input, split_sizes, dim) = respelled(tables.split_with_sizes, (input, split_sizes, dim), spellings)
     return call(tables.split_with_sizes, (input, split_sizes, dim))
+
+
+split_with_sizes = accelerate(split_with_sizes, (tables.split_with_sizes,))
 
 
 def unsafe_split(input, split_size, dim=0, **spellings):
@@ -543,11 +630,17 @@ def unsafe_split(input, split_size, dim=0, **spellings):
     return call(tables.unsafe_split_Tensor, (input, split_size, dim))
 
 
+unsafe_split = accelerate(unsafe_split, (tables.unsafe_split_Tensor,))
+
+
 def unsafe_split_with_sizes(input, split_sizes, dim=0, **spellings):
     """unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]"""
     if spellings:
         (input, split_sizes, dim) = respelled(tables.unsafe_split_with_sizes, (input, split_sizes, dim), spellings)
     return call(tables.unsafe_split_with_sizes, (input, split_sizes, dim))
+
+
+unsafe_split_with_sizes = accelerate(unsafe_split_with_sizes, (tables.unsafe_split_with_sizes,))
 
 
 def chunk(input, chunks, dim=0, **spellings):
@@ -557,11 +650,17 @@ def chunk(input, chunks, dim=0, **spellings):
     return call(tables.chunk, (input, chunks, dim))
 
 
+chunk = accelerate(chunk, (tables.chunk,))
+
+
 def unsafe_chunk(input, chunks, dim=0, **spellings):
     """unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]"""
     if spellings:
         (input, chunks, dim) = respelled(tables.unsafe_chunk, (input, chunks, dim), spellings)
     return call(tables.unsafe_chunk, (input, chunks, dim))
+
+
+unsafe_chunk = accelerate(unsafe_chunk, (tables.unsafe_chunk,))
 
 _tensor_split_overloads = (tables.tensor_split_tensor_indices_or_sections, tables.tensor_split_sections, tables.tensor_split_indices, )
 
@@ -571,6 +670,9 @@ def tensor_split(*args, **kwargs):
     op, bound = resolve(_tensor_split_overloads, args, kwargs)
     return call_converted(op, bound)
 
+
+tensor_split = accelerate(tensor_split, (tables.tensor_split_tensor_indices_or_sections,), (tables.tensor_split_sections,), (tables.tensor_split_indices,))
+
 _hsplit_overloads = (tables.hsplit_int, tables.hsplit_array, )
 
 
@@ -579,6 +681,9 @@ def hsplit(*args, **kwargs):
     op, bound = resolve(_hsplit_overloads, args, kwargs)
     return call_converted(op, bound)
 
+
+hsplit = accelerate(hsplit, (tables.hsplit_int,), (tables.hsplit_array,))
+
 _vsplit_overloads = (tables.vsplit_int, tables.vsplit_array, )
 
 
@@ -586,6 +691,9 @@ def vsplit(*args, **kwargs):
     """vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]; vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]"""
     op, bound = resolve(_vsplit_overloads, args, kwargs)
     return call_converted(op, bound)
+
+
+vsplit = accelerate(vsplit, (tables.vsplit_int,), (tables.vsplit_array,))
 
 _dsplit_overloads = (tables.dsplit_int, tables.dsplit_array, )
 
@@ -596,6 +704,9 @@ def dsplit(*args, **kwargs):
     return call_converted(op, bound)
 
 
+dsplit = accelerate(dsplit, (tables.dsplit_int,), (tables.dsplit_array,))
+
+
 def unbind(input, dim=0, **spellings):
     """unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]"""
     if spellings:
@@ -603,9 +714,15 @@ def unbind(input, dim=0, **spellings):
     return call(tables.unbind_int, (input, dim))
 
 
+unbind = accelerate(unbind, (tables.unbind_int,))
+
+
 def alias(input):
     """alias(Tensor(a) self) -> Tensor(a)"""
     return call(tables.alias, (input,))
+
+
+alias = accelerate(alias, (tables.alias,))
 
 
 def detach(input):
@@ -613,9 +730,15 @@ def detach(input):
     return call(tables.detach, (input,))
 
 
+detach = accelerate(detach, (tables.detach,))
+
+
 def lift_fresh(input):
     """lift_fresh(Tensor(a) self) -> Tensor(a)"""
     return call(tables.lift_fresh, (input,))
+
+
+lift_fresh = accelerate(lift_fresh, (tables.lift_fresh,))
 
 
 def lift(input):
@@ -623,9 +746,15 @@ def lift(input):
     return call(tables.lift, (input,))
 
 
+lift = accelerate(lift, (tables.lift,))
+
+
 def clone(input, *, memory_format=None):
     """clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"""
     return call(tables.clone, (input, memory_format))
+
+
+clone = accelerate(clone, (tables.clone,))
 
 
 def contiguous(input, *, memory_format=contiguous_format):
@@ -633,9 +762,15 @@ def contiguous(input, *, memory_format=contiguous_format):
     return call(tables.contiguous, (input, memory_format))
 
 
+contiguous = accelerate(contiguous, (tables.contiguous,))
+
+
 def view_as_real(input):
     """view_as_real(Tensor(a) self) -> Tensor(a)"""
     return call(tables.view_as_real, (input,))
+
+
+view_as_real = accelerate(view_as_real, (tables.view_as_real,))
 
 
 def view_as_complex(input):
@@ -643,14 +778,23 @@ def view_as_complex(input):
     return call(tables.view_as_complex, (input,))
 
 
+view_as_complex = accelerate(view_as_complex, (tables.view_as_complex,))
+
+
 def real(input):
     """real(Tensor(a) self) -> Tensor(a)"""
     return call(tables.real, (input,))
 
 
+real = accelerate(real, (tables.real,))
+
+
 def imag(input):
     """imag(Tensor(a) self) -> Tensor(a)"""
     return call(tables.imag, (input,))
+
+
+imag = accelerate(imag, (tables.imag,))
 
 
 def select_backward(grad_output, input_sizes, dim=REQUIRED, index=REQUIRED, **spellings):
@@ -660,6 +804,9 @@ def select_backward(grad_output, input_sizes, dim=REQUIRED, index=REQUIRED, **sp
     return call(tables.select_backward, (grad_output, input_sizes, dim, index))
 
 
+select_backward = accelerate(select_backward, (tables.select_backward,))
+
+
 def slice_backward(grad_output, input_sizes, dim=REQUIRED, start=REQUIRED, end=REQUIRED, step=REQUIRED, **spellings):
     """slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> Tensor"""
     if spellings:
@@ -667,9 +814,15 @@ def slice_backward(grad_output, input_sizes, dim=REQUIRED, start=REQUIRED, end=R
     return call(tables.slice_backward, (grad_output, input_sizes, dim, start, end, step))
 
 
+slice_backward = accelerate(slice_backward, (tables.slice_backward,))
+
+
 def diagonal_backward(grad_output, input_sizes, offset, dim1, dim2):
     """diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> Tensor"""
     return call(tables.diagonal_backward, (grad_output, input_sizes, offset, dim1, dim2))
+
+
+diagonal_backward = accelerate(diagonal_backward, (tables.diagonal_backward,))
 
 
 def unfold_backward(grad_in, input_sizes, dim=REQUIRED, size=REQUIRED, step=REQUIRED, **spellings):
@@ -679,11 +832,17 @@ def unfold_backward(grad_in, input_sizes, dim=REQUIRED, size=REQUIRED, step=REQU
     return call(tables.unfold_backward, (grad_in, input_sizes, dim, size, step))
 
 
+unfold_backward = accelerate(unfold_backward, (tables.unfold_backward,))
+
+
 def select_scatter(input, src, dim=REQUIRED, index=REQUIRED, **spellings):
     """select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor"""
     if spellings:
         (input, src, dim, index) = respelled(tables.select_scatter, (input, src, dim, index), spellings)
     return call(tables.select_scatter, (input, src, dim, index))
+
+
+select_scatter = accelerate(select_scatter, (tables.select_scatter,))
 
 
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None, **spellings):
@@ -693,14 +852,23 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None, 
     return call(tables.slice_scatter, (input, src, dim, start, end, step), out)
 
 
+slice_scatter = accelerate(slice_scatter, (tables.slice_scatter,))
+
+
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
     """diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor"""
     return call(tables.diagonal_scatter, (input, src, offset, dim1, dim2))
 
 
+diagonal_scatter = accelerate(diagonal_scatter, (tables.diagonal_scatter,))
+
+
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
     """as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor"""
     return call(tables.as_strided_scatter, (input, src, size, stride, storage_offset))
+
+
+as_strided_scatter = accelerate(as_strided_scatter, (tables.as_strided_scatter,))
 
 
 tables.view.function = view

@@ -62,6 +62,7 @@ def eq_(self, other):
     return call_inplace(tables.eq_Tensor, (self, other))
 
 
+eq_ = accelerate(eq_, (tables.eq_Tensor,), method=True, inplace=True)
 METHODS["eq_"] = eq_
 
 
@@ -104,6 +105,7 @@ def ne_(self, other):
     return call_inplace(tables.ne_Tensor, (self, other))
 
 
+ne_ = accelerate(ne_, (tables.ne_Tensor,), method=True, inplace=True)
 METHODS["ne_"] = ne_
 METHODS["not_equal_"] = ne_
 
@@ -147,6 +149,7 @@ def lt_(self, other):
     return call_inplace(tables.lt_Tensor, (self, other))
 
 
+lt_ = accelerate(lt_, (tables.lt_Tensor,), method=True, inplace=True)
 METHODS["lt_"] = lt_
 METHODS["less_"] = lt_
 
@@ -190,6 +193,7 @@ def le_(self, other):
     return call_inplace(tables.le_Tensor, (self, other))
 
 
+le_ = accelerate(le_, (tables.le_Tensor,), method=True, inplace=True)
 METHODS["le_"] = le_
 METHODS["less_equal_"] = le_
 
@@ -233,6 +237,7 @@ def gt_(self, other):
     return call_inplace(tables.gt_Tensor, (self, other))
 
 
+gt_ = accelerate(gt_, (tables.gt_Tensor,), method=True, inplace=True)
 METHODS["gt_"] = gt_
 METHODS["greater_"] = gt_
 
@@ -276,6 +281,7 @@ def ge_(self, other):
     return call_inplace(tables.ge_Tensor, (self, other))
 
 
+ge_ = accelerate(ge_, (tables.ge_Tensor,), method=True, inplace=True)
 METHODS["ge_"] = ge_
 METHODS["greater_equal_"] = ge_
 
@@ -285,6 +291,7 @@ def logical_and(self, other):
     return call(tables.logical_and, (self, other))
 
 
+logical_and = accelerate(logical_and, (tables.logical_and,), method=True)
 METHODS["logical_and"] = logical_and
 
 
@@ -293,6 +300,7 @@ def logical_and_(self, other):
     return call_inplace(tables.logical_and, (self, other))
 
 
+logical_and_ = accelerate(logical_and_, (tables.logical_and,), method=True, inplace=True)
 METHODS["logical_and_"] = logical_and_
 
 
@@ -301,6 +309,7 @@ def logical_or(self, other):
     return call(tables.logical_or, (self, other))
 
 
+logical_or = accelerate(logical_or, (tables.logical_or,), method=True)
 METHODS["logical_or"] = logical_or
 
 
@@ -309,6 +318,7 @@ def logical_or_(self, other):
     return call_inplace(tables.logical_or, (self, other))
 
 
+logical_or_ = accelerate(logical_or_, (tables.logical_or,), method=True, inplace=True)
 METHODS["logical_or_"] = logical_or_
 
 
@@ -317,6 +327,7 @@ def logical_xor(self, other):
     return call(tables.logical_xor, (self, other))
 
 
+logical_xor = accelerate(logical_xor, (tables.logical_xor,), method=True)
 METHODS["logical_xor"] = logical_xor
 
 
@@ -325,6 +336,7 @@ def logical_xor_(self, other):
     return call_inplace(tables.logical_xor, (self, other))
 
 
+logical_xor_ = accelerate(logical_xor_, (tables.logical_xor,), method=True, inplace=True)
 METHODS["logical_xor_"] = logical_xor_
 
 
@@ -333,6 +345,7 @@ def logical_not(self):
     return call(tables.logical_not, (self,))
 
 
+logical_not = accelerate(logical_not, (tables.logical_not,), method=True)
 METHODS["logical_not"] = logical_not
 
 
@@ -341,6 +354,7 @@ def logical_not_(self):
     return call_inplace(tables.logical_not, (self,))
 
 
+logical_not_ = accelerate(logical_not_, (tables.logical_not,), method=True, inplace=True)
 METHODS["logical_not_"] = logical_not_
 
 
@@ -349,6 +363,7 @@ def isnan(self):
     return call(tables.isnan, (self,))
 
 
+isnan = accelerate(isnan, (tables.isnan,), method=True)
 METHODS["isnan"] = isnan
 
 
@@ -357,6 +372,7 @@ def isinf(self):
     return call(tables.isinf, (self,))
 
 
+isinf = accelerate(isinf, (tables.isinf,), method=True)
 METHODS["isinf"] = isinf
 
 
@@ -365,6 +381,7 @@ def isfinite(self):
     return call(tables.isfinite, (self,))
 
 
+isfinite = accelerate(isfinite, (tables.isfinite,), method=True)
 METHODS["isfinite"] = isfinite
 
 
@@ -373,6 +390,7 @@ def isposinf(self):
     return call(tables.isposinf, (self,))
 
 
+isposinf = accelerate(isposinf, (tables.isposinf,), method=True)
 METHODS["isposinf"] = isposinf
 
 
@@ -381,6 +399,7 @@ def isneginf(self):
     return call(tables.isneginf, (self,))
 
 
+isneginf = accelerate(isneginf, (tables.isneginf,), method=True)
 METHODS["isneginf"] = isneginf
 
 
@@ -389,6 +408,7 @@ def signbit(self):
     return call(tables.signbit, (self,))
 
 
+signbit = accelerate(signbit, (tables.signbit,), method=True)
 METHODS["signbit"] = signbit
 
 
@@ -397,6 +417,7 @@ def isreal(self):
     return call(tables.isreal, (self,))
 
 
+isreal = accelerate(isreal, (tables.isreal,), method=True)
 METHODS["isreal"] = isreal
 
 
@@ -405,6 +426,7 @@ def isclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     return call(tables.isclose, (self, other, rtol, atol, equal_nan))
 
 
+isclose = accelerate(isclose, (tables.isclose,), method=True)
 METHODS["isclose"] = isclose
 
 
@@ -413,6 +435,7 @@ def allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     return call(tables.allclose, (self, other, rtol, atol, equal_nan))
 
 
+allclose = accelerate(allclose, (tables.allclose,), method=True)
 METHODS["allclose"] = allclose
 
 
@@ -421,6 +444,7 @@ def equal(self, other):
     return call(tables.equal, (self, other))
 
 
+equal = accelerate(equal, (tables.equal,), method=True)
 METHODS["equal"] = equal
 
 

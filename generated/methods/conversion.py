@@ -33,6 +33,7 @@ def to(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+to = accelerate(to, (tables.to_dtype,), (tables.to_device,), (tables.to_other,), (tables.to_dtype_layout,), method=True)
 METHODS["to"] = to
 
 
@@ -41,6 +42,7 @@ def type_as(self, other):
     return call(tables.type_as, (self, other))
 
 
+type_as = accelerate(type_as, (tables.type_as,), method=True)
 METHODS["type_as"] = type_as
 
 
@@ -49,4 +51,5 @@ def copy_(self, src, non_blocking=False):
     return call_inplace(tables.copy_, (self, src, non_blocking))
 
 
+copy_ = accelerate(copy_, (tables.copy_,), method=True)
 METHODS["copy_"] = copy_

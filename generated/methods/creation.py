@@ -33,6 +33,7 @@ def new_empty(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+new_empty = accelerate(new_empty, (tables.new_empty,), method=True)
 METHODS["new_empty"] = new_empty
 
 
@@ -41,6 +42,7 @@ def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=Non
     return call(tables.new_empty_strided, (self, size, stride, dtype, layout, device, pin_memory))
 
 
+new_empty_strided = accelerate(new_empty_strided, (tables.new_empty_strided,), method=True)
 METHODS["new_empty_strided"] = new_empty_strided
 
 
@@ -53,6 +55,7 @@ def new_zeros(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+new_zeros = accelerate(new_zeros, (tables.new_zeros,), method=True)
 METHODS["new_zeros"] = new_zeros
 
 
@@ -65,6 +68,7 @@ def new_ones(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+new_ones = accelerate(new_ones, (tables.new_ones,), method=True)
 METHODS["new_ones"] = new_ones
 
 
@@ -73,6 +77,7 @@ def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, pi
     return call(tables.new_full, (self, size, fill_value, dtype, layout, device, pin_memory))
 
 
+new_full = accelerate(new_full, (tables.new_full,), method=True)
 METHODS["new_full"] = new_full
 
 
@@ -81,6 +86,7 @@ def tril(self, diagonal=0):
     return call(tables.tril, (self, diagonal))
 
 
+tril = accelerate(tril, (tables.tril,), method=True)
 METHODS["tril"] = tril
 
 
@@ -89,6 +95,7 @@ def tril_(self, diagonal=0):
     return call_inplace(tables.tril, (self, diagonal))
 
 
+tril_ = accelerate(tril_, (tables.tril,), method=True, inplace=True)
 METHODS["tril_"] = tril_
 
 
@@ -97,6 +104,7 @@ def triu(self, diagonal=0):
     return call(tables.triu, (self, diagonal))
 
 
+triu = accelerate(triu, (tables.triu,), method=True)
 METHODS["triu"] = triu
 
 
@@ -105,6 +113,7 @@ def triu_(self, diagonal=0):
     return call_inplace(tables.triu, (self, diagonal))
 
 
+triu_ = accelerate(triu_, (tables.triu,), method=True, inplace=True)
 METHODS["triu_"] = triu_
 
 
@@ -113,6 +122,7 @@ def fill_(self, value):
     return call_inplace(tables.fill_Tensor, (self, value))
 
 
+fill_ = accelerate(fill_, (tables.fill_Tensor,), method=True, inplace=True)
 METHODS["fill_"] = fill_
 
 
@@ -121,4 +131,5 @@ def zero_(self):
     return call_inplace(tables.zero_, (self,))
 
 
+zero_ = accelerate(zero_, (tables.zero_,), method=True)
 METHODS["zero_"] = zero_

@@ -29,4 +29,5 @@ def istft(self, n_fft, hop_length=None, win_length=None, window=None, center=Tru
     return call(tables.istft, (self, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex))
 
 
+istft = accelerate(istft, (tables.istft,), method=True)
 METHODS["istft"] = istft

@@ -30,6 +30,7 @@ def index(self, indices):
     return call(tables.index_Tensor, (self, indices))
 
 
+index = accelerate(index, (tables.index_Tensor,), method=True)
 METHODS["index"] = index
 
 
@@ -38,6 +39,7 @@ def index_put(self, indices, values, accumulate=False):
     return call(tables.index_put, (self, indices, values, accumulate))
 
 
+index_put = accelerate(index_put, (tables.index_put,), method=True)
 METHODS["index_put"] = index_put
 
 
@@ -46,6 +48,7 @@ def index_put_(self, indices, values, accumulate=False):
     return call_inplace(tables.index_put, (self, indices, values, accumulate))
 
 
+index_put_ = accelerate(index_put_, (tables.index_put,), method=True, inplace=True)
 METHODS["index_put_"] = index_put_
 
 
@@ -56,6 +59,7 @@ def index_select(self, dim=REQUIRED, index=REQUIRED, **spellings):
     return call(tables.index_select, (self, dim, index))
 
 
+index_select = accelerate(index_select, (tables.index_select,), method=True)
 METHODS["index_select"] = index_select
 
 
@@ -66,6 +70,7 @@ def index_add(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, *, alpha=1, *
     return call(tables.index_add, (self, dim, index, source, alpha))
 
 
+index_add = accelerate(index_add, (tables.index_add,), method=True)
 METHODS["index_add"] = index_add
 
 
@@ -76,6 +81,7 @@ def index_add_(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, *, alpha=1, 
     return call_inplace(tables.index_add, (self, dim, index, source, alpha))
 
 
+index_add_ = accelerate(index_add_, (tables.index_add,), method=True, inplace=True)
 METHODS["index_add_"] = index_add_
 
 
@@ -86,6 +92,7 @@ def index_copy(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, **spellings)
     return call(tables.index_copy, (self, dim, index, source))
 
 
+index_copy = accelerate(index_copy, (tables.index_copy,), method=True)
 METHODS["index_copy"] = index_copy
 
 
@@ -96,6 +103,7 @@ def index_copy_(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, **spellings
     return call_inplace(tables.index_copy, (self, dim, index, source))
 
 
+index_copy_ = accelerate(index_copy_, (tables.index_copy,), method=True, inplace=True)
 METHODS["index_copy_"] = index_copy_
 
 
@@ -108,6 +116,7 @@ def index_fill(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+index_fill = accelerate(index_fill, (tables.index_fill_int_Scalar,), (tables.index_fill_int_Tensor,), method=True)
 METHODS["index_fill"] = index_fill
 
 
@@ -120,6 +129,7 @@ def index_fill_(self, *args, **kwargs):
     return call_inplace(op, bound)
 
 
+index_fill_ = accelerate(index_fill_, (tables.index_fill_int_Scalar,), (tables.index_fill_int_Tensor,), method=True, inplace=True)
 METHODS["index_fill_"] = index_fill_
 
 
@@ -130,6 +140,7 @@ def index_reduce(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, reduce=REQ
     return call(tables.index_reduce, (self, dim, index, source, reduce, include_self))
 
 
+index_reduce = accelerate(index_reduce, (tables.index_reduce,), method=True)
 METHODS["index_reduce"] = index_reduce
 
 
@@ -140,6 +151,7 @@ def index_reduce_(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, reduce=RE
     return call_inplace(tables.index_reduce, (self, dim, index, source, reduce, include_self))
 
 
+index_reduce_ = accelerate(index_reduce_, (tables.index_reduce,), method=True, inplace=True)
 METHODS["index_reduce_"] = index_reduce_
 
 
@@ -150,6 +162,7 @@ def gather(self, dim=REQUIRED, index=REQUIRED, *, sparse_grad=False, **spellings
     return call(tables.gather, (self, dim, index, sparse_grad))
 
 
+gather = accelerate(gather, (tables.gather,), method=True)
 METHODS["gather"] = gather
 
 
@@ -162,6 +175,7 @@ def scatter(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+scatter = accelerate(scatter, (tables.scatter_src,), (tables.scatter_value,), (tables.scatter_reduce,), (tables.scatter_value_reduce,), method=True)
 METHODS["scatter"] = scatter
 
 
@@ -174,6 +188,7 @@ def scatter_(self, *args, **kwargs):
     return call_inplace(op, bound)
 
 
+scatter_ = accelerate(scatter_, (tables.scatter_src,), (tables.scatter_value,), (tables.scatter_reduce,), (tables.scatter_value_reduce,), method=True, inplace=True)
 METHODS["scatter_"] = scatter_
 
 
@@ -184,6 +199,7 @@ def scatter_add(self, dim=REQUIRED, index=REQUIRED, src=REQUIRED, **spellings):
     return call(tables.scatter_add, (self, dim, index, src))
 
 
+scatter_add = accelerate(scatter_add, (tables.scatter_add,), method=True)
 METHODS["scatter_add"] = scatter_add
 
 
@@ -194,6 +210,7 @@ def scatter_add_(self, dim=REQUIRED, index=REQUIRED, src=REQUIRED, **spellings):
     return call_inplace(tables.scatter_add, (self, dim, index, src))
 
 
+scatter_add_ = accelerate(scatter_add_, (tables.scatter_add,), method=True, inplace=True)
 METHODS["scatter_add_"] = scatter_add_
 
 
@@ -204,6 +221,7 @@ def scatter_reduce(self, dim=REQUIRED, index=REQUIRED, src=REQUIRED, reduce=REQU
     return call(tables.scatter_reduce_two, (self, dim, index, src, reduce, include_self))
 
 
+scatter_reduce = accelerate(scatter_reduce, (tables.scatter_reduce_two,), method=True)
 METHODS["scatter_reduce"] = scatter_reduce
 
 
@@ -214,6 +232,7 @@ def scatter_reduce_(self, dim=REQUIRED, index=REQUIRED, src=REQUIRED, reduce=REQ
     return call_inplace(tables.scatter_reduce_two, (self, dim, index, src, reduce, include_self))
 
 
+scatter_reduce_ = accelerate(scatter_reduce_, (tables.scatter_reduce_two,), method=True, inplace=True)
 METHODS["scatter_reduce_"] = scatter_reduce_
 
 
@@ -222,6 +241,7 @@ def take(self, index):
     return call(tables.take, (self, index))
 
 
+take = accelerate(take, (tables.take,), method=True)
 METHODS["take"] = take
 
 
@@ -230,6 +250,7 @@ def put(self, index, source, accumulate=False):
     return call(tables.put, (self, index, source, accumulate))
 
 
+put = accelerate(put, (tables.put,), method=True)
 METHODS["put"] = put
 
 
@@ -238,6 +259,7 @@ def put_(self, index, source, accumulate=False):
     return call_inplace(tables.put, (self, index, source, accumulate))
 
 
+put_ = accelerate(put_, (tables.put,), method=True, inplace=True)
 METHODS["put_"] = put_
 
 
@@ -248,6 +270,7 @@ def take_along_dim(self, indices, dim=None, **spellings):
     return call(tables.take_along_dim, (self, indices, dim))
 
 
+take_along_dim = accelerate(take_along_dim, (tables.take_along_dim,), method=True)
 METHODS["take_along_dim"] = take_along_dim
 
 
@@ -280,7 +303,7 @@ def masked_fill(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
-masked_fill = accelerate(masked_fill, (tables.masked_fill_Scalar, kernels_indexing.fast_masked_fill), method=True)
+masked_fill = accelerate(masked_fill, (tables.masked_fill_Scalar, kernels_indexing.fast_masked_fill), (tables.masked_fill_Tensor,), method=True)
 METHODS["masked_fill"] = masked_fill
 
 
@@ -293,6 +316,7 @@ def masked_fill_(self, *args, **kwargs):
     return call_inplace(op, bound)
 
 
+masked_fill_ = accelerate(masked_fill_, (tables.masked_fill_Scalar,), (tables.masked_fill_Tensor,), method=True, inplace=True)
 METHODS["masked_fill_"] = masked_fill_
 
 
@@ -301,6 +325,7 @@ def masked_select(self, mask):
     return call(tables.masked_select, (self, mask))
 
 
+masked_select = accelerate(masked_select, (tables.masked_select,), method=True)
 METHODS["masked_select"] = masked_select
 
 
@@ -309,6 +334,7 @@ def masked_scatter(self, mask, source):
     return call(tables.masked_scatter, (self, mask, source))
 
 
+masked_scatter = accelerate(masked_scatter, (tables.masked_scatter,), method=True)
 METHODS["masked_scatter"] = masked_scatter
 
 
@@ -317,6 +343,7 @@ def masked_scatter_(self, mask, source):
     return call_inplace(tables.masked_scatter, (self, mask, source))
 
 
+masked_scatter_ = accelerate(masked_scatter_, (tables.masked_scatter,), method=True, inplace=True)
 METHODS["masked_scatter_"] = masked_scatter_
 
 
@@ -325,6 +352,7 @@ def nonzero(self):
     return call(tables.nonzero, (self,))
 
 
+nonzero = accelerate(nonzero, (tables.nonzero,), method=True)
 METHODS["nonzero"] = nonzero
 
 
@@ -333,6 +361,7 @@ def nonzero_numpy(self):
     return call(tables.nonzero_numpy, (self,))
 
 
+nonzero_numpy = accelerate(nonzero_numpy, (tables.nonzero_numpy,), method=True)
 METHODS["nonzero_numpy"] = nonzero_numpy
 
 
@@ -341,4 +370,5 @@ def argwhere(self):
     return call(tables.argwhere, (self,))
 
 
+argwhere = accelerate(argwhere, (tables.argwhere,), method=True)
 METHODS["argwhere"] = argwhere

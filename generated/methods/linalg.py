@@ -29,6 +29,7 @@ def cholesky(self, upper=False):
     return call(tables.cholesky, (self, upper))
 
 
+cholesky = accelerate(cholesky, (tables.cholesky,), method=True)
 METHODS["cholesky"] = cholesky
 
 
@@ -37,6 +38,7 @@ def cholesky_solve(self, input2, upper=False):
     return call(tables.cholesky_solve, (self, input2, upper))
 
 
+cholesky_solve = accelerate(cholesky_solve, (tables.cholesky_solve,), method=True)
 METHODS["cholesky_solve"] = cholesky_solve
 
 
@@ -45,6 +47,7 @@ def cholesky_inverse(self, upper=False):
     return call(tables.cholesky_inverse, (self, upper))
 
 
+cholesky_inverse = accelerate(cholesky_inverse, (tables.cholesky_inverse,), method=True)
 METHODS["cholesky_inverse"] = cholesky_inverse
 
 
@@ -53,6 +56,7 @@ def lu_solve(self, LU_data, LU_pivots):
     return call(tables.lu_solve, (self, LU_data, LU_pivots))
 
 
+lu_solve = accelerate(lu_solve, (tables.lu_solve,), method=True)
 METHODS["lu_solve"] = lu_solve
 
 
@@ -61,6 +65,7 @@ def qr(self, some=True):
     return call(tables.qr, (self, some))
 
 
+qr = accelerate(qr, (tables.qr,), method=True)
 METHODS["qr"] = qr
 
 
@@ -69,6 +74,7 @@ def geqrf(self):
     return call(tables.geqrf, (self,))
 
 
+geqrf = accelerate(geqrf, (tables.geqrf,), method=True)
 METHODS["geqrf"] = geqrf
 
 
@@ -77,6 +83,7 @@ def orgqr(self, input2):
     return call(tables.orgqr, (self, input2))
 
 
+orgqr = accelerate(orgqr, (tables.orgqr,), method=True)
 METHODS["orgqr"] = orgqr
 
 
@@ -85,6 +92,7 @@ def ormqr(self, input2, input3, left=True, transpose=False):
     return call(tables.ormqr, (self, input2, input3, left, transpose))
 
 
+ormqr = accelerate(ormqr, (tables.ormqr,), method=True)
 METHODS["ormqr"] = ormqr
 
 
@@ -93,6 +101,7 @@ def svd(self, some=True, compute_uv=True):
     return call(tables.svd, (self, some, compute_uv))
 
 
+svd = accelerate(svd, (tables.svd,), method=True)
 METHODS["svd"] = svd
 
 
@@ -101,6 +110,7 @@ def inverse(self):
     return call(tables.inverse, (self,))
 
 
+inverse = accelerate(inverse, (tables.inverse,), method=True)
 METHODS["inverse"] = inverse
 
 
@@ -109,6 +119,7 @@ def triangular_solve(self, A, upper=True, transpose=False, unitriangular=False):
     return call(tables.triangular_solve, (self, A, upper, transpose, unitriangular))
 
 
+triangular_solve = accelerate(triangular_solve, (tables.triangular_solve,), method=True)
 METHODS["triangular_solve"] = triangular_solve
 
 
@@ -117,6 +128,7 @@ def pinverse(self, rcond=1e-15):
     return call(tables.pinverse, (self, rcond))
 
 
+pinverse = accelerate(pinverse, (tables.pinverse,), method=True)
 METHODS["pinverse"] = pinverse
 
 
@@ -125,6 +137,7 @@ def det(self):
     return call(tables.det, (self,))
 
 
+det = accelerate(det, (tables.det,), method=True)
 METHODS["det"] = det
 
 
@@ -133,6 +146,7 @@ def slogdet(self):
     return call(tables.slogdet, (self,))
 
 
+slogdet = accelerate(slogdet, (tables.slogdet,), method=True)
 METHODS["slogdet"] = slogdet
 
 
@@ -141,6 +155,7 @@ def logdet(self):
     return call(tables.logdet, (self,))
 
 
+logdet = accelerate(logdet, (tables.logdet,), method=True)
 METHODS["logdet"] = logdet
 
 
@@ -149,6 +164,7 @@ def matrix_power(self, n):
     return call(tables.matrix_power, (self, n))
 
 
+matrix_power = accelerate(matrix_power, (tables.matrix_power,), method=True)
 METHODS["matrix_power"] = matrix_power
 
 
@@ -157,4 +173,5 @@ def matrix_exp(self):
     return call(tables.matrix_exp, (self,))
 
 
+matrix_exp = accelerate(matrix_exp, (tables.matrix_exp,), method=True)
 METHODS["matrix_exp"] = matrix_exp

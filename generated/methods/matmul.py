@@ -136,6 +136,7 @@ def addmm_(self, mat1, mat2, *, beta=1, alpha=1):
     return call_inplace(tables.addmm, (self, mat1, mat2, beta, alpha))
 
 
+addmm_ = accelerate(addmm_, (tables.addmm,), method=True, inplace=True)
 METHODS["addmm_"] = addmm_
 
 
@@ -144,6 +145,7 @@ def addbmm(self, batch1, batch2, *, beta=1, alpha=1):
     return call(tables.addbmm, (self, batch1, batch2, beta, alpha))
 
 
+addbmm = accelerate(addbmm, (tables.addbmm,), method=True)
 METHODS["addbmm"] = addbmm
 
 
@@ -152,6 +154,7 @@ def addbmm_(self, batch1, batch2, *, beta=1, alpha=1):
     return call_inplace(tables.addbmm, (self, batch1, batch2, beta, alpha))
 
 
+addbmm_ = accelerate(addbmm_, (tables.addbmm,), method=True, inplace=True)
 METHODS["addbmm_"] = addbmm_
 
 
@@ -160,6 +163,7 @@ def baddbmm(self, batch1, batch2, *, beta=1, alpha=1):
     return call(tables.baddbmm, (self, batch1, batch2, beta, alpha))
 
 
+baddbmm = accelerate(baddbmm, (tables.baddbmm,), method=True)
 METHODS["baddbmm"] = baddbmm
 
 
@@ -168,6 +172,7 @@ def baddbmm_(self, batch1, batch2, *, beta=1, alpha=1):
     return call_inplace(tables.baddbmm, (self, batch1, batch2, beta, alpha))
 
 
+baddbmm_ = accelerate(baddbmm_, (tables.baddbmm,), method=True, inplace=True)
 METHODS["baddbmm_"] = baddbmm_
 
 
@@ -176,6 +181,7 @@ def addmv(self, mat, vec, *, beta=1, alpha=1):
     return call(tables.addmv, (self, mat, vec, beta, alpha))
 
 
+addmv = accelerate(addmv, (tables.addmv,), method=True)
 METHODS["addmv"] = addmv
 
 
@@ -184,6 +190,7 @@ def addmv_(self, mat, vec, *, beta=1, alpha=1):
     return call_inplace(tables.addmv, (self, mat, vec, beta, alpha))
 
 
+addmv_ = accelerate(addmv_, (tables.addmv,), method=True, inplace=True)
 METHODS["addmv_"] = addmv_
 
 
@@ -192,6 +199,7 @@ def addr(self, vec1, vec2, *, beta=1, alpha=1):
     return call(tables.addr, (self, vec1, vec2, beta, alpha))
 
 
+addr = accelerate(addr, (tables.addr,), method=True)
 METHODS["addr"] = addr
 
 
@@ -200,6 +208,7 @@ def addr_(self, vec1, vec2, *, beta=1, alpha=1):
     return call_inplace(tables.addr, (self, vec1, vec2, beta, alpha))
 
 
+addr_ = accelerate(addr_, (tables.addr,), method=True, inplace=True)
 METHODS["addr_"] = addr_
 
 
@@ -208,6 +217,7 @@ def mv(self, vec):
     return call(tables.mv, (self, vec))
 
 
+mv = accelerate(mv, (tables.mv,), method=True)
 METHODS["mv"] = mv
 
 
@@ -216,6 +226,7 @@ def dot(self, tensor):
     return call(tables.dot, (self, tensor))
 
 
+dot = accelerate(dot, (tables.dot,), method=True)
 METHODS["dot"] = dot
 
 
@@ -224,6 +235,7 @@ def vdot(self, other):
     return call(tables.vdot, (self, other))
 
 
+vdot = accelerate(vdot, (tables.vdot,), method=True)
 METHODS["vdot"] = vdot
 
 
@@ -232,6 +244,7 @@ def outer(self, vec2):
     return call(tables.outer, (self, vec2))
 
 
+outer = accelerate(outer, (tables.outer,), method=True)
 METHODS["outer"] = outer
 METHODS["ger"] = outer
 
@@ -241,6 +254,7 @@ def inner(self, other):
     return call(tables.inner, (self, other))
 
 
+inner = accelerate(inner, (tables.inner,), method=True)
 METHODS["inner"] = inner
 
 
@@ -249,6 +263,7 @@ def kron(self, other):
     return call(tables.kron, (self, other))
 
 
+kron = accelerate(kron, (tables.kron,), method=True)
 METHODS["kron"] = kron
 
 
@@ -259,6 +274,7 @@ def cross(self, other, dim=None, **spellings):
     return call(tables.cross, (self, other, dim))
 
 
+cross = accelerate(cross, (tables.cross,), method=True)
 METHODS["cross"] = cross
 
 
@@ -297,4 +313,5 @@ def __rmatmul__(self, other):
     return reflected(tables.matmul, other, self)
 
 
+__rmatmul__ = accelerate(__rmatmul__, (tables.matmul,), method=True, reflected="arguments")
 METHODS["__rmatmul__"] = __rmatmul__

@@ -55,6 +55,7 @@ def relu_(self):
     return call_inplace(tables.relu, (self,))
 
 
+relu_ = accelerate(relu_, (tables.relu,), method=True, inplace=True)
 METHODS["relu_"] = relu_
 
 
@@ -63,6 +64,7 @@ def relu6_(self):
     return call_inplace(tables.relu6, (self,))
 
 
+relu6_ = accelerate(relu6_, (tables.relu6,), method=True, inplace=True)
 METHODS["relu6_"] = relu6_
 
 
@@ -71,6 +73,7 @@ def hardtanh_(self, min_val=-1, max_val=1):
     return call_inplace(tables.hardtanh, (self, min_val, max_val))
 
 
+hardtanh_ = accelerate(hardtanh_, (tables.hardtanh,), method=True, inplace=True)
 METHODS["hardtanh_"] = hardtanh_
 
 
@@ -79,6 +82,7 @@ def threshold_(self, threshold, value):
     return call_inplace(tables.threshold, (self, threshold, value))
 
 
+threshold_ = accelerate(threshold_, (tables.threshold,), method=True, inplace=True)
 METHODS["threshold_"] = threshold_
 
 
@@ -87,6 +91,7 @@ def leaky_relu_(self, negative_slope=0.01):
     return call_inplace(tables.leaky_relu, (self, negative_slope))
 
 
+leaky_relu_ = accelerate(leaky_relu_, (tables.leaky_relu,), method=True, inplace=True)
 METHODS["leaky_relu_"] = leaky_relu_
 
 
@@ -95,6 +100,7 @@ def prelu(self, weight):
     return call(tables.prelu, (self, weight))
 
 
+prelu = accelerate(prelu, (tables.prelu,), method=True)
 METHODS["prelu"] = prelu
 
 
@@ -103,6 +109,7 @@ def gelu_(self, *, approximate='none'):
     return call_inplace(tables.gelu, (self, approximate))
 
 
+gelu_ = accelerate(gelu_, (tables.gelu,), method=True, inplace=True)
 METHODS["gelu_"] = gelu_
 
 
@@ -111,6 +118,7 @@ def silu_(self):
     return call_inplace(tables.silu, (self,))
 
 
+silu_ = accelerate(silu_, (tables.silu,), method=True, inplace=True)
 METHODS["silu_"] = silu_
 
 
@@ -119,6 +127,7 @@ def mish_(self):
     return call_inplace(tables.mish, (self,))
 
 
+mish_ = accelerate(mish_, (tables.mish,), method=True, inplace=True)
 METHODS["mish_"] = mish_
 
 
@@ -127,6 +136,7 @@ def hardswish_(self):
     return call_inplace(tables.hardswish, (self,))
 
 
+hardswish_ = accelerate(hardswish_, (tables.hardswish,), method=True, inplace=True)
 METHODS["hardswish_"] = hardswish_
 
 
@@ -135,6 +145,7 @@ def hardsigmoid_(self):
     return call_inplace(tables.hardsigmoid, (self,))
 
 
+hardsigmoid_ = accelerate(hardsigmoid_, (tables.hardsigmoid,), method=True, inplace=True)
 METHODS["hardsigmoid_"] = hardsigmoid_
 
 
@@ -143,6 +154,7 @@ def elu_(self, alpha=1, scale=1, input_scale=1):
     return call_inplace(tables.elu, (self, alpha, scale, input_scale))
 
 
+elu_ = accelerate(elu_, (tables.elu,), method=True, inplace=True)
 METHODS["elu_"] = elu_
 
 
@@ -151,6 +163,7 @@ def selu_(self):
     return call_inplace(tables.selu, (self,))
 
 
+selu_ = accelerate(selu_, (tables.selu,), method=True, inplace=True)
 METHODS["selu_"] = selu_
 
 
@@ -159,6 +172,7 @@ def celu_(self, alpha=1.0):
     return call_inplace(tables.celu, (self, alpha))
 
 
+celu_ = accelerate(celu_, (tables.celu,), method=True, inplace=True)
 METHODS["celu_"] = celu_
 
 
@@ -167,6 +181,7 @@ def hardshrink(self, lambd=0.5):
     return call(tables.hardshrink, (self, lambd))
 
 
+hardshrink = accelerate(hardshrink, (tables.hardshrink,), method=True)
 METHODS["hardshrink"] = hardshrink
 
 
@@ -175,6 +190,7 @@ def rrelu_(self, lower=0.125, upper=0.3333333333333333, training=False, generato
     return call_inplace(tables.rrelu, (self, lower, upper, training, generator))
 
 
+rrelu_ = accelerate(rrelu_, (tables.rrelu,), method=True, inplace=True)
 METHODS["rrelu_"] = rrelu_
 
 

@@ -199,7 +199,7 @@ def div(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
-div = accelerate(div, (tables.div_Tensor, numpy.divide, None), method=True)
+div = accelerate(div, (tables.div_Tensor, numpy.divide, None), (tables.div_Tensor_mode,), method=True)
 METHODS["div"] = div
 METHODS["divide"] = div
 METHODS["true_divide"] = div
@@ -214,7 +214,7 @@ def div_(self, *args, **kwargs):
     return call_inplace(op, bound)
 
 
-div_ = accelerate(div_, (tables.div_Tensor, numpy.divide, None), method=True, inplace=True)
+div_ = accelerate(div_, (tables.div_Tensor, numpy.divide, None), (tables.div_Tensor_mode,), method=True, inplace=True)
 METHODS["div_"] = div_
 METHODS["divide_"] = div_
 METHODS["true_divide_"] = div_
@@ -225,6 +225,7 @@ def floor_divide(self, other):
     return call(tables.floor_divide, (self, other))
 
 
+floor_divide = accelerate(floor_divide, (tables.floor_divide,), method=True)
 METHODS["floor_divide"] = floor_divide
 
 
@@ -233,6 +234,7 @@ def floor_divide_(self, other):
     return call_inplace(tables.floor_divide, (self, other))
 
 
+floor_divide_ = accelerate(floor_divide_, (tables.floor_divide,), method=True, inplace=True)
 METHODS["floor_divide_"] = floor_divide_
 
 
@@ -241,6 +243,7 @@ def remainder(self, other):
     return call(tables.remainder_Tensor, (self, other))
 
 
+remainder = accelerate(remainder, (tables.remainder_Tensor,), method=True)
 METHODS["remainder"] = remainder
 
 
@@ -249,6 +252,7 @@ def remainder_(self, other):
     return call_inplace(tables.remainder_Tensor, (self, other))
 
 
+remainder_ = accelerate(remainder_, (tables.remainder_Tensor,), method=True, inplace=True)
 METHODS["remainder_"] = remainder_
 
 
@@ -257,6 +261,7 @@ def fmod(self, other):
     return call(tables.fmod_Tensor, (self, other))
 
 
+fmod = accelerate(fmod, (tables.fmod_Tensor,), method=True)
 METHODS["fmod"] = fmod
 
 
@@ -265,6 +270,7 @@ def fmod_(self, other):
     return call_inplace(tables.fmod_Tensor, (self, other))
 
 
+fmod_ = accelerate(fmod_, (tables.fmod_Tensor,), method=True, inplace=True)
 METHODS["fmod_"] = fmod_
 
 
@@ -273,6 +279,7 @@ def pow(self, exponent):
     return call(tables.pow_Tensor_Tensor, (self, exponent))
 
 
+pow = accelerate(pow, (tables.pow_Tensor_Tensor,), method=True)
 METHODS["pow"] = pow
 
 
@@ -281,6 +288,7 @@ def pow_(self, exponent):
     return call_inplace(tables.pow_Tensor_Tensor, (self, exponent))
 
 
+pow_ = accelerate(pow_, (tables.pow_Tensor_Tensor,), method=True, inplace=True)
 METHODS["pow_"] = pow_
 
 
@@ -289,6 +297,7 @@ def float_power(self, exponent):
     return call(tables.float_power_Tensor_Tensor, (self, exponent))
 
 
+float_power = accelerate(float_power, (tables.float_power_Tensor_Tensor,), method=True)
 METHODS["float_power"] = float_power
 
 
@@ -297,6 +306,7 @@ def float_power_(self, exponent):
     return call_inplace(tables.float_power_Tensor_Tensor, (self, exponent))
 
 
+float_power_ = accelerate(float_power_, (tables.float_power_Tensor_Tensor,), method=True, inplace=True)
 METHODS["float_power_"] = float_power_
 
 
@@ -341,6 +351,7 @@ def positive(self):
     return call(tables.positive, (self,))
 
 
+positive = accelerate(positive, (tables.positive,), method=True)
 METHODS["positive"] = positive
 
 
@@ -453,6 +464,7 @@ def rsqrt(self):
     return call(tables.rsqrt, (self,))
 
 
+rsqrt = accelerate(rsqrt, (tables.rsqrt,), method=True)
 METHODS["rsqrt"] = rsqrt
 
 
@@ -461,6 +473,7 @@ def rsqrt_(self):
     return call_inplace(tables.rsqrt, (self,))
 
 
+rsqrt_ = accelerate(rsqrt_, (tables.rsqrt,), method=True, inplace=True)
 METHODS["rsqrt_"] = rsqrt_
 
 
@@ -503,6 +516,7 @@ def addcmul(self, tensor1, tensor2, *, value=1):
     return call(tables.addcmul, (self, tensor1, tensor2, value))
 
 
+addcmul = accelerate(addcmul, (tables.addcmul,), method=True)
 METHODS["addcmul"] = addcmul
 
 
@@ -511,6 +525,7 @@ def addcmul_(self, tensor1, tensor2, *, value=1):
     return call_inplace(tables.addcmul, (self, tensor1, tensor2, value))
 
 
+addcmul_ = accelerate(addcmul_, (tables.addcmul,), method=True, inplace=True)
 METHODS["addcmul_"] = addcmul_
 
 
@@ -519,6 +534,7 @@ def addcdiv(self, tensor1, tensor2, *, value=1):
     return call(tables.addcdiv, (self, tensor1, tensor2, value))
 
 
+addcdiv = accelerate(addcdiv, (tables.addcdiv,), method=True)
 METHODS["addcdiv"] = addcdiv
 
 
@@ -527,6 +543,7 @@ def addcdiv_(self, tensor1, tensor2, *, value=1):
     return call_inplace(tables.addcdiv, (self, tensor1, tensor2, value))
 
 
+addcdiv_ = accelerate(addcdiv_, (tables.addcdiv,), method=True, inplace=True)
 METHODS["addcdiv_"] = addcdiv_
 
 
@@ -535,6 +552,7 @@ def lerp(self, end, weight):
     return call(tables.lerp_Tensor, (self, end, weight))
 
 
+lerp = accelerate(lerp, (tables.lerp_Tensor,), method=True)
 METHODS["lerp"] = lerp
 
 
@@ -543,6 +561,7 @@ def lerp_(self, end, weight):
     return call_inplace(tables.lerp_Tensor, (self, end, weight))
 
 
+lerp_ = accelerate(lerp_, (tables.lerp_Tensor,), method=True, inplace=True)
 METHODS["lerp_"] = lerp_
 
 
@@ -789,6 +808,7 @@ def logaddexp(self, other):
     return call(tables.logaddexp, (self, other))
 
 
+logaddexp = accelerate(logaddexp, (tables.logaddexp,), method=True)
 METHODS["logaddexp"] = logaddexp
 
 
@@ -797,6 +817,7 @@ def logaddexp2(self, other):
     return call(tables.logaddexp2, (self, other))
 
 
+logaddexp2 = accelerate(logaddexp2, (tables.logaddexp2,), method=True)
 METHODS["logaddexp2"] = logaddexp2
 
 
@@ -829,6 +850,7 @@ def sigmoid_(self):
     return call_inplace(tables.sigmoid, (self,))
 
 
+sigmoid_ = accelerate(sigmoid_, (tables.sigmoid,), method=True, inplace=True)
 METHODS["sigmoid_"] = sigmoid_
 
 
@@ -837,6 +859,7 @@ def logit(self, eps=None):
     return call(tables.logit, (self, eps))
 
 
+logit = accelerate(logit, (tables.logit,), method=True)
 METHODS["logit"] = logit
 
 
@@ -845,6 +868,7 @@ def logit_(self, eps=None):
     return call_inplace(tables.logit, (self, eps))
 
 
+logit_ = accelerate(logit_, (tables.logit,), method=True, inplace=True)
 METHODS["logit_"] = logit_
 
 
@@ -853,6 +877,7 @@ def xlogy(self, other):
     return call(tables.xlogy_Tensor, (self, other))
 
 
+xlogy = accelerate(xlogy, (tables.xlogy_Tensor,), method=True)
 METHODS["xlogy"] = xlogy
 
 
@@ -861,6 +886,7 @@ def xlogy_(self, other):
     return call_inplace(tables.xlogy_Tensor, (self, other))
 
 
+xlogy_ = accelerate(xlogy_, (tables.xlogy_Tensor,), method=True, inplace=True)
 METHODS["xlogy_"] = xlogy_
 
 
@@ -1332,6 +1358,7 @@ def hypot(self, other):
     return call(tables.hypot, (self, other))
 
 
+hypot = accelerate(hypot, (tables.hypot,), method=True)
 METHODS["hypot"] = hypot
 
 
@@ -1340,6 +1367,7 @@ def hypot_(self, other):
     return call_inplace(tables.hypot, (self, other))
 
 
+hypot_ = accelerate(hypot_, (tables.hypot,), method=True, inplace=True)
 METHODS["hypot_"] = hypot_
 
 
@@ -1350,6 +1378,7 @@ def renorm(self, p, dim=REQUIRED, maxnorm=REQUIRED, **spellings):
     return call(tables.renorm, (self, p, dim, maxnorm))
 
 
+renorm = accelerate(renorm, (tables.renorm,), method=True)
 METHODS["renorm"] = renorm
 
 
@@ -1360,6 +1389,7 @@ def renorm_(self, p, dim=REQUIRED, maxnorm=REQUIRED, **spellings):
     return call_inplace(tables.renorm, (self, p, dim, maxnorm))
 
 
+renorm_ = accelerate(renorm_, (tables.renorm,), method=True, inplace=True)
 METHODS["renorm_"] = renorm_
 
 
@@ -1368,6 +1398,7 @@ def sinc(self):
     return call(tables.sinc, (self,))
 
 
+sinc = accelerate(sinc, (tables.sinc,), method=True)
 METHODS["sinc"] = sinc
 
 
@@ -1376,6 +1407,7 @@ def sinc_(self):
     return call_inplace(tables.sinc, (self,))
 
 
+sinc_ = accelerate(sinc_, (tables.sinc,), method=True, inplace=True)
 METHODS["sinc_"] = sinc_
 
 
@@ -1577,7 +1609,7 @@ def round(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
-round = accelerate(round, (tables.round, numpy.rint, None), method=True)
+round = accelerate(round, (tables.round, numpy.rint, None), (tables.round_decimals,), method=True)
 METHODS["round"] = round
 
 
@@ -1590,7 +1622,7 @@ def round_(self, *args, **kwargs):
     return call_inplace(op, bound)
 
 
-round_ = accelerate(round_, (tables.round, numpy.rint, None), method=True, inplace=True)
+round_ = accelerate(round_, (tables.round, numpy.rint, None), (tables.round_decimals,), method=True, inplace=True)
 METHODS["round_"] = round_
 
 
@@ -1599,6 +1631,7 @@ def frac(self):
     return call(tables.frac, (self,))
 
 
+frac = accelerate(frac, (tables.frac,), method=True)
 METHODS["frac"] = frac
 
 
@@ -1607,6 +1640,7 @@ def frac_(self):
     return call_inplace(tables.frac, (self,))
 
 
+frac_ = accelerate(frac_, (tables.frac,), method=True, inplace=True)
 METHODS["frac_"] = frac_
 
 
@@ -1615,6 +1649,7 @@ def sign(self):
     return call(tables.sign, (self,))
 
 
+sign = accelerate(sign, (tables.sign,), method=True)
 METHODS["sign"] = sign
 
 
@@ -1623,6 +1658,7 @@ def sign_(self):
     return call_inplace(tables.sign, (self,))
 
 
+sign_ = accelerate(sign_, (tables.sign,), method=True, inplace=True)
 METHODS["sign_"] = sign_
 
 
@@ -1631,6 +1667,7 @@ def sgn(self):
     return call(tables.sgn, (self,))
 
 
+sgn = accelerate(sgn, (tables.sgn,), method=True)
 METHODS["sgn"] = sgn
 
 
@@ -1639,6 +1676,7 @@ def sgn_(self):
     return call_inplace(tables.sgn, (self,))
 
 
+sgn_ = accelerate(sgn_, (tables.sgn,), method=True, inplace=True)
 METHODS["sgn_"] = sgn_
 
 
@@ -1647,6 +1685,7 @@ def nan_to_num(self, nan=None, posinf=None, neginf=None):
     return call(tables.nan_to_num, (self, nan, posinf, neginf))
 
 
+nan_to_num = accelerate(nan_to_num, (tables.nan_to_num,), method=True)
 METHODS["nan_to_num"] = nan_to_num
 
 
@@ -1655,6 +1694,7 @@ def nan_to_num_(self, nan=None, posinf=None, neginf=None):
     return call_inplace(tables.nan_to_num, (self, nan, posinf, neginf))
 
 
+nan_to_num_ = accelerate(nan_to_num_, (tables.nan_to_num,), method=True, inplace=True)
 METHODS["nan_to_num_"] = nan_to_num_
 
 
@@ -1663,6 +1703,7 @@ def clamp(self, min=None, max=None):
     return call(tables.clamp_Tensor, (self, min, max))
 
 
+clamp = accelerate(clamp, (tables.clamp_Tensor,), method=True)
 METHODS["clamp"] = clamp
 METHODS["clip"] = clamp
 
@@ -1672,6 +1713,7 @@ def clamp_(self, min=None, max=None):
     return call_inplace(tables.clamp_Tensor, (self, min, max))
 
 
+clamp_ = accelerate(clamp_, (tables.clamp_Tensor,), method=True, inplace=True)
 METHODS["clamp_"] = clamp_
 METHODS["clip_"] = clamp_
 
@@ -1897,6 +1939,7 @@ def copysign(self, other):
     return call(tables.copysign_Tensor, (self, other))
 
 
+copysign = accelerate(copysign, (tables.copysign_Tensor,), method=True)
 METHODS["copysign"] = copysign
 
 
@@ -1905,6 +1948,7 @@ def copysign_(self, other):
     return call_inplace(tables.copysign_Tensor, (self, other))
 
 
+copysign_ = accelerate(copysign_, (tables.copysign_Tensor,), method=True, inplace=True)
 METHODS["copysign_"] = copysign_
 
 
@@ -1913,6 +1957,7 @@ def heaviside(self, values):
     return call(tables.heaviside, (self, values))
 
 
+heaviside = accelerate(heaviside, (tables.heaviside,), method=True)
 METHODS["heaviside"] = heaviside
 
 
@@ -1921,6 +1966,7 @@ def heaviside_(self, values):
     return call_inplace(tables.heaviside, (self, values))
 
 
+heaviside_ = accelerate(heaviside_, (tables.heaviside,), method=True, inplace=True)
 METHODS["heaviside_"] = heaviside_
 
 
@@ -1929,6 +1975,7 @@ def nextafter(self, other):
     return call(tables.nextafter, (self, other))
 
 
+nextafter = accelerate(nextafter, (tables.nextafter,), method=True)
 METHODS["nextafter"] = nextafter
 
 
@@ -1937,6 +1984,7 @@ def nextafter_(self, other):
     return call_inplace(tables.nextafter, (self, other))
 
 
+nextafter_ = accelerate(nextafter_, (tables.nextafter,), method=True, inplace=True)
 METHODS["nextafter_"] = nextafter_
 
 
@@ -1945,6 +1993,7 @@ def where(self, condition, other):
     return call(tables.where_self, (condition, self, other))
 
 
+where = accelerate(where, (tables.where_self,), method=True)
 METHODS["where"] = where
 
 
@@ -1977,6 +2026,7 @@ def erf_(self):
     return call_inplace(tables.erf, (self,))
 
 
+erf_ = accelerate(erf_, (tables.erf,), method=True, inplace=True)
 METHODS["erf_"] = erf_
 
 
@@ -1985,6 +2035,7 @@ def erfc(self):
     return call(tables.erfc, (self,))
 
 
+erfc = accelerate(erfc, (tables.erfc,), method=True)
 METHODS["erfc"] = erfc
 
 
@@ -1993,6 +2044,7 @@ def erfc_(self):
     return call_inplace(tables.erfc, (self,))
 
 
+erfc_ = accelerate(erfc_, (tables.erfc,), method=True, inplace=True)
 METHODS["erfc_"] = erfc_
 
 
@@ -2001,6 +2053,7 @@ def erfinv(self):
     return call(tables.erfinv, (self,))
 
 
+erfinv = accelerate(erfinv, (tables.erfinv,), method=True)
 METHODS["erfinv"] = erfinv
 
 
@@ -2009,6 +2062,7 @@ def erfinv_(self):
     return call_inplace(tables.erfinv, (self,))
 
 
+erfinv_ = accelerate(erfinv_, (tables.erfinv,), method=True, inplace=True)
 METHODS["erfinv_"] = erfinv_
 
 
@@ -2017,6 +2071,7 @@ def lgamma(self):
     return call(tables.lgamma, (self,))
 
 
+lgamma = accelerate(lgamma, (tables.lgamma,), method=True)
 METHODS["lgamma"] = lgamma
 
 
@@ -2025,6 +2080,7 @@ def lgamma_(self):
     return call_inplace(tables.lgamma, (self,))
 
 
+lgamma_ = accelerate(lgamma_, (tables.lgamma,), method=True, inplace=True)
 METHODS["lgamma_"] = lgamma_
 
 
@@ -2033,6 +2089,7 @@ def digamma(self):
     return call(tables.digamma, (self,))
 
 
+digamma = accelerate(digamma, (tables.digamma,), method=True)
 METHODS["digamma"] = digamma
 
 
@@ -2041,6 +2098,7 @@ def digamma_(self):
     return call_inplace(tables.digamma, (self,))
 
 
+digamma_ = accelerate(digamma_, (tables.digamma,), method=True, inplace=True)
 METHODS["digamma_"] = digamma_
 
 
@@ -2049,6 +2107,7 @@ def frexp(self):
     return call(tables.frexp_Tensor, (self,))
 
 
+frexp = accelerate(frexp, (tables.frexp_Tensor,), method=True)
 METHODS["frexp"] = frexp
 
 
@@ -2057,6 +2116,7 @@ def polygamma(self, n):
     return call(tables.polygamma, (n, self))
 
 
+polygamma = accelerate(polygamma, (tables.polygamma,), method=True)
 METHODS["polygamma"] = polygamma
 
 
@@ -2065,6 +2125,7 @@ def polygamma_(self, n):
     return call_inplace(tables.polygamma_, (self, n))
 
 
+polygamma_ = accelerate(polygamma_, (tables.polygamma_,), method=True)
 METHODS["polygamma_"] = polygamma_
 
 
@@ -2073,6 +2134,7 @@ def mvlgamma(self, p):
     return call(tables.mvlgamma, (self, p))
 
 
+mvlgamma = accelerate(mvlgamma, (tables.mvlgamma,), method=True)
 METHODS["mvlgamma"] = mvlgamma
 
 
@@ -2081,6 +2143,7 @@ def mvlgamma_(self, p):
     return call_inplace(tables.mvlgamma, (self, p))
 
 
+mvlgamma_ = accelerate(mvlgamma_, (tables.mvlgamma,), method=True, inplace=True)
 METHODS["mvlgamma_"] = mvlgamma_
 
 
@@ -2089,6 +2152,7 @@ def i0(self):
     return call(tables.i0, (self,))
 
 
+i0 = accelerate(i0, (tables.i0,), method=True)
 METHODS["i0"] = i0
 
 
@@ -2097,6 +2161,7 @@ def i0_(self):
     return call_inplace(tables.i0, (self,))
 
 
+i0_ = accelerate(i0_, (tables.i0,), method=True, inplace=True)
 METHODS["i0_"] = i0_
 
 
@@ -2105,6 +2170,7 @@ def igamma(self, other):
     return call(tables.igamma, (self, other))
 
 
+igamma = accelerate(igamma, (tables.igamma,), method=True)
 METHODS["igamma"] = igamma
 
 
@@ -2113,6 +2179,7 @@ def igamma_(self, other):
     return call_inplace(tables.igamma, (self, other))
 
 
+igamma_ = accelerate(igamma_, (tables.igamma,), method=True, inplace=True)
 METHODS["igamma_"] = igamma_
 
 
@@ -2121,6 +2188,7 @@ def igammac(self, other):
     return call(tables.igammac, (self, other))
 
 
+igammac = accelerate(igammac, (tables.igammac,), method=True)
 METHODS["igammac"] = igammac
 
 
@@ -2129,6 +2197,7 @@ def igammac_(self, other):
     return call_inplace(tables.igammac, (self, other))
 
 
+igammac_ = accelerate(igammac_, (tables.igammac,), method=True, inplace=True)
 METHODS["igammac_"] = igammac_
 
 
@@ -2137,6 +2206,7 @@ def bitwise_not(self):
     return call(tables.bitwise_not, (self,))
 
 
+bitwise_not = accelerate(bitwise_not, (tables.bitwise_not,), method=True)
 METHODS["bitwise_not"] = bitwise_not
 
 
@@ -2145,6 +2215,7 @@ def bitwise_not_(self):
     return call_inplace(tables.bitwise_not, (self,))
 
 
+bitwise_not_ = accelerate(bitwise_not_, (tables.bitwise_not,), method=True, inplace=True)
 METHODS["bitwise_not_"] = bitwise_not_
 
 
@@ -2153,6 +2224,7 @@ def bitwise_and(self, other):
     return call(tables.bitwise_and_Tensor, (self, other))
 
 
+bitwise_and = accelerate(bitwise_and, (tables.bitwise_and_Tensor,), method=True)
 METHODS["bitwise_and"] = bitwise_and
 
 
@@ -2161,6 +2233,7 @@ def bitwise_and_(self, other):
     return call_inplace(tables.bitwise_and_Tensor, (self, other))
 
 
+bitwise_and_ = accelerate(bitwise_and_, (tables.bitwise_and_Tensor,), method=True, inplace=True)
 METHODS["bitwise_and_"] = bitwise_and_
 
 
@@ -2169,6 +2242,7 @@ def bitwise_or(self, other):
     return call(tables.bitwise_or_Tensor, (self, other))
 
 
+bitwise_or = accelerate(bitwise_or, (tables.bitwise_or_Tensor,), method=True)
 METHODS["bitwise_or"] = bitwise_or
 
 
@@ -2177,6 +2251,7 @@ def bitwise_or_(self, other):
     return call_inplace(tables.bitwise_or_Tensor, (self, other))
 
 
+bitwise_or_ = accelerate(bitwise_or_, (tables.bitwise_or_Tensor,), method=True, inplace=True)
 METHODS["bitwise_or_"] = bitwise_or_
 
 
@@ -2185,6 +2260,7 @@ def bitwise_xor(self, other):
     return call(tables.bitwise_xor_Tensor, (self, other))
 
 
+bitwise_xor = accelerate(bitwise_xor, (tables.bitwise_xor_Tensor,), method=True)
 METHODS["bitwise_xor"] = bitwise_xor
 
 
@@ -2193,6 +2269,7 @@ def bitwise_xor_(self, other):
     return call_inplace(tables.bitwise_xor_Tensor, (self, other))
 
 
+bitwise_xor_ = accelerate(bitwise_xor_, (tables.bitwise_xor_Tensor,), method=True, inplace=True)
 METHODS["bitwise_xor_"] = bitwise_xor_
 
 
@@ -2201,6 +2278,7 @@ def bitwise_left_shift(self, other):
     return call(tables.bitwise_left_shift_Tensor, (self, other))
 
 
+bitwise_left_shift = accelerate(bitwise_left_shift, (tables.bitwise_left_shift_Tensor,), method=True)
 METHODS["bitwise_left_shift"] = bitwise_left_shift
 
 
@@ -2209,6 +2287,7 @@ def bitwise_left_shift_(self, other):
     return call_inplace(tables.bitwise_left_shift_Tensor, (self, other))
 
 
+bitwise_left_shift_ = accelerate(bitwise_left_shift_, (tables.bitwise_left_shift_Tensor,), method=True, inplace=True)
 METHODS["bitwise_left_shift_"] = bitwise_left_shift_
 
 
@@ -2217,6 +2296,7 @@ def bitwise_right_shift(self, other):
     return call(tables.bitwise_right_shift_Tensor, (self, other))
 
 
+bitwise_right_shift = accelerate(bitwise_right_shift, (tables.bitwise_right_shift_Tensor,), method=True)
 METHODS["bitwise_right_shift"] = bitwise_right_shift
 
 
@@ -2225,6 +2305,7 @@ def bitwise_right_shift_(self, other):
     return call_inplace(tables.bitwise_right_shift_Tensor, (self, other))
 
 
+bitwise_right_shift_ = accelerate(bitwise_right_shift_, (tables.bitwise_right_shift_Tensor,), method=True, inplace=True)
 METHODS["bitwise_right_shift_"] = bitwise_right_shift_
 
 
@@ -2233,6 +2314,7 @@ def gcd(self, other):
     return call(tables.gcd, (self, other))
 
 
+gcd = accelerate(gcd, (tables.gcd,), method=True)
 METHODS["gcd"] = gcd
 
 
@@ -2241,6 +2323,7 @@ def gcd_(self, other):
     return call_inplace(tables.gcd, (self, other))
 
 
+gcd_ = accelerate(gcd_, (tables.gcd,), method=True, inplace=True)
 METHODS["gcd_"] = gcd_
 
 
@@ -2249,6 +2332,7 @@ def lcm(self, other):
     return call(tables.lcm, (self, other))
 
 
+lcm = accelerate(lcm, (tables.lcm,), method=True)
 METHODS["lcm"] = lcm
 
 
@@ -2257,6 +2341,7 @@ def lcm_(self, other):
     return call_inplace(tables.lcm, (self, other))
 
 
+lcm_ = accelerate(lcm_, (tables.lcm,), method=True, inplace=True)
 METHODS["lcm_"] = lcm_
 
 
@@ -2265,6 +2350,7 @@ def ldexp(self, other):
     return call(tables.ldexp_Tensor, (self, other))
 
 
+ldexp = accelerate(ldexp, (tables.ldexp_Tensor,), method=True)
 METHODS["ldexp"] = ldexp
 
 
@@ -2273,6 +2359,7 @@ def ldexp_(self, other):
     return call_inplace(tables.ldexp_Tensor, (self, other))
 
 
+ldexp_ = accelerate(ldexp_, (tables.ldexp_Tensor,), method=True, inplace=True)
 METHODS["ldexp_"] = ldexp_
 
 
@@ -2281,6 +2368,7 @@ def angle(self):
     return call(tables.angle, (self,))
 
 
+angle = accelerate(angle, (tables.angle,), method=True)
 METHODS["angle"] = angle
 
 
@@ -2289,6 +2377,7 @@ def conj_physical(self):
     return call(tables.conj_physical, (self,))
 
 
+conj_physical = accelerate(conj_physical, (tables.conj_physical,), method=True)
 METHODS["conj_physical"] = conj_physical
 
 
@@ -2297,6 +2386,7 @@ def conj_physical_(self):
     return call_inplace(tables.conj_physical, (self,))
 
 
+conj_physical_ = accelerate(conj_physical_, (tables.conj_physical,), method=True, inplace=True)
 METHODS["conj_physical_"] = conj_physical_
 
 
@@ -2305,6 +2395,7 @@ def conj(self):
     return call(tables.conj, (self,))
 
 
+conj = accelerate(conj, (tables.conj,), method=True)
 METHODS["conj"] = conj
 
 
@@ -2313,6 +2404,7 @@ def resolve_conj(self):
     return call(tables.resolve_conj, (self,))
 
 
+resolve_conj = accelerate(resolve_conj, (tables.resolve_conj,), method=True)
 METHODS["resolve_conj"] = resolve_conj
 
 
@@ -2321,6 +2413,7 @@ def resolve_neg(self):
     return call(tables.resolve_neg, (self,))
 
 
+resolve_neg = accelerate(resolve_neg, (tables.resolve_neg,), method=True)
 METHODS["resolve_neg"] = resolve_neg
 
 
@@ -2681,6 +2774,7 @@ def __floordiv__(self, other):
     return call(tables.floor_divide, (self, other))
 
 
+__floordiv__ = accelerate(__floordiv__, (tables.floor_divide,), method=True)
 METHODS["__floordiv__"] = __floordiv__
 
 
@@ -2691,6 +2785,7 @@ def __rfloordiv__(self, other):
     return reflected(tables.floor_divide, other, self)
 
 
+__rfloordiv__ = accelerate(__rfloordiv__, (tables.floor_divide,), method=True, reflected="arguments")
 METHODS["__rfloordiv__"] = __rfloordiv__
 
 
@@ -2701,6 +2796,7 @@ def __ifloordiv__(self, other):
     return call_inplace(tables.floor_divide, (self, other))
 
 
+__ifloordiv__ = accelerate(__ifloordiv__, (tables.floor_divide,), method=True, inplace=True)
 METHODS["__ifloordiv__"] = __ifloordiv__
 
 
@@ -2711,6 +2807,7 @@ def __mod__(self, other):
     return call(tables.remainder_Tensor, (self, other))
 
 
+__mod__ = accelerate(__mod__, (tables.remainder_Tensor,), method=True)
 METHODS["__mod__"] = __mod__
 
 
@@ -2721,6 +2818,7 @@ def __rmod__(self, other):
     return reflected(tables.remainder_Tensor, other, self)
 
 
+__rmod__ = accelerate(__rmod__, (tables.remainder_Tensor,), method=True, reflected="arguments")
 METHODS["__rmod__"] = __rmod__
 
 
@@ -2731,6 +2829,7 @@ def __imod__(self, other):
     return call_inplace(tables.remainder_Tensor, (self, other))
 
 
+__imod__ = accelerate(__imod__, (tables.remainder_Tensor,), method=True, inplace=True)
 METHODS["__imod__"] = __imod__
 
 
@@ -2741,6 +2840,7 @@ def __pow__(self, other):
     return call(tables.pow_Tensor_Tensor, (self, other))
 
 
+__pow__ = accelerate(__pow__, (tables.pow_Tensor_Tensor,), method=True, reflected="operands")
 METHODS["__pow__"] = __pow__
 
 
@@ -2751,6 +2851,7 @@ def __rpow__(self, other):
     return reflected(tables.pow_Tensor_Tensor, other, self)
 
 
+__rpow__ = accelerate(__rpow__, (tables.pow_Tensor_Tensor,), method=True, reflected="arguments")
 METHODS["__rpow__"] = __rpow__
 
 
@@ -2761,6 +2862,7 @@ def __ipow__(self, other):
     return call_inplace(tables.pow_Tensor_Tensor, (self, other))
 
 
+__ipow__ = accelerate(__ipow__, (tables.pow_Tensor_Tensor,), method=True, inplace=True)
 METHODS["__ipow__"] = __ipow__
 
 
@@ -2794,6 +2896,7 @@ def __pos__(self):
     return call(tables.positive, (self,))
 
 
+__pos__ = accelerate(__pos__, (tables.positive,), method=True)
 METHODS["__pos__"] = __pos__
 
 
@@ -2829,6 +2932,7 @@ def __and__(self, other):
     return call(tables.bitwise_and_Tensor, (self, other))
 
 
+__and__ = accelerate(__and__, (tables.bitwise_and_Tensor,), method=True)
 METHODS["__and__"] = __and__
 
 
@@ -2839,6 +2943,7 @@ def __rand__(self, other):
     return call(tables.bitwise_and_Tensor, (self, other))
 
 
+__rand__ = accelerate(__rand__, (tables.bitwise_and_Tensor,), method=True)
 METHODS["__rand__"] = __rand__
 
 
@@ -2849,6 +2954,7 @@ def __iand__(self, other):
     return call_inplace(tables.bitwise_and_Tensor, (self, other))
 
 
+__iand__ = accelerate(__iand__, (tables.bitwise_and_Tensor,), method=True, inplace=True)
 METHODS["__iand__"] = __iand__
 
 
@@ -2859,6 +2965,7 @@ def __or__(self, other):
     return call(tables.bitwise_or_Tensor, (self, other))
 
 
+__or__ = accelerate(__or__, (tables.bitwise_or_Tensor,), method=True)
 METHODS["__or__"] = __or__
 
 
@@ -2869,6 +2976,7 @@ def __ror__(self, other):
     return call(tables.bitwise_or_Tensor, (self, other))
 
 
+__ror__ = accelerate(__ror__, (tables.bitwise_or_Tensor,), method=True)
 METHODS["__ror__"] = __ror__
 
 
@@ -2879,6 +2987,7 @@ def __ior__(self, other):
     return call_inplace(tables.bitwise_or_Tensor, (self, other))
 
 
+__ior__ = accelerate(__ior__, (tables.bitwise_or_Tensor,), method=True, inplace=True)
 METHODS["__ior__"] = __ior__
 
 
@@ -2889,6 +2998,7 @@ def __xor__(self, other):
     return call(tables.bitwise_xor_Tensor, (self, other))
 
 
+__xor__ = accelerate(__xor__, (tables.bitwise_xor_Tensor,), method=True)
 METHODS["__xor__"] = __xor__
 
 
@@ -2899,6 +3009,7 @@ def __rxor__(self, other):
     return call(tables.bitwise_xor_Tensor, (self, other))
 
 
+__rxor__ = accelerate(__rxor__, (tables.bitwise_xor_Tensor,), method=True)
 METHODS["__rxor__"] = __rxor__
 
 
@@ -2909,6 +3020,7 @@ def __ixor__(self, other):
     return call_inplace(tables.bitwise_xor_Tensor, (self, other))
 
 
+__ixor__ = accelerate(__ixor__, (tables.bitwise_xor_Tensor,), method=True, inplace=True)
 METHODS["__ixor__"] = __ixor__
 
 
@@ -2919,6 +3031,7 @@ def __lshift__(self, other):
     return call(tables.bitwise_left_shift_Tensor, (self, other))
 
 
+__lshift__ = accelerate(__lshift__, (tables.bitwise_left_shift_Tensor,), method=True)
 METHODS["__lshift__"] = __lshift__
 
 
@@ -2929,6 +3042,7 @@ def __rlshift__(self, other):
     return reflected(tables.bitwise_left_shift_Tensor, other, self)
 
 
+__rlshift__ = accelerate(__rlshift__, (tables.bitwise_left_shift_Tensor,), method=True, reflected="arguments")
 METHODS["__rlshift__"] = __rlshift__
 
 
@@ -2939,6 +3053,7 @@ def __ilshift__(self, other):
     return call_inplace(tables.bitwise_left_shift_Tensor, (self, other))
 
 
+__ilshift__ = accelerate(__ilshift__, (tables.bitwise_left_shift_Tensor,), method=True, inplace=True)
 METHODS["__ilshift__"] = __ilshift__
 
 
@@ -2949,6 +3064,7 @@ def __rshift__(self, other):
     return call(tables.bitwise_right_shift_Tensor, (self, other))
 
 
+__rshift__ = accelerate(__rshift__, (tables.bitwise_right_shift_Tensor,), method=True)
 METHODS["__rshift__"] = __rshift__
 
 
@@ -2959,6 +3075,7 @@ def __rrshift__(self, other):
     return reflected(tables.bitwise_right_shift_Tensor, other, self)
 
 
+__rrshift__ = accelerate(__rrshift__, (tables.bitwise_right_shift_Tensor,), method=True, reflected="arguments")
 METHODS["__rrshift__"] = __rrshift__
 
 
@@ -2969,4 +3086,5 @@ def __irshift__(self, other):
     return call_inplace(tables.bitwise_right_shift_Tensor, (self, other))
 
 
+__irshift__ = accelerate(__irshift__, (tables.bitwise_right_shift_Tensor,), method=True, inplace=True)
 METHODS["__irshift__"] = __irshift__

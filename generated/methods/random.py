@@ -33,6 +33,7 @@ def uniform_(self, *args, **kwargs):
     return call_inplace(op, bound, converted=True)
 
 
+uniform_ = accelerate(uniform_, (tables.uniform_,), method=True)
 METHODS["uniform_"] = uniform_
 
 
@@ -41,6 +42,7 @@ def normal_(self, mean=0, std=1, *, generator=None):
     return call_inplace(tables.normal_, (self, mean, std, generator))
 
 
+normal_ = accelerate(normal_, (tables.normal_,), method=True)
 METHODS["normal_"] = normal_
 
 
@@ -53,6 +55,7 @@ def random_(self, *args, **kwargs):
     return call_inplace(op, bound, converted=True)
 
 
+random_ = accelerate(random_, (tables.random__from,), (tables.random__to,), (tables.random_,), method=True)
 METHODS["random_"] = random_
 
 
@@ -65,6 +68,7 @@ def bernoulli_(self, *args, **kwargs):
     return call_inplace(op, bound, converted=True)
 
 
+bernoulli_ = accelerate(bernoulli_, (tables.bernoulli__Tensor,), (tables.bernoulli__float,), method=True)
 METHODS["bernoulli_"] = bernoulli_
 
 
@@ -73,6 +77,7 @@ def exponential_(self, lambd=1, *, generator=None):
     return call_inplace(tables.exponential_, (self, lambd, generator))
 
 
+exponential_ = accelerate(exponential_, (tables.exponential_,), method=True)
 METHODS["exponential_"] = exponential_
 
 
@@ -81,6 +86,7 @@ def geometric_(self, p, *, generator=None):
     return call_inplace(tables.geometric_, (self, p, generator))
 
 
+geometric_ = accelerate(geometric_, (tables.geometric_,), method=True)
 METHODS["geometric_"] = geometric_
 
 
@@ -89,6 +95,7 @@ def cauchy_(self, median=0, sigma=1, *, generator=None):
     return call_inplace(tables.cauchy_, (self, median, sigma, generator))
 
 
+cauchy_ = accelerate(cauchy_, (tables.cauchy_,), method=True)
 METHODS["cauchy_"] = cauchy_
 
 
@@ -97,6 +104,7 @@ def log_normal_(self, mean=1, std=2, *, generator=None):
     return call_inplace(tables.log_normal_, (self, mean, std, generator))
 
 
+log_normal_ = accelerate(log_normal_, (tables.log_normal_,), method=True)
 METHODS["log_normal_"] = log_normal_
 
 
@@ -109,6 +117,7 @@ def bernoulli(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+bernoulli = accelerate(bernoulli, (tables.bernoulli,), (tables.bernoulli_p,), method=True)
 METHODS["bernoulli"] = bernoulli
 
 
@@ -117,4 +126,5 @@ def multinomial(self, num_samples, replacement=False, *, generator=None):
     return call(tables.multinomial, (self, num_samples, replacement, generator))
 
 
+multinomial = accelerate(multinomial, (tables.multinomial,), method=True)
 METHODS["multinomial"] = multinomial

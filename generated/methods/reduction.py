@@ -100,6 +100,7 @@ def nansum(self, dim=None, keepdim=False, *, dtype=None, **spellings):
     return call(tables.nansum, (self, dim, keepdim, dtype))
 
 
+nansum = accelerate(nansum, (tables.nansum,), method=True)
 METHODS["nansum"] = nansum
 
 
@@ -178,6 +179,7 @@ def nanmean(self, dim=None, keepdim=False, *, dtype=None, **spellings):
     return call(tables.nanmean, (self, dim, keepdim, dtype))
 
 
+nanmean = accelerate(nanmean, (tables.nanmean,), method=True)
 METHODS["nanmean"] = nanmean
 
 
@@ -190,6 +192,7 @@ def prod(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+prod = accelerate(prod, (tables.prod,), (tables.prod_dim_int,), method=True)
 METHODS["prod"] = prod
 
 
@@ -202,6 +205,7 @@ def sum_to_size(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+sum_to_size = accelerate(sum_to_size, (tables.sum_to_size,), method=True)
 METHODS["sum_to_size"] = sum_to_size
 
 
@@ -214,6 +218,7 @@ def var(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+var = accelerate(var, (tables.var_dim,), (tables.var_correction,), (tables.var,), method=True)
 METHODS["var"] = var
 
 
@@ -226,6 +231,7 @@ def std(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+std = accelerate(std, (tables.std_dim,), (tables.std_correction,), (tables.std,), method=True)
 METHODS["std"] = std
 
 
@@ -254,7 +260,7 @@ def max(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
-max = accelerate(max, (tables.max, kernels_reduction.max_fast), method=True)
+max = accelerate(max, (tables.max, kernels_reduction.max_fast), (tables.max_other,), (tables.max_dim,), method=True)
 METHODS["max"] = max
 
 
@@ -283,7 +289,7 @@ def min(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
-min = accelerate(min, (tables.min, kernels_reduction.min_fast), method=True)
+min = accelerate(min, (tables.min, kernels_reduction.min_fast), (tables.min_other,), (tables.min_dim,), method=True)
 METHODS["min"] = min
 
 
@@ -294,6 +300,7 @@ def amax(self, dim=(), keepdim=False, **spellings):
     return call(tables.amax, (self, dim, keepdim))
 
 
+amax = accelerate(amax, (tables.amax,), method=True)
 METHODS["amax"] = amax
 
 
@@ -304,6 +311,7 @@ def amin(self, dim=(), keepdim=False, **spellings):
     return call(tables.amin, (self, dim, keepdim))
 
 
+amin = accelerate(amin, (tables.amin,), method=True)
 METHODS["amin"] = amin
 
 
@@ -314,6 +322,7 @@ def aminmax(self, *, dim=None, keepdim=False, **spellings):
     return call(tables.aminmax, (self, dim, keepdim))
 
 
+aminmax = accelerate(aminmax, (tables.aminmax,), method=True)
 METHODS["aminmax"] = aminmax
 
 
@@ -324,6 +333,7 @@ def argmax(self, dim=None, keepdim=False, **spellings):
     return call(tables.argmax, (self, dim, keepdim))
 
 
+argmax = accelerate(argmax, (tables.argmax,), method=True)
 METHODS["argmax"] = argmax
 
 
@@ -334,6 +344,7 @@ def argmin(self, dim=None, keepdim=False, **spellings):
     return call(tables.argmin, (self, dim, keepdim))
 
 
+argmin = accelerate(argmin, (tables.argmin,), method=True)
 METHODS["argmin"] = argmin
 
 
@@ -360,7 +371,7 @@ def all(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
-all = accelerate(all, (tables.all, kernels_reduction.truth_fast), method=True)
+all = accelerate(all, (tables.all, kernels_reduction.truth_fast), (tables.all_dim,), (tables.all_dims,), method=True)
 METHODS["all"] = all
 
 
@@ -387,7 +398,7 @@ def any(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
-any = accelerate(any, (tables.any, kernels_reduction.some_fast), method=True)
+any = accelerate(any, (tables.any, kernels_reduction.some_fast), (tables.any_dim,), (tables.any_dims,), method=True)
 METHODS["any"] = any
 
 
@@ -400,6 +411,7 @@ def count_nonzero(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+count_nonzero = accelerate(count_nonzero, (tables.count_nonzero_dim_IntList,), (tables.count_nonzero,), method=True)
 METHODS["count_nonzero"] = count_nonzero
 
 
@@ -410,6 +422,7 @@ def logsumexp(self, dim=REQUIRED, keepdim=False, **spellings):
     return call(tables.logsumexp, (self, dim, keepdim))
 
 
+logsumexp = accelerate(logsumexp, (tables.logsumexp,), method=True)
 METHODS["logsumexp"] = logsumexp
 
 
@@ -422,6 +435,7 @@ def norm(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+norm = accelerate(norm, (tables.norm_Scalar,), (tables.norm_ScalarOpt_dim,), (tables.norm_ScalarOpt_dtype,), (tables.norm_ScalarOpt_dim_dtype,), method=True)
 METHODS["norm"] = norm
 
 
@@ -430,6 +444,7 @@ def dist(self, other, p=2):
     return call(tables.dist, (self, other, p))
 
 
+dist = accelerate(dist, (tables.dist,), method=True)
 METHODS["dist"] = dist
 
 
@@ -442,6 +457,7 @@ def quantile(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+quantile = accelerate(quantile, (tables.quantile,), (tables.quantile_scalar,), method=True)
 METHODS["quantile"] = quantile
 
 
@@ -454,6 +470,7 @@ def nanquantile(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+nanquantile = accelerate(nanquantile, (tables.nanquantile,), (tables.nanquantile_scalar,), method=True)
 METHODS["nanquantile"] = nanquantile
 
 
@@ -462,6 +479,7 @@ def cov(self, *, correction=1, fweights=None, aweights=None):
     return call(tables.cov, (self, correction, fweights, aweights))
 
 
+cov = accelerate(cov, (tables.cov,), method=True)
 METHODS["cov"] = cov
 
 
@@ -470,4 +488,5 @@ def corrcoef(self):
     return call(tables.corrcoef, (self,))
 
 
+corrcoef = accelerate(corrcoef, (tables.corrcoef,), method=True)
 METHODS["corrcoef"] = corrcoef

@@ -31,6 +31,7 @@ def cumsum(self, dim=REQUIRED, *, dtype=None, **spellings):
     return call(tables.cumsum, (self, dim, dtype))
 
 
+cumsum = accelerate(cumsum, (tables.cumsum,), method=True)
 METHODS["cumsum"] = cumsum
 
 
@@ -41,6 +42,7 @@ def cumsum_(self, dim=REQUIRED, *, dtype=None, **spellings):
     return call_inplace(tables.cumsum, (self, dim, dtype))
 
 
+cumsum_ = accelerate(cumsum_, (tables.cumsum,), method=True, inplace=True)
 METHODS["cumsum_"] = cumsum_
 
 
@@ -51,6 +53,7 @@ def cumprod(self, dim=REQUIRED, *, dtype=None, **spellings):
     return call(tables.cumprod, (self, dim, dtype))
 
 
+cumprod = accelerate(cumprod, (tables.cumprod,), method=True)
 METHODS["cumprod"] = cumprod
 
 
@@ -61,6 +64,7 @@ def cumprod_(self, dim=REQUIRED, *, dtype=None, **spellings):
     return call_inplace(tables.cumprod, (self, dim, dtype))
 
 
+cumprod_ = accelerate(cumprod_, (tables.cumprod,), method=True, inplace=True)
 METHODS["cumprod_"] = cumprod_
 
 
@@ -71,6 +75,7 @@ def logcumsumexp(self, dim=REQUIRED, **spellings):
     return call(tables.logcumsumexp, (self, dim))
 
 
+logcumsumexp = accelerate(logcumsumexp, (tables.logcumsumexp,), method=True)
 METHODS["logcumsumexp"] = logcumsumexp
 
 
@@ -81,6 +86,7 @@ def cummax(self, dim=REQUIRED, **spellings):
     return call(tables.cummax, (self, dim))
 
 
+cummax = accelerate(cummax, (tables.cummax,), method=True)
 METHODS["cummax"] = cummax
 
 
@@ -91,6 +97,7 @@ def cummin(self, dim=REQUIRED, **spellings):
     return call(tables.cummin, (self, dim))
 
 
+cummin = accelerate(cummin, (tables.cummin,), method=True)
 METHODS["cummin"] = cummin
 
 
@@ -101,4 +108,5 @@ def diff(self, n=1, dim=-1, prepend=None, append=None, **spellings):
     return call(tables.diff, (self, n, dim, prepend, append))
 
 
+diff = accelerate(diff, (tables.diff,), method=True)
 METHODS["diff"] = diff

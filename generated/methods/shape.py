@@ -33,6 +33,7 @@ def repeat(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+repeat = accelerate(repeat, (tables.repeat,), method=True)
 METHODS["repeat"] = repeat
 
 
@@ -45,6 +46,7 @@ def tile(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+tile = accelerate(tile, (tables.tile,), method=True)
 METHODS["tile"] = tile
 
 
@@ -57,6 +59,7 @@ def repeat_interleave(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+repeat_interleave = accelerate(repeat_interleave, (tables.repeat_interleave_self_Tensor,), (tables.repeat_interleave_self_int,), method=True)
 METHODS["repeat_interleave"] = repeat_interleave
 
 
@@ -69,6 +72,7 @@ def flip(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+flip = accelerate(flip, (tables.flip,), method=True)
 METHODS["flip"] = flip
 
 
@@ -77,6 +81,7 @@ def fliplr(self):
     return call(tables.fliplr, (self,))
 
 
+fliplr = accelerate(fliplr, (tables.fliplr,), method=True)
 METHODS["fliplr"] = fliplr
 
 
@@ -85,6 +90,7 @@ def flipud(self):
     return call(tables.flipud, (self,))
 
 
+flipud = accelerate(flipud, (tables.flipud,), method=True)
 METHODS["flipud"] = flipud
 
 
@@ -93,6 +99,7 @@ def roll(self, shifts, dims=()):
     return call(tables.roll, (self, shifts, dims))
 
 
+roll = accelerate(roll, (tables.roll,), method=True)
 METHODS["roll"] = roll
 
 
@@ -101,6 +108,7 @@ def rot90(self, k=1, dims=(0, 1)):
     return call(tables.rot90, (self, k, dims))
 
 
+rot90 = accelerate(rot90, (tables.rot90,), method=True)
 METHODS["rot90"] = rot90
 
 
@@ -109,6 +117,7 @@ def diag(self, diagonal=0):
     return call(tables.diag, (self, diagonal))
 
 
+diag = accelerate(diag, (tables.diag,), method=True)
 METHODS["diag"] = diag
 
 
@@ -117,6 +126,7 @@ def diag_embed(self, offset=0, dim1=-2, dim2=-1):
     return call(tables.diag_embed, (self, offset, dim1, dim2))
 
 
+diag_embed = accelerate(diag_embed, (tables.diag_embed,), method=True)
 METHODS["diag_embed"] = diag_embed
 
 
@@ -125,6 +135,7 @@ def diagflat(self, offset=0):
     return call(tables.diagflat, (self, offset))
 
 
+diagflat = accelerate(diagflat, (tables.diagflat,), method=True)
 METHODS["diagflat"] = diagflat
 
 
@@ -133,4 +144,5 @@ def trace(self):
     return call(tables.trace, (self,))
 
 
+trace = accelerate(trace, (tables.trace,), method=True)
 METHODS["trace"] = trace

@@ -33,6 +33,7 @@ def sort(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+sort = accelerate(sort, (tables.sort,), (tables.sort_stable,), method=True)
 METHODS["sort"] = sort
 
 
@@ -45,6 +46,7 @@ def argsort(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+argsort = accelerate(argsort, (tables.argsort,), (tables.argsort_stable,), method=True)
 METHODS["argsort"] = argsort
 
 
@@ -53,6 +55,7 @@ def msort(self):
     return call(tables.msort, (self,))
 
 
+msort = accelerate(msort, (tables.msort,), method=True)
 METHODS["msort"] = msort
 
 
@@ -63,6 +66,7 @@ def topk(self, k, dim=-1, largest=True, sorted=True, **spellings):
     return call(tables.topk, (self, k, dim, largest, sorted))
 
 
+topk = accelerate(topk, (tables.topk,), method=True)
 METHODS["topk"] = topk
 
 
@@ -73,6 +77,7 @@ def kthvalue(self, k, dim=-1, keepdim=False, **spellings):
     return call(tables.kthvalue, (self, k, dim, keepdim))
 
 
+kthvalue = accelerate(kthvalue, (tables.kthvalue,), method=True)
 METHODS["kthvalue"] = kthvalue
 
 
@@ -85,6 +90,7 @@ def median(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+median = accelerate(median, (tables.median,), (tables.median_dim,), method=True)
 METHODS["median"] = median
 
 
@@ -97,6 +103,7 @@ def nanmedian(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+nanmedian = accelerate(nanmedian, (tables.nanmedian,), (tables.nanmedian_dim,), method=True)
 METHODS["nanmedian"] = nanmedian
 
 
@@ -107,6 +114,7 @@ def mode(self, dim=-1, keepdim=False, **spellings):
     return call(tables.mode, (self, dim, keepdim))
 
 
+mode = accelerate(mode, (tables.mode,), method=True)
 METHODS["mode"] = mode
 
 
@@ -115,6 +123,7 @@ def bincount(self, weights=None, minlength=0):
     return call(tables.bincount, (self, weights, minlength))
 
 
+bincount = accelerate(bincount, (tables.bincount,), method=True)
 METHODS["bincount"] = bincount
 
 
@@ -123,6 +132,7 @@ def histc(self, bins=100, min=0, max=0):
     return call(tables.histc, (self, bins, min, max))
 
 
+histc = accelerate(histc, (tables.histc,), method=True)
 METHODS["histc"] = histc
 
 
@@ -135,4 +145,5 @@ def histogram(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+histogram = accelerate(histogram, (tables.histogram_bins_tensor,), (tables.histogram_bin_ct,), method=True)
 METHODS["histogram"] = histogram

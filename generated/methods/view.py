@@ -53,7 +53,7 @@ def view(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
-view = accelerate(view, (tables.view, kernels_view.fast_view), method=True)
+view = accelerate(view, (tables.view, kernels_view.fast_view), (tables.view_dtype,), method=True)
 METHODS["view"] = view
 
 
@@ -94,6 +94,7 @@ def flatten(self, start_dim=0, end_dim=-1):
     return call(tables.flatten_using_ints, (self, start_dim, end_dim))
 
 
+flatten = accelerate(flatten, (tables.flatten_using_ints,), method=True)
 METHODS["flatten"] = flatten
 
 
@@ -102,6 +103,7 @@ def ravel(self):
     return call(tables.ravel, (self,))
 
 
+ravel = accelerate(ravel, (tables.ravel,), method=True)
 METHODS["ravel"] = ravel
 
 
@@ -112,6 +114,7 @@ def unflatten(self, dim=REQUIRED, sizes=REQUIRED, **spellings):
     return call(tables.unflatten_int, (self, dim, sizes))
 
 
+unflatten = accelerate(unflatten, (tables.unflatten_int,), method=True)
 METHODS["unflatten"] = unflatten
 
 
@@ -120,6 +123,7 @@ def view_as(self, other):
     return call(tables.view_as, (self, other))
 
 
+view_as = accelerate(view_as, (tables.view_as,), method=True)
 METHODS["view_as"] = view_as
 
 
@@ -128,6 +132,7 @@ def reshape_as(self, other):
     return call(tables.reshape_as, (self, other))
 
 
+reshape_as = accelerate(reshape_as, (tables.reshape_as,), method=True)
 METHODS["reshape_as"] = reshape_as
 
 
@@ -162,6 +167,7 @@ def transpose_(self, dim0, dim1):
     return call_inplace(tables.transpose_int, (self, dim0, dim1))
 
 
+transpose_ = accelerate(transpose_, (tables.transpose_int,), method=True, inplace=True)
 METHODS["transpose_"] = transpose_
 
 
@@ -196,6 +202,7 @@ def swapaxes_(self, axis0, axis1):
     return call_inplace(tables.swapaxes, (self, axis0, axis1))
 
 
+swapaxes_ = accelerate(swapaxes_, (tables.swapaxes,), method=True, inplace=True)
 METHODS["swapaxes_"] = swapaxes_
 
 
@@ -230,6 +237,7 @@ def swapdims_(self, dim0, dim1):
     return call_inplace(tables.swapdims, (self, dim0, dim1))
 
 
+swapdims_ = accelerate(swapdims_, (tables.swapdims,), method=True, inplace=True)
 METHODS["swapdims_"] = swapdims_
 
 
@@ -264,6 +272,7 @@ def t_(self):
     return call_inplace(tables.t, (self,))
 
 
+t_ = accelerate(t_, (tables.t,), method=True, inplace=True)
 METHODS["t_"] = t_
 
 
@@ -272,6 +281,7 @@ def adjoint(self):
     return call(tables.adjoint, (self,))
 
 
+adjoint = accelerate(adjoint, (tables.adjoint,), method=True)
 METHODS["adjoint"] = adjoint
 
 
@@ -316,6 +326,7 @@ def movedim(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+movedim = accelerate(movedim, (tables.movedim_intlist,), (tables.movedim_int,), method=True)
 METHODS["movedim"] = movedim
 
 
@@ -328,6 +339,7 @@ def moveaxis(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+moveaxis = accelerate(moveaxis, (tables.moveaxis_intlist,), (tables.moveaxis_int,), method=True)
 METHODS["moveaxis"] = moveaxis
 
 
@@ -401,6 +413,7 @@ def expand_as(self, other):
     return call(tables.expand_as, (self, other))
 
 
+expand_as = accelerate(expand_as, (tables.expand_as,), method=True)
 METHODS["expand_as"] = expand_as
 
 
@@ -432,7 +445,7 @@ def squeeze(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
-squeeze = accelerate(squeeze, (tables.squeeze_dim, kernels_view.fast_squeeze_dim), method=True)
+squeeze = accelerate(squeeze, (tables.squeeze,), (tables.squeeze_dim, kernels_view.fast_squeeze_dim), (tables.squeeze_dims,), method=True)
 METHODS["squeeze"] = squeeze
 
 
@@ -445,6 +458,7 @@ def squeeze_(self, *args, **kwargs):
     return call_inplace(op, bound)
 
 
+squeeze_ = accelerate(squeeze_, (tables.squeeze,), (tables.squeeze_dim,), (tables.squeeze_dims,), method=True, inplace=True)
 METHODS["squeeze_"] = squeeze_
 
 
@@ -483,6 +497,7 @@ def unsqueeze_(self, dim=REQUIRED, **spellings):
     return call_inplace(tables.unsqueeze, (self, dim))
 
 
+unsqueeze_ = accelerate(unsqueeze_, (tables.unsqueeze,), method=True, inplace=True)
 METHODS["unsqueeze_"] = unsqueeze_
 
 
@@ -523,6 +538,7 @@ def narrow(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+narrow = accelerate(narrow, (tables.narrow,), (tables.narrow_Tensor,), method=True)
 METHODS["narrow"] = narrow
 
 
@@ -533,6 +549,7 @@ def narrow_copy(self, dim=REQUIRED, start=REQUIRED, length=REQUIRED, **spellings
     return call(tables.narrow_copy, (self, dim, start, length))
 
 
+narrow_copy = accelerate(narrow_copy, (tables.narrow_copy,), method=True)
 METHODS["narrow_copy"] = narrow_copy
 
 
@@ -541,6 +558,7 @@ def as_strided(self, size, stride, storage_offset=None):
     return call(tables.as_strided, (self, size, stride, storage_offset))
 
 
+as_strided = accelerate(as_strided, (tables.as_strided,), method=True)
 METHODS["as_strided"] = as_strided
 
 
@@ -549,6 +567,7 @@ def as_strided_(self, size, stride, storage_offset=None):
     return call_inplace(tables.as_strided, (self, size, stride, storage_offset))
 
 
+as_strided_ = accelerate(as_strided_, (tables.as_strided,), method=True, inplace=True)
 METHODS["as_strided_"] = as_strided_
 
 
@@ -557,6 +576,7 @@ def diagonal(self, offset=0, dim1=0, dim2=1):
     return call(tables.diagonal, (self, offset, dim1, dim2))
 
 
+diagonal = accelerate(diagonal, (tables.diagonal,), method=True)
 METHODS["diagonal"] = diagonal
 
 
@@ -565,6 +585,7 @@ def unfold(self, dimension, size, step):
     return call(tables.unfold, (self, dimension, size, step))
 
 
+unfold = accelerate(unfold, (tables.unfold,), method=True)
 METHODS["unfold"] = unfold
 
 
@@ -577,6 +598,7 @@ def split(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+split = accelerate(split, (tables.split_Tensor,), (tables.split_sizes,), method=True)
 METHODS["split"] = split
 
 
@@ -587,6 +609,7 @@ def split_with_sizes(self, split_sizes, dim=0, **spellings):
     return call(tables.split_with_sizes, (self, split_sizes, dim))
 
 
+split_with_sizes = accelerate(split_with_sizes, (tables.split_with_sizes,), method=True)
 METHODS["split_with_sizes"] = split_with_sizes
 
 
@@ -597,6 +620,7 @@ def unsafe_split(self, split_size, dim=0, **spellings):
     return call(tables.unsafe_split_Tensor, (self, split_size, dim))
 
 
+unsafe_split = accelerate(unsafe_split, (tables.unsafe_split_Tensor,), method=True)
 METHODS["unsafe_split"] = unsafe_split
 
 
@@ -607,6 +631,7 @@ def unsafe_split_with_sizes(self, split_sizes, dim=0, **spellings):
     return call(tables.unsafe_split_with_sizes, (self, split_sizes, dim))
 
 
+unsafe_split_with_sizes = accelerate(unsafe_split_with_sizes, (tables.unsafe_split_with_sizes,), method=True)
 METHODS["unsafe_split_with_sizes"] = unsafe_split_with_sizes
 
 
@@ -617,6 +642,7 @@ def chunk(self, chunks, dim=0, **spellings):
     return call(tables.chunk, (self, chunks, dim))
 
 
+chunk = accelerate(chunk, (tables.chunk,), method=True)
 METHODS["chunk"] = chunk
 
 
@@ -627,6 +653,7 @@ def unsafe_chunk(self, chunks, dim=0, **spellings):
     return call(tables.unsafe_chunk, (self, chunks, dim))
 
 
+unsafe_chunk = accelerate(unsafe_chunk, (tables.unsafe_chunk,), method=True)
 METHODS["unsafe_chunk"] = unsafe_chunk
 
 
@@ -639,6 +666,7 @@ def tensor_split(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+tensor_split = accelerate(tensor_split, (tables.tensor_split_tensor_indices_or_sections,), (tables.tensor_split_sections,), (tables.tensor_split_indices,), method=True)
 METHODS["tensor_split"] = tensor_split
 
 
@@ -651,6 +679,7 @@ def hsplit(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+hsplit = accelerate(hsplit, (tables.hsplit_int,), (tables.hsplit_array,), method=True)
 METHODS["hsplit"] = hsplit
 
 
@@ -663,6 +692,7 @@ def vsplit(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+vsplit = accelerate(vsplit, (tables.vsplit_int,), (tables.vsplit_array,), method=True)
 METHODS["vsplit"] = vsplit
 
 
@@ -675,6 +705,7 @@ def dsplit(self, *args, **kwargs):
     return call_converted(op, bound)
 
 
+dsplit = accelerate(dsplit, (tables.dsplit_int,), (tables.dsplit_array,), method=True)
 METHODS["dsplit"] = dsplit
 
 
@@ -685,6 +716,7 @@ def unbind(self, dim=0, **spellings):
     return call(tables.unbind_int, (self, dim))
 
 
+unbind = accelerate(unbind, (tables.unbind_int,), method=True)
 METHODS["unbind"] = unbind
 
 
@@ -693,6 +725,7 @@ def detach(self):
     return call(tables.detach, (self,))
 
 
+detach = accelerate(detach, (tables.detach,), method=True)
 METHODS["detach"] = detach
 
 
@@ -701,6 +734,7 @@ def clone(self, *, memory_format=None):
     return call(tables.clone, (self, memory_format))
 
 
+clone = accelerate(clone, (tables.clone,), method=True)
 METHODS["clone"] = clone
 
 
@@ -709,6 +743,7 @@ def contiguous(self, *, memory_format=contiguous_format):
     return call(tables.contiguous, (self, memory_format))
 
 
+contiguous = accelerate(contiguous, (tables.contiguous,), method=True)
 METHODS["contiguous"] = contiguous
 
 
@@ -719,6 +754,7 @@ def select_scatter(self, src, dim=REQUIRED, index=REQUIRED, **spellings):
     return call(tables.select_scatter, (self, src, dim, index))
 
 
+select_scatter = accelerate(select_scatter, (tables.select_scatter,), method=True)
 METHODS["select_scatter"] = select_scatter
 
 
@@ -729,6 +765,7 @@ def slice_scatter(self, src, dim=0, start=None, end=None, step=1, **spellings):
     return call(tables.slice_scatter, (self, src, dim, start, end, step))
 
 
+slice_scatter = accelerate(slice_scatter, (tables.slice_scatter,), method=True)
 METHODS["slice_scatter"] = slice_scatter
 
 
@@ -737,6 +774,7 @@ def diagonal_scatter(self, src, offset=0, dim1=0, dim2=1):
     return call(tables.diagonal_scatter, (self, src, offset, dim1, dim2))
 
 
+diagonal_scatter = accelerate(diagonal_scatter, (tables.diagonal_scatter,), method=True)
 METHODS["diagonal_scatter"] = diagonal_scatter
 
 
@@ -745,4 +783,5 @@ def as_strided_scatter(self, src, size, stride, storage_offset=None):
     return call(tables.as_strided_scatter, (self, src, size, stride, storage_offset))
 
 
+as_strided_scatter = accelerate(as_strided_scatter, (tables.as_strided_scatter,), method=True)
 METHODS["as_strided_scatter"] = as_strided_scatter

@@ -1,101 +1,10 @@
-/* Fast: a callable that stands before a generated function or method.
+/* Fast: a callable that stands before a generated function or method, and the road that its calls take.
  *
- * It holds the paths of the function's overloads. A path binds the arguments to the operator's parameters, runs a loop or a kernel on the
- * payloads, and makes the tensor; when an input may have a history the operator records it. Whatever does not fit is left to the Python
- * function, called with the very arguments.
+ * It holds the paths of the function's overloads, in the order in which they are tried. The first that the arguments fit runs: by a short cut where
+ * it has one, by its plan, or, of a composite operator, by the function behind it. Whatever does not fit is left to the Python function, called
+ * with the very arguments.
  */
 #include "fast.h"
-
-/* ------------------------------------------------------------------------------------------------------------- binding */
-
-static int same_name(PyObject *a, PyObject *b)
-{
-    return a == b || (PyUnicode_GET_LENGTH(a) == PyUnicode_GET_LENGTH(b) && PyUnicode_Compare(a, b) == 0);
-}
-
-/* args[1:] as one tuple of ints, or NULL. */
-static PyObject *gather(PyObject *const *args, Py_ssize_t n)
-{
-    for (Py_ssize_t i = 1; i < n; i++) {
-        if (!PyLong_CheckExact(args[i])) {
-            return NULL;
-        }
-    }
-    PyObject *made = PyTuple_New(n - 1);
-    if (made == NULL) {
-        PyErr_Clear();
-        return NULL;
-    }
-    for (Py_ssize_t i = 1; i < n; i++) {
-        PyTuple_SET_ITEM(made, i - 1, Py_NewRef(args[i]));
-    }
-    return made;
-}
-
-/* Fills `bound` with borrowed references in the order of the parameters; 0 when the arguments do not fit. `owned` is released after use. */
-static int bind(const Path *path, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **bound, PyObject **owned)
-{
-    Py_ssize_t given = n;
-    if (path->gathers && n > 1 && (n > 2 || PyLong_CheckExact(args[1]))) {
-        *owned = gather(args, n);
-        if (*owned == NULL) {
-            return 0;
-        }
-        bound[0] = args[0];
-        bound[1] = *owned;
-        given = 2;
-    }
-    else if (n > path->positional) {
-        return 0;
-    }
-    else {
-        for (Py_ssize_t i = 0; i < n; i++) {
-            bound[i] = args[i];
-        }
-    }
-    for (Py_ssize_t i = given; i < path->params; i++) {
-        bound[i] = NULL;
-    }
-    if (kwnames != NULL) {
-        Py_ssize_t count = PyTuple_GET_SIZE(kwnames);
-        for (Py_ssize_t k = 0; k < count; k++) {
-            PyObject *name = PyTuple_GET_ITEM(kwnames, k);
-            Py_ssize_t at = given;
-            while (at < path->params && !same_name(name, PyTuple_GET_ITEM(path->names, at))) {
-                at++;
-            }
-            if (at == path->params || bound[at] != NULL) {
-                return 0;
-            }
-            bound[at] = args[n + k];
-        }
-    }
-    for (Py_ssize_t i = given; i < path->params; i++) {
-        if (bound[i] == NULL) {
-            if (path->required[i]) {
-                return 0;
-            }
-            bound[i] = PyTuple_GET_ITEM(path->defaults, i);
-        }
-    }
-    if (path->swaps) {
-        PyObject *first = bound[0];
-        bound[0] = bound[1];
-        bound[1] = first;
-    }
-    for (Py_ssize_t i = 1; i < path->params; i++) {
-        /* A list is the caller's, who may change it before the derivative is taken. */
-        if (path->roles[i] == 'L' && PyList_CheckExact(bound[i]) && *owned == NULL) {
-            *owned = PyList_AsTuple(bound[i]);
-            if (*owned == NULL) {
-                PyErr_Clear();
-                return 0;
-            }
-            bound[i] = *owned;
-        }
-    }
-    return 1;
-}
 
 /* ------------------------------------------------------------------------------------------------------------- calling */
 
@@ -137,33 +46,63 @@ static PyObject *run_recorded(const Path *path, PyObject *recorder, PyObject *co
 static PyObject *call_recording(Fast *self, PyObject *recorder, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-    PyObject *bound[MAX_PARAMS + 1], *owned = NULL, *key = NULL, *result = NULL;
+    Bound bound;
+    PyObject *key = NULL, *result = NULL;
     const Path *learnt = NULL;
+    bound.owned_count = 0;
     for (int i = 0; i < self->count && result == NULL && learnt == NULL; i++) {
         const Path *path = &self->paths[i];
-        if (bind(path, args, n, kwnames, bound, &owned)) {
-            result = run_recorded(path, recorder, bound, &key);
+        int fits = bind_path(path, args, n, kwnames, &bound);
+        if (fits == FITS && path->run != NULL && bound.out == NULL) {
+            result = run_recorded(path, recorder, bound.value, &key);
             learnt = key == NULL ? NULL : path;
-        }
-        if (learnt == NULL) {
-            Py_CLEAR(owned);
         }
         if (PyErr_Occurred()) {
             Py_CLEAR(result);
             goto done;
+        }
+        if (learnt == NULL) {
+            bound_clear(&bound);
+        }
+        if (fits != UNFIT) {
+            break;
         }
     }
     if (result == NULL) {
         result = PyObject_Vectorcall(self->fallback, args, nargsf, kwnames);
         if (result != NULL && learnt != NULL) {
             const Recordable call = recordable(learnt);
-            recall_learn(recorder, &call, key, bound, result);
+            recall_learn(recorder, &call, key, bound.value, result);
         }
     }
 done:
-    Py_XDECREF(owned);
+    bound_clear(&bound);
     Py_XDECREF(key);
     return result;
+}
+
+/* The call by the path that its arguments fit; NULL without an exception leaves it to Python. */
+static PyObject *call_path(Fast *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames)
+{
+    for (int i = 0; i < self->count; i++) {
+        Path *path = &self->paths[i];
+        Bound bound;
+        PyObject *result = NULL;
+        int fits = bind_path(path, args, n, kwnames, &bound);
+        if (fits == FITS) {
+            if (path->run != NULL && bound.out == NULL) {
+                result = path->run(path, bound.value);
+            }
+            if (result == NULL && path->by && !PyErr_Occurred()) {
+                result = path->by == BY_PLAN ? run_planned(path, &bound) : run_composite(path, &bound);
+            }
+        }
+        bound_clear(&bound);
+        if (fits != UNFIT || PyErr_Occurred()) {
+            return result;
+        }
+    }
+    return NULL;
 }
 
 PyObject *fast_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
@@ -182,19 +121,42 @@ PyObject *fast_call(PyObject *callable, PyObject *const *args, size_t nargsf, Py
         }
     }
     if (!special || is_recording()) { /* pipelines of other threads change nothing here */
-        Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-        for (int i = 0; i < self->count; i++) {
-            PyObject *bound[MAX_PARAMS + 1];
-            PyObject *owned = NULL;
-            PyObject *result = NULL;
-            if (bind(&self->paths[i], args, n, kwnames, bound, &owned)) {
-                result = self->paths[i].run(&self->paths[i], bound);
-            }
-            Py_XDECREF(owned);
-            if (result != NULL || PyErr_Occurred()) {
-                return result;
-            }
+        PyObject *result = call_path(self, args, PyVectorcall_NARGS(nargsf), kwnames);
+        if (result != NULL || PyErr_Occurred()) {
+            return result;
         }
     }
     return PyObject_Vectorcall(self->fallback, args, nargsf, kwnames);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- connecting */
+
+PyObject *connect_road(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    static char *keywords[] = {"learn", "errors", "quiet", "bfloat16", NULL};
+    PyObject *learn, *errors, *quiet, *half;
+    (void)module;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!OO!", keywords, &learn, &PyContextVar_Type, &errors, &quiet, &PyArrayDescr_Type, &half)) {
+        return NULL;
+    }
+    S.out_names = Py_BuildValue("(s)", "out");
+    S.out_casting_names = Py_BuildValue("(ss)", "out", "casting");
+    S.unsafe = PyUnicode_InternFromString("unsafe");
+    S.multi_view = PyUnicode_InternFromString("_multi_view");
+    if (S.out_names == NULL || S.out_casting_names == NULL || S.unsafe == NULL || S.multi_view == NULL) {
+        return NULL;
+    }
+    S.learn = Py_NewRef(learn);
+    S.errors = Py_NewRef(errors);
+    S.quiet = Py_NewRef(quiet);
+    S.descr_bfloat16 = (PyArray_Descr *)Py_NewRef(half);
+    Py_RETURN_NONE;
+}
+
+PyObject *forget_plans(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    S.epoch_of_plans++;
+    Py_RETURN_NONE;
 }

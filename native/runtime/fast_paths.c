@@ -2,9 +2,9 @@
 #include "fast.h"
 
 /* The arguments of a ufunc's path that are no operands must have their defaults. */
-static int has_defaults(const Path *path, PyObject *const *bound)
+int has_defaults(const Path *path, int operands, PyObject *const *bound)
 {
-    for (int i = path->operands; i < path->params; i++) {
+    for (int i = operands; i < path->params; i++) {
         PyObject *value = PyTuple_GET_ITEM(path->defaults, i);
         if (bound[i] != value) {
             if (!PyLong_CheckExact(bound[i]) || !PyLong_CheckExact(value)) {
@@ -32,7 +32,7 @@ static inline PyObject *wrapped(const Path *path, PyObject *data, PyObject *kind
 PyObject *run_binary(const Path *path, PyObject *const *bound)
 {
     PyObject *first = bound[path->swaps], *second = bound[!path->swaps];
-    if (!is_plain(first) || !has_defaults(path, bound)) {
+    if (!is_plain(first) || !has_defaults(path, path->operands, bound)) {
         return NULL;
     }
     PyObject *kind = SLOT(first, S.at_dtype);
@@ -65,7 +65,7 @@ PyObject *run_binary(const Path *path, PyObject *const *bound)
 PyObject *run_unary(const Path *path, PyObject *const *bound)
 {
     PyObject *first = bound[0];
-    if (!is_plain(first) || !has_defaults(path, bound)) {
+    if (!is_plain(first) || !has_defaults(path, path->operands, bound)) {
         return NULL;
     }
     PyObject *kind = SLOT(first, S.at_dtype);
@@ -78,13 +78,14 @@ PyObject *run_unary(const Path *path, PyObject *const *bound)
 }
 
 /* Whether an in-place operation on `target` is recorded, refused, or needs a look at histories: then Python does it. */
-static int may_change(PyObject *target, PyObject *other)
+int may_change(PyObject *target, PyObject *other)
 {
     if (is_inference(target)) {
         return 0;
     }
     PyObject *base = SLOT(target, S.at_base);
-    int viewed = base != NULL && base != Py_None && SLOT(target, S.at_node) != S.view;
+    int viewed = base != NULL && base != Py_None && SLOT(target, S.at_node) != S.view &&
+                 (is_differentiable(SLOT(target, S.at_dtype)) || SLOT(base, S.at_node) != Py_None);
     if (!viewed && !may_have_history(target) && (other == NULL || !may_have_history(other))) {
         return 1;
     }
@@ -98,7 +99,7 @@ static int may_change(PyObject *target, PyObject *other)
 PyObject *run_inplace(const Path *path, PyObject *const *bound)
 {
     PyObject *target = bound[0], *second = path->operands == 2 ? bound[1] : NULL;
-    if (!is_plain(target) || !has_defaults(path, bound)) {
+    if (!is_plain(target) || !has_defaults(path, path->operands, bound)) {
         return NULL;
     }
     PyObject *kind = SLOT(target, S.at_dtype), *number = NULL;

@@ -42,6 +42,29 @@ static PyObject *kernel_call(PyObject *callable, PyObject *const *args, size_t n
     return PyObject_Vectorcall(self->fallback, args, nargsf, kwnames);
 }
 
+PyObject *kernel_try(PyObject *kernel, PyObject **args, int count, PyArrayObject *out)
+{
+    if (!Py_IS_TYPE(kernel, &KernelType)) {
+        return NULL;
+    }
+    KernelCall *self = (KernelCall *)kernel;
+    if (count + self->has_out == self->params) {
+        if (self->has_out) {
+            args[count] = out == NULL ? Py_None : (PyObject *)out;
+        }
+        return self->call(args);
+    }
+    if (out != NULL || count > self->params || self->params - count > PyTuple_GET_SIZE(self->defaults)) {
+        return NULL;
+    }
+    PyObject *given[MAX_PARAMS + 1];
+    Py_ssize_t first = self->params - PyTuple_GET_SIZE(self->defaults);
+    for (int i = 0; i < self->params; i++) {
+        given[i] = i < count ? args[i] : PyTuple_GET_ITEM(self->defaults, i - first);
+    }
+    return self->call(given);
+}
+
 static PyObject *kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *keywords[] = {"name", "fallback", "defaults", "params", "has_out", NULL};

@@ -153,6 +153,8 @@ static PyObject *use_vectors(PyObject *module, PyObject *limit)
 static PyMethodDef functions[] = {
     {"use_vectors", use_vectors, METH_O, "Use vectors of at most a level (0 plain, 1 AVX2, 2 AVX-512); returns the level in use."},
     {"connect", (PyCFunction)(void (*)(void))connect, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes it works on."},
+    {"connect_road", (PyCFunction)(void (*)(void))connect_road, METH_VARARGS | METH_KEYWORDS, "Tell the extension what makes plans."},
+    {"forget_plans", forget_plans, METH_NOARGS, "Forget what rules have said: they may say something else now."},
     {"loops", loops, METH_NOARGS, "The loops of the block interpreter by number: name, kinds of operands (T array or number, S number), to bool."},
     {"connect_pipeline", (PyCFunction)(void (*)(void))connect_pipeline, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes of pipeline mode."},
     {"run_chain", (PyCFunction)(void (*)(void))run_chain, METH_FASTCALL, "Run entries that are one chain; None when they are not."},

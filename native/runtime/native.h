@@ -21,11 +21,10 @@
 #include <numpy/ufuncobject.h>
 
 /* Counts changes of what `_dispatch/native.py` and the extension tell each other; a build of another count is not used. */
-#define INTERFACE 6
+#define INTERFACE 7
 
 #define MAX_DIMS 16
 #define MAX_PARAMS 16
-#define MAX_PATHS 6
 #define MAX_DTYPES 32
 #define RELEASE_GIL 32768 /* elements from which a loop runs without the GIL */
 
@@ -69,6 +68,11 @@ typedef struct {
     Py_ssize_t at_edges, at_saved, at_consts, at_outputs;       /* slots of Node */
     Py_ssize_t at_payload, at_kind, at_reference, at_saved_version, at_saved_number; /* slots of SavedOutput */
     int vectors; /* 0 plain, 1 WIDE, 2 WIDEST */
+    /* the road (fast.h): what makes plans, which count they are of, numpy's setting of warnings and the one without any */
+    PyObject *learn, *errors, *quiet;
+    Py_ssize_t epoch_of_plans;
+    PyArray_Descr *descr_bfloat16;
+    PyObject *out_names, *out_casting_names, *unsafe, *multi_view;
     /* interned names */
     PyObject *grad_enabled, *record, *shape, *dtype;
     PyObject *zero, *one;
@@ -296,6 +300,12 @@ extern INTERNAL const KernelEntry index_kernels[];
 extern INTERNAL const KernelEntry scatter_kernels[];
 extern INTERNAL const KernelEntry mask_kernels[];
 INTERNAL Kernel find_kernel(const char *name);
+/* Runs a Kernel object's function in C alone, with `out` if it is not NULL; NULL without an exception when it is none or declines. `args` has a place
+ * behind the last one. */
+INTERNAL PyObject *kernel_try(PyObject *kernel, PyObject **args, int count, PyArrayObject *out);
+/* Tells the extension what makes plans. */
+INTERNAL PyObject *connect_road(PyObject *module, PyObject *args, PyObject *kwargs);
+INTERNAL PyObject *forget_plans(PyObject *module, PyObject *unused);
 
 /* ---------------------------------------------------------------------------------------------------------------- types */
 

@@ -14,7 +14,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ._state import SPECS
+from ._state import forget_rules
 
 CATEGORY_BOOL, CATEGORY_INTEGER, CATEGORY_FLOATING, CATEGORY_COMPLEX = range(4)
 
@@ -278,7 +278,7 @@ def set_default_dtype(d: dtype) -> None:
     if d not in (float16, bfloat16, float32, float64):
         raise TypeError(f"couldn't find storage object {d.cpp}Storage")
     _default = d
-    SPECS.clear()
+    forget_rules()
 
 
 # --- limits -----------------------------------------------------------------------------------------------------

@@ -11,12 +11,15 @@ pipeline, needs no further questions either.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 PLAIN: set[type] = set()
 RECORDED: set[type] = set()
 SPECS: dict = {}
-"""What rules have said of calls that pipelines recorded, by operator and geometry of the arguments. Cleared when a rule may say something else."""
+"""What rules have said of calls that pipelines recorded, by operator and geometry of the arguments. See `forget_rules`."""
+FORGETTERS: list[Callable[[], Any]] = []
+"""What else remembers answers of rules: called when they are cleared."""
 _plain_classes: set[type] = set()
 _lock = threading.Lock()
 _special = 0
@@ -41,6 +44,13 @@ class ThreadState(threading.local):
 
 
 TLS = ThreadState()
+
+
+def forget_rules() -> None:
+    """Forget what rules have said: they may say something else from now on."""
+    SPECS.clear()
+    for forget in FORGETTERS:
+        forget()
 
 
 def register_plain(cls: type) -> None:

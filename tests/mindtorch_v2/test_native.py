@@ -31,7 +31,9 @@ from mindtorch_v2._dispatch import native
 from mindtorch_v2._generated import functions, methods
 from mindtorch_v2._tensor import Tensor
 
-EXAMPLES = 60
+EXAMPLES = 16
+TIMES = 3
+"""How often a call is made: the first time by the rule, then by the plan that was made of it."""
 
 
 def test_extension_is_there_when_it_is_required() -> None:
@@ -170,7 +172,7 @@ _VALUES: dict[str, list] = {
     "sparse": [False],
     "out": [None],
 }
-_NUMBERS = [2, -1, 2.5, math.inf, True, "a", None, 10**400]
+_NUMBERS = [2, -1, 2.5, math.inf, True, "a", None, 2**70]
 _INDICES = [
     0,
     -1,
@@ -264,8 +266,19 @@ def _shown(fast: Any, args: tuple, keywords: dict) -> str:
 def test_function_gives_what_python_gives(fast: Any) -> None:
     tensors = _tensors()
     for args, keywords in _calls(fast, tensors, method=False):
-        what = _shown(fast, args, keywords)
-        assert_same(outcome(fast, args, keywords), outcome(fast.__wrapped__, args, keywords), what)
+        _compare(fast, args, keywords)
+
+
+def _compare(fast: Any, args: tuple, keywords: dict) -> None:
+    found = [_seeded(fast, args, keywords) for _ in range(TIMES)]
+    wanted = _seeded(fast.__wrapped__, args, keywords)
+    for one in found[:: TIMES - 1]:
+        assert_same(one, wanted, _shown(fast, args, keywords))
+
+
+def _seeded(call: Any, args: tuple, keywords: dict) -> Any:
+    torch.manual_seed(7)
+    return outcome(call, args, keywords)
 
 
 @needs_extension
@@ -281,8 +294,12 @@ def test_method_gives_what_python_gives(fast: Any) -> None:
     else:
         calls = _calls(fast, tensors, method=True)
     for args, keywords in calls:
-        what = _shown(fast, args, keywords)
-        assert_same(outcome(fast, args, keywords), outcome(fast.__wrapped__, args, keywords), what)
+        _compare(fast, args, keywords)
+
+
+def _takes_operand(fast: Any) -> bool:
+    """Whether what stands behind the first parameter is another operand."""
+    return "Tensor self)" in fast.__doc__ or "(Tensor self, Tensor " in fast.__doc__ or fast.__name__.startswith("__")
 
 
 @needs_extension
@@ -290,8 +307,8 @@ def test_method_gives_what_python_gives(fast: Any) -> None:
 def test_inplace_method_gives_what_python_gives(fast: Any) -> None:
     draw = random.Random(fast.__name__)
     count = len(_tensors())
-    unary = fast.__wrapped__.__code__.co_argcount == 1
-    for _ in range(150):
+    operands = _operands(fast)
+    for _ in range(150 if operands < 3 else 0):
         places = (
             draw.randrange(count),
             draw.randrange(count),
@@ -300,22 +317,39 @@ def test_inplace_method_gives_what_python_gives(fast: Any) -> None:
             draw.random() < 0.4,
         )
         outcomes = []
-        for call in (fast, fast.__wrapped__):
+        for call in (*[fast] * TIMES, fast.__wrapped__):
             tensors = _tensors()
             target = tensors[places[0]]
             base = target if target._base is None else target._base
             before = target._version
             other = places[3] if places[2] else tensors[places[1]]
+            torch.manual_seed(7)
             with torch.set_grad_enabled(places[4]):
-                result = outcome(call, (target,) if unary else (target, other), {})
+                result = outcome(call, (target, other)[:operands], {})
             assert not isinstance(result, Tensor) or result is target
             outcomes.append((result, target, base, target._version - before))
-        (found, changed, base, counted), (wanted, other_changed, other_base, other_counted) = outcomes
+        *_, (found, changed, base, counted), (wanted, other_changed, other_base, other_counted) = outcomes
         what = _shown(fast, (changed, other), {})
         assert_same(found, wanted, what)
         assert_same(changed, other_changed, what)
         assert_same(base, other_base, what)
         assert counted == other_counted, what
+
+
+def _operands(fast: Any) -> int:
+    """How many tensors an in-place function takes; 3 for all that takes something else too."""
+    name = fast.__name__
+    if name.startswith("__"):
+        return 2
+    table = vars(Tensor).get(name[:-1])
+    doc = getattr(table, "resolve", lambda: table)().__doc__ or "" if table is not None else ""
+    if ") ->" not in doc:
+        return 3
+    text = doc.split("; ")[0]
+    parts = _split(text[text.index("(") + 1 : text.rindex(") ->")])
+    required = [part for part in parts if part != "*" and "=" not in part]
+    tensors = sum(part.startswith("Tensor") for part in required)
+    return tensors if tensors == len(required) and tensors < 3 else 3
 
 
 @needs_extension

@@ -120,6 +120,11 @@ _NUMBERS_FIRST = ("add", "sub", "mul", "div", "floor_divide")
 """Operators of two tensors that take a number for the first one too."""
 
 
+def takes_number_first(op: Operator) -> bool:
+    """Whether a number may stand for the operator's first tensor."""
+    return op.name in _NUMBERS_FIRST
+
+
 class _No:
     __slots__ = ()
 
@@ -154,7 +159,7 @@ def convert_one(op: Operator, param: Param, value: Any, position: int) -> Any:
     if not param.is_list:
         converted = converter(value)
         if converted is _NO:
-            if param.type == "Tensor" and op.numbers and (position != 0 or op.name in _NUMBERS_FIRST):
+            if param.type == "Tensor" and op.numbers and (position != 0 or takes_number_first(op)):
                 converted = _scalar(value)
                 if converted is not _NO:
                     return converted

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import _memory
+from .. import _memory, _state
 from .._above import above
 from .operator import Operator, Param
 
 _INT_TYPES = ("int", "SymInt")
-_INTERFACE = 6  # as native.h has it
+_INTERFACE = 7  # as native.h has it
 
 
 def _load() -> Any:
@@ -62,6 +62,11 @@ def connect(**classes: Any) -> None:
     """Tell the extension the classes of the package; once, when it is put together."""
     if extension is not None:
         extension.connect(**classes)
+        from . import plans
+
+        errors, quiet = plans.quiet_errors()
+        extension.connect_road(learn=plans.learn, errors=errors, quiet=quiet, bfloat16=DTYPES["bfloat16"].np)
+        _state.FORGETTERS.append(extension.forget_plans)
 
 
 def connect_making(**known: Any) -> None:
@@ -138,10 +143,11 @@ def _name(function: Any) -> str:
 def accelerate(
     function: Callable, *paths: tuple, method: bool = False, reflected: str = "", inplace: bool = False
 ) -> Callable:
-    """`function`, or what stands before it: a callable that takes the short cuts `paths` and otherwise calls it.
+    """`function`, or what stands before it: a callable that takes the road by itself for plain CPU tensors and otherwise calls it.
 
-    paths: (operator, kernel) with a kernel of a fast path, or (operator, ufunc, kind of result) with "bool" or None for the operands' dtype.
-    inplace: the result of the ufunc is written to the first argument, which is returned.
+    paths: of each overload, in the order in which they are tried: (operator,), or with a short cut (operator, kernel), or (operator, ufunc, kind of
+    result) with "bool" or None for the operands' dtype.
+    inplace: the result is written to the first argument, which is returned.
     reflected: of an operator like `__rsub__`, "arguments" when the function's are the operator's in reverse, "operands" when the ufunc's are.
     """
     if extension is None:
@@ -159,16 +165,96 @@ def _dressed(made: Any, function: Callable) -> Any:
     return made
 
 
+_BY_NOTHING, _BY_PLAN, _BY_COMPOSITE = range(3)  # as fast.h has them
+
+
 def _describe(path: tuple, method: bool, reflected: str, inplace: bool) -> tuple | None:
+    op: Operator = path[0]
+    if len(op.params) > _MAX_PARAMS:
+        return None
+    inplace = inplace or op.is_inplace
+    if op.missing is not None:
+        by = _BY_NOTHING
+    elif op.composite is not None:
+        by = _BY_NOTHING if inplace or len(op.returns) > 1 else _BY_COMPOSITE
+    else:
+        by = _BY_PLAN if "cpu" in op.kernels or (op.is_view and not inplace) else _BY_NOTHING
+    ufunc = path[1] if len(path) > 1 else op.kernels.get("cpu")
+    return (
+        op,
+        _binding(op, method, reflected),
+        by,
+        op.is_view,
+        inplace,
+        op.record is not None,
+        op.numbers,
+        "pointwise" in op.tags,
+        -1 if op.mutates is None else op.mutates,
+        ufunc if isinstance(ufunc, np.ufunc) and ufunc.nin <= 2 and ufunc.nin <= len(op.params) else None,
+        _short_cut(path, reflected, inplace) if len(path) > 1 else None,
+    )
+
+
+_MAX_PARAMS = 16  # as native.h has it
+
+
+def _binding(op: Operator, method: bool, reflected: str) -> tuple:
+    """How the extension binds arguments to the parameters."""
+    params = op.params
+    first = "input" if params and params[0].name == "self" and not method else params[0].name if params else ""
+    positional = [p for p in params if not p.keyword]
+    # What has one list of ints as its only parameter takes them one by one too: `x.view(2, 3)`, `zeros(2, 3)`.
+    own = positional[1:] if method else positional
+    gathers = len(positional) if len(own) == 1 and own[0].is_list and own[0].type in _INT_TYPES else 0
+    return (
+        (first, *(p.name for p in params[1:])) if params else (),
+        tuple(p.default for p in params),
+        tuple(p.required for p in params),
+        tuple(p.optional for p in params),
+        "".join(_kind(op, i, p, reflected) for i, p in enumerate(params)),
+        tuple(p.size or 0 for p in params),
+        tuple(i in op.cast for i in range(len(params))),
+        len(positional),
+        gathers,
+        reflected == "arguments",
+        "out" in op.variants and not method,
+        op.factory,
+    )
+
+
+def _kind(op: Operator, index: int, param: Param, reflected: str) -> str:
+    """The letter of bind.c for a parameter."""
+    kind = param.type
+    if kind == "Tensor":
+        if param.is_list:
+            return "v" if param.elements_optional else "V"
+        return "N" if op.numbers and (index or reflected or takes_number_first(op)) else "T"
+    if param.is_list:
+        return "L" if kind in _INT_TYPES else "?"
+    return _KINDS.get(kind, "?")
+
+
+_KINDS = {
+    "int": "I",
+    "SymInt": "I",
+    "float": "F",
+    "bool": "B",
+    "Scalar": "S",
+    "str": "X",
+    "ScalarType": "D",
+    "Device": "C",
+    "Generator": "G",
+    "Layout": "O",
+    "MemoryFormat": "O",
+}
+
+
+def _short_cut(path: tuple, reflected: str, inplace: bool) -> tuple | None:
     op: Operator = path[0]
     params = op.params
     roles = "".join(_role(p) for p in params)
     if "?" in roles or not roles.startswith("T"):
         return None
-    first = "input" if params[0].name == "self" and not method else params[0].name
-    names = (first, *(p.name for p in params[1:]))
-    positional = [p for p in params if not p.keyword]
-    gathers = method and len(positional) == 2 and roles[1] == "L" and positional[1].size is None
     kind, target, kernel_name, result, to_bool = "kernel", path[1], None, None, False
     if isinstance(target, np.ufunc):
         kind = "unary" if target.nin == 1 else "binary"
@@ -177,27 +263,16 @@ def _describe(path: tuple, method: bool, reflected: str, inplace: bool) -> tuple
         kernel_name = _name(target)
         if "int64_result" in op.tags:
             from .._dtype import int64 as result
-    like = names.index("weight") if "weight_result" in op.tags else 0
+    like = [p.name for p in params].index("weight") if "weight_result" in op.tags else 0
     return (
         kind,
-        op,
-        names,
-        tuple(p.default for p in params),
-        tuple(p.required for p in params),
         roles,
         target,
         kernel_name,
         result,
-        len(positional),
-        gathers,
         to_bool,
-        op.is_view,
-        op.record is not None,
         like,
-        reflected == "arguments",
         bool(reflected),
-        op.numbers,
-        inplace,
         _loop(op, kind, reflected),
         None if inplace or not set(op.tensors) <= set(op.cast) else blocked(op),
         op.block,

@@ -51,7 +51,7 @@ def register(op: str, device: str, fn: Callable, meta: Callable | None = None) -
         operator = _custom[op] = _new(op, fn, meta)
     elif meta is not None:
         operator.meta = meta
-    _state.SPECS.clear()
+    _state.forget_rules()
     operator.kernels[device] = fn
     if device == "cpu":
         operator.block = ()

@@ -1,0 +1,277 @@
+/* Bind: the arguments of a call in the order and of the types that the schema says.
+ *
+ * Kinds of parameters: T tensor, N tensor for which a number may stand, V list of tensors, v list of tensors or None, I int, L list of ints,
+ * F float, B bool, S number, X str, D dtype, C device, G generator, O an object taken as it is (layout, memory format), ? what Python has to look at.
+ * An argument either fits, or certainly does not (so that the next overload is tried), or Python decides: numpy's numbers, tensors that stand
+ * for numbers, subclasses, whatever has __torch_function__.
+ */
+#include "fast.h"
+
+static int same_name(PyObject *a, PyObject *b)
+{
+    return a == b || (PyUnicode_GET_LENGTH(a) == PyUnicode_GET_LENGTH(b) && PyUnicode_Compare(a, b) == 0);
+}
+
+void bound_clear(Bound *bound)
+{
+    for (int i = 0; i < bound->owned_count; i++) {
+        Py_DECREF(bound->owned[i]);
+    }
+    bound->owned_count = 0;
+}
+
+/* Takes over the reference. */
+static int keep(Bound *bound, int at, PyObject *made)
+{
+    if (made == NULL) {
+        PyErr_Clear();
+        return UNKNOWN;
+    }
+    if (bound->owned_count == MAX_OWNED) {
+        Py_DECREF(made);
+        return UNKNOWN;
+    }
+    bound->owned[bound->owned_count++] = made;
+    bound->value[at] = made;
+    return FITS;
+}
+
+/* Whether an object is of a type that Python itself has, and so means what it is. */
+static int is_builtin(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    return object == Py_None || type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type || type == &PyUnicode_Type ||
+           type == &PyTuple_Type || type == &PyList_Type || type == &PyComplex_Type || type == &PyDict_Type || type == &PySlice_Type;
+}
+
+static int is_number(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    return type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type || type == &PyComplex_Type;
+}
+
+static int otherwise(PyObject *object)
+{
+    return is_builtin(object) || Py_TYPE(object) == S.tensor ? UNFIT : UNKNOWN;
+}
+
+static int take_ints(const Path *path, int at, PyObject *value, Bound *bound)
+{
+    if (PyLong_CheckExact(value)) {
+        int size = path->sizes[at];
+        if (size <= 0) {
+            return UNFIT;
+        }
+        PyObject *made = PyTuple_New(size);
+        for (int i = 0; made != NULL && i < size; i++) {
+            PyTuple_SET_ITEM(made, i, Py_NewRef(value));
+        }
+        return keep(bound, at, made);
+    }
+    int is_tuple = PyTuple_Check(value);
+    if (!is_tuple && !PyList_CheckExact(value)) {
+        return is_builtin(value) ? UNFIT : UNKNOWN;
+    }
+    Py_ssize_t count = is_tuple ? PyTuple_GET_SIZE(value) : PyList_GET_SIZE(value);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *item = is_tuple ? PyTuple_GET_ITEM(value, i) : PyList_GET_ITEM(value, i);
+        if (!PyLong_CheckExact(item)) {
+            return is_builtin(item) ? UNFIT : UNKNOWN;
+        }
+    }
+    if (count == 1 && path->sizes[at] > 1) {
+        PyObject *item = is_tuple ? PyTuple_GET_ITEM(value, 0) : PyList_GET_ITEM(value, 0);
+        return take_ints(path, at, item, bound);
+    }
+    if (PyTuple_CheckExact(value)) {
+        return FITS;
+    }
+    return keep(bound, at, is_tuple ? PyTuple_GetSlice(value, 0, count) : PyList_AsTuple(value));
+}
+
+/* A copy of a list of plain tensors: the caller may change his. */
+static int take_tensors(const Path *path, int at, PyObject *value, Bound *bound)
+{
+    int is_tuple = PyTuple_CheckExact(value);
+    if (!is_tuple && !PyList_CheckExact(value)) {
+        return is_builtin(value) ? UNFIT : UNKNOWN;
+    }
+    Py_ssize_t count = is_tuple ? PyTuple_GET_SIZE(value) : PyList_GET_SIZE(value);
+    PyObject **items = is_tuple ? ((PyTupleObject *)value)->ob_item : ((PyListObject *)value)->ob_item;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (!is_plain(items[i]) && !(items[i] == Py_None && path->kinds[at] == 'v')) {
+            return otherwise(items[i]);
+        }
+    }
+    PyObject *made = PyList_New(count);
+    for (Py_ssize_t i = 0; made != NULL && i < count; i++) {
+        PyList_SET_ITEM(made, i, Py_NewRef(items[i]));
+    }
+    return keep(bound, at, made);
+}
+
+static int take(const Path *path, int at, PyObject *value, Bound *bound)
+{
+    if (value == Py_None && path->kinds[at] != '?') {
+        if (path->optional[at]) {
+            return FITS;
+        }
+        if (!path->required[at]) {
+            bound->value[at] = PyTuple_GET_ITEM(path->defaults, at);
+            return FITS;
+        }
+        return UNFIT;
+    }
+    switch (path->kinds[at]) {
+    case 'T':
+        return is_plain(value) ? FITS : otherwise(value);
+    case 'N':
+        return is_plain(value) || is_number(value) ? FITS : otherwise(value);
+    case 'V':
+    case 'v':
+        return take_tensors(path, at, value, bound);
+    case 'I':
+        return PyLong_CheckExact(value) ? FITS : is_builtin(value) ? UNFIT : UNKNOWN;
+    case 'L':
+        return take_ints(path, at, value, bound);
+    case 'F':
+        if (PyFloat_CheckExact(value)) {
+            return FITS;
+        }
+        if (PyLong_Check(value)) { /* bools too */
+            return keep(bound, at, PyNumber_Float(value));
+        }
+        return is_builtin(value) ? UNFIT : UNKNOWN;
+    case 'B':
+        return PyBool_Check(value) ? FITS : is_builtin(value) ? UNFIT : UNKNOWN;
+    case 'S':
+        return is_number(value) ? FITS : is_builtin(value) ? UNFIT : UNKNOWN;
+    case 'X':
+        return PyUnicode_CheckExact(value) ? FITS : is_builtin(value) ? UNFIT : UNKNOWN;
+    case 'D':
+        return Py_TYPE(value) == Py_TYPE(S.float32) ? FITS : is_builtin(value) ? UNFIT : UNKNOWN;
+    case 'C':
+        if (value == S.cpu) {
+            return FITS;
+        }
+        if (PyUnicode_CheckExact(value) && PyUnicode_CompareWithASCIIString(value, "cpu") == 0) {
+            bound->value[at] = S.cpu;
+            return FITS;
+        }
+        return UNKNOWN;
+    case 'O':
+        return is_builtin(value) ? UNFIT : Py_TYPE(value) == Py_TYPE(PyTuple_GET_ITEM(path->defaults, at)) ? FITS : UNKNOWN;
+    default:
+        return UNKNOWN;
+    }
+}
+
+/* args[from:] as one tuple of ints. */
+static PyObject *gather(PyObject *const *args, Py_ssize_t from, Py_ssize_t n)
+{
+    for (Py_ssize_t i = from; i < n; i++) {
+        if (!PyLong_CheckExact(args[i])) {
+            return NULL;
+        }
+    }
+    PyObject *made = PyTuple_New(n - from);
+    for (Py_ssize_t i = from; made != NULL && i < n; i++) {
+        PyTuple_SET_ITEM(made, i - from, Py_NewRef(args[i]));
+    }
+    return made;
+}
+
+/* Puts the arguments given by name in their places. */
+static int take_names(const Path *path, PyObject *const *values, PyObject *kwnames, Py_ssize_t given, Bound *bound)
+{
+    Py_ssize_t count = PyTuple_GET_SIZE(kwnames);
+    for (Py_ssize_t k = 0; k < count; k++) {
+        PyObject *name = PyTuple_GET_ITEM(kwnames, k), *value = values[k];
+        Py_ssize_t at = 0;
+        while (at < path->params && !same_name(name, PyTuple_GET_ITEM(path->names, at))) {
+            at++;
+        }
+        if (at == path->params) {
+            if (path->has_out && PyUnicode_CompareWithASCIIString(name, "out") == 0) {
+                bound->out = value == Py_None ? NULL : value;
+                continue;
+            }
+            if (path->has_requires_grad && PyUnicode_CompareWithASCIIString(name, "requires_grad") == 0 && PyBool_Check(value)) {
+                bound->requires_grad = value == Py_True;
+                continue;
+            }
+            return UNKNOWN; /* another spelling, or a mistake */
+        }
+        if (at < given || bound->value[at] != NULL) {
+            return UNKNOWN;
+        }
+        bound->value[at] = value;
+    }
+    return FITS;
+}
+
+int bind_path(const Path *path, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, Bound *bound)
+{
+    PyObject **value = bound->value = bound->slots + 1;
+    bound->owned_count = 0;
+    bound->out = NULL;
+    bound->requires_grad = 0;
+    Py_ssize_t given = n, list = path->gathers - 1;
+    if (list < 0 || n <= list || (n == list + 1 && !(PyLong_CheckExact(args[list]) && path->sizes[list] <= 0))) {
+        list = -1;
+    }
+    if (list >= 0) {
+        PyObject *made = gather(args, list, n);
+        if (made == NULL) {
+            PyErr_Clear();
+            return UNKNOWN;
+        }
+        for (Py_ssize_t i = 0; i < list; i++) {
+            value[i] = args[i];
+        }
+        keep(bound, (int)list, made);
+        given = list + 1;
+    }
+    else if (n > path->positional) {
+        return UNFIT;
+    }
+    else {
+        for (Py_ssize_t i = 0; i < n; i++) {
+            value[i] = args[i];
+        }
+    }
+    for (Py_ssize_t i = given; i < path->params; i++) {
+        value[i] = NULL;
+    }
+    if (kwnames != NULL && PyTuple_GET_SIZE(kwnames)) {
+        int found = take_names(path, args + n, kwnames, given, bound);
+        if (found != FITS) {
+            return found;
+        }
+    }
+    if (path->swaps) {
+        PyObject *one = value[0];
+        value[0] = value[1];
+        value[1] = one;
+        if (value[0] == NULL || value[1] == NULL) {
+            return UNKNOWN;
+        }
+    }
+    for (int i = 0; i < path->params; i++) {
+        if (i == list) {
+            continue; /* ints, as they were gathered */
+        }
+        if (value[i] == NULL) {
+            if (path->required[i]) {
+                return UNFIT;
+            }
+            value[i] = PyTuple_GET_ITEM(path->defaults, i);
+            continue;
+        }
+        int found = take(path, i, value[i], bound);
+        if (found != FITS) {
+            return found;
+        }
+    }
+    return FITS;
+}

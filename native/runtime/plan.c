@@ -1,0 +1,458 @@
+/* Plan: what a rule said for an operator and a geometry is remembered, so that the next call of the kind needs no rule.
+ *
+ * A key has, for each argument, all that a rule may look at: dtype, shape and strides of a tensor, the value of an int, a text, a flag; of a number
+ * its value, or, where numbers are operands, its kind and the range it is in (rules refuse numbers that a dtype cannot hold). Elements and
+ * storages are not in it: `learn` (_dispatch/plans.py) shows the rule geometries alone, and remembers nothing of a rule that asks for more.
+ * A call is planned when it comes the second time, so that shapes that never come again cost no more than the look.
+ */
+#include "plan.h"
+
+#include <math.h>
+
+#define MOST_PLANS 128
+#define FIRST_SLOTS 16
+#define PROBES 4
+#define SEEN 64
+
+struct Plans {
+    Py_ssize_t epoch;
+    int slots, used;
+    Plan **slot;
+    uint32_t seen[SEEN]; /* hashes of calls that came once */
+};
+
+/* ------------------------------------------------------------------------------------------------------------------- key */
+
+static inline int add(Key *key, uint64_t word)
+{
+    if (key->count == KEY_WORDS) {
+        return 0;
+    }
+    key->word[key->count++] = word;
+    return 1;
+}
+
+static int add_array(Key *key, PyObject *tensor)
+{
+    PyArrayObject *array = array_of(tensor);
+    if (array == NULL) {
+        return 0;
+    }
+    int ndim = PyArray_NDIM(array);
+    if (ndim > MAX_DIMS || key->count + 2 * ndim + 2 > KEY_WORDS || !PyArray_ISALIGNED(array)) {
+        return 0;
+    }
+    uint64_t *word = key->word + key->count;
+    *word++ = (uint64_t)(uintptr_t)SLOT(tensor, S.at_dtype);
+    *word++ = 0x100u | (unsigned)ndim;
+    const npy_intp *dims = PyArray_DIMS(array), *strides = PyArray_STRIDES(array);
+    for (int d = 0; d < ndim; d++) {
+        *word++ = (uint64_t)dims[d];
+        *word++ = (uint64_t)strides[d];
+    }
+    key->count += 2 + 2 * ndim;
+    return 1;
+}
+
+/* The range of a magnitude, between the limits that rules compare with. */
+static unsigned range_of(double size)
+{
+    static const double limits[] = {0, 1, 127, 255, 32767, 65504, 2147483647.0, 9223372036854775807.0, 3.3895313892515355e38, 3.4028234663852886e38};
+    unsigned at = 0;
+    while (at < sizeof(limits) / sizeof(limits[0]) && size > limits[at]) {
+        at++;
+    }
+    return isinf(size) ? 30 : isnan(size) ? 31 : at;
+}
+
+static int add_number(Key *key, PyObject *value, int range)
+{
+    uint64_t word = 0;
+    double number;
+    if (PyBool_Check(value)) {
+        return add(key, 0x200u | (value == Py_True));
+    }
+    if (PyFloat_CheckExact(value)) {
+        number = PyFloat_AS_DOUBLE(value);
+        if (!range) {
+            memcpy(&word, &number, 8);
+            return add(key, 0x300u) && add(key, word);
+        }
+        return add(key, 0x400u | range_of(fabs(number)) | (signbit(number) ? 0x80u : 0));
+    }
+    if (!PyLong_CheckExact(value)) {
+        return 0;
+    }
+    int overflow;
+    long long whole = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (overflow) {
+        return 0;
+    }
+    if (!range) {
+        return add(key, 0x500u) && add(key, (uint64_t)whole);
+    }
+    if (whole >= -127 && whole <= 127) { /* most are */
+        return add(key, 0x600u | (whole == 0 ? 0 : whole == 1 || whole == -1 ? 1 : 2) | (whole < 0 ? 0x80u : 0));
+    }
+    if (whole == -128 || whole == -32768 || whole == -2147483648LL || whole == LLONG_MIN) {
+        return 0; /* the lowest of a type, whose magnitude is past its highest */
+    }
+    return add(key, 0x600u | range_of(fabs((double)whole)) | (whole < 0 ? 0x80u : 0));
+}
+
+static int add_ints(Key *key, PyObject *tuple)
+{
+    Py_ssize_t count = PyTuple_GET_SIZE(tuple);
+    if (!add(key, 0x700u | ((uint64_t)count << 16))) {
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Py_ssize_t value;
+        if (!as_index(PyTuple_GET_ITEM(tuple, i), &value) || !add(key, (uint64_t)value)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int add_argument(Key *key, const Path *path, int at, PyObject *value)
+{
+    if (value == Py_None) {
+        return add(key, 0x800u);
+    }
+    switch (path->kinds[at]) {
+    case 'N':
+    case 'T':
+        if (is_plain(value)) {
+            return add_array(key, value);
+        }
+        return add_number(key, value, path->pointwise);
+    case 'S':
+        return add_number(key, value, path->pointwise);
+    case 'F':
+    case 'I':
+        return add_number(key, value, 0);
+    case 'L':
+        return PyTuple_Check(value) && add_ints(key, value);
+    case 'V':
+    case 'v': {
+        Py_ssize_t count = PyList_GET_SIZE(value);
+        if (!add(key, 0x900u | ((uint64_t)count << 16))) {
+            return 0;
+        }
+        for (Py_ssize_t i = 0; i < count; i++) {
+            PyObject *item = PyList_GET_ITEM(value, i);
+            if (!(item == Py_None ? add(key, 0x800u) : add_array(key, item))) {
+                return 0;
+            }
+        }
+        return 1;
+    }
+    case 'G':
+        return add(key, 0xa00u);
+    case 'B':
+    case 'X':
+    case 'D':
+    case 'C':
+    case 'O':
+        return add(key, 0xb00u) && add(key, (uint64_t)(uintptr_t)value);
+    default:
+        return 0;
+    }
+}
+
+static uint64_t hash_of(const Key *key)
+{
+    uint64_t hash = 0x9e3779b97f4a7c15u;
+    for (int i = 0; i < key->count; i++) {
+        hash = (hash ^ key->word[i]) * 0xff51afd7ed558ccdu;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+/* ----------------------------------------------------------------------------------------------------------------- memory */
+
+void plan_release(Plan *plan)
+{
+    if (--plan->references > 0) {
+        return;
+    }
+    for (int i = 0; i < plan->count; i++) {
+        Py_XDECREF(plan->result[i].dtype);
+        Py_XDECREF((PyObject *)plan->result[i].descr);
+    }
+    Py_XDECREF((PyObject *)plan->compute);
+    Py_XDECREF(plan->kernel);
+    Py_XDECREF((PyObject *)plan->blocked);
+    Py_XDECREF((PyObject *)plan->cls);
+    Py_XDECREF(plan->alive);
+    PyMem_Free(plan->word);
+    PyMem_Free(plan);
+}
+
+static void forget(Plans *plans)
+{
+    for (int i = 0; i < plans->slots; i++) {
+        Plan *plan = plans->slot[i];
+        plans->slot[i] = NULL;
+        if (plan != NULL) {
+            plan_release(plan);
+        }
+    }
+    plans->used = 0;
+    plans->epoch = S.epoch_of_plans;
+}
+
+void plans_free(Plans *plans)
+{
+    if (plans != NULL) {
+        forget(plans);
+        PyMem_Free(plans->slot);
+        PyMem_Free(plans);
+    }
+}
+
+int plans_traverse(Plans *plans, visitproc visit, void *arg)
+{
+    for (int i = 0; plans != NULL && i < plans->slots; i++) {
+        if (plans->slot[i] != NULL) {
+            Py_VISIT(plans->slot[i]->kernel);
+        }
+    }
+    return 0;
+}
+
+static Plans *plans_of(Path *path)
+{
+    Plans *plans = path->plans;
+    if (plans == NULL) {
+        plans = path->plans = PyMem_Calloc(1, sizeof(Plans));
+        if (plans == NULL) {
+            return NULL;
+        }
+        plans->epoch = S.epoch_of_plans;
+    }
+    if (plans->epoch != S.epoch_of_plans) {
+        forget(plans);
+    }
+    return plans;
+}
+
+static Plan *find(const Plans *plans, const Key *key, uint64_t hash)
+{
+    for (int i = 0; plans->slots && i < PROBES; i++) {
+        Plan *plan = plans->slot[(hash + (unsigned)i) & (unsigned)(plans->slots - 1)];
+        if (plan != NULL && plan->hash == hash && plan->words == key->count && memcmp(plan->word, key->word, 8 * (size_t)key->count) == 0) {
+            return plan;
+        }
+    }
+    return NULL;
+}
+
+/* Takes over the reference. A full neighbourhood gives up its first plan. */
+static void put(Plans *plans, Plan *plan)
+{
+    unsigned mask = (unsigned)plans->slots - 1;
+    for (int i = 0; i < PROBES; i++) {
+        Plan **slot = &plans->slot[(plan->hash + (unsigned)i) & mask];
+        if (*slot == NULL) {
+            *slot = plan;
+            plans->used++;
+            return;
+        }
+    }
+    Plan **slot = &plans->slot[plan->hash & mask], *before = *slot;
+    *slot = plan;
+    plan_release(before);
+}
+
+static int grow(Plans *plans)
+{
+    if (plans->slots && (plans->slots == MOST_PLANS || plans->used * 2 < plans->slots)) {
+        return 1;
+    }
+    Plan **before = plans->slot;
+    int count = plans->slots;
+    Plan **made = PyMem_Calloc((size_t)(count ? 2 * count : FIRST_SLOTS), sizeof(Plan *));
+    if (made == NULL) {
+        return count > 0;
+    }
+    plans->slot = made;
+    plans->slots = count ? 2 * count : FIRST_SLOTS;
+    plans->used = 0;
+    for (int i = 0; i < count; i++) {
+        if (before[i] != NULL) {
+            put(plans, before[i]);
+        }
+    }
+    PyMem_Free(before);
+    return 1;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- learning */
+
+static int read_result(PyObject *description, Result *result)
+{
+    if (description == Py_None) {
+        result->absent = 1;
+        return 1;
+    }
+    PyObject *shape, *stride, *kind, *descr;
+    Py_ssize_t offset;
+    if (!PyArg_ParseTuple(description, "OOOOn", &shape, &stride, &kind, &descr, &offset)) {
+        return 0;
+    }
+    result->dtype = Py_NewRef(kind);
+    if (!PyArray_DescrCheck(descr)) {
+        return 0;
+    }
+    result->descr = (PyArray_Descr *)Py_NewRef(descr);
+    if (shape == Py_None) {
+        result->contiguous = stride == Py_None;
+        return 1;
+    }
+    npy_intp item = PyDataType_ELSIZE(result->descr), next = item;
+    result->ndim = (int)PyTuple_GET_SIZE(shape);
+    if (result->ndim > MAX_DIMS) {
+        return 0;
+    }
+    result->contiguous = 1;
+    for (int d = 0; d < result->ndim; d++) {
+        result->dims[d] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, d));
+        result->strides[d] = PyLong_AsSsize_t(PyTuple_GET_ITEM(stride, d)) * item;
+    }
+    for (int d = result->ndim - 1; d >= 0; d--) {
+        result->contiguous &= result->strides[d] == next;
+        next *= result->dims[d] > 1 ? result->dims[d] : 1;
+    }
+    result->offset = offset * item;
+    return !PyErr_Occurred();
+}
+
+/* The loop of a ufunc for the dtypes of a plan. */
+static void find_loop(Plan *plan, PyObject *ufunc, int operands)
+{
+    PyUFuncObject *table = (PyUFuncObject *)ufunc;
+    if (plan->how != PLAN_ONE || !PyObject_TypeCheck(ufunc, &PyUFunc_Type) || table->nout != 1 || table->nin != operands || table->functions == NULL ||
+        table->core_enabled || plan->compute == NULL) {
+        return;
+    }
+    int type = plan->compute->type_num, to = plan->result[0].descr->type_num;
+    if (plan->half) {
+        to = type;
+    }
+    for (int i = 0; i < table->ntypes; i++) {
+        const char *types = table->types + i * (table->nin + 1);
+        if (types[0] == type && (operands == 1 || types[1] == type) && types[operands] == to) {
+            plan->loop.call = table->functions[i];
+            plan->loop.data = table->data == NULL ? NULL : (void *)table->data[i];
+            return;
+        }
+    }
+}
+
+/* (how, compute, kernel, takes_out, blocked, half, class, listed, results) of `learn`; NULL without an exception when it is None. */
+static Plan *read_plan(PyObject *learnt)
+{
+    int how, takes_out, half, listed;
+    PyObject *compute, *kernel, *blocked, *cls, *results;
+    if (!PyArg_ParseTuple(learnt, "iOOpOpOpO!", &how, &compute, &kernel, &takes_out, &blocked, &half, &cls, &listed, &PyTuple_Type, &results)) {
+        return NULL;
+    }
+    Py_ssize_t count = PyTuple_GET_SIZE(results);
+    Plan *plan = PyMem_Calloc(1, sizeof(Plan) + (size_t)count * sizeof(Result));
+    if (plan == NULL) {
+        return NULL;
+    }
+    plan->references = 1;
+    plan->how = how;
+    plan->takes_out = takes_out;
+    plan->half = half;
+    plan->listed = listed;
+    plan->kernel = Py_NewRef(kernel);
+    plan->compute = PyArray_DescrCheck(compute) ? (PyArray_Descr *)Py_NewRef(compute) : NULL;
+    plan->blocked = Py_IS_TYPE(blocked, &BlockedType) ? (Blocked *)Py_NewRef(blocked) : NULL;
+    plan->cls = PyType_Check(cls) ? (PyTypeObject *)Py_NewRef(cls) : NULL;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        plan->count++;
+        if (!read_result(PyTuple_GET_ITEM(results, i), &plan->result[i])) {
+            plan_release(plan);
+            return NULL;
+        }
+    }
+    return plan;
+}
+
+static Plan *learn(Path *path, const Bound *bound, const Key *key, uint64_t hash)
+{
+    PyObject *args = PyTuple_New(path->params);
+    for (int i = 0; args != NULL && i < path->params; i++) {
+        PyTuple_SET_ITEM(args, i, Py_NewRef(bound->value[i]));
+    }
+    PyObject *learnt = args == NULL ? NULL : PyObject_CallFunctionObjArgs(S.learn, path->op, args, NULL);
+    Py_XDECREF(args);
+    if (learnt == NULL || learnt == Py_None) {
+        Py_XDECREF(learnt);
+        return NULL;
+    }
+    Plan *plan = read_plan(learnt);
+    Py_DECREF(learnt);
+    if (plan == NULL) {
+        return NULL;
+    }
+    plan->hash = hash;
+    plan->words = key->count;
+    plan->word = PyMem_Malloc(8 * (size_t)key->count + 8);
+    PyObject *alive = PyTuple_New(path->params);
+    if (plan->word == NULL || alive == NULL) {
+        Py_XDECREF(alive);
+        plan_release(plan);
+        return NULL;
+    }
+    memcpy(plan->word, key->word, 8 * (size_t)key->count);
+    for (int i = 0; i < path->params; i++) {
+        int by_address = strchr("BXDCO", path->kinds[i]) != NULL;
+        PyTuple_SET_ITEM(alive, i, Py_NewRef(by_address ? bound->value[i] : Py_None));
+    }
+    plan->alive = alive;
+    if (path->ufunc != NULL) {
+        find_loop(plan, path->ufunc, path->ufunc_operands);
+    }
+    return plan;
+}
+
+Plan *plan_of(Path *path, const Bound *bound)
+{
+    Key key;
+    key.count = 0;
+    for (int i = 0; i < path->params; i++) {
+        if (!add_argument(&key, path, i, bound->value[i])) {
+            return NULL;
+        }
+    }
+    Plans *plans = plans_of(path);
+    if (plans == NULL) {
+        return NULL;
+    }
+    uint64_t hash = hash_of(&key);
+    Plan *plan = find(plans, &key, hash);
+    if (plan != NULL) {
+        plan->references++;
+        return plan;
+    }
+    uint32_t *seen = &plans->seen[hash % SEEN];
+    if (*seen != (uint32_t)(hash >> 32)) {
+        *seen = (uint32_t)(hash >> 32);
+        return NULL;
+    }
+    plan = learn(path, bound, &key, hash);
+    if (plan == NULL) {
+        return NULL;
+    }
+    if (path->plans == plans && plans->epoch == S.epoch_of_plans && grow(plans)) { /* the rule is Python, which may do anything */
+        plan->references++;
+        put(plans, plan);
+    }
+    return plan;
+}

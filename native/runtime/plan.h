@@ -1,0 +1,56 @@
+/* A plan: what the rule said for one operator and one geometry of its arguments, and how the CPU runs it. */
+#ifndef MINDTORCH_PLAN_H
+#define MINDTORCH_PLAN_H
+
+#include "fast.h"
+
+#define KEY_WORDS 160
+
+typedef struct {
+    int count;
+    uint64_t word[KEY_WORDS];
+} Key;
+
+enum { PLAN_ONE, PLAN_SEVERAL, PLAN_UNKNOWN_SHAPE, PLAN_VIEW, PLAN_VIEWS, PLAN_RESHAPED };
+
+typedef struct {
+    int ndim;
+    int absent;     /* None in place of a result */
+    int contiguous; /* in row-major order */
+    npy_intp dims[MAX_DIMS], strides[MAX_DIMS]; /* strides in bytes */
+    npy_intp offset;                            /* of a view, in bytes */
+    PyObject *dtype;
+    PyArray_Descr *descr;
+} Result;
+
+struct Plan {
+    int references;
+    uint64_t hash;
+    int words;
+    uint64_t *word;     /* the key */
+    PyObject *alive;    /* what the key knows by its address */
+    int how;            /* PLAN_... */
+    int count;          /* of results */
+    int listed;         /* the results are a list of the operator's own, not one tuple of its signature */
+    PyArray_Descr *compute; /* NULL: operands stay as they are */
+    PyObject *kernel;
+    int takes_out;
+    Blocked *blocked;     /* the operator's loops, or NULL */
+    int half;             /* the kernel computes in another dtype than that of a floating result */
+    PyTypeObject *cls;    /* of the tuple of several results */
+    Loop loop;            /* of the ufunc for this dtype; call is NULL when there is none */
+    Result result[1];     /* as many as `count` */
+};
+
+/* Arrays of the elements of `array` in another dtype, in the same order of dimensions (convert.c); a new reference. */
+INTERNAL PyArrayObject *converted(PyArrayObject *array, PyArray_Descr *descr);
+/* Copies with conversion; -1 with an exception. */
+INTERNAL int copy_into(PyArrayObject *target, PyArrayObject *source);
+/* A number as an array without dimensions, as `_backends/common/convert.number` makes it; NULL without an exception declines. */
+INTERNAL PyArrayObject *number_array(PyObject *number, PyArray_Descr *descr);
+/* A fresh array as a result says. */
+INTERNAL PyArrayObject *empty_result(const Result *result);
+/* Runs a loop of one or two operands over arrays that broadcast to `out`. */
+INTERNAL void iterate(const Loop *loop, int operands, PyArrayObject *const *operand, PyArrayObject *out);
+
+#endif

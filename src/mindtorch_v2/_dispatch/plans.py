@@ -1,0 +1,146 @@
+"""What a rule says of one operator and one geometry of its arguments, as a plan that holds for every such call.
+
+Note [What a plan may depend on]
+A rule is shown geometries: tensors that have dtype, shape and strides, but neither elements nor a storage. A rule that asks for more fails
+on them, and its calls are not planned. Numbers count with their value; where they are operands of a pointwise operator, with their kind and
+the range they lie in, since rules refuse what a dtype cannot hold. The default dtype is all that rules read beside their arguments:
+`_state.forget_rules` is called when it changes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from .. import _payload
+from .._rules.spec import Spec, ViewSpec, contiguous_strides
+from .._device import CPU
+from .._tensor import Tensor, wrap
+from .operator import Operator
+from .return_types import return_type
+
+ONE, SEVERAL, UNKNOWN_SHAPE, VIEW, VIEWS, RESHAPED = range(6)  # as plan.h has them
+
+
+class Geometry:
+    """A payload on the CPU of which only the geometry is known."""
+
+    __slots__ = ("shape", "stride", "dtype")
+
+    device = CPU
+
+    def __init__(self, array: ndarray, dtype: Any):
+        self.shape = array.shape
+        self.stride = _payload.stride_of(array)
+        self.dtype = dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        count = 1
+        for n in self.shape:
+            count *= n
+        return count
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return wrap(Geometry(value._data, value._dtype), value._dtype)
+    if value.__class__ is list:
+        return [_shown(item) for item in value]
+    return value
+
+
+def specs_of(op: Operator, args: tuple) -> Any:
+    """What the rule says of arguments of this geometry; None where it refuses them, or wants to know more of them.
+
+    A refusal is left to the general path, which raises it.
+    """
+    try:
+        return op.meta(*[_shown(value) for value in args])
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
+        return None
+
+
+def _result(spec: Any) -> tuple | None:
+    if spec is None:
+        return None
+    kind = spec.dtype.np
+    if spec.shape is None:
+        return (None, spec.stride, spec.dtype, kind, 0)
+    shape = tuple(map(int, spec.shape))
+    stride = contiguous_strides(shape) if spec.stride is None else tuple(map(int, spec.stride))
+    return (shape, stride, spec.dtype, kind, 0)
+
+
+def _view(spec: ViewSpec, source: ndarray, kind: Any) -> tuple:
+    return (tuple(map(int, spec.shape)), tuple(map(int, spec.stride)), kind, source.dtype, int(spec.offset))
+
+
+def learn(op: Operator, args: tuple) -> tuple | None:
+    """The plan of a call as the extension takes it, or None: how, dtype of the computation, kernel, whether that takes `out`, the operator's loops,
+    whether a half type is computed in another, class and kind of several results, and (shape, stride, dtype, numpy's dtype, offset) of each."""
+    specs = specs_of(op, args)
+    if specs is None:
+        return None
+    if op.is_view:
+        return _learn_view(op, specs, args)
+    listed = specs.__class__ is list
+    several = specs.__class__ is not Spec
+    each = list(specs) if several else [specs]
+    present = [spec for spec in each if spec is not None]
+    if any(spec.dtype.np is None for spec in present):
+        return None
+    if several and (any(spec.shape is None for spec in present) or op.mutates is not None):
+        return None
+    compute = next((spec.compute for spec in present), None)
+    if compute is not None and compute.np is None:
+        return None
+    how = SEVERAL if several else UNKNOWN_SHAPE if specs.shape is None else ONE
+    if how == UNKNOWN_SHAPE and specs.stride not in (None, ()):
+        return None
+    from .native import blocked
+
+    first = present[0]
+    half = compute is not None and compute is not first.dtype and first.dtype.category > 1 and not first.dtype.is_complex
+    cls = tuple if listed or not several else return_type(op, [None] * len(each)).__class__
+    return (
+        how,
+        None if compute is None else compute.np,
+        op.kernels["cpu"],
+        op.takes_out["cpu"],
+        blocked(op) if op.block else None,
+        half,
+        cls,
+        listed,
+        tuple(_result(spec) for spec in each),
+    )
+
+
+def _learn_view(op: Operator, specs: Any, args: tuple) -> tuple | None:
+    source = args[0]
+    data = source._data
+    if "detach" in op.tags:
+        return None
+    if specs.__class__ is ViewSpec:
+        if specs.dtype is not None:
+            return None
+        how, results = VIEW, (_view(specs, data, source._dtype),)
+    elif specs.__class__ is Spec:
+        how, results = RESHAPED, (_result(specs),)
+    else:
+        how, results = VIEWS, tuple(_view(one, data, source._dtype) for one in specs)
+    return (how, None, None, False, None, False, tuple, True, results)
+
+
+def quiet_errors() -> tuple[Any, Any]:
+    """numpy's context variable of floating-point warnings, and its value when there are none."""
+    from numpy._core.umath import _extobj_contextvar
+
+    with np.errstate(all="ignore"):
+        return _extobj_contextvar, _extobj_contextvar.get()
