@@ -116,11 +116,7 @@ static int take(const Path *path, int at, PyObject *value, Bound *bound)
         if (path->optional[at]) {
             return FITS;
         }
-        if (!path->required[at]) {
-            bound->value[at] = PyTuple_GET_ITEM(path->defaults, at);
-            return FITS;
-        }
-        return UNFIT;
+        return path->required[at] ? UNFIT : UNKNOWN; /* some forms take None for the default */
     }
     switch (path->kinds[at]) {
     case 'T':
@@ -251,11 +247,13 @@ int bind_path(const Path *path, PyObject *const *args, Py_ssize_t n, PyObject *k
     }
     if (path->swaps) {
         PyObject *one = value[0];
-        value[0] = value[1];
-        value[1] = one;
-        if (value[0] == NULL || value[1] == NULL) {
-            return UNKNOWN;
+        for (int i = 0; i < path->swaps; i++) {
+            value[i] = value[i + 1];
+            if (i + 1 >= n) {
+                return UNKNOWN;
+            }
         }
+        value[path->swaps] = one;
     }
     for (int i = 0; i < path->params; i++) {
         if (i == list) {

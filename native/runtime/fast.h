@@ -28,7 +28,7 @@ struct Path {
     int params, positional;
     int gathers; /* all positional arguments from the one before this number on are one list of ints; 0 for none */
     int operands; /* of a ufunc */
-    int swaps;     /* the function's first two arguments are the operator's in reverse */
+    int swaps;     /* the place of the function's first argument among the operator's */
     int reflected; /* the ufunc's operands are the function's in reverse */
     int to_bool;
     int is_view;

@@ -156,9 +156,8 @@ static PyObject *laid_out(PyObject *made, const Result *result)
     }
     PyArrayObject *array = (PyArrayObject *)made;
     if (!has_shape(array, result)) {
-        PyErr_Format(PyExc_RuntimeError, "internal: a kernel returned the shape %R where its rule says another", PyObject_GetAttrString(made, "shape"));
         Py_DECREF(made);
-        return NULL;
+        return NULL; /* a fault of rule or kernel, of which Python tells */
     }
     if (is_array(made) && PyArray_DESCR(array)->type_num == result->descr->type_num && PyArray_ISNOTSWAPPED(array) && is_whole(array) &&
         PyArray_CompareLists(PyArray_STRIDES(array), result->strides, result->ndim)) {

@@ -206,7 +206,9 @@ _INDICES = [
 def _calls(fast: Any, tensors: list[Tensor], method: bool) -> Iterator[tuple[tuple, dict]]:
     """Calls of a function in its positional and keyword forms, drawn at random from a fixed seed."""
     draw = random.Random(fast.__name__)
-    signature = fast.__doc__.split("; ")
+    signature = [text for text in fast.__doc__.split("; ") if ") ->" in text]
+    if not signature:
+        return  # in-place forms, which are compared as methods
     for _ in range(EXAMPLES):
         text = draw.choice(signature)
         inner = text[text.index("(") + 1 : text.rindex(") ->")]
@@ -270,6 +272,8 @@ def test_function_gives_what_python_gives(fast: Any) -> None:
 
 
 def _compare(fast: Any, args: tuple, keywords: dict) -> None:
+    if "empty" in fast.__name__:
+        return  # whose elements are whatever the memory held
     found = [_seeded(fast, args, keywords) for _ in range(TIMES)]
     wanted = _seeded(fast.__wrapped__, args, keywords)
     for one in found[:: TIMES - 1]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _dtype
 from .._device import CPU
-from .._dispatch import backends, dispatcher, native, ops
+from .._dispatch import backends, dispatcher, native, ops, plans
 from .._dispatch.lazy import LazyMethod
 from .._dtype import DTYPES
 from .._pending import PendingPayload, settled
@@ -47,6 +47,8 @@ native.connect(
     int64=DTYPES["int64"],
     differentiable=tuple(kind for kind in DTYPES.values() if kind.category > 1),
 )
+_errors, _quiet = plans.quiet_errors()
+native.connect_road(learn=plans.learn, errors=_errors, quiet=_quiet, bfloat16=_dtype.bfloat16.np)
 native.connect_making(dtype=_dtype.dtype, namespace=vars(_dtype), bfloat16=_dtype.bfloat16.np, kinds=_dtype.FROM_NUMPY)
 
 

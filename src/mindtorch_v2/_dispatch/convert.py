@@ -12,7 +12,7 @@ from .._dtype import dtype
 from .._layout import layout, memory_format
 from .._random.generator import Generator
 from .._tensor import Tensor
-from .operator import Operator, Param
+from .operator import Operator, Param, takes_number_first
 
 
 class Mismatch(Exception):
@@ -114,15 +114,6 @@ def _tensor(value: Any) -> Any:
     if isinstance(value, Tensor) or hasattr(type(value), "__torch_function__"):  # the latter takes over the call later
         return value
     return _NO
-
-
-_NUMBERS_FIRST = ("add", "sub", "mul", "div", "floor_divide")
-"""Operators of two tensors that take a number for the first one too."""
-
-
-def takes_number_first(op: Operator) -> bool:
-    """Whether a number may stand for the operator's first tensor."""
-    return op.name in _NUMBERS_FIRST
 
 
 class _No:

@@ -19,7 +19,7 @@ import numpy as np
 
 from .. import _memory, _state
 from .._above import above
-from .operator import Operator, Param
+from .operator import Operator, Param, takes_number_first
 
 _INT_TYPES = ("int", "SymInt")
 _INTERFACE = 7  # as native.h has it
@@ -62,10 +62,12 @@ def connect(**classes: Any) -> None:
     """Tell the extension the classes of the package; once, when it is put together."""
     if extension is not None:
         extension.connect(**classes)
-        from . import plans
 
-        errors, quiet = plans.quiet_errors()
-        extension.connect_road(learn=plans.learn, errors=errors, quiet=quiet, bfloat16=DTYPES["bfloat16"].np)
+
+def connect_road(**known: Any) -> None:
+    """Tell the extension what makes plans, numpy's setting of warnings and that without any, and bfloat16 as arrays have it."""
+    if extension is not None:
+        extension.connect_road(**known)
         _state.FORGETTERS.append(extension.forget_plans)
 
 
@@ -216,10 +218,15 @@ def _binding(op: Operator, method: bool, reflected: str) -> tuple:
         tuple(i in op.cast for i in range(len(params))),
         len(positional),
         gathers,
-        reflected == "arguments",
+        1 if reflected == "arguments" else _self(params) if method else 0,
         "out" in op.variants and not method,
         op.factory,
     )
+
+
+def _self(params: tuple) -> int:
+    """Where a method's own tensor stands: `x.where(condition, y)`."""
+    return next((i for i, p in enumerate(params) if p.name == "self"), 0)
 
 
 def _kind(op: Operator, index: int, param: Param, reflected: str) -> str:

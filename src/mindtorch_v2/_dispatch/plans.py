@@ -18,6 +18,7 @@ from .. import _payload
 from .._rules.spec import Spec, ViewSpec, contiguous_strides
 from .._device import CPU
 from .._tensor import Tensor, wrap
+from .native import blocked
 from .operator import Operator
 from .return_types import return_type
 
@@ -104,10 +105,10 @@ def learn(op: Operator, args: tuple) -> tuple | None:
     how = SEVERAL if several else UNKNOWN_SHAPE if specs.shape is None else ONE
     if how == UNKNOWN_SHAPE and specs.stride not in (None, ()):
         return None
-    from .native import blocked
-
     first = present[0]
-    half = compute is not None and compute is not first.dtype and first.dtype.category > 1 and not first.dtype.is_complex
+    half = (
+        compute is not None and compute is not first.dtype and first.dtype.category > 1 and not first.dtype.is_complex
+    )
     cls = tuple if listed or not several else return_type(op, [None] * len(each)).__class__
     return (
         how,
