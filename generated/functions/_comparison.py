@@ -3,55 +3,22 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
-from mindtorch_v2._dispatch.calls import record_view
-from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_overloaded
+from mindtorch_v2._dispatch.dispatcher import call, call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import comparison as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate)
 
 
 def eq(input, other, *, out=None):
     """eq.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if out is not None:
-        return call(tables.eq_Tensor, (input, other), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.equal(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.equal(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = bool_
-                made._node = None
-                made._base = None
-                return made
-    return call(tables.eq_Tensor, (input, other))
+    return call(tables.eq_Tensor, (input, other), out)
 
 
 eq = accelerate(eq, (tables.eq_Tensor, numpy.equal, "bool"))
@@ -67,33 +34,7 @@ eq_ = accelerate(eq_, (tables.eq_Tensor,), inplace=True)
 
 def ne(input, other, *, out=None):
     """ne.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if out is not None:
-        return call(tables.ne_Tensor, (input, other), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.not_equal(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.not_equal(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = bool_
-                made._node = None
-                made._base = None
-                return made
-    return call(tables.ne_Tensor, (input, other))
+    return call(tables.ne_Tensor, (input, other), out)
 
 
 ne = accelerate(ne, (tables.ne_Tensor, numpy.not_equal, "bool"))
@@ -109,33 +50,7 @@ ne_ = accelerate(ne_, (tables.ne_Tensor,), inplace=True)
 
 def lt(input, other, *, out=None):
     """lt.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if out is not None:
-        return call(tables.lt_Tensor, (input, other), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.less(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.less(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = bool_
-                made._node = None
-                made._base = None
-                return made
-    return call(tables.lt_Tensor, (input, other))
+    return call(tables.lt_Tensor, (input, other), out)
 
 
 lt = accelerate(lt, (tables.lt_Tensor, numpy.less, "bool"))
@@ -151,33 +66,7 @@ lt_ = accelerate(lt_, (tables.lt_Tensor,), inplace=True)
 
 def le(input, other, *, out=None):
     """le.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if out is not None:
-        return call(tables.le_Tensor, (input, other), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.less_equal(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.less_equal(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = bool_
-                made._node = None
-                made._base = None
-                return made
-    return call(tables.le_Tensor, (input, other))
+    return call(tables.le_Tensor, (input, other), out)
 
 
 le = accelerate(le, (tables.le_Tensor, numpy.less_equal, "bool"))
@@ -193,33 +82,7 @@ le_ = accelerate(le_, (tables.le_Tensor,), inplace=True)
 
 def gt(input, other, *, out=None):
     """gt.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if out is not None:
-        return call(tables.gt_Tensor, (input, other), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.greater(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.greater(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = bool_
-                made._node = None
-                made._base = None
-                return made
-    return call(tables.gt_Tensor, (input, other))
+    return call(tables.gt_Tensor, (input, other), out)
 
 
 gt = accelerate(gt, (tables.gt_Tensor, numpy.greater, "bool"))
@@ -235,33 +98,7 @@ gt_ = accelerate(gt_, (tables.gt_Tensor,), inplace=True)
 
 def ge(input, other, *, out=None):
     """ge.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if out is not None:
-        return call(tables.ge_Tensor, (input, other), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.greater_equal(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.greater_equal(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = bool_
-                made._node = None
-                made._base = None
-                return made
-    return call(tables.ge_Tensor, (input, other))
+    return call(tables.ge_Tensor, (input, other), out)
 
 
 ge = accelerate(ge, (tables.ge_Tensor, numpy.greater_equal, "bool"))

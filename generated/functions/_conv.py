@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
-from mindtorch_v2._dispatch.calls import record_view
-from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_overloaded
+from mindtorch_v2._dispatch.dispatcher import call, call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import conv as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate)
 
 _conv1d_overloads = (tables.conv1d, tables.conv1d_padding, )
 
 
 def conv1d(*args, **kwargs):
     """conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, SymInt[1] dilation=1, SymInt groups=1) -> Tensor; conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, str padding="valid", SymInt[1] dilation=1, SymInt groups=1) -> Tensor"""
-    op, bound = resolve(_conv1d_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_conv1d_overloads, args, kwargs)
 
 
 conv1d = accelerate(conv1d, (tables.conv1d,), (tables.conv1d_padding,))
@@ -38,8 +30,7 @@ _conv2d_overloads = (tables.conv2d, tables.conv2d_padding, )
 
 def conv2d(*args, **kwargs):
     """conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, SymInt[2] dilation=1, SymInt groups=1) -> Tensor; conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, str padding="valid", SymInt[2] dilation=1, SymInt groups=1) -> Tensor"""
-    op, bound = resolve(_conv2d_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_conv2d_overloads, args, kwargs)
 
 
 conv2d = accelerate(conv2d, (tables.conv2d,), (tables.conv2d_padding,))
@@ -49,8 +40,7 @@ _conv3d_overloads = (tables.conv3d, tables.conv3d_padding, )
 
 def conv3d(*args, **kwargs):
     """conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] padding=0, SymInt[3] dilation=1, SymInt groups=1) -> Tensor; conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, str padding="valid", SymInt[3] dilation=1, SymInt groups=1) -> Tensor"""
-    op, bound = resolve(_conv3d_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_conv3d_overloads, args, kwargs)
 
 
 conv3d = accelerate(conv3d, (tables.conv3d,), (tables.conv3d_padding,))
@@ -316,9 +306,7 @@ _upsample_nearest1d_overloads = (tables.upsample_nearest1d_vec, tables.upsample_
 
 def upsample_nearest1d(*args, **kwargs):
     """upsample_nearest1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor; upsample_nearest1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_upsample_nearest1d_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_upsample_nearest1d_overloads, args, kwargs, has_out=True)
 
 
 upsample_nearest1d = accelerate(upsample_nearest1d, (tables.upsample_nearest1d_vec,), (tables.upsample_nearest1d,))
@@ -336,9 +324,7 @@ _upsample_nearest2d_overloads = (tables.upsample_nearest2d_vec, tables.upsample_
 
 def upsample_nearest2d(*args, **kwargs):
     """upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor; upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_upsample_nearest2d_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_upsample_nearest2d_overloads, args, kwargs, has_out=True)
 
 
 upsample_nearest2d = accelerate(upsample_nearest2d, (tables.upsample_nearest2d_vec,), (tables.upsample_nearest2d,))
@@ -356,9 +342,7 @@ _upsample_nearest3d_overloads = (tables.upsample_nearest3d_vec, tables.upsample_
 
 def upsample_nearest3d(*args, **kwargs):
     """upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor; upsample_nearest3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_upsample_nearest3d_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_upsample_nearest3d_overloads, args, kwargs, has_out=True)
 
 
 upsample_nearest3d = accelerate(upsample_nearest3d, (tables.upsample_nearest3d_vec,), (tables.upsample_nearest3d,))
@@ -376,9 +360,7 @@ _upsample_nearest_exact1d_overloads = (tables._upsample_nearest_exact1d_vec, tab
 
 def _upsample_nearest_exact1d(*args, **kwargs):
     """_upsample_nearest_exact1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor; _upsample_nearest_exact1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_upsample_nearest_exact1d_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_upsample_nearest_exact1d_overloads, args, kwargs, has_out=True)
 
 
 _upsample_nearest_exact1d = accelerate(_upsample_nearest_exact1d, (tables._upsample_nearest_exact1d_vec,), (tables._upsample_nearest_exact1d,))
@@ -396,9 +378,7 @@ _upsample_nearest_exact2d_overloads = (tables._upsample_nearest_exact2d_vec, tab
 
 def _upsample_nearest_exact2d(*args, **kwargs):
     """_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor; _upsample_nearest_exact2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_upsample_nearest_exact2d_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_upsample_nearest_exact2d_overloads, args, kwargs, has_out=True)
 
 
 _upsample_nearest_exact2d = accelerate(_upsample_nearest_exact2d, (tables._upsample_nearest_exact2d_vec,), (tables._upsample_nearest_exact2d,))
@@ -416,9 +396,7 @@ _upsample_nearest_exact3d_overloads = (tables._upsample_nearest_exact3d_vec, tab
 
 def _upsample_nearest_exact3d(*args, **kwargs):
     """_upsample_nearest_exact3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor; _upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_upsample_nearest_exact3d_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_upsample_nearest_exact3d_overloads, args, kwargs, has_out=True)
 
 
 _upsample_nearest_exact3d = accelerate(_upsample_nearest_exact3d, (tables._upsample_nearest_exact3d_vec,), (tables._upsample_nearest_exact3d,))
@@ -436,9 +414,7 @@ _upsample_linear1d_overloads = (tables.upsample_linear1d_vec, tables.upsample_li
 
 def upsample_linear1d(*args, **kwargs):
     """upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor; upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_upsample_linear1d_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_upsample_linear1d_overloads, args, kwargs, has_out=True)
 
 
 upsample_linear1d = accelerate(upsample_linear1d, (tables.upsample_linear1d_vec,), (tables.upsample_linear1d,))
@@ -456,9 +432,7 @@ _upsample_bilinear2d_overloads = (tables.upsample_bilinear2d_vec, tables.upsampl
 
 def upsample_bilinear2d(*args, **kwargs):
     """upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor; upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_upsample_bilinear2d_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_upsample_bilinear2d_overloads, args, kwargs, has_out=True)
 
 
 upsample_bilinear2d = accelerate(upsample_bilinear2d, (tables.upsample_bilinear2d_vec,), (tables.upsample_bilinear2d,))
@@ -476,9 +450,7 @@ _upsample_bicubic2d_overloads = (tables.upsample_bicubic2d_vec, tables.upsample_
 
 def upsample_bicubic2d(*args, **kwargs):
     """upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor; upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_upsample_bicubic2d_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_upsample_bicubic2d_overloads, args, kwargs, has_out=True)
 
 
 upsample_bicubic2d = accelerate(upsample_bicubic2d, (tables.upsample_bicubic2d_vec,), (tables.upsample_bicubic2d,))
@@ -496,9 +468,7 @@ _upsample_trilinear3d_overloads = (tables.upsample_trilinear3d_vec, tables.upsam
 
 def upsample_trilinear3d(*args, **kwargs):
     """upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor; upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_upsample_trilinear3d_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_upsample_trilinear3d_overloads, args, kwargs, has_out=True)
 
 
 upsample_trilinear3d = accelerate(upsample_trilinear3d, (tables.upsample_trilinear3d_vec,), (tables.upsample_trilinear3d,))

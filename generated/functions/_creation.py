@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
-from mindtorch_v2._dispatch.calls import record_view
-from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_overloaded
+from mindtorch_v2._dispatch.dispatcher import call, call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import creation as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate)
 
 _empty_overloads = (tables.empty_memory_format, )
 
 
 def empty(*args, **kwargs):
     """empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    requires_grad = kwargs.pop("requires_grad", False)
-    op, bound = resolve(_empty_overloads, args, kwargs)
-    return call_converted(op, bound, out, requires_grad)
+    return call_overloaded(_empty_overloads, args, kwargs, has_out=True, is_factory=True)
 
 
 empty = accelerate(empty, (tables.empty_memory_format,))
@@ -40,10 +30,7 @@ _zeros_overloads = (tables.zeros, )
 
 def zeros(*args, **kwargs):
     """zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    requires_grad = kwargs.pop("requires_grad", False)
-    op, bound = resolve(_zeros_overloads, args, kwargs)
-    return call_converted(op, bound, out, requires_grad)
+    return call_overloaded(_zeros_overloads, args, kwargs, has_out=True, is_factory=True)
 
 
 zeros = accelerate(zeros, (tables.zeros,))
@@ -53,10 +40,7 @@ _ones_overloads = (tables.ones, )
 
 def ones(*args, **kwargs):
     """ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    requires_grad = kwargs.pop("requires_grad", False)
-    op, bound = resolve(_ones_overloads, args, kwargs)
-    return call_converted(op, bound, out, requires_grad)
+    return call_overloaded(_ones_overloads, args, kwargs, has_out=True, is_factory=True)
 
 
 ones = accelerate(ones, (tables.ones,))
@@ -170,10 +154,7 @@ _arange_overloads = (tables.arange, tables.arange_start, tables.arange_start_ste
 
 def arange(*args, **kwargs):
     """arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    requires_grad = kwargs.pop("requires_grad", False)
-    op, bound = resolve(_arange_overloads, args, kwargs)
-    return call_converted(op, bound, out, requires_grad)
+    return call_overloaded(_arange_overloads, args, kwargs, has_out=True, is_factory=True)
 
 
 arange = accelerate(arange, (tables.arange,), (tables.arange_start,), (tables.arange_start_step,))
@@ -183,10 +164,7 @@ _range_overloads = (tables.range_step, tables.range, )
 
 def range(*args, **kwargs):
     """range.step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; range(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    requires_grad = kwargs.pop("requires_grad", False)
-    op, bound = resolve(_range_overloads, args, kwargs)
-    return call_converted(op, bound, out, requires_grad)
+    return call_overloaded(_range_overloads, args, kwargs, has_out=True, is_factory=True)
 
 
 range = accelerate(range, (tables.range_step,), (tables.range,))
@@ -196,10 +174,7 @@ _linspace_overloads = (tables.linspace, tables.linspace_Tensor_Tensor, tables.li
 
 def linspace(*args, **kwargs):
     """linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    requires_grad = kwargs.pop("requires_grad", False)
-    op, bound = resolve(_linspace_overloads, args, kwargs)
-    return call_converted(op, bound, out, requires_grad)
+    return call_overloaded(_linspace_overloads, args, kwargs, has_out=True, is_factory=True)
 
 
 linspace = accelerate(linspace, (tables.linspace,), (tables.linspace_Tensor_Tensor,), (tables.linspace_Tensor_Scalar,), (tables.linspace_Scalar_Tensor,))
@@ -209,10 +184,7 @@ _logspace_overloads = (tables.logspace, tables.logspace_Tensor_Tensor, tables.lo
 
 def logspace(*args, **kwargs):
     """logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    requires_grad = kwargs.pop("requires_grad", False)
-    op, bound = resolve(_logspace_overloads, args, kwargs)
-    return call_converted(op, bound, out, requires_grad)
+    return call_overloaded(_logspace_overloads, args, kwargs, has_out=True, is_factory=True)
 
 
 logspace = accelerate(logspace, (tables.logspace,), (tables.logspace_Tensor_Tensor,), (tables.logspace_Tensor_Scalar,), (tables.logspace_Scalar_Tensor,))
@@ -222,10 +194,7 @@ _eye_overloads = (tables.eye, tables.eye_m, )
 
 def eye(*args, **kwargs):
     """eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    requires_grad = kwargs.pop("requires_grad", False)
-    op, bound = resolve(_eye_overloads, args, kwargs)
-    return call_converted(op, bound, out, requires_grad)
+    return call_overloaded(_eye_overloads, args, kwargs, has_out=True, is_factory=True)
 
 
 eye = accelerate(eye, (tables.eye,), (tables.eye_m,))
@@ -307,9 +276,7 @@ _hann_window_overloads = (tables.hann_window, tables.hann_window_periodic, )
 
 def hann_window(*args, **kwargs):
     """hann_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; hann_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    requires_grad = kwargs.pop("requires_grad", False)
-    op, bound = resolve(_hann_window_overloads, args, kwargs)
-    return call_converted(op, bound, None, requires_grad)
+    return call_overloaded(_hann_window_overloads, args, kwargs, is_factory=True)
 
 
 hann_window = accelerate(hann_window, (tables.hann_window,), (tables.hann_window_periodic,))
@@ -319,9 +286,7 @@ _hamming_window_overloads = (tables.hamming_window, tables.hamming_window_period
 
 def hamming_window(*args, **kwargs):
     """hamming_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; hamming_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    requires_grad = kwargs.pop("requires_grad", False)
-    op, bound = resolve(_hamming_window_overloads, args, kwargs)
-    return call_converted(op, bound, None, requires_grad)
+    return call_overloaded(_hamming_window_overloads, args, kwargs, is_factory=True)
 
 
 hamming_window = accelerate(hamming_window, (tables.hamming_window,), (tables.hamming_window_periodic,), (tables.hamming_window_periodic_alpha,), (tables.hamming_window_periodic_alpha_beta,))
@@ -331,9 +296,7 @@ _blackman_window_overloads = (tables.blackman_window, tables.blackman_window_per
 
 def blackman_window(*args, **kwargs):
     """blackman_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; blackman_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    requires_grad = kwargs.pop("requires_grad", False)
-    op, bound = resolve(_blackman_window_overloads, args, kwargs)
-    return call_converted(op, bound, None, requires_grad)
+    return call_overloaded(_blackman_window_overloads, args, kwargs, is_factory=True)
 
 
 blackman_window = accelerate(blackman_window, (tables.blackman_window,), (tables.blackman_window_periodic,))
@@ -343,9 +306,7 @@ _bartlett_window_overloads = (tables.bartlett_window, tables.bartlett_window_per
 
 def bartlett_window(*args, **kwargs):
     """bartlett_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; bartlett_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    requires_grad = kwargs.pop("requires_grad", False)
-    op, bound = resolve(_bartlett_window_overloads, args, kwargs)
-    return call_converted(op, bound, None, requires_grad)
+    return call_overloaded(_bartlett_window_overloads, args, kwargs, is_factory=True)
 
 
 bartlett_window = accelerate(bartlett_window, (tables.bartlett_window,), (tables.bartlett_window_periodic,))
@@ -355,9 +316,7 @@ _kaiser_window_overloads = (tables.kaiser_window, tables.kaiser_window_periodic,
 
 def kaiser_window(*args, **kwargs):
     """kaiser_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; kaiser_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; kaiser_window.beta(int window_length, bool periodic, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    requires_grad = kwargs.pop("requires_grad", False)
-    op, bound = resolve(_kaiser_window_overloads, args, kwargs)
-    return call_converted(op, bound, None, requires_grad)
+    return call_overloaded(_kaiser_window_overloads, args, kwargs, is_factory=True)
 
 
 kaiser_window = accelerate(kaiser_window, (tables.kaiser_window,), (tables.kaiser_window_periodic,), (tables.kaiser_window_beta,))

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
 from mindtorch_v2._backends.cpu.ops import indexing as kernels_indexing
-from mindtorch_v2._dispatch.calls import record_view
-from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_overloaded
+from mindtorch_v2._dispatch.dispatcher import call, call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import indexing as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate)
 
 
 def index(input, indices, *, out=None):
@@ -134,8 +127,7 @@ _index_fill_overloads = (tables.index_fill_int_Scalar, tables.index_fill_int_Ten
 
 def index_fill(*args, **kwargs):
     """index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor; index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor"""
-    op, bound = resolve(_index_fill_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_index_fill_overloads, args, kwargs)
 
 
 index_fill = accelerate(index_fill, (tables.index_fill_int_Scalar,), (tables.index_fill_int_Tensor,))
@@ -187,9 +179,7 @@ _scatter_overloads = (tables.scatter_src, tables.scatter_value, tables.scatter_r
 
 def scatter(*args, **kwargs):
     """scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor; scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor; scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor; scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_scatter_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_scatter_overloads, args, kwargs, has_out=True)
 
 
 scatter = accelerate(scatter, (tables.scatter_src,), (tables.scatter_value,), (tables.scatter_reduce,), (tables.scatter_value_reduce,))
@@ -285,29 +275,7 @@ _masked_fill_overloads = (tables.masked_fill_Scalar, tables.masked_fill_Tensor, 
 
 def masked_fill(*args, **kwargs):
     """masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor; masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor"""
-    if not kwargs and len(args) == 3:
-        input = args[0]
-        mask = args[1]
-        value = args[2]
-        if (
-            input.__class__ in PLAIN
-            and mask.__class__ in PLAIN
-        ):
-            input_data = input._data
-            mask_data = mask._data
-            if input_data.__class__ is ndarray and mask_data.__class__ is ndarray:
-                data = kernels_indexing.fast_masked_fill(input_data, mask_data, value)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = input._dtype
-                    made._base = None
-                    made._node = None
-                    if input._node is None and mask._node is None:
-                        return made
-                    return tables.masked_fill_Scalar.record(made, input, mask, value)
-    op, bound = resolve(_masked_fill_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_masked_fill_overloads, args, kwargs)
 
 
 masked_fill = accelerate(masked_fill, (tables.masked_fill_Scalar, kernels_indexing.fast_masked_fill), (tables.masked_fill_Tensor,))

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
-from mindtorch_v2._dispatch.calls import record_view
-from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_overloaded
+from mindtorch_v2._dispatch.dispatcher import call, call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import linalg as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate)
 
 
 def linalg_cholesky_ex(input, *, upper=False, check_errors=False, out=None):
@@ -307,9 +300,7 @@ _linalg_pinv_overloads = (tables.linalg_pinv_atol_rtol_tensor, tables.linalg_pin
 
 def linalg_pinv(*args, **kwargs):
     """linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor; linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor; linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor; linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_linalg_pinv_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_linalg_pinv_overloads, args, kwargs, has_out=True)
 
 
 linalg_pinv = accelerate(linalg_pinv, (tables.linalg_pinv_atol_rtol_tensor,), (tables.linalg_pinv_atol_rtol_float,), (tables.linalg_pinv,), (tables.linalg_pinv_rcond_tensor,))
@@ -383,9 +374,7 @@ _linalg_matrix_rank_overloads = (tables.linalg_matrix_rank_atol_rtol_tensor, tab
 
 def linalg_matrix_rank(*args, **kwargs):
     """linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor; linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor; linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor; linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_linalg_matrix_rank_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_linalg_matrix_rank_overloads, args, kwargs, has_out=True)
 
 
 linalg_matrix_rank = accelerate(linalg_matrix_rank, (tables.linalg_matrix_rank_atol_rtol_tensor,), (tables.linalg_matrix_rank_atol_rtol_float,), (tables.linalg_matrix_rank_tol_tensor,), (tables.linalg_matrix_rank,))
@@ -395,9 +384,7 @@ _linalg_matrix_norm_overloads = (tables.linalg_matrix_norm, tables.linalg_matrix
 
 def linalg_matrix_norm(*args, **kwargs):
     """linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor; linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_linalg_matrix_norm_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_linalg_matrix_norm_overloads, args, kwargs, has_out=True)
 
 
 linalg_matrix_norm = accelerate(linalg_matrix_norm, (tables.linalg_matrix_norm,), (tables.linalg_matrix_norm_str_ord,))
@@ -407,9 +394,7 @@ _linalg_norm_overloads = (tables.linalg_norm, tables.linalg_norm_ord_str, )
 
 def linalg_norm(*args, **kwargs):
     """linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor; linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_linalg_norm_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_linalg_norm_overloads, args, kwargs, has_out=True)
 
 
 linalg_norm = accelerate(linalg_norm, (tables.linalg_norm,), (tables.linalg_norm_ord_str,))
@@ -419,9 +404,7 @@ _nuclear_norm_overloads = (tables.nuclear_norm, tables.nuclear_norm_dim, )
 
 def nuclear_norm(*args, **kwargs):
     """nuclear_norm(Tensor self, bool keepdim=False) -> Tensor; nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_nuclear_norm_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_nuclear_norm_overloads, args, kwargs, has_out=True)
 
 
 nuclear_norm = accelerate(nuclear_norm, (tables.nuclear_norm,), (tables.nuclear_norm_dim,))
@@ -431,9 +414,7 @@ _linalg_cond_overloads = (tables.linalg_cond, tables.linalg_cond_p_str, )
 
 def linalg_cond(*args, **kwargs):
     """linalg_cond(Tensor self, Scalar? p=None) -> Tensor; linalg_cond.p_str(Tensor self, str p) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_linalg_cond_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_linalg_cond_overloads, args, kwargs, has_out=True)
 
 
 linalg_cond = accelerate(linalg_cond, (tables.linalg_cond,), (tables.linalg_cond_p_str,))

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
-from mindtorch_v2._dispatch.calls import record_view
-from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_overloaded
+from mindtorch_v2._dispatch.dispatcher import call, call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import loss as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate)
 
 
 def mse_loss(input, target, reduction=1, *, out=None):
@@ -211,8 +204,7 @@ _ctc_loss_overloads = (tables.ctc_loss_IntList, tables.ctc_loss_Tensor, )
 
 def ctc_loss(*args, **kwargs):
     """ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=Mean, bool zero_infinity=False) -> Tensor; ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, int reduction=Mean, bool zero_infinity=False) -> Tensor"""
-    op, bound = resolve(_ctc_loss_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_ctc_loss_overloads, args, kwargs)
 
 
 ctc_loss = accelerate(ctc_loss, (tables.ctc_loss_IntList,), (tables.ctc_loss_Tensor,))

@@ -3,49 +3,23 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
 from mindtorch_v2._backends.cpu.ops import matmul as kernels_matmul
-from mindtorch_v2._dispatch.calls import record_view
-from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_overloaded
+from mindtorch_v2._dispatch.dispatcher import call, call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import matmul as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate)
 
 
 def mm(input, mat2, *, out=None):
     """mm(Tensor self, Tensor mat2) -> Tensor"""
-    if out is not None:
-        return call(tables.mm, (input, mat2), out)
-    if (
-        input.__class__ in PLAIN
-        and mat2.__class__ in PLAIN
-    ):
-        input_data = input._data
-        mat2_data = mat2._data
-        if input_data.__class__ is ndarray and mat2_data.__class__ is ndarray:
-            data = kernels_matmul.fast_mm(input_data, mat2_data)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                made._base = None
-                made._node = None
-                if input._node is None and mat2._node is None:
-                    return made
-                return tables.mm.record(made, input, mat2)
-    return call(tables.mm, (input, mat2))
+    return call(tables.mm, (input, mat2), out)
 
 
 mm = accelerate(mm, (tables.mm, kernels_matmul.fast_mm))
@@ -53,26 +27,7 @@ mm = accelerate(mm, (tables.mm, kernels_matmul.fast_mm))
 
 def bmm(input, mat2, *, out=None):
     """bmm(Tensor self, Tensor mat2) -> Tensor"""
-    if out is not None:
-        return call(tables.bmm, (input, mat2), out)
-    if (
-        input.__class__ in PLAIN
-        and mat2.__class__ in PLAIN
-    ):
-        input_data = input._data
-        mat2_data = mat2._data
-        if input_data.__class__ is ndarray and mat2_data.__class__ is ndarray:
-            data = kernels_matmul.fast_bmm(input_data, mat2_data)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                made._base = None
-                made._node = None
-                if input._node is None and mat2._node is None:
-                    return made
-                return tables.bmm.record(made, input, mat2)
-    return call(tables.bmm, (input, mat2))
+    return call(tables.bmm, (input, mat2), out)
 
 
 bmm = accelerate(bmm, (tables.bmm, kernels_matmul.fast_bmm))
@@ -80,26 +35,7 @@ bmm = accelerate(bmm, (tables.bmm, kernels_matmul.fast_bmm))
 
 def matmul(input, other, *, out=None):
     """matmul(Tensor self, Tensor other) -> Tensor"""
-    if out is not None:
-        return call(tables.matmul, (input, other), out)
-    if (
-        input.__class__ in PLAIN
-        and other.__class__ in PLAIN
-    ):
-        input_data = input._data
-        other_data = other._data
-        if input_data.__class__ is ndarray and other_data.__class__ is ndarray:
-            data = kernels_matmul.fast_matmul(input_data, other_data)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                made._base = None
-                made._node = None
-                if input._node is None and other._node is None:
-                    return made
-                return tables.matmul.record(made, input, other)
-    return call(tables.matmul, (input, other))
+    return call(tables.matmul, (input, other), out)
 
 
 matmul = accelerate(matmul, (tables.matmul, kernels_matmul.fast_matmul))
@@ -107,28 +43,7 @@ matmul = accelerate(matmul, (tables.matmul, kernels_matmul.fast_matmul))
 
 def linear(input, weight, bias=None, *, out=None):
     """linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"""
-    if out is not None:
-        return call(tables.linear, (input, weight, bias), out)
-    if (
-        input.__class__ in PLAIN
-        and weight.__class__ in PLAIN
-        and (bias is None or bias.__class__ in PLAIN)
-    ):
-        input_data = input._data
-        weight_data = weight._data
-        bias_data = None if bias is None else bias._data
-        if input_data.__class__ is ndarray and weight_data.__class__ is ndarray and (bias is None or bias_data.__class__ is ndarray):
-            data = kernels_matmul.fast_linear(input_data, weight_data, bias_data)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                made._base = None
-                made._node = None
-                if input._node is None and weight._node is None and (bias is None or bias._node is None):
-                    return made
-                return tables.linear.record(made, input, weight, bias)
-    return call(tables.linear, (input, weight, bias))
+    return call(tables.linear, (input, weight, bias), out)
 
 
 linear = accelerate(linear, (tables.linear, kernels_matmul.fast_linear))
@@ -136,28 +51,7 @@ linear = accelerate(linear, (tables.linear, kernels_matmul.fast_linear))
 
 def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     """addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
-    if out is not None:
-        return call(tables.addmm, (input, mat1, mat2, beta, alpha), out)
-    if (
-        input.__class__ in PLAIN
-        and mat1.__class__ in PLAIN
-        and mat2.__class__ in PLAIN
-    ):
-        input_data = input._data
-        mat1_data = mat1._data
-        mat2_data = mat2._data
-        if input_data.__class__ is ndarray and mat1_data.__class__ is ndarray and mat2_data.__class__ is ndarray:
-            data = kernels_matmul.fast_addmm(input_data, mat1_data, mat2_data, beta, alpha)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                made._base = None
-                made._node = None
-                if input._node is None and mat1._node is None and mat2._node is None:
-                    return made
-                return tables.addmm.record(made, input, mat1, mat2, beta, alpha)
-    return call(tables.addmm, (input, mat1, mat2, beta, alpha))
+    return call(tables.addmm, (input, mat1, mat2, beta, alpha), out)
 
 
 addmm = accelerate(addmm, (tables.addmm, kernels_matmul.fast_addmm))

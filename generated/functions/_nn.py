@@ -3,45 +3,23 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
 from mindtorch_v2._backends.cpu.ops import nn as kernels_nn
 from mindtorch_v2._backends.cpu.ops import softmax as kernels_softmax
-from mindtorch_v2._dispatch.calls import record_view
-from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_overloaded
+from mindtorch_v2._dispatch.dispatcher import call, call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import nn as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate)
 
 
 def relu(input):
     """relu(Tensor self) -> Tensor"""
-    if (
-        input.__class__ in PLAIN
-    ):
-        input_data = input._data
-        if input_data.__class__ is ndarray:
-            data = kernels_nn.fast_relu(input_data)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                made._base = None
-                made._node = None
-                if input._node is None:
-                    return made
-                return tables.relu.record(made, input)
     return call(tables.relu, (input,))
 
 
@@ -114,23 +92,6 @@ threshold_ = accelerate(threshold_, (tables.threshold,), inplace=True)
 
 def threshold_backward(grad_output, self, threshold):
     """threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor"""
-    if (
-        grad_output.__class__ in PLAIN
-        and self.__class__ in PLAIN
-    ):
-        grad_output_data = grad_output._data
-        self_data = self._data
-        if grad_output_data.__class__ is ndarray and self_data.__class__ is ndarray:
-            data = kernels_nn.fast_threshold_backward(grad_output_data, self_data, threshold)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = grad_output._dtype
-                made._base = None
-                made._node = None
-                if grad_output._node is None and self._node is None:
-                    return made
-                return tables.threshold_backward.record(made, grad_output, self, threshold)
     return call(tables.threshold_backward, (grad_output, self, threshold))
 
 
@@ -179,24 +140,7 @@ _prelu_kernel = accelerate(_prelu_kernel, (tables._prelu_kernel,))
 
 def gelu(input, *, approximate='none', out=None):
     """gelu(Tensor self, *, str approximate='none') -> Tensor"""
-    if out is not None:
-        return call(tables.gelu, (input, approximate), out)
-    if (
-        input.__class__ in PLAIN
-    ):
-        input_data = input._data
-        if input_data.__class__ is ndarray:
-            data = kernels_nn.fast_gelu(input_data, approximate)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                made._base = None
-                made._node = None
-                if input._node is None:
-                    return made
-                return tables.gelu.record(made, input, approximate)
-    return call(tables.gelu, (input, approximate))
+    return call(tables.gelu, (input, approximate), out)
 
 
 gelu = accelerate(gelu, (tables.gelu, kernels_nn.fast_gelu))
@@ -212,23 +156,6 @@ gelu_ = accelerate(gelu_, (tables.gelu,), inplace=True)
 
 def gelu_backward(grad_output, self, *, approximate='none'):
     """gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor"""
-    if (
-        grad_output.__class__ in PLAIN
-        and self.__class__ in PLAIN
-    ):
-        grad_output_data = grad_output._data
-        self_data = self._data
-        if grad_output_data.__class__ is ndarray and self_data.__class__ is ndarray:
-            data = kernels_nn.fast_gelu_backward(grad_output_data, self_data, approximate)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = grad_output._dtype
-                made._base = None
-                made._node = None
-                if grad_output._node is None and self._node is None:
-                    return made
-                return tables.gelu_backward.record(made, grad_output, self, approximate)
     return call(tables.gelu_backward, (grad_output, self, approximate))
 
 
@@ -237,24 +164,7 @@ gelu_backward = accelerate(gelu_backward, (tables.gelu_backward, kernels_nn.fast
 
 def silu(input, *, out=None):
     """silu(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.silu, (input,), out)
-    if (
-        input.__class__ in PLAIN
-    ):
-        input_data = input._data
-        if input_data.__class__ is ndarray:
-            data = kernels_nn.fast_silu(input_data)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                made._base = None
-                made._node = None
-                if input._node is None:
-                    return made
-                return tables.silu.record(made, input)
-    return call(tables.silu, (input,))
+    return call(tables.silu, (input,), out)
 
 
 silu = accelerate(silu, (tables.silu, kernels_nn.fast_silu))
@@ -270,23 +180,6 @@ silu_ = accelerate(silu_, (tables.silu,), inplace=True)
 
 def silu_backward(grad_output, self):
     """silu_backward(Tensor grad_output, Tensor self) -> Tensor"""
-    if (
-        grad_output.__class__ in PLAIN
-        and self.__class__ in PLAIN
-    ):
-        grad_output_data = grad_output._data
-        self_data = self._data
-        if grad_output_data.__class__ is ndarray and self_data.__class__ is ndarray:
-            data = kernels_nn.fast_silu_backward(grad_output_data, self_data)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = grad_output._dtype
-                made._base = None
-                made._node = None
-                if grad_output._node is None and self._node is None:
-                    return made
-                return tables.silu_backward.record(made, grad_output, self)
     return call(tables.silu_backward, (grad_output, self))
 
 
@@ -517,24 +410,7 @@ def softmax(input, dim=REQUIRED, dtype=None, *, out=None, **spellings):
     """softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
     if spellings:
         (input, dim, dtype) = respelled(tables.softmax_int, (input, dim, dtype), spellings)
-    if out is not None:
-        return call(tables.softmax_int, (input, dim, dtype), out)
-    if (
-        input.__class__ in PLAIN
-    ):
-        input_data = input._data
-        if input_data.__class__ is ndarray:
-            data = kernels_softmax.fast_softmax(input_data, dim, dtype)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                made._base = None
-                made._node = None
-                if input._node is None:
-                    return made
-                return tables.softmax_int.record(made, input, dim, dtype)
-    return call(tables.softmax_int, (input, dim, dtype))
+    return call(tables.softmax_int, (input, dim, dtype), out)
 
 
 softmax = accelerate(softmax, (tables.softmax_int, kernels_softmax.fast_softmax))
@@ -544,24 +420,7 @@ def log_softmax(input, dim=REQUIRED, dtype=None, *, out=None, **spellings):
     """log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
     if spellings:
         (input, dim, dtype) = respelled(tables.log_softmax_int, (input, dim, dtype), spellings)
-    if out is not None:
-        return call(tables.log_softmax_int, (input, dim, dtype), out)
-    if (
-        input.__class__ in PLAIN
-    ):
-        input_data = input._data
-        if input_data.__class__ is ndarray:
-            data = kernels_softmax.fast_log_softmax(input_data, dim, dtype)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                made._base = None
-                made._node = None
-                if input._node is None:
-                    return made
-                return tables.log_softmax_int.record(made, input, dim, dtype)
-    return call(tables.log_softmax_int, (input, dim, dtype))
+    return call(tables.log_softmax_int, (input, dim, dtype), out)
 
 
 log_softmax = accelerate(log_softmax, (tables.log_softmax_int, kernels_softmax.fast_log_softmax))
@@ -611,23 +470,6 @@ def _softmax_backward_data(grad_output, output, dim=REQUIRED, input_dtype=REQUIR
     """_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor"""
     if spellings:
         (grad_output, output, dim, input_dtype) = respelled(tables._softmax_backward_data, (grad_output, output, dim, input_dtype), spellings)
-    if (
-        grad_output.__class__ in PLAIN
-        and output.__class__ in PLAIN
-    ):
-        grad_output_data = grad_output._data
-        output_data = output._data
-        if grad_output_data.__class__ is ndarray and output_data.__class__ is ndarray:
-            data = kernels_softmax.fast_softmax_backward_data(grad_output_data, output_data, dim, input_dtype)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = grad_output._dtype
-                made._base = None
-                made._node = None
-                if grad_output._node is None and output._node is None:
-                    return made
-                return tables._softmax_backward_data.record(made, grad_output, output, dim, input_dtype)
     return call(tables._softmax_backward_data, (grad_output, output, dim, input_dtype))
 
 
@@ -638,26 +480,7 @@ def _log_softmax_backward_data(grad_output, output, dim=REQUIRED, input_dtype=RE
     """_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor"""
     if spellings:
         (grad_output, output, dim, input_dtype) = respelled(tables._log_softmax_backward_data, (grad_output, output, dim, input_dtype), spellings)
-    if out is not None:
-        return call(tables._log_softmax_backward_data, (grad_output, output, dim, input_dtype), out)
-    if (
-        grad_output.__class__ in PLAIN
-        and output.__class__ in PLAIN
-    ):
-        grad_output_data = grad_output._data
-        output_data = output._data
-        if grad_output_data.__class__ is ndarray and output_data.__class__ is ndarray:
-            data = kernels_softmax.fast_log_softmax_backward_data(grad_output_data, output_data, dim, input_dtype)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = grad_output._dtype
-                made._base = None
-                made._node = None
-                if grad_output._node is None and output._node is None:
-                    return made
-                return tables._log_softmax_backward_data.record(made, grad_output, output, dim, input_dtype)
-    return call(tables._log_softmax_backward_data, (grad_output, output, dim, input_dtype))
+    return call(tables._log_softmax_backward_data, (grad_output, output, dim, input_dtype), out)
 
 
 _log_softmax_backward_data = accelerate(_log_softmax_backward_data, (tables._log_softmax_backward_data, kernels_softmax.fast_log_softmax_backward_data))
@@ -675,23 +498,6 @@ _safe_softmax = accelerate(_safe_softmax, (tables._safe_softmax,))
 
 def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
     """embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor"""
-    if (
-        weight.__class__ in PLAIN
-        and indices.__class__ in PLAIN
-    ):
-        weight_data = weight._data
-        indices_data = indices._data
-        if weight_data.__class__ is ndarray and indices_data.__class__ is ndarray:
-            data = kernels_nn.fast_embedding(weight_data, indices_data, padding_idx, scale_grad_by_freq, sparse)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = weight._dtype
-                made._base = None
-                made._node = None
-                if weight._node is None and indices._node is None:
-                    return made
-                return tables.embedding.record(made, weight, indices, padding_idx, scale_grad_by_freq, sparse)
     return call(tables.embedding, (weight, indices, padding_idx, scale_grad_by_freq, sparse))
 
 

@@ -3,48 +3,22 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
 from mindtorch_v2._backends.cpu.ops import norm as kernels_norm
-from mindtorch_v2._dispatch.calls import record_view
-from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_overloaded
+from mindtorch_v2._dispatch.dispatcher import call, call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import norm as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate)
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True):
     """layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor"""
-    if (
-        input.__class__ in PLAIN
-        and (weight is None or weight.__class__ in PLAIN)
-        and (bias is None or bias.__class__ in PLAIN)
-    ):
-        input_data = input._data
-        weight_data = None if weight is None else weight._data
-        bias_data = None if bias is None else bias._data
-        if input_data.__class__ is ndarray and (weight is None or weight_data.__class__ is ndarray) and (bias is None or bias_data.__class__ is ndarray):
-            data = kernels_norm.fast_layer_norm(input_data, normalized_shape, weight_data, bias_data, eps, cudnn_enable)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                made._base = None
-                made._node = None
-                if input._node is None and (weight is None or weight._node is None) and (bias is None or bias._node is None):
-                    return made
-                return tables.layer_norm.record(made, input, normalized_shape, weight, bias, eps, cudnn_enable)
     return call(tables.layer_norm, (input, normalized_shape, weight, bias, eps, cudnn_enable))
 
 

@@ -3,59 +3,24 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
 from mindtorch_v2._backends.cpu.ops import pointwise as kernels_pointwise
 from mindtorch_v2._backends.cpu.ops import special as kernels_special
-from mindtorch_v2._dispatch.calls import record_view
-from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_overloaded
+from mindtorch_v2._dispatch.dispatcher import call, call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import pointwise as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate)
 
 
 def add(input, other, *, alpha=1, out=None):
     """add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
-    if out is not None:
-        return call(tables.add_Tensor, (input, other, alpha), out)
-    if input.__class__ in PLAIN and alpha.__class__ is int and alpha == 1:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.add(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.add(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None and (other.__class__ not in PLAIN or other._node is None):
-                    return made
-                return tables.add_Tensor.record(made, input, other, alpha)
-    return call(tables.add_Tensor, (input, other, alpha))
+    return call(tables.add_Tensor, (input, other, alpha), out)
 
 
 add = accelerate(add, (tables.add_Tensor, numpy.add, None))
@@ -71,35 +36,7 @@ add_ = accelerate(add_, (tables.add_Tensor, numpy.add, None), inplace=True)
 
 def sub(input, other, *, alpha=1, out=None):
     """sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
-    if out is not None:
-        return call(tables.sub_Tensor, (input, other, alpha), out)
-    if input.__class__ in PLAIN and alpha.__class__ is int and alpha == 1:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.subtract(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.subtract(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None and (other.__class__ not in PLAIN or other._node is None):
-                    return made
-                return tables.sub_Tensor.record(made, input, other, alpha)
-    return call(tables.sub_Tensor, (input, other, alpha))
+    return call(tables.sub_Tensor, (input, other, alpha), out)
 
 
 sub = accelerate(sub, (tables.sub_Tensor, numpy.subtract, None))
@@ -123,35 +60,7 @@ rsub = accelerate(rsub, (tables.rsub_Tensor,))
 
 def mul(input, other, *, out=None):
     """mul.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if out is not None:
-        return call(tables.mul_Tensor, (input, other), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.multiply(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.multiply(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None and (other.__class__ not in PLAIN or other._node is None):
-                    return made
-                return tables.mul_Tensor.record(made, input, other)
-    return call(tables.mul_Tensor, (input, other))
+    return call(tables.mul_Tensor, (input, other), out)
 
 
 mul = accelerate(mul, (tables.mul_Tensor, numpy.multiply, None))
@@ -169,38 +78,7 @@ _div_overloads = (tables.div_Tensor, tables.div_Tensor_mode, )
 
 def div(*args, **kwargs):
     """div.Tensor(Tensor self, Tensor other) -> Tensor; div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor"""
-    if not kwargs and len(args) == 2:
-        input = args[0]
-        other = args[1]
-        if input.__class__ in PLAIN:
-            kind = input._dtype
-            if kind is float32 or kind is float64:
-                left = input._data
-                data = None
-                if other.__class__ in PLAIN:
-                    right = other._data
-                    if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                        try:
-                            data = numpy.divide(left, right)
-                        except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                            data = None
-                elif other.__class__ is float or other.__class__ is int:
-                    if left.__class__ is ndarray and left.flags.c_contiguous:
-                        data = numpy.divide(left, other)
-                if data is not None:
-                    if data.__class__ is not ndarray:
-                        data = asarray(data)
-                    made = new(Tensor)
-                    made._data = data
-                    made._dtype = kind
-                    made._node = None
-                    made._base = None
-                    if input._node is None and (other.__class__ not in PLAIN or other._node is None):
-                        return made
-                    return tables.div_Tensor.record(made, input, other)
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_div_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_div_overloads, args, kwargs, has_out=True)
 
 
 div = accelerate(div, (tables.div_Tensor, numpy.divide, None), (tables.div_Tensor_mode,))
@@ -238,9 +116,7 @@ _remainder_overloads = (tables.remainder_Tensor, tables.remainder_Scalar_Tensor,
 
 def remainder(*args, **kwargs):
     """remainder.Tensor(Tensor self, Tensor other) -> Tensor; remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_remainder_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_remainder_overloads, args, kwargs, has_out=True)
 
 
 remainder = accelerate(remainder, (tables.remainder_Tensor,), (tables.remainder_Scalar_Tensor,))
@@ -274,9 +150,7 @@ _pow_overloads = (tables.pow_Tensor_Tensor, tables.pow_Scalar, )
 
 def pow(*args, **kwargs):
     """pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor; pow.Scalar(Scalar self, Tensor exponent) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_pow_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_pow_overloads, args, kwargs, has_out=True)
 
 
 pow = accelerate(pow, (tables.pow_Tensor_Tensor,), (tables.pow_Scalar,))
@@ -294,9 +168,7 @@ _float_power_overloads = (tables.float_power_Tensor_Tensor, tables.float_power_S
 
 def float_power(*args, **kwargs):
     """float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor; float_power.Scalar(Scalar self, Tensor exponent) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_float_power_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_float_power_overloads, args, kwargs, has_out=True)
 
 
 float_power = accelerate(float_power, (tables.float_power_Tensor_Tensor,), (tables.float_power_Scalar,))
@@ -312,25 +184,7 @@ float_power_ = accelerate(float_power_, (tables.float_power_Tensor_Tensor,), inp
 
 def neg(input, *, out=None):
     """neg(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.neg, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.negative(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.neg.record(made, input)
-    return call(tables.neg, (input,))
+    return call(tables.neg, (input,), out)
 
 
 neg = accelerate(neg, (tables.neg, numpy.negative, None))
@@ -354,25 +208,7 @@ positive = accelerate(positive, (tables.positive,))
 
 def abs(input, *, out=None):
     """abs(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.abs, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.absolute(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.abs.record(made, input)
-    return call(tables.abs, (input,))
+    return call(tables.abs, (input,), out)
 
 
 abs = accelerate(abs, (tables.abs, numpy.absolute, None))
@@ -388,25 +224,7 @@ abs_ = accelerate(abs_, (tables.abs, numpy.absolute, None), inplace=True)
 
 def square(input, *, out=None):
     """square(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.square, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.square(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.square.record(made, input)
-    return call(tables.square, (input,))
+    return call(tables.square, (input,), out)
 
 
 square = accelerate(square, (tables.square, numpy.square, None))
@@ -422,25 +240,7 @@ square_ = accelerate(square_, (tables.square, numpy.square, None), inplace=True)
 
 def sqrt(input, *, out=None):
     """sqrt(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.sqrt, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.sqrt(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.sqrt.record(made, input)
-    return call(tables.sqrt, (input,))
+    return call(tables.sqrt, (input,), out)
 
 
 sqrt = accelerate(sqrt, (tables.sqrt, numpy.sqrt, None))
@@ -472,25 +272,7 @@ rsqrt_ = accelerate(rsqrt_, (tables.rsqrt,), inplace=True)
 
 def reciprocal(input, *, out=None):
     """reciprocal(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.reciprocal, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.reciprocal(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.reciprocal.record(made, input)
-    return call(tables.reciprocal, (input,))
+    return call(tables.reciprocal, (input,), out)
 
 
 reciprocal = accelerate(reciprocal, (tables.reciprocal, numpy.reciprocal, None))
@@ -554,25 +336,7 @@ lerp_ = accelerate(lerp_, (tables.lerp_Tensor,), inplace=True)
 
 def exp(input, *, out=None):
     """exp(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.exp, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.exp(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.exp.record(made, input)
-    return call(tables.exp, (input,))
+    return call(tables.exp, (input,), out)
 
 
 exp = accelerate(exp, (tables.exp, numpy.exp, None))
@@ -588,25 +352,7 @@ exp_ = accelerate(exp_, (tables.exp, numpy.exp, None), inplace=True)
 
 def exp2(input, *, out=None):
     """exp2(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.exp2, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.exp2(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.exp2.record(made, input)
-    return call(tables.exp2, (input,))
+    return call(tables.exp2, (input,), out)
 
 
 exp2 = accelerate(exp2, (tables.exp2, numpy.exp2, None))
@@ -622,25 +368,7 @@ exp2_ = accelerate(exp2_, (tables.exp2, numpy.exp2, None), inplace=True)
 
 def expm1(input, *, out=None):
     """expm1(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.expm1, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.expm1(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.expm1.record(made, input)
-    return call(tables.expm1, (input,))
+    return call(tables.expm1, (input,), out)
 
 
 expm1 = accelerate(expm1, (tables.expm1, numpy.expm1, None))
@@ -656,25 +384,7 @@ expm1_ = accelerate(expm1_, (tables.expm1, numpy.expm1, None), inplace=True)
 
 def log(input, *, out=None):
     """log(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.log, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.log(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.log.record(made, input)
-    return call(tables.log, (input,))
+    return call(tables.log, (input,), out)
 
 
 log = accelerate(log, (tables.log, numpy.log, None))
@@ -690,25 +400,7 @@ log_ = accelerate(log_, (tables.log, numpy.log, None), inplace=True)
 
 def log2(input, *, out=None):
     """log2(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.log2, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.log2(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.log2.record(made, input)
-    return call(tables.log2, (input,))
+    return call(tables.log2, (input,), out)
 
 
 log2 = accelerate(log2, (tables.log2, numpy.log2, None))
@@ -724,25 +416,7 @@ log2_ = accelerate(log2_, (tables.log2, numpy.log2, None), inplace=True)
 
 def log10(input, *, out=None):
     """log10(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.log10, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.log10(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.log10.record(made, input)
-    return call(tables.log10, (input,))
+    return call(tables.log10, (input,), out)
 
 
 log10 = accelerate(log10, (tables.log10, numpy.log10, None))
@@ -758,25 +432,7 @@ log10_ = accelerate(log10_, (tables.log10, numpy.log10, None), inplace=True)
 
 def log1p(input, *, out=None):
     """log1p(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.log1p, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.log1p(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.log1p.record(made, input)
-    return call(tables.log1p, (input,))
+    return call(tables.log1p, (input,), out)
 
 
 log1p = accelerate(log1p, (tables.log1p, numpy.log1p, None))
@@ -808,24 +464,7 @@ logaddexp2 = accelerate(logaddexp2, (tables.logaddexp2,))
 
 def sigmoid(input, *, out=None):
     """sigmoid(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.sigmoid, (input,), out)
-    if (
-        input.__class__ in PLAIN
-    ):
-        input_data = input._data
-        if input_data.__class__ is ndarray:
-            data = kernels_pointwise.fast_sigmoid(input_data)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                made._base = None
-                made._node = None
-                if input._node is None:
-                    return made
-                return tables.sigmoid.record(made, input)
-    return call(tables.sigmoid, (input,))
+    return call(tables.sigmoid, (input,), out)
 
 
 sigmoid = accelerate(sigmoid, (tables.sigmoid, kernels_pointwise.fast_sigmoid))
@@ -841,23 +480,6 @@ sigmoid_ = accelerate(sigmoid_, (tables.sigmoid,), inplace=True)
 
 def sigmoid_backward(grad_output, output):
     """sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor"""
-    if (
-        grad_output.__class__ in PLAIN
-        and output.__class__ in PLAIN
-    ):
-        grad_output_data = grad_output._data
-        output_data = output._data
-        if grad_output_data.__class__ is ndarray and output_data.__class__ is ndarray:
-            data = kernels_pointwise.fast_sigmoid_backward(grad_output_data, output_data)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = grad_output._dtype
-                made._base = None
-                made._node = None
-                if grad_output._node is None and output._node is None:
-                    return made
-                return tables.sigmoid_backward.record(made, grad_output, output)
     return call(tables.sigmoid_backward, (grad_output, output))
 
 
@@ -866,23 +488,6 @@ sigmoid_backward = accelerate(sigmoid_backward, (tables.sigmoid_backward, kernel
 
 def tanh_backward(grad_output, output):
     """tanh_backward(Tensor grad_output, Tensor output) -> Tensor"""
-    if (
-        grad_output.__class__ in PLAIN
-        and output.__class__ in PLAIN
-    ):
-        grad_output_data = grad_output._data
-        output_data = output._data
-        if grad_output_data.__class__ is ndarray and output_data.__class__ is ndarray:
-            data = kernels_pointwise.fast_tanh_backward(grad_output_data, output_data)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = grad_output._dtype
-                made._base = None
-                made._node = None
-                if grad_output._node is None and output._node is None:
-                    return made
-                return tables.tanh_backward.record(made, grad_output, output)
     return call(tables.tanh_backward, (grad_output, output))
 
 
@@ -917,9 +522,7 @@ _xlogy_overloads = (tables.xlogy_Tensor, tables.xlogy_Scalar_Self, )
 
 def xlogy(*args, **kwargs):
     """xlogy.Tensor(Tensor self, Tensor other) -> Tensor; xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_xlogy_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_xlogy_overloads, args, kwargs, has_out=True)
 
 
 xlogy = accelerate(xlogy, (tables.xlogy_Tensor,), (tables.xlogy_Scalar_Self,))
@@ -937,9 +540,7 @@ _special_xlog1py_overloads = (tables.special_xlog1py, tables.special_xlog1py_sel
 
 def special_xlog1py(*args, **kwargs):
     """special_xlog1py(Tensor self, Tensor other) -> Tensor; special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_special_xlog1py_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_special_xlog1py_overloads, args, kwargs, has_out=True)
 
 
 special_xlog1py = accelerate(special_xlog1py, (tables.special_xlog1py,), (tables.special_xlog1py_self_scalar,))
@@ -955,25 +556,7 @@ special_entr = accelerate(special_entr, (tables.special_entr,))
 
 def sin(input, *, out=None):
     """sin(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.sin, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.sin(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.sin.record(made, input)
-    return call(tables.sin, (input,))
+    return call(tables.sin, (input,), out)
 
 
 sin = accelerate(sin, (tables.sin, numpy.sin, None))
@@ -989,25 +572,7 @@ sin_ = accelerate(sin_, (tables.sin, numpy.sin, None), inplace=True)
 
 def cos(input, *, out=None):
     """cos(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.cos, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.cos(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.cos.record(made, input)
-    return call(tables.cos, (input,))
+    return call(tables.cos, (input,), out)
 
 
 cos = accelerate(cos, (tables.cos, numpy.cos, None))
@@ -1023,25 +588,7 @@ cos_ = accelerate(cos_, (tables.cos, numpy.cos, None), inplace=True)
 
 def tan(input, *, out=None):
     """tan(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.tan, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.tan(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.tan.record(made, input)
-    return call(tables.tan, (input,))
+    return call(tables.tan, (input,), out)
 
 
 tan = accelerate(tan, (tables.tan, numpy.tan, None))
@@ -1057,25 +604,7 @@ tan_ = accelerate(tan_, (tables.tan, numpy.tan, None), inplace=True)
 
 def asin(input, *, out=None):
     """asin(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.asin, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.arcsin(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.asin.record(made, input)
-    return call(tables.asin, (input,))
+    return call(tables.asin, (input,), out)
 
 
 asin = accelerate(asin, (tables.asin, numpy.arcsin, None))
@@ -1091,25 +620,7 @@ asin_ = accelerate(asin_, (tables.asin, numpy.arcsin, None), inplace=True)
 
 def acos(input, *, out=None):
     """acos(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.acos, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.arccos(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.acos.record(made, input)
-    return call(tables.acos, (input,))
+    return call(tables.acos, (input,), out)
 
 
 acos = accelerate(acos, (tables.acos, numpy.arccos, None))
@@ -1125,25 +636,7 @@ acos_ = accelerate(acos_, (tables.acos, numpy.arccos, None), inplace=True)
 
 def atan(input, *, out=None):
     """atan(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.atan, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.arctan(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.atan.record(made, input)
-    return call(tables.atan, (input,))
+    return call(tables.atan, (input,), out)
 
 
 atan = accelerate(atan, (tables.atan, numpy.arctan, None))
@@ -1159,25 +652,7 @@ atan_ = accelerate(atan_, (tables.atan, numpy.arctan, None), inplace=True)
 
 def sinh(input, *, out=None):
     """sinh(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.sinh, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.sinh(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.sinh.record(made, input)
-    return call(tables.sinh, (input,))
+    return call(tables.sinh, (input,), out)
 
 
 sinh = accelerate(sinh, (tables.sinh, numpy.sinh, None))
@@ -1193,25 +668,7 @@ sinh_ = accelerate(sinh_, (tables.sinh, numpy.sinh, None), inplace=True)
 
 def cosh(input, *, out=None):
     """cosh(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.cosh, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.cosh(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.cosh.record(made, input)
-    return call(tables.cosh, (input,))
+    return call(tables.cosh, (input,), out)
 
 
 cosh = accelerate(cosh, (tables.cosh, numpy.cosh, None))
@@ -1227,25 +684,7 @@ cosh_ = accelerate(cosh_, (tables.cosh, numpy.cosh, None), inplace=True)
 
 def tanh(input, *, out=None):
     """tanh(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.tanh, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.tanh(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.tanh.record(made, input)
-    return call(tables.tanh, (input,))
+    return call(tables.tanh, (input,), out)
 
 
 tanh = accelerate(tanh, (tables.tanh, numpy.tanh, None))
@@ -1261,25 +700,7 @@ tanh_ = accelerate(tanh_, (tables.tanh, numpy.tanh, None), inplace=True)
 
 def asinh(input, *, out=None):
     """asinh(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.asinh, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.arcsinh(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.asinh.record(made, input)
-    return call(tables.asinh, (input,))
+    return call(tables.asinh, (input,), out)
 
 
 asinh = accelerate(asinh, (tables.asinh, numpy.arcsinh, None))
@@ -1295,25 +716,7 @@ asinh_ = accelerate(asinh_, (tables.asinh, numpy.arcsinh, None), inplace=True)
 
 def acosh(input, *, out=None):
     """acosh(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.acosh, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.arccosh(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.acosh.record(made, input)
-    return call(tables.acosh, (input,))
+    return call(tables.acosh, (input,), out)
 
 
 acosh = accelerate(acosh, (tables.acosh, numpy.arccosh, None))
@@ -1329,25 +732,7 @@ acosh_ = accelerate(acosh_, (tables.acosh, numpy.arccosh, None), inplace=True)
 
 def atanh(input, *, out=None):
     """atanh(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.atanh, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.arctanh(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.atanh.record(made, input)
-    return call(tables.atanh, (input,))
+    return call(tables.atanh, (input,), out)
 
 
 atanh = accelerate(atanh, (tables.atanh, numpy.arctanh, None))
@@ -1363,32 +748,7 @@ atanh_ = accelerate(atanh_, (tables.atanh, numpy.arctanh, None), inplace=True)
 
 def atan2(input, other, *, out=None):
     """atan2(Tensor self, Tensor other) -> Tensor"""
-    if out is not None:
-        return call(tables.atan2, (input, other), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.arctan2(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None and (other.__class__ not in PLAIN or other._node is None):
-                    return made
-                return tables.atan2.record(made, input, other)
-    return call(tables.atan2, (input, other))
+    return call(tables.atan2, (input, other), out)
 
 
 atan2 = accelerate(atan2, (tables.atan2, numpy.arctan2, None))
@@ -1456,25 +816,7 @@ sinc_ = accelerate(sinc_, (tables.sinc,), inplace=True)
 
 def deg2rad(input, *, out=None):
     """deg2rad(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.deg2rad, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.deg2rad(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.deg2rad.record(made, input)
-    return call(tables.deg2rad, (input,))
+    return call(tables.deg2rad, (input,), out)
 
 
 deg2rad = accelerate(deg2rad, (tables.deg2rad, numpy.deg2rad, None))
@@ -1490,25 +832,7 @@ deg2rad_ = accelerate(deg2rad_, (tables.deg2rad, numpy.deg2rad, None), inplace=T
 
 def rad2deg(input, *, out=None):
     """rad2deg(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.rad2deg, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.rad2deg(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.rad2deg.record(made, input)
-    return call(tables.rad2deg, (input,))
+    return call(tables.rad2deg, (input,), out)
 
 
 rad2deg = accelerate(rad2deg, (tables.rad2deg, numpy.rad2deg, None))
@@ -1524,25 +848,7 @@ rad2deg_ = accelerate(rad2deg_, (tables.rad2deg, numpy.rad2deg, None), inplace=T
 
 def floor(input, *, out=None):
     """floor(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.floor, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.floor(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.floor.record(made, input)
-    return call(tables.floor, (input,))
+    return call(tables.floor, (input,), out)
 
 
 floor = accelerate(floor, (tables.floor, numpy.floor, None))
@@ -1558,25 +864,7 @@ floor_ = accelerate(floor_, (tables.floor, numpy.floor, None), inplace=True)
 
 def ceil(input, *, out=None):
     """ceil(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.ceil, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.ceil(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.ceil.record(made, input)
-    return call(tables.ceil, (input,))
+    return call(tables.ceil, (input,), out)
 
 
 ceil = accelerate(ceil, (tables.ceil, numpy.ceil, None))
@@ -1592,25 +880,7 @@ ceil_ = accelerate(ceil_, (tables.ceil, numpy.ceil, None), inplace=True)
 
 def trunc(input, *, out=None):
     """trunc(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.trunc, (input,), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.trunc(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None:
-                    return made
-                return tables.trunc.record(made, input)
-    return call(tables.trunc, (input,))
+    return call(tables.trunc, (input,), out)
 
 
 trunc = accelerate(trunc, (tables.trunc, numpy.trunc, None))
@@ -1628,27 +898,7 @@ _round_overloads = (tables.round, tables.round_decimals, )
 
 def round(*args, **kwargs):
     """round(Tensor self) -> Tensor; round.decimals(Tensor self, *, int decimals) -> Tensor"""
-    if not kwargs and len(args) == 1:
-        input = args[0]
-        if input.__class__ in PLAIN:
-            kind = input._dtype
-            if kind is float32 or kind is float64:
-                left = input._data
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.rint(left)
-                    if data.__class__ is not ndarray:
-                        data = asarray(data)
-                    made = new(Tensor)
-                    made._data = data
-                    made._dtype = kind
-                    made._node = None
-                    made._base = None
-                    if input._node is None:
-                        return made
-                    return tables.round.record(made, input)
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_round_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_round_overloads, args, kwargs, has_out=True)
 
 
 round = accelerate(round, (tables.round, numpy.rint, None), (tables.round_decimals,))
@@ -1748,35 +998,7 @@ clamp_ = accelerate(clamp_, (tables.clamp_Tensor,), inplace=True)
 
 def clamp_min(input, min, *, out=None):
     """clamp_min.Tensor(Tensor self, Tensor min) -> Tensor"""
-    if out is not None:
-        return call(tables.clamp_min_Tensor, (input, min), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            data = None
-            if min.__class__ in PLAIN:
-                right = min._data
-                if min._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.maximum(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif min.__class__ is float or min.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.maximum(left, min)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None and (min.__class__ not in PLAIN or min._node is None):
-                    return made
-                return tables.clamp_min_Tensor.record(made, input, min)
-    return call(tables.clamp_min_Tensor, (input, min))
+    return call(tables.clamp_min_Tensor, (input, min), out)
 
 
 clamp_min = accelerate(clamp_min, (tables.clamp_min_Tensor, numpy.maximum, None))
@@ -1792,35 +1014,7 @@ clamp_min_ = accelerate(clamp_min_, (tables.clamp_min_Tensor, numpy.maximum, Non
 
 def clamp_max(input, max, *, out=None):
     """clamp_max.Tensor(Tensor self, Tensor max) -> Tensor"""
-    if out is not None:
-        return call(tables.clamp_max_Tensor, (input, max), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            data = None
-            if max.__class__ in PLAIN:
-                right = max._data
-                if max._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.minimum(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif max.__class__ is float or max.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.minimum(left, max)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None and (max.__class__ not in PLAIN or max._node is None):
-                    return made
-                return tables.clamp_max_Tensor.record(made, input, max)
-    return call(tables.clamp_max_Tensor, (input, max))
+    return call(tables.clamp_max_Tensor, (input, max), out)
 
 
 clamp_max = accelerate(clamp_max, (tables.clamp_max_Tensor, numpy.minimum, None))
@@ -1836,32 +1030,7 @@ clamp_max_ = accelerate(clamp_max_, (tables.clamp_max_Tensor, numpy.minimum, Non
 
 def maximum(input, other, *, out=None):
     """maximum(Tensor self, Tensor other) -> Tensor"""
-    if out is not None:
-        return call(tables.maximum, (input, other), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.maximum(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None and (other.__class__ not in PLAIN or other._node is None):
-                    return made
-                return tables.maximum.record(made, input, other)
-    return call(tables.maximum, (input, other))
+    return call(tables.maximum, (input, other), out)
 
 
 maximum = accelerate(maximum, (tables.maximum, numpy.maximum, None))
@@ -1869,32 +1038,7 @@ maximum = accelerate(maximum, (tables.maximum, numpy.maximum, None))
 
 def minimum(input, other, *, out=None):
     """minimum(Tensor self, Tensor other) -> Tensor"""
-    if out is not None:
-        return call(tables.minimum, (input, other), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.minimum(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None and (other.__class__ not in PLAIN or other._node is None):
-                    return made
-                return tables.minimum.record(made, input, other)
-    return call(tables.minimum, (input, other))
+    return call(tables.minimum, (input, other), out)
 
 
 minimum = accelerate(minimum, (tables.minimum, numpy.minimum, None))
@@ -1902,32 +1046,7 @@ minimum = accelerate(minimum, (tables.minimum, numpy.minimum, None))
 
 def fmax(input, other, *, out=None):
     """fmax(Tensor self, Tensor other) -> Tensor"""
-    if out is not None:
-        return call(tables.fmax, (input, other), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.fmax(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None and (other.__class__ not in PLAIN or other._node is None):
-                    return made
-                return tables.fmax.record(made, input, other)
-    return call(tables.fmax, (input, other))
+    return call(tables.fmax, (input, other), out)
 
 
 fmax = accelerate(fmax, (tables.fmax, numpy.fmax, None))
@@ -1935,32 +1054,7 @@ fmax = accelerate(fmax, (tables.fmax, numpy.fmax, None))
 
 def fmin(input, other, *, out=None):
     """fmin(Tensor self, Tensor other) -> Tensor"""
-    if out is not None:
-        return call(tables.fmin, (input, other), out)
-    if input.__class__ in PLAIN:
-        kind = input._dtype
-        if kind is float32 or kind is float64:
-            left = input._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.fmin(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if input._node is None and (other.__class__ not in PLAIN or other._node is None):
-                    return made
-                return tables.fmin.record(made, input, other)
-    return call(tables.fmin, (input, other))
+    return call(tables.fmin, (input, other), out)
 
 
 fmin = accelerate(fmin, (tables.fmin, numpy.fmin, None))
@@ -2018,9 +1112,7 @@ _where_overloads = (tables.where_self, tables.where, )
 
 def where(*args, **kwargs):
     """where.self(Tensor condition, Tensor self, Tensor other) -> Tensor; where(Tensor condition) -> Tensor[]"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_where_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_where_overloads, args, kwargs, has_out=True)
 
 
 where = accelerate(where, (tables.where_self,), (tables.where,))
@@ -2028,24 +1120,7 @@ where = accelerate(where, (tables.where_self,), (tables.where,))
 
 def erf(input, *, out=None):
     """erf(Tensor self) -> Tensor"""
-    if out is not None:
-        return call(tables.erf, (input,), out)
-    if (
-        input.__class__ in PLAIN
-    ):
-        input_data = input._data
-        if input_data.__class__ is ndarray:
-            data = kernels_special.fast_erf(input_data)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                made._base = None
-                made._node = None
-                if input._node is None:
-                    return made
-                return tables.erf.record(made, input)
-    return call(tables.erf, (input,))
+    return call(tables.erf, (input,), out)
 
 
 erf = accelerate(erf, (tables.erf, kernels_special.fast_erf))
@@ -2167,9 +1242,7 @@ _special_zeta_overloads = (tables.special_zeta, tables.special_zeta_self_scalar,
 
 def special_zeta(*args, **kwargs):
     """special_zeta(Tensor self, Tensor other) -> Tensor; special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_special_zeta_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_special_zeta_overloads, args, kwargs, has_out=True)
 
 
 special_zeta = accelerate(special_zeta, (tables.special_zeta,), (tables.special_zeta_self_scalar,))
@@ -2339,9 +1412,7 @@ _special_xlogy_overloads = (tables.special_xlogy, tables.special_xlogy_self_scal
 
 def special_xlogy(*args, **kwargs):
     """special_xlogy(Tensor self, Tensor other) -> Tensor; special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_special_xlogy_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_special_xlogy_overloads, args, kwargs, has_out=True)
 
 
 special_xlogy = accelerate(special_xlogy, (tables.special_xlogy,), (tables.special_xlogy_self_scalar,))
@@ -2465,9 +1536,7 @@ _bitwise_and_overloads = (tables.bitwise_and_Tensor, tables.bitwise_and_Scalar_T
 
 def bitwise_and(*args, **kwargs):
     """bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor; bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_bitwise_and_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_bitwise_and_overloads, args, kwargs, has_out=True)
 
 
 bitwise_and = accelerate(bitwise_and, (tables.bitwise_and_Tensor,), (tables.bitwise_and_Scalar_Tensor,))
@@ -2485,9 +1554,7 @@ _bitwise_or_overloads = (tables.bitwise_or_Tensor, tables.bitwise_or_Scalar_Tens
 
 def bitwise_or(*args, **kwargs):
     """bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor; bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_bitwise_or_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_bitwise_or_overloads, args, kwargs, has_out=True)
 
 
 bitwise_or = accelerate(bitwise_or, (tables.bitwise_or_Tensor,), (tables.bitwise_or_Scalar_Tensor,))
@@ -2505,9 +1572,7 @@ _bitwise_xor_overloads = (tables.bitwise_xor_Tensor, tables.bitwise_xor_Scalar_T
 
 def bitwise_xor(*args, **kwargs):
     """bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor; bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_bitwise_xor_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_bitwise_xor_overloads, args, kwargs, has_out=True)
 
 
 bitwise_xor = accelerate(bitwise_xor, (tables.bitwise_xor_Tensor,), (tables.bitwise_xor_Scalar_Tensor,))
@@ -2525,9 +1590,7 @@ _bitwise_left_shift_overloads = (tables.bitwise_left_shift_Tensor, tables.bitwis
 
 def bitwise_left_shift(*args, **kwargs):
     """bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor; bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_bitwise_left_shift_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_bitwise_left_shift_overloads, args, kwargs, has_out=True)
 
 
 bitwise_left_shift = accelerate(bitwise_left_shift, (tables.bitwise_left_shift_Tensor,), (tables.bitwise_left_shift_Scalar_Tensor,))
@@ -2545,9 +1608,7 @@ _bitwise_right_shift_overloads = (tables.bitwise_right_shift_Tensor, tables.bitw
 
 def bitwise_right_shift(*args, **kwargs):
     """bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor; bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_bitwise_right_shift_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_bitwise_right_shift_overloads, args, kwargs, has_out=True)
 
 
 bitwise_right_shift = accelerate(bitwise_right_shift, (tables.bitwise_right_shift_Tensor,), (tables.bitwise_right_shift_Scalar_Tensor,))

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
-from mindtorch_v2._dispatch.calls import record_view
-from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_overloaded
+from mindtorch_v2._dispatch.dispatcher import call, call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import random as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate)
 
 _uniform__overloads = (tables.uniform_, )
 
 
 def uniform_(*args, **kwargs):
     """uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)"""
-    op, bound = resolve(_uniform__overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_uniform__overloads, args, kwargs)
 
 
 uniform_ = accelerate(uniform_, (tables.uniform_,))
@@ -46,8 +38,7 @@ _random__overloads = (tables.random__from, tables.random__to, tables.random_, )
 
 def random_(*args, **kwargs):
     """random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!); random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!); random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)"""
-    op, bound = resolve(_random__overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_random__overloads, args, kwargs)
 
 
 random_ = accelerate(random_, (tables.random__from,), (tables.random__to,), (tables.random_,))
@@ -57,8 +48,7 @@ _bernoulli__overloads = (tables.bernoulli__Tensor, tables.bernoulli__float, )
 
 def bernoulli_(*args, **kwargs):
     """bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!); bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)"""
-    op, bound = resolve(_bernoulli__overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_bernoulli__overloads, args, kwargs)
 
 
 bernoulli_ = accelerate(bernoulli_, (tables.bernoulli__Tensor,), (tables.bernoulli__float,))
@@ -100,10 +90,7 @@ _rand_overloads = (tables.rand, tables.rand_generator, )
 
 def rand(*args, **kwargs):
     """rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; rand.generator(SymInt[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    requires_grad = kwargs.pop("requires_grad", False)
-    op, bound = resolve(_rand_overloads, args, kwargs)
-    return call_converted(op, bound, out, requires_grad)
+    return call_overloaded(_rand_overloads, args, kwargs, has_out=True, is_factory=True)
 
 
 rand = accelerate(rand, (tables.rand,), (tables.rand_generator,))
@@ -113,10 +100,7 @@ _randn_overloads = (tables.randn, tables.randn_generator, )
 
 def randn(*args, **kwargs):
     """randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; randn.generator(SymInt[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    requires_grad = kwargs.pop("requires_grad", False)
-    op, bound = resolve(_randn_overloads, args, kwargs)
-    return call_converted(op, bound, out, requires_grad)
+    return call_overloaded(_randn_overloads, args, kwargs, has_out=True, is_factory=True)
 
 
 randn = accelerate(randn, (tables.randn,), (tables.randn_generator,))
@@ -126,10 +110,7 @@ _randint_overloads = (tables.randint, tables.randint_generator, tables.randint_l
 
 def randint(*args, **kwargs):
     """randint(SymInt high, SymInt[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; randint.generator(SymInt high, SymInt[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; randint.low(SymInt low, SymInt high, SymInt[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; randint.low_generator(SymInt low, SymInt high, SymInt[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    requires_grad = kwargs.pop("requires_grad", False)
-    op, bound = resolve(_randint_overloads, args, kwargs)
-    return call_converted(op, bound, out, requires_grad)
+    return call_overloaded(_randint_overloads, args, kwargs, has_out=True, is_factory=True)
 
 
 randint = accelerate(randint, (tables.randint,), (tables.randint_generator,), (tables.randint_low,), (tables.randint_low_generator,))
@@ -139,10 +120,7 @@ _randperm_overloads = (tables.randperm, tables.randperm_generator, )
 
 def randperm(*args, **kwargs):
     """randperm(SymInt n, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; randperm.generator(SymInt n, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    requires_grad = kwargs.pop("requires_grad", False)
-    op, bound = resolve(_randperm_overloads, args, kwargs)
-    return call_converted(op, bound, out, requires_grad)
+    return call_overloaded(_randperm_overloads, args, kwargs, has_out=True, is_factory=True)
 
 
 randperm = accelerate(randperm, (tables.randperm,), (tables.randperm_generator,))
@@ -152,9 +130,7 @@ _rand_like_overloads = (tables.rand_like, tables.rand_like_generator, )
 
 def rand_like(*args, **kwargs):
     """rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor; rand_like.generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
-    requires_grad = kwargs.pop("requires_grad", False)
-    op, bound = resolve(_rand_like_overloads, args, kwargs)
-    return call_converted(op, bound, None, requires_grad)
+    return call_overloaded(_rand_like_overloads, args, kwargs, is_factory=True)
 
 
 rand_like = accelerate(rand_like, (tables.rand_like,), (tables.rand_like_generator,))
@@ -164,9 +140,7 @@ _randn_like_overloads = (tables.randn_like, tables.randn_like_generator, )
 
 def randn_like(*args, **kwargs):
     """randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor; randn_like.generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
-    requires_grad = kwargs.pop("requires_grad", False)
-    op, bound = resolve(_randn_like_overloads, args, kwargs)
-    return call_converted(op, bound, None, requires_grad)
+    return call_overloaded(_randn_like_overloads, args, kwargs, is_factory=True)
 
 
 randn_like = accelerate(randn_like, (tables.randn_like,), (tables.randn_like_generator,))
@@ -176,9 +150,7 @@ _randint_like_overloads = (tables.randint_like, tables.randint_like_low_dtype, )
 
 def randint_like(*args, **kwargs):
     """randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor; randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
-    requires_grad = kwargs.pop("requires_grad", False)
-    op, bound = resolve(_randint_like_overloads, args, kwargs)
-    return call_converted(op, bound, None, requires_grad)
+    return call_overloaded(_randint_like_overloads, args, kwargs, is_factory=True)
 
 
 randint_like = accelerate(randint_like, (tables.randint_like,), (tables.randint_like_low_dtype,))
@@ -188,10 +160,7 @@ _normal_overloads = (tables.normal_Tensor_Tensor, tables.normal_Tensor_float, ta
 
 def normal(*args, **kwargs):
     """normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor; normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor; normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor; normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    requires_grad = kwargs.pop("requires_grad", False)
-    op, bound = resolve(_normal_overloads, args, kwargs)
-    return call_converted(op, bound, out, requires_grad)
+    return call_overloaded(_normal_overloads, args, kwargs, has_out=True, is_factory=True)
 
 
 normal = accelerate(normal, (tables.normal_Tensor_Tensor,), (tables.normal_Tensor_float,), (tables.normal_float_Tensor,), (tables.normal_float_float,))
@@ -201,9 +170,7 @@ _bernoulli_overloads = (tables.bernoulli, tables.bernoulli_p, )
 
 def bernoulli(*args, **kwargs):
     """bernoulli(Tensor self, *, Generator? generator=None) -> Tensor; bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_bernoulli_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_bernoulli_overloads, args, kwargs, has_out=True)
 
 
 bernoulli = accelerate(bernoulli, (tables.bernoulli,), (tables.bernoulli_p,))

@@ -3,92 +3,25 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
 from mindtorch_v2._backends.cpu.ops import reduction as kernels_reduction
-from mindtorch_v2._dispatch.calls import record_view
-from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_overloaded
+from mindtorch_v2._dispatch.dispatcher import call, call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import reduction as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate)
 
 _sum_overloads = (tables.sum, tables.sum_dim_IntList, )
 
 
 def sum(*args, **kwargs):
     """sum(Tensor self, *, ScalarType? dtype=None) -> Tensor; sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
-    if not kwargs and len(args) == 1:
-        input = args[0]
-        dtype = None
-        if (
-            input.__class__ in PLAIN
-        ):
-            input_data = input._data
-            if input_data.__class__ is ndarray:
-                data = kernels_reduction.sum_fast(input_data, dtype)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = input._dtype
-                    made._base = None
-                    made._node = None
-                    if input._node is None:
-                        return made
-                    return tables.sum.record(made, input, dtype)
-    if not kwargs and len(args) == 2:
-        input = args[0]
-        dim = args[1]
-        keepdim = False
-        dtype = None
-        if (
-            input.__class__ in PLAIN
-        ):
-            input_data = input._data
-            if input_data.__class__ is ndarray:
-                data = kernels_reduction.sum_dim_fast(input_data, dim, keepdim, dtype)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = input._dtype
-                    made._base = None
-                    made._node = None
-                    if input._node is None:
-                        return made
-                    return tables.sum_dim_IntList.record(made, input, dim, keepdim, dtype)
-    if not kwargs and len(args) == 3:
-        input = args[0]
-        dim = args[1]
-        keepdim = args[2]
-        dtype = None
-        if (
-            input.__class__ in PLAIN
-        ):
-            input_data = input._data
-            if input_data.__class__ is ndarray:
-                data = kernels_reduction.sum_dim_fast(input_data, dim, keepdim, dtype)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = input._dtype
-                    made._base = None
-                    made._node = None
-                    if input._node is None:
-                        return made
-                    return tables.sum_dim_IntList.record(made, input, dim, keepdim, dtype)
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_sum_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_sum_overloads, args, kwargs, has_out=True)
 
 
 sum = accelerate(sum, (tables.sum, kernels_reduction.sum_fast), (tables.sum_dim_IntList, kernels_reduction.sum_dim_fast))
@@ -108,67 +41,7 @@ _mean_overloads = (tables.mean, tables.mean_dim, )
 
 def mean(*args, **kwargs):
     """mean(Tensor self, *, ScalarType? dtype=None) -> Tensor; mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
-    if not kwargs and len(args) == 1:
-        input = args[0]
-        dtype = None
-        if (
-            input.__class__ in PLAIN
-        ):
-            input_data = input._data
-            if input_data.__class__ is ndarray:
-                data = kernels_reduction.mean_fast(input_data, dtype)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = input._dtype
-                    made._base = None
-                    made._node = None
-                    if input._node is None:
-                        return made
-                    return tables.mean.record(made, input, dtype)
-    if not kwargs and len(args) == 2:
-        input = args[0]
-        dim = args[1]
-        keepdim = False
-        dtype = None
-        if (
-            input.__class__ in PLAIN
-        ):
-            input_data = input._data
-            if input_data.__class__ is ndarray:
-                data = kernels_reduction.mean_dim_fast(input_data, dim, keepdim, dtype)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = input._dtype
-                    made._base = None
-                    made._node = None
-                    if input._node is None:
-                        return made
-                    return tables.mean_dim.record(made, input, dim, keepdim, dtype)
-    if not kwargs and len(args) == 3:
-        input = args[0]
-        dim = args[1]
-        keepdim = args[2]
-        dtype = None
-        if (
-            input.__class__ in PLAIN
-        ):
-            input_data = input._data
-            if input_data.__class__ is ndarray:
-                data = kernels_reduction.mean_dim_fast(input_data, dim, keepdim, dtype)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = input._dtype
-                    made._base = None
-                    made._node = None
-                    if input._node is None:
-                        return made
-                    return tables.mean_dim.record(made, input, dim, keepdim, dtype)
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_mean_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_mean_overloads, args, kwargs, has_out=True)
 
 
 mean = accelerate(mean, (tables.mean, kernels_reduction.mean_fast), (tables.mean_dim, kernels_reduction.mean_dim_fast))
@@ -188,9 +61,7 @@ _prod_overloads = (tables.prod, tables.prod_dim_int, )
 
 def prod(*args, **kwargs):
     """prod(Tensor self, *, ScalarType? dtype=None) -> Tensor; prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_prod_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_prod_overloads, args, kwargs, has_out=True)
 
 
 prod = accelerate(prod, (tables.prod,), (tables.prod_dim_int,))
@@ -208,9 +79,7 @@ _var_overloads = (tables.var_dim, tables.var_correction, tables.var, )
 
 def var(*args, **kwargs):
     """var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor; var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor; var(Tensor self, bool unbiased=True) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_var_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_var_overloads, args, kwargs, has_out=True)
 
 
 var = accelerate(var, (tables.var_dim,), (tables.var_correction,), (tables.var,))
@@ -220,9 +89,7 @@ _std_overloads = (tables.std_dim, tables.std_correction, tables.std, )
 
 def std(*args, **kwargs):
     """std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor; std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor; std(Tensor self, bool unbiased=True) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_std_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_std_overloads, args, kwargs, has_out=True)
 
 
 std = accelerate(std, (tables.std_dim,), (tables.std_correction,), (tables.std,))
@@ -232,8 +99,7 @@ _var_mean_overloads = (tables.var_mean_dim, tables.var_mean_correction, tables.v
 
 def var_mean(*args, **kwargs):
     """var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor); var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor); var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)"""
-    op, bound = resolve(_var_mean_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_var_mean_overloads, args, kwargs)
 
 
 var_mean = accelerate(var_mean, (tables.var_mean_dim,), (tables.var_mean_correction,), (tables.var_mean,))
@@ -243,8 +109,7 @@ _std_mean_overloads = (tables.std_mean_dim, tables.std_mean_correction, tables.s
 
 def std_mean(*args, **kwargs):
     """std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor); std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor); std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)"""
-    op, bound = resolve(_std_mean_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_std_mean_overloads, args, kwargs)
 
 
 std_mean = accelerate(std_mean, (tables.std_mean_dim,), (tables.std_mean_correction,), (tables.std_mean,))
@@ -254,26 +119,7 @@ _max_overloads = (tables.max, tables.max_other, tables.max_dim, )
 
 def max(*args, **kwargs):
     """max(Tensor self) -> Tensor; max.other(Tensor self, Tensor other) -> Tensor; max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
-    if not kwargs and len(args) == 1:
-        input = args[0]
-        if (
-            input.__class__ in PLAIN
-        ):
-            input_data = input._data
-            if input_data.__class__ is ndarray:
-                data = kernels_reduction.max_fast(input_data)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = input._dtype
-                    made._base = None
-                    made._node = None
-                    if input._node is None:
-                        return made
-                    return tables.max.record(made, input)
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_max_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_max_overloads, args, kwargs, has_out=True)
 
 
 max = accelerate(max, (tables.max, kernels_reduction.max_fast), (tables.max_other,), (tables.max_dim,))
@@ -283,26 +129,7 @@ _min_overloads = (tables.min, tables.min_other, tables.min_dim, )
 
 def min(*args, **kwargs):
     """min(Tensor self) -> Tensor; min.other(Tensor self, Tensor other) -> Tensor; min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
-    if not kwargs and len(args) == 1:
-        input = args[0]
-        if (
-            input.__class__ in PLAIN
-        ):
-            input_data = input._data
-            if input_data.__class__ is ndarray:
-                data = kernels_reduction.min_fast(input_data)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = input._dtype
-                    made._base = None
-                    made._node = None
-                    if input._node is None:
-                        return made
-                    return tables.min.record(made, input)
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_min_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_min_overloads, args, kwargs, has_out=True)
 
 
 min = accelerate(min, (tables.min, kernels_reduction.min_fast), (tables.min_other,), (tables.min_dim,))
@@ -362,24 +189,7 @@ _all_overloads = (tables.all, tables.all_dim, tables.all_dims, )
 
 def all(*args, **kwargs):
     """all(Tensor self) -> Tensor; all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor; all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"""
-    if not kwargs and len(args) == 1:
-        input = args[0]
-        if (
-            input.__class__ in PLAIN
-        ):
-            input_data = input._data
-            if input_data.__class__ is ndarray:
-                data = kernels_reduction.truth_fast(input_data)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = input._dtype
-                    made._base = None
-                    made._node = None
-                    return made
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_all_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_all_overloads, args, kwargs, has_out=True)
 
 
 all = accelerate(all, (tables.all, kernels_reduction.truth_fast), (tables.all_dim,), (tables.all_dims,))
@@ -389,24 +199,7 @@ _any_overloads = (tables.any, tables.any_dim, tables.any_dims, )
 
 def any(*args, **kwargs):
     """any(Tensor self) -> Tensor; any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor; any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"""
-    if not kwargs and len(args) == 1:
-        input = args[0]
-        if (
-            input.__class__ in PLAIN
-        ):
-            input_data = input._data
-            if input_data.__class__ is ndarray:
-                data = kernels_reduction.some_fast(input_data)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = input._dtype
-                    made._base = None
-                    made._node = None
-                    return made
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_any_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_any_overloads, args, kwargs, has_out=True)
 
 
 any = accelerate(any, (tables.any, kernels_reduction.some_fast), (tables.any_dim,), (tables.any_dims,))
@@ -416,8 +209,7 @@ _count_nonzero_overloads = (tables.count_nonzero_dim_IntList, tables.count_nonze
 
 def count_nonzero(*args, **kwargs):
     """count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor; count_nonzero(Tensor self, int? dim=None) -> Tensor"""
-    op, bound = resolve(_count_nonzero_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_count_nonzero_overloads, args, kwargs)
 
 
 count_nonzero = accelerate(count_nonzero, (tables.count_nonzero_dim_IntList,), (tables.count_nonzero,))
@@ -447,9 +239,7 @@ _norm_overloads = (tables.norm_Scalar, tables.norm_ScalarOpt_dim, tables.norm_Sc
 
 def norm(*args, **kwargs):
     """norm.Scalar(Tensor self, Scalar p=2) -> Tensor; norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor; norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor; norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_norm_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_norm_overloads, args, kwargs, has_out=True)
 
 
 norm = accelerate(norm, (tables.norm_Scalar,), (tables.norm_ScalarOpt_dim,), (tables.norm_ScalarOpt_dtype,), (tables.norm_ScalarOpt_dim_dtype,))
@@ -467,9 +257,7 @@ _quantile_overloads = (tables.quantile, tables.quantile_scalar, )
 
 def quantile(*args, **kwargs):
     """quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor; quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_quantile_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_quantile_overloads, args, kwargs, has_out=True)
 
 
 quantile = accelerate(quantile, (tables.quantile,), (tables.quantile_scalar,))
@@ -479,9 +267,7 @@ _nanquantile_overloads = (tables.nanquantile, tables.nanquantile_scalar, )
 
 def nanquantile(*args, **kwargs):
     """nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor; nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_nanquantile_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_nanquantile_overloads, args, kwargs, has_out=True)
 
 
 nanquantile = accelerate(nanquantile, (tables.nanquantile,), (tables.nanquantile_scalar,))

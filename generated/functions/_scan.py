@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
-from mindtorch_v2._dispatch.calls import record_view
-from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_overloaded
+from mindtorch_v2._dispatch.dispatcher import call, call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import scan as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate)
 
 
 def cumsum(input, dim=REQUIRED, *, dtype=None, out=None, **spellings):
@@ -107,8 +100,7 @@ _trapezoid_overloads = (tables.trapezoid_x, tables.trapezoid_dx, )
 
 def trapezoid(*args, **kwargs):
     """trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor; trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor"""
-    op, bound = resolve(_trapezoid_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_trapezoid_overloads, args, kwargs)
 
 
 trapezoid = accelerate(trapezoid, (tables.trapezoid_x,), (tables.trapezoid_dx,))
@@ -118,8 +110,7 @@ _trapz_overloads = (tables.trapz_x, tables.trapz_dx, )
 
 def trapz(*args, **kwargs):
     """trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor; trapz.dx(Tensor y, *, float dx=1, int dim=-1) -> Tensor"""
-    op, bound = resolve(_trapz_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_trapz_overloads, args, kwargs)
 
 
 trapz = accelerate(trapz, (tables.trapz_x,), (tables.trapz_dx,))
@@ -129,8 +120,7 @@ _cumulative_trapezoid_overloads = (tables.cumulative_trapezoid_x, tables.cumulat
 
 def cumulative_trapezoid(*args, **kwargs):
     """cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor; cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor"""
-    op, bound = resolve(_cumulative_trapezoid_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_cumulative_trapezoid_overloads, args, kwargs)
 
 
 cumulative_trapezoid = accelerate(cumulative_trapezoid, (tables.cumulative_trapezoid_x,), (tables.cumulative_trapezoid_dx,))

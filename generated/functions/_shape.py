@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
-from mindtorch_v2._dispatch.calls import record_view
-from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_overloaded
+from mindtorch_v2._dispatch.dispatcher import call, call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import shape as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate)
 
 
 def cat(tensors, dim=0, *, out=None, **spellings):
@@ -103,8 +96,7 @@ _meshgrid_overloads = (tables.meshgrid, tables.meshgrid_indexing, )
 
 def meshgrid(*args, **kwargs):
     """meshgrid(Tensor[] tensors) -> Tensor[]; meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]"""
-    op, bound = resolve(_meshgrid_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_meshgrid_overloads, args, kwargs)
 
 
 meshgrid = accelerate(meshgrid, (tables.meshgrid,), (tables.meshgrid_indexing,))
@@ -122,8 +114,7 @@ _atleast_1d_overloads = (tables.atleast_1d, tables.atleast_1d_Sequence, )
 
 def atleast_1d(*args, **kwargs):
     """atleast_1d(Tensor self) -> Tensor; atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]"""
-    op, bound = resolve(_atleast_1d_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_atleast_1d_overloads, args, kwargs)
 
 
 atleast_1d = accelerate(atleast_1d, (tables.atleast_1d,), (tables.atleast_1d_Sequence,))
@@ -133,8 +124,7 @@ _atleast_2d_overloads = (tables.atleast_2d, tables.atleast_2d_Sequence, )
 
 def atleast_2d(*args, **kwargs):
     """atleast_2d(Tensor self) -> Tensor; atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]"""
-    op, bound = resolve(_atleast_2d_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_atleast_2d_overloads, args, kwargs)
 
 
 atleast_2d = accelerate(atleast_2d, (tables.atleast_2d,), (tables.atleast_2d_Sequence,))
@@ -144,8 +134,7 @@ _atleast_3d_overloads = (tables.atleast_3d, tables.atleast_3d_Sequence, )
 
 def atleast_3d(*args, **kwargs):
     """atleast_3d(Tensor self) -> Tensor; atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]"""
-    op, bound = resolve(_atleast_3d_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_atleast_3d_overloads, args, kwargs)
 
 
 atleast_3d = accelerate(atleast_3d, (tables.atleast_3d,), (tables.atleast_3d_Sequence,))
@@ -171,8 +160,7 @@ _repeat_interleave_overloads = (tables.repeat_interleave_Tensor, tables.repeat_i
 
 def repeat_interleave(*args, **kwargs):
     """repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor; repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor; repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor"""
-    op, bound = resolve(_repeat_interleave_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_repeat_interleave_overloads, args, kwargs)
 
 
 repeat_interleave = accelerate(repeat_interleave, (tables.repeat_interleave_Tensor,), (tables.repeat_interleave_self_Tensor,), (tables.repeat_interleave_self_int,))

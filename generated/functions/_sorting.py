@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
-from mindtorch_v2._dispatch.calls import record_view
-from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_overloaded
+from mindtorch_v2._dispatch.dispatcher import call, call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import sorting as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate)
 
 _sort_overloads = (tables.sort, tables.sort_stable, )
 
 
 def sort(*args, **kwargs):
     """sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices); sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_sort_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_sort_overloads, args, kwargs, has_out=True)
 
 
 sort = accelerate(sort, (tables.sort,), (tables.sort_stable,))
@@ -39,9 +30,7 @@ _argsort_overloads = (tables.argsort, tables.argsort_stable, )
 
 def argsort(*args, **kwargs):
     """argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor; argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_argsort_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_argsort_overloads, args, kwargs, has_out=True)
 
 
 argsort = accelerate(argsort, (tables.argsort,), (tables.argsort_stable,))
@@ -79,9 +68,7 @@ _median_overloads = (tables.median, tables.median_dim, )
 
 def median(*args, **kwargs):
     """median(Tensor self) -> Tensor; median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_median_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_median_overloads, args, kwargs, has_out=True)
 
 
 median = accelerate(median, (tables.median,), (tables.median_dim,))
@@ -91,9 +78,7 @@ _nanmedian_overloads = (tables.nanmedian, tables.nanmedian_dim, )
 
 def nanmedian(*args, **kwargs):
     """nanmedian(Tensor self) -> Tensor; nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_nanmedian_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_nanmedian_overloads, args, kwargs, has_out=True)
 
 
 nanmedian = accelerate(nanmedian, (tables.nanmedian,), (tables.nanmedian_dim,))
@@ -141,9 +126,7 @@ _searchsorted_overloads = (tables.searchsorted_Tensor, tables.searchsorted_Scala
 
 def searchsorted(*args, **kwargs):
     """searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor; searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_searchsorted_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_searchsorted_overloads, args, kwargs, has_out=True)
 
 
 searchsorted = accelerate(searchsorted, (tables.searchsorted_Tensor,), (tables.searchsorted_Scalar,))
@@ -153,9 +136,7 @@ _bucketize_overloads = (tables.bucketize_Tensor, tables.bucketize_Scalar, )
 
 def bucketize(*args, **kwargs):
     """bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor; bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_bucketize_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_bucketize_overloads, args, kwargs, has_out=True)
 
 
 bucketize = accelerate(bucketize, (tables.bucketize_Tensor,), (tables.bucketize_Scalar,))
@@ -165,9 +146,7 @@ _isin_overloads = (tables.isin_Tensor_Tensor, tables.isin_Scalar_Tensor, )
 
 def isin(*args, **kwargs):
     """isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor; isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_isin_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_isin_overloads, args, kwargs, has_out=True)
 
 
 isin = accelerate(isin, (tables.isin_Tensor_Tensor,), (tables.isin_Scalar_Tensor,))
@@ -193,9 +172,7 @@ _histogram_overloads = (tables.histogram_bins_tensor, tables.histogram_bin_ct, )
 
 def histogram(*args, **kwargs):
     """histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges); histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"""
-    out = kwargs.pop("out", None)
-    op, bound = resolve(_histogram_overloads, args, kwargs)
-    return call_converted(op, bound, out)
+    return call_overloaded(_histogram_overloads, args, kwargs, has_out=True)
 
 
 histogram = accelerate(histogram, (tables.histogram_bins_tensor,), (tables.histogram_bin_ct,))

@@ -3,53 +3,25 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
 from mindtorch_v2._backends.cpu.ops import view as kernels_view
-from mindtorch_v2._dispatch.calls import record_view
-from mindtorch_v2._dispatch.dispatcher import call, call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_overloaded
+from mindtorch_v2._dispatch.dispatcher import call, call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import view as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate)
 
 _view_overloads = (tables.view, tables.view_dtype, )
 
 
 def view(*args, **kwargs):
     """view(Tensor(a) self, SymInt[] size) -> Tensor(a); view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)"""
-    if not kwargs and len(args) == 2:
-        input = args[0]
-        size = args[1]
-        if (
-            input.__class__ in PLAIN
-        ):
-            input_data = input._data
-            if input_data.__class__ is ndarray:
-                data = kernels_view.fast_view(input_data, size)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = input._dtype
-                    base = input._base
-                    made._base = input if base is None else base
-                    if input._node is None:
-                        made._node = VIEW if kind.category > 1 else None
-                        return made
-                    made._node = None
-                    return record_view(tables.view, made, input, size)
-    op, bound = resolve(_view_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_view_overloads, args, kwargs)
 
 
 view = accelerate(view, (tables.view, kernels_view.fast_view), (tables.view_dtype,))
@@ -65,23 +37,6 @@ _unsafe_view = accelerate(_unsafe_view, (tables._unsafe_view,))
 
 def reshape(input, shape):
     """reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)"""
-    if (
-        input.__class__ in PLAIN
-    ):
-        input_data = input._data
-        if input_data.__class__ is ndarray:
-            data = kernels_view.fast_view(input_data, shape)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                base = input._base
-                made._base = input if base is None else base
-                if input._node is None:
-                    made._node = VIEW if kind.category > 1 else None
-                    return made
-                made._node = None
-                return record_view(tables.reshape, made, input, shape)
     return call(tables.reshape, (input, shape))
 
 
@@ -132,23 +87,6 @@ reshape_as = accelerate(reshape_as, (tables.reshape_as,))
 
 def transpose(input, dim0, dim1):
     """transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"""
-    if (
-        input.__class__ in PLAIN
-    ):
-        input_data = input._data
-        if input_data.__class__ is ndarray:
-            data = kernels_view.fast_transpose(input_data, dim0, dim1)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                base = input._base
-                made._base = input if base is None else base
-                if input._node is None:
-                    made._node = VIEW if kind.category > 1 else None
-                    return made
-                made._node = None
-                return record_view(tables.transpose_int, made, input, dim0, dim1)
     return call(tables.transpose_int, (input, dim0, dim1))
 
 
@@ -165,23 +103,6 @@ transpose_ = accelerate(transpose_, (tables.transpose_int,), inplace=True)
 
 def swapaxes(input, axis0, axis1):
     """swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)"""
-    if (
-        input.__class__ in PLAIN
-    ):
-        input_data = input._data
-        if input_data.__class__ is ndarray:
-            data = kernels_view.fast_transpose(input_data, axis0, axis1)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                base = input._base
-                made._base = input if base is None else base
-                if input._node is None:
-                    made._node = VIEW if kind.category > 1 else None
-                    return made
-                made._node = None
-                return record_view(tables.swapaxes, made, input, axis0, axis1)
     return call(tables.swapaxes, (input, axis0, axis1))
 
 
@@ -198,23 +119,6 @@ swapaxes_ = accelerate(swapaxes_, (tables.swapaxes,), inplace=True)
 
 def swapdims(input, dim0, dim1):
     """swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"""
-    if (
-        input.__class__ in PLAIN
-    ):
-        input_data = input._data
-        if input_data.__class__ is ndarray:
-            data = kernels_view.fast_transpose(input_data, dim0, dim1)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                base = input._base
-                made._base = input if base is None else base
-                if input._node is None:
-                    made._node = VIEW if kind.category > 1 else None
-                    return made
-                made._node = None
-                return record_view(tables.swapdims, made, input, dim0, dim1)
     return call(tables.swapdims, (input, dim0, dim1))
 
 
@@ -231,23 +135,6 @@ swapdims_ = accelerate(swapdims_, (tables.swapdims,), inplace=True)
 
 def t(input):
     """t(Tensor(a) self) -> Tensor(a)"""
-    if (
-        input.__class__ in PLAIN
-    ):
-        input_data = input._data
-        if input_data.__class__ is ndarray:
-            data = kernels_view.fast_t(input_data)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                base = input._base
-                made._base = input if base is None else base
-                if input._node is None:
-                    made._node = VIEW if kind.category > 1 else None
-                    return made
-                made._node = None
-                return record_view(tables.t, made, input)
     return call(tables.t, (input,))
 
 
@@ -304,23 +191,6 @@ adjoint = accelerate(adjoint, (tables.adjoint,))
 
 def permute(input, dims):
     """permute(Tensor(a) self, int[] dims) -> Tensor(a)"""
-    if (
-        input.__class__ in PLAIN
-    ):
-        input_data = input._data
-        if input_data.__class__ is ndarray:
-            data = kernels_view.fast_permute(input_data, dims)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                base = input._base
-                made._base = input if base is None else base
-                if input._node is None:
-                    made._node = VIEW if kind.category > 1 else None
-                    return made
-                made._node = None
-                return record_view(tables.permute, made, input, dims)
     return call(tables.permute, (input, dims))
 
 
@@ -331,8 +201,7 @@ _movedim_overloads = (tables.movedim_intlist, tables.movedim_int, )
 
 def movedim(*args, **kwargs):
     """movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a); movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)"""
-    op, bound = resolve(_movedim_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_movedim_overloads, args, kwargs)
 
 
 movedim = accelerate(movedim, (tables.movedim_intlist,), (tables.movedim_int,))
@@ -342,8 +211,7 @@ _moveaxis_overloads = (tables.moveaxis_intlist, tables.moveaxis_int, )
 
 def moveaxis(*args, **kwargs):
     """moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a); moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)"""
-    op, bound = resolve(_moveaxis_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_moveaxis_overloads, args, kwargs)
 
 
 moveaxis = accelerate(moveaxis, (tables.moveaxis_intlist,), (tables.moveaxis_int,))
@@ -351,23 +219,6 @@ moveaxis = accelerate(moveaxis, (tables.moveaxis_intlist,), (tables.moveaxis_int
 
 def expand(input, size, *, implicit=False):
     """expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)"""
-    if (
-        input.__class__ in PLAIN
-    ):
-        input_data = input._data
-        if input_data.__class__ is ndarray:
-            data = kernels_view.fast_expand(input_data, size, implicit)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                base = input._base
-                made._base = input if base is None else base
-                if input._node is None:
-                    made._node = VIEW if kind.category > 1 else None
-                    return made
-                made._node = None
-                return record_view(tables.expand, made, input, size, implicit)
     return call(tables.expand, (input, size, implicit))
 
 
@@ -376,23 +227,6 @@ expand = accelerate(expand, (tables.expand, kernels_view.fast_expand))
 
 def broadcast_to(input, size):
     """broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)"""
-    if (
-        input.__class__ in PLAIN
-    ):
-        input_data = input._data
-        if input_data.__class__ is ndarray:
-            data = kernels_view.fast_broadcast_to(input_data, size)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                base = input._base
-                made._base = input if base is None else base
-                if input._node is None:
-                    made._node = VIEW if kind.category > 1 else None
-                    return made
-                made._node = None
-                return record_view(tables.broadcast_to, made, input, size)
     return call(tables.broadcast_to, (input, size))
 
 
@@ -411,28 +245,7 @@ _squeeze_overloads = (tables.squeeze, tables.squeeze_dim, tables.squeeze_dims, )
 
 def squeeze(*args, **kwargs):
     """squeeze(Tensor(a) self) -> Tensor(a); squeeze.dim(Tensor(a) self, int dim) -> Tensor(a); squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)"""
-    if not kwargs and len(args) == 2:
-        input = args[0]
-        dim = args[1]
-        if (
-            input.__class__ in PLAIN
-        ):
-            input_data = input._data
-            if input_data.__class__ is ndarray:
-                data = kernels_view.fast_squeeze_dim(input_data, dim)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = input._dtype
-                    base = input._base
-                    made._base = input if base is None else base
-                    if input._node is None:
-                        made._node = VIEW if kind.category > 1 else None
-                        return made
-                    made._node = None
-                    return record_view(tables.squeeze_dim, made, input, dim)
-    op, bound = resolve(_squeeze_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_squeeze_overloads, args, kwargs)
 
 
 squeeze = accelerate(squeeze, (tables.squeeze,), (tables.squeeze_dim, kernels_view.fast_squeeze_dim), (tables.squeeze_dims,))
@@ -454,23 +267,6 @@ def unsqueeze(input, dim=REQUIRED, **spellings):
     """unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"""
     if spellings:
         (input, dim) = respelled(tables.unsqueeze, (input, dim), spellings)
-    if (
-        input.__class__ in PLAIN
-    ):
-        input_data = input._data
-        if input_data.__class__ is ndarray:
-            data = kernels_view.fast_unsqueeze(input_data, dim)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                base = input._base
-                made._base = input if base is None else base
-                if input._node is None:
-                    made._node = VIEW if kind.category > 1 else None
-                    return made
-                made._node = None
-                return record_view(tables.unsqueeze, made, input, dim)
     return call(tables.unsqueeze, (input, dim))
 
 
@@ -491,23 +287,6 @@ def select(input, dim=REQUIRED, index=REQUIRED, **spellings):
     """select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)"""
     if spellings:
         (input, dim, index) = respelled(tables.select_int, (input, dim, index), spellings)
-    if (
-        input.__class__ in PLAIN
-    ):
-        input_data = input._data
-        if input_data.__class__ is ndarray:
-            data = kernels_view.fast_select(input_data, dim, index)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                base = input._base
-                made._base = input if base is None else base
-                if input._node is None:
-                    made._node = VIEW if kind.category > 1 else None
-                    return made
-                made._node = None
-                return record_view(tables.select_int, made, input, dim, index)
     return call(tables.select_int, (input, dim, index))
 
 
@@ -518,23 +297,6 @@ def slice(input, dim=0, start=None, end=None, step=1, **spellings):
     """slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)"""
     if spellings:
         (input, dim, start, end, step) = respelled(tables.slice_Tensor, (input, dim, start, end, step), spellings)
-    if (
-        input.__class__ in PLAIN
-    ):
-        input_data = input._data
-        if input_data.__class__ is ndarray:
-            data = kernels_view.fast_slice(input_data, dim, start, end, step)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = input._dtype
-                base = input._base
-                made._base = input if base is None else base
-                if input._node is None:
-                    made._node = VIEW if kind.category > 1 else None
-                    return made
-                made._node = None
-                return record_view(tables.slice_Tensor, made, input, dim, start, end, step)
     return call(tables.slice_Tensor, (input, dim, start, end, step))
 
 
@@ -545,8 +307,7 @@ _narrow_overloads = (tables.narrow, tables.narrow_Tensor, )
 
 def narrow(*args, **kwargs):
     """narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a); narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)"""
-    op, bound = resolve(_narrow_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_narrow_overloads, args, kwargs)
 
 
 narrow = accelerate(narrow, (tables.narrow,), (tables.narrow_Tensor,))
@@ -606,8 +367,7 @@ _split_overloads = (tables.split_Tensor, tables.split_sizes, )
 
 def split(*args, **kwargs):
     """split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]; split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]"""
-    op, bound = resolve(_split_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_split_overloads, args, kwargs)
 
 
 split = accelerate(split, (tables.split_Tensor,), (tables.split_sizes,))
@@ -667,8 +427,7 @@ _tensor_split_overloads = (tables.tensor_split_tensor_indices_or_sections, table
 
 def tensor_split(*args, **kwargs):
     """tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]; tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]; tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]"""
-    op, bound = resolve(_tensor_split_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_tensor_split_overloads, args, kwargs)
 
 
 tensor_split = accelerate(tensor_split, (tables.tensor_split_tensor_indices_or_sections,), (tables.tensor_split_sections,), (tables.tensor_split_indices,))
@@ -678,8 +437,7 @@ _hsplit_overloads = (tables.hsplit_int, tables.hsplit_array, )
 
 def hsplit(*args, **kwargs):
     """hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]; hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]"""
-    op, bound = resolve(_hsplit_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_hsplit_overloads, args, kwargs)
 
 
 hsplit = accelerate(hsplit, (tables.hsplit_int,), (tables.hsplit_array,))
@@ -689,8 +447,7 @@ _vsplit_overloads = (tables.vsplit_int, tables.vsplit_array, )
 
 def vsplit(*args, **kwargs):
     """vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]; vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]"""
-    op, bound = resolve(_vsplit_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_vsplit_overloads, args, kwargs)
 
 
 vsplit = accelerate(vsplit, (tables.vsplit_int,), (tables.vsplit_array,))
@@ -700,8 +457,7 @@ _dsplit_overloads = (tables.dsplit_int, tables.dsplit_array, )
 
 def dsplit(*args, **kwargs):
     """dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]; dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]"""
-    op, bound = resolve(_dsplit_overloads, args, kwargs)
-    return call_converted(op, bound)
+    return call_overloaded(_dsplit_overloads, args, kwargs)
 
 
 dsplit = accelerate(dsplit, (tables.dsplit_int,), (tables.dsplit_array,))

@@ -3,53 +3,22 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
-from mindtorch_v2._dispatch.calls import call_method as call, is_operand, record_view, reflected, with_array
-from mindtorch_v2._dispatch.dispatcher import call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_method as call, call_overloaded, is_operand, reflected, with_array
+from mindtorch_v2._dispatch.dispatcher import call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import comparison as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
 METHODS: dict = {}
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, is_operand, reflected, with_array, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate, is_operand, reflected, with_array)
 
 
 def eq(self, other):
     """eq.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.equal(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.equal(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = bool_
-                made._node = None
-                made._base = None
-                return made
     return call(tables.eq_Tensor, (self, other))
 
 
@@ -68,30 +37,6 @@ METHODS["eq_"] = eq_
 
 def ne(self, other):
     """ne.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.not_equal(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.not_equal(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = bool_
-                made._node = None
-                made._base = None
-                return made
     return call(tables.ne_Tensor, (self, other))
 
 
@@ -112,30 +57,6 @@ METHODS["not_equal_"] = ne_
 
 def lt(self, other):
     """lt.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.less(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.less(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = bool_
-                made._node = None
-                made._base = None
-                return made
     return call(tables.lt_Tensor, (self, other))
 
 
@@ -156,30 +77,6 @@ METHODS["less_"] = lt_
 
 def le(self, other):
     """le.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.less_equal(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.less_equal(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = bool_
-                made._node = None
-                made._base = None
-                return made
     return call(tables.le_Tensor, (self, other))
 
 
@@ -200,30 +97,6 @@ METHODS["less_equal_"] = le_
 
 def gt(self, other):
     """gt.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.greater(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.greater(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = bool_
-                made._node = None
-                made._base = None
-                return made
     return call(tables.gt_Tensor, (self, other))
 
 
@@ -244,30 +117,6 @@ METHODS["greater_"] = gt_
 
 def ge(self, other):
     """ge.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.greater_equal(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.greater_equal(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = bool_
-                made._node = None
-                made._base = None
-                return made
     return call(tables.ge_Tensor, (self, other))
 
 
@@ -450,30 +299,6 @@ METHODS["equal"] = equal
 
 def __eq__(self, other):
     """eq.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.equal(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.equal(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = bool_
-                made._node = None
-                made._base = None
-                return made
     if not is_operand(other):
         return with_array(tables.eq_Tensor, self, other)
     return call(tables.eq_Tensor, (self, other))
@@ -485,30 +310,6 @@ METHODS["__eq__"] = __eq__
 
 def __ne__(self, other):
     """ne.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.not_equal(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.not_equal(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = bool_
-                made._node = None
-                made._base = None
-                return made
     if not is_operand(other):
         return NotImplemented
     return call(tables.ne_Tensor, (self, other))
@@ -520,30 +321,6 @@ METHODS["__ne__"] = __ne__
 
 def __lt__(self, other):
     """lt.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.less(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.less(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = bool_
-                made._node = None
-                made._base = None
-                return made
     if not is_operand(other):
         return NotImplemented
     return call(tables.lt_Tensor, (self, other))
@@ -555,30 +332,6 @@ METHODS["__lt__"] = __lt__
 
 def __le__(self, other):
     """le.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.less_equal(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.less_equal(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = bool_
-                made._node = None
-                made._base = None
-                return made
     if not is_operand(other):
         return NotImplemented
     return call(tables.le_Tensor, (self, other))
@@ -590,30 +343,6 @@ METHODS["__le__"] = __le__
 
 def __gt__(self, other):
     """gt.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.greater(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.greater(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = bool_
-                made._node = None
-                made._base = None
-                return made
     if not is_operand(other):
         return NotImplemented
     return call(tables.gt_Tensor, (self, other))
@@ -625,30 +354,6 @@ METHODS["__gt__"] = __gt__
 
 def __ge__(self, other):
     """ge.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.greater_equal(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.greater_equal(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = bool_
-                made._node = None
-                made._base = None
-                return made
     if not is_operand(other):
         return NotImplemented
     return call(tables.ge_Tensor, (self, other))

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
-from mindtorch_v2._dispatch.calls import call_method as call, is_operand, record_view, reflected, with_array
-from mindtorch_v2._dispatch.dispatcher import call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_method as call, call_overloaded, is_operand, reflected, with_array
+from mindtorch_v2._dispatch.dispatcher import call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import creation as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
 METHODS: dict = {}
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, is_operand, reflected, with_array, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate, is_operand, reflected, with_array)
 
 
 _new_empty_methods = (tables.new_empty, )
@@ -29,8 +22,7 @@ _new_empty_methods = (tables.new_empty, )
 
 def new_empty(self, *args, **kwargs):
     """new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    op, bound = resolve(_new_empty_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_new_empty_methods, (self, *args), kwargs, method=True)
 
 
 new_empty = accelerate(new_empty, (tables.new_empty,), method=True)
@@ -51,8 +43,7 @@ _new_zeros_methods = (tables.new_zeros, )
 
 def new_zeros(self, *args, **kwargs):
     """new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    op, bound = resolve(_new_zeros_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_new_zeros_methods, (self, *args), kwargs, method=True)
 
 
 new_zeros = accelerate(new_zeros, (tables.new_zeros,), method=True)
@@ -64,8 +55,7 @@ _new_ones_methods = (tables.new_ones, )
 
 def new_ones(self, *args, **kwargs):
     """new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    op, bound = resolve(_new_ones_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_new_ones_methods, (self, *args), kwargs, method=True)
 
 
 new_ones = accelerate(new_ones, (tables.new_ones,), method=True)

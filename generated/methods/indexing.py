@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
 from mindtorch_v2._backends.cpu.ops import indexing as kernels_indexing
-from mindtorch_v2._dispatch.calls import call_method as call, is_operand, record_view, reflected, with_array
-from mindtorch_v2._dispatch.dispatcher import call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_method as call, call_overloaded, is_operand, reflected, with_array
+from mindtorch_v2._dispatch.dispatcher import call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import indexing as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
 METHODS: dict = {}
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, is_operand, reflected, with_array, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate, is_operand, reflected, with_array)
 
 
 def index(self, indices):
@@ -112,8 +105,7 @@ _index_fill_methods = (tables.index_fill_int_Scalar, tables.index_fill_int_Tenso
 
 def index_fill(self, *args, **kwargs):
     """index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor; index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor"""
-    op, bound = resolve(_index_fill_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_index_fill_methods, (self, *args), kwargs, method=True)
 
 
 index_fill = accelerate(index_fill, (tables.index_fill_int_Scalar,), (tables.index_fill_int_Tensor,), method=True)
@@ -171,8 +163,7 @@ _scatter_methods = (tables.scatter_src, tables.scatter_value, tables.scatter_red
 
 def scatter(self, *args, **kwargs):
     """scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor; scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor; scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor; scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor"""
-    op, bound = resolve(_scatter_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_scatter_methods, (self, *args), kwargs, method=True)
 
 
 scatter = accelerate(scatter, (tables.scatter_src,), (tables.scatter_value,), (tables.scatter_reduce,), (tables.scatter_value_reduce,), method=True)
@@ -279,28 +270,7 @@ _masked_fill_methods = (tables.masked_fill_Scalar, tables.masked_fill_Tensor, )
 
 def masked_fill(self, *args, **kwargs):
     """masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor; masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor"""
-    if not kwargs and len(args) == 2:
-        mask = args[0]
-        value = args[1]
-        if (
-            self.__class__ in PLAIN
-            and mask.__class__ in PLAIN
-        ):
-            self_data = self._data
-            mask_data = mask._data
-            if self_data.__class__ is ndarray and mask_data.__class__ is ndarray:
-                data = kernels_indexing.fast_masked_fill(self_data, mask_data, value)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = self._dtype
-                    made._base = None
-                    made._node = None
-                    if self._node is None and mask._node is None:
-                        return made
-                    return tables.masked_fill_Scalar.record(made, self, mask, value)
-    op, bound = resolve(_masked_fill_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_masked_fill_methods, (self, *args), kwargs, method=True)
 
 
 masked_fill = accelerate(masked_fill, (tables.masked_fill_Scalar, kernels_indexing.fast_masked_fill), (tables.masked_fill_Tensor,), method=True)

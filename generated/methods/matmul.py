@@ -3,47 +3,23 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
 from mindtorch_v2._backends.cpu.ops import matmul as kernels_matmul
-from mindtorch_v2._dispatch.calls import call_method as call, is_operand, record_view, reflected, with_array
-from mindtorch_v2._dispatch.dispatcher import call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_method as call, call_overloaded, is_operand, reflected, with_array
+from mindtorch_v2._dispatch.dispatcher import call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import matmul as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
 METHODS: dict = {}
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, is_operand, reflected, with_array, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate, is_operand, reflected, with_array)
 
 
 def mm(self, mat2):
     """mm(Tensor self, Tensor mat2) -> Tensor"""
-    if (
-        self.__class__ in PLAIN
-        and mat2.__class__ in PLAIN
-    ):
-        self_data = self._data
-        mat2_data = mat2._data
-        if self_data.__class__ is ndarray and mat2_data.__class__ is ndarray:
-            data = kernels_matmul.fast_mm(self_data, mat2_data)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = self._dtype
-                made._base = None
-                made._node = None
-                if self._node is None and mat2._node is None:
-                    return made
-                return tables.mm.record(made, self, mat2)
     return call(tables.mm, (self, mat2))
 
 
@@ -53,23 +29,6 @@ METHODS["mm"] = mm
 
 def bmm(self, mat2):
     """bmm(Tensor self, Tensor mat2) -> Tensor"""
-    if (
-        self.__class__ in PLAIN
-        and mat2.__class__ in PLAIN
-    ):
-        self_data = self._data
-        mat2_data = mat2._data
-        if self_data.__class__ is ndarray and mat2_data.__class__ is ndarray:
-            data = kernels_matmul.fast_bmm(self_data, mat2_data)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = self._dtype
-                made._base = None
-                made._node = None
-                if self._node is None and mat2._node is None:
-                    return made
-                return tables.bmm.record(made, self, mat2)
     return call(tables.bmm, (self, mat2))
 
 
@@ -79,23 +38,6 @@ METHODS["bmm"] = bmm
 
 def matmul(self, other):
     """matmul(Tensor self, Tensor other) -> Tensor"""
-    if (
-        self.__class__ in PLAIN
-        and other.__class__ in PLAIN
-    ):
-        self_data = self._data
-        other_data = other._data
-        if self_data.__class__ is ndarray and other_data.__class__ is ndarray:
-            data = kernels_matmul.fast_matmul(self_data, other_data)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = self._dtype
-                made._base = None
-                made._node = None
-                if self._node is None and other._node is None:
-                    return made
-                return tables.matmul.record(made, self, other)
     return call(tables.matmul, (self, other))
 
 
@@ -105,25 +47,6 @@ METHODS["matmul"] = matmul
 
 def addmm(self, mat1, mat2, *, beta=1, alpha=1):
     """addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
-    if (
-        self.__class__ in PLAIN
-        and mat1.__class__ in PLAIN
-        and mat2.__class__ in PLAIN
-    ):
-        self_data = self._data
-        mat1_data = mat1._data
-        mat2_data = mat2._data
-        if self_data.__class__ is ndarray and mat1_data.__class__ is ndarray and mat2_data.__class__ is ndarray:
-            data = kernels_matmul.fast_addmm(self_data, mat1_data, mat2_data, beta, alpha)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = self._dtype
-                made._base = None
-                made._node = None
-                if self._node is None and mat1._node is None and mat2._node is None:
-                    return made
-                return tables.addmm.record(made, self, mat1, mat2, beta, alpha)
     return call(tables.addmm, (self, mat1, mat2, beta, alpha))
 
 
@@ -280,23 +203,6 @@ METHODS["cross"] = cross
 
 def __matmul__(self, other):
     """matmul(Tensor self, Tensor other) -> Tensor"""
-    if (
-        self.__class__ in PLAIN
-        and other.__class__ in PLAIN
-    ):
-        self_data = self._data
-        other_data = other._data
-        if self_data.__class__ is ndarray and other_data.__class__ is ndarray:
-            data = kernels_matmul.fast_matmul(self_data, other_data)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = self._dtype
-                made._base = None
-                made._node = None
-                if self._node is None and other._node is None:
-                    return made
-                return tables.matmul.record(made, self, other)
     if not is_operand(other):
         return NotImplemented
     return call(tables.matmul, (self, other))

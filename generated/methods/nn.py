@@ -3,46 +3,24 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
 from mindtorch_v2._backends.cpu.ops import nn as kernels_nn
 from mindtorch_v2._backends.cpu.ops import softmax as kernels_softmax
-from mindtorch_v2._dispatch.calls import call_method as call, is_operand, record_view, reflected, with_array
-from mindtorch_v2._dispatch.dispatcher import call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_method as call, call_overloaded, is_operand, reflected, with_array
+from mindtorch_v2._dispatch.dispatcher import call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import nn as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
 METHODS: dict = {}
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, is_operand, reflected, with_array, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate, is_operand, reflected, with_array)
 
 
 def relu(self):
     """relu(Tensor self) -> Tensor"""
-    if (
-        self.__class__ in PLAIN
-    ):
-        self_data = self._data
-        if self_data.__class__ is ndarray:
-            data = kernels_nn.fast_relu(self_data)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = self._dtype
-                made._base = None
-                made._node = None
-                if self._node is None:
-                    return made
-                return tables.relu.record(made, self)
     return call(tables.relu, (self,))
 
 
@@ -198,21 +176,6 @@ def softmax(self, dim=REQUIRED, dtype=None, **spellings):
     """softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
     if spellings:
         (self, dim, dtype) = respelled(tables.softmax_int, (self, dim, dtype), spellings)
-    if (
-        self.__class__ in PLAIN
-    ):
-        self_data = self._data
-        if self_data.__class__ is ndarray:
-            data = kernels_softmax.fast_softmax(self_data, dim, dtype)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = self._dtype
-                made._base = None
-                made._node = None
-                if self._node is None:
-                    return made
-                return tables.softmax_int.record(made, self, dim, dtype)
     return call(tables.softmax_int, (self, dim, dtype))
 
 
@@ -224,21 +187,6 @@ def log_softmax(self, dim=REQUIRED, dtype=None, **spellings):
     """log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
     if spellings:
         (self, dim, dtype) = respelled(tables.log_softmax_int, (self, dim, dtype), spellings)
-    if (
-        self.__class__ in PLAIN
-    ):
-        self_data = self._data
-        if self_data.__class__ is ndarray:
-            data = kernels_softmax.fast_log_softmax(self_data, dim, dtype)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = self._dtype
-                made._base = None
-                made._node = None
-                if self._node is None:
-                    return made
-                return tables.log_softmax_int.record(made, self, dim, dtype)
     return call(tables.log_softmax_int, (self, dim, dtype))
 
 

@@ -3,57 +3,24 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
 from mindtorch_v2._backends.cpu.ops import pointwise as kernels_pointwise
 from mindtorch_v2._backends.cpu.ops import special as kernels_special
-from mindtorch_v2._dispatch.calls import call_method as call, is_operand, record_view, reflected, with_array
-from mindtorch_v2._dispatch.dispatcher import call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_method as call, call_overloaded, is_operand, reflected, with_array
+from mindtorch_v2._dispatch.dispatcher import call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import pointwise as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
 METHODS: dict = {}
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, is_operand, reflected, with_array, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate, is_operand, reflected, with_array)
 
 
 def add(self, other, *, alpha=1):
     """add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
-    if self.__class__ in PLAIN and alpha.__class__ is int and alpha == 1:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.add(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.add(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None and (other.__class__ not in PLAIN or other._node is None):
-                    return made
-                return tables.add_Tensor.record(made, self, other, alpha)
     return call(tables.add_Tensor, (self, other, alpha))
 
 
@@ -72,32 +39,6 @@ METHODS["add_"] = add_
 
 def sub(self, other, *, alpha=1):
     """sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
-    if self.__class__ in PLAIN and alpha.__class__ is int and alpha == 1:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.subtract(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.subtract(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None and (other.__class__ not in PLAIN or other._node is None):
-                    return made
-                return tables.sub_Tensor.record(made, self, other, alpha)
     return call(tables.sub_Tensor, (self, other, alpha))
 
 
@@ -118,32 +59,6 @@ METHODS["subtract_"] = sub_
 
 def mul(self, other):
     """mul.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.multiply(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.multiply(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None and (other.__class__ not in PLAIN or other._node is None):
-                    return made
-                return tables.mul_Tensor.record(made, self, other)
     return call(tables.mul_Tensor, (self, other))
 
 
@@ -167,36 +82,7 @@ _div_methods = (tables.div_Tensor, tables.div_Tensor_mode, )
 
 def div(self, *args, **kwargs):
     """div.Tensor(Tensor self, Tensor other) -> Tensor; div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor"""
-    if not kwargs and len(args) == 1:
-        other = args[0]
-        if self.__class__ in PLAIN:
-            kind = self._dtype
-            if kind is float32 or kind is float64:
-                left = self._data
-                data = None
-                if other.__class__ in PLAIN:
-                    right = other._data
-                    if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                        try:
-                            data = numpy.divide(left, right)
-                        except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                            data = None
-                elif other.__class__ is float or other.__class__ is int:
-                    if left.__class__ is ndarray and left.flags.c_contiguous:
-                        data = numpy.divide(left, other)
-                if data is not None:
-                    if data.__class__ is not ndarray:
-                        data = asarray(data)
-                    made = new(Tensor)
-                    made._data = data
-                    made._dtype = kind
-                    made._node = None
-                    made._base = None
-                    if self._node is None and (other.__class__ not in PLAIN or other._node is None):
-                        return made
-                    return tables.div_Tensor.record(made, self, other)
-    op, bound = resolve(_div_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_div_methods, (self, *args), kwargs, method=True)
 
 
 div = accelerate(div, (tables.div_Tensor, numpy.divide, None), (tables.div_Tensor_mode,), method=True)
@@ -312,22 +198,6 @@ METHODS["float_power_"] = float_power_
 
 def neg(self):
     """neg(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.negative(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.neg.record(made, self)
     return call(tables.neg, (self,))
 
 
@@ -357,22 +227,6 @@ METHODS["positive"] = positive
 
 def abs(self):
     """abs(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.absolute(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.abs.record(made, self)
     return call(tables.abs, (self,))
 
 
@@ -393,22 +247,6 @@ METHODS["absolute_"] = abs_
 
 def square(self):
     """square(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.square(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.square.record(made, self)
     return call(tables.square, (self,))
 
 
@@ -427,22 +265,6 @@ METHODS["square_"] = square_
 
 def sqrt(self):
     """sqrt(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.sqrt(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.sqrt.record(made, self)
     return call(tables.sqrt, (self,))
 
 
@@ -479,22 +301,6 @@ METHODS["rsqrt_"] = rsqrt_
 
 def reciprocal(self):
     """reciprocal(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.reciprocal(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.reciprocal.record(made, self)
     return call(tables.reciprocal, (self,))
 
 
@@ -567,22 +373,6 @@ METHODS["lerp_"] = lerp_
 
 def exp(self):
     """exp(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.exp(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.exp.record(made, self)
     return call(tables.exp, (self,))
 
 
@@ -601,22 +391,6 @@ METHODS["exp_"] = exp_
 
 def exp2(self):
     """exp2(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.exp2(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.exp2.record(made, self)
     return call(tables.exp2, (self,))
 
 
@@ -635,22 +409,6 @@ METHODS["exp2_"] = exp2_
 
 def expm1(self):
     """expm1(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.expm1(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.expm1.record(made, self)
     return call(tables.expm1, (self,))
 
 
@@ -669,22 +427,6 @@ METHODS["expm1_"] = expm1_
 
 def log(self):
     """log(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.log(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.log.record(made, self)
     return call(tables.log, (self,))
 
 
@@ -703,22 +445,6 @@ METHODS["log_"] = log_
 
 def log2(self):
     """log2(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.log2(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.log2.record(made, self)
     return call(tables.log2, (self,))
 
 
@@ -737,22 +463,6 @@ METHODS["log2_"] = log2_
 
 def log10(self):
     """log10(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.log10(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.log10.record(made, self)
     return call(tables.log10, (self,))
 
 
@@ -771,22 +481,6 @@ METHODS["log10_"] = log10_
 
 def log1p(self):
     """log1p(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.log1p(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.log1p.record(made, self)
     return call(tables.log1p, (self,))
 
 
@@ -823,21 +517,6 @@ METHODS["logaddexp2"] = logaddexp2
 
 def sigmoid(self):
     """sigmoid(Tensor self) -> Tensor"""
-    if (
-        self.__class__ in PLAIN
-    ):
-        self_data = self._data
-        if self_data.__class__ is ndarray:
-            data = kernels_pointwise.fast_sigmoid(self_data)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = self._dtype
-                made._base = None
-                made._node = None
-                if self._node is None:
-                    return made
-                return tables.sigmoid.record(made, self)
     return call(tables.sigmoid, (self,))
 
 
@@ -892,22 +571,6 @@ METHODS["xlogy_"] = xlogy_
 
 def sin(self):
     """sin(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.sin(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.sin.record(made, self)
     return call(tables.sin, (self,))
 
 
@@ -926,22 +589,6 @@ METHODS["sin_"] = sin_
 
 def cos(self):
     """cos(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.cos(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.cos.record(made, self)
     return call(tables.cos, (self,))
 
 
@@ -960,22 +607,6 @@ METHODS["cos_"] = cos_
 
 def tan(self):
     """tan(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.tan(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.tan.record(made, self)
     return call(tables.tan, (self,))
 
 
@@ -994,22 +625,6 @@ METHODS["tan_"] = tan_
 
 def asin(self):
     """asin(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.arcsin(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.asin.record(made, self)
     return call(tables.asin, (self,))
 
 
@@ -1030,22 +645,6 @@ METHODS["arcsin_"] = asin_
 
 def acos(self):
     """acos(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.arccos(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.acos.record(made, self)
     return call(tables.acos, (self,))
 
 
@@ -1066,22 +665,6 @@ METHODS["arccos_"] = acos_
 
 def atan(self):
     """atan(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.arctan(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.atan.record(made, self)
     return call(tables.atan, (self,))
 
 
@@ -1102,22 +685,6 @@ METHODS["arctan_"] = atan_
 
 def sinh(self):
     """sinh(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.sinh(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.sinh.record(made, self)
     return call(tables.sinh, (self,))
 
 
@@ -1136,22 +703,6 @@ METHODS["sinh_"] = sinh_
 
 def cosh(self):
     """cosh(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.cosh(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.cosh.record(made, self)
     return call(tables.cosh, (self,))
 
 
@@ -1170,22 +721,6 @@ METHODS["cosh_"] = cosh_
 
 def tanh(self):
     """tanh(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.tanh(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.tanh.record(made, self)
     return call(tables.tanh, (self,))
 
 
@@ -1204,22 +739,6 @@ METHODS["tanh_"] = tanh_
 
 def asinh(self):
     """asinh(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.arcsinh(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.asinh.record(made, self)
     return call(tables.asinh, (self,))
 
 
@@ -1240,22 +759,6 @@ METHODS["arcsinh_"] = asinh_
 
 def acosh(self):
     """acosh(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.arccosh(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.acosh.record(made, self)
     return call(tables.acosh, (self,))
 
 
@@ -1276,22 +779,6 @@ METHODS["arccosh_"] = acosh_
 
 def atanh(self):
     """atanh(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.arctanh(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.atanh.record(made, self)
     return call(tables.atanh, (self,))
 
 
@@ -1312,29 +799,6 @@ METHODS["arctanh_"] = atanh_
 
 def atan2(self, other):
     """atan2(Tensor self, Tensor other) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.arctan2(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None and (other.__class__ not in PLAIN or other._node is None):
-                    return made
-                return tables.atan2.record(made, self, other)
     return call(tables.atan2, (self, other))
 
 
@@ -1413,22 +877,6 @@ METHODS["sinc_"] = sinc_
 
 def deg2rad(self):
     """deg2rad(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.deg2rad(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.deg2rad.record(made, self)
     return call(tables.deg2rad, (self,))
 
 
@@ -1447,22 +895,6 @@ METHODS["deg2rad_"] = deg2rad_
 
 def rad2deg(self):
     """rad2deg(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.rad2deg(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.rad2deg.record(made, self)
     return call(tables.rad2deg, (self,))
 
 
@@ -1481,22 +913,6 @@ METHODS["rad2deg_"] = rad2deg_
 
 def floor(self):
     """floor(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.floor(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.floor.record(made, self)
     return call(tables.floor, (self,))
 
 
@@ -1515,22 +931,6 @@ METHODS["floor_"] = floor_
 
 def ceil(self):
     """ceil(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.ceil(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.ceil.record(made, self)
     return call(tables.ceil, (self,))
 
 
@@ -1549,22 +949,6 @@ METHODS["ceil_"] = ceil_
 
 def trunc(self):
     """trunc(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.trunc(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.trunc.record(made, self)
     return call(tables.trunc, (self,))
 
 
@@ -1588,25 +972,7 @@ _round_methods = (tables.round, tables.round_decimals, )
 
 def round(self, *args, **kwargs):
     """round(Tensor self) -> Tensor; round.decimals(Tensor self, *, int decimals) -> Tensor"""
-    if not kwargs and len(args) == 0:
-        if self.__class__ in PLAIN:
-            kind = self._dtype
-            if kind is float32 or kind is float64:
-                left = self._data
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.rint(left)
-                    if data.__class__ is not ndarray:
-                        data = asarray(data)
-                    made = new(Tensor)
-                    made._data = data
-                    made._dtype = kind
-                    made._node = None
-                    made._base = None
-                    if self._node is None:
-                        return made
-                    return tables.round.record(made, self)
-    op, bound = resolve(_round_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_round_methods, (self, *args), kwargs, method=True)
 
 
 round = accelerate(round, (tables.round, numpy.rint, None), (tables.round_decimals,), method=True)
@@ -1720,32 +1086,6 @@ METHODS["clip_"] = clamp_
 
 def clamp_min(self, min):
     """clamp_min.Tensor(Tensor self, Tensor min) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if min.__class__ in PLAIN:
-                right = min._data
-                if min._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.maximum(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif min.__class__ is float or min.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.maximum(left, min)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None and (min.__class__ not in PLAIN or min._node is None):
-                    return made
-                return tables.clamp_min_Tensor.record(made, self, min)
     return call(tables.clamp_min_Tensor, (self, min))
 
 
@@ -1764,32 +1104,6 @@ METHODS["clamp_min_"] = clamp_min_
 
 def clamp_max(self, max):
     """clamp_max.Tensor(Tensor self, Tensor max) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if max.__class__ in PLAIN:
-                right = max._data
-                if max._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.minimum(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif max.__class__ is float or max.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.minimum(left, max)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None and (max.__class__ not in PLAIN or max._node is None):
-                    return made
-                return tables.clamp_max_Tensor.record(made, self, max)
     return call(tables.clamp_max_Tensor, (self, max))
 
 
@@ -1808,29 +1122,6 @@ METHODS["clamp_max_"] = clamp_max_
 
 def maximum(self, other):
     """maximum(Tensor self, Tensor other) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.maximum(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None and (other.__class__ not in PLAIN or other._node is None):
-                    return made
-                return tables.maximum.record(made, self, other)
     return call(tables.maximum, (self, other))
 
 
@@ -1840,29 +1131,6 @@ METHODS["maximum"] = maximum
 
 def minimum(self, other):
     """minimum(Tensor self, Tensor other) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.minimum(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None and (other.__class__ not in PLAIN or other._node is None):
-                    return made
-                return tables.minimum.record(made, self, other)
     return call(tables.minimum, (self, other))
 
 
@@ -1872,29 +1140,6 @@ METHODS["minimum"] = minimum
 
 def fmax(self, other):
     """fmax(Tensor self, Tensor other) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.fmax(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None and (other.__class__ not in PLAIN or other._node is None):
-                    return made
-                return tables.fmax.record(made, self, other)
     return call(tables.fmax, (self, other))
 
 
@@ -1904,29 +1149,6 @@ METHODS["fmax"] = fmax
 
 def fmin(self, other):
     """fmin(Tensor self, Tensor other) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.fmin(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None and (other.__class__ not in PLAIN or other._node is None):
-                    return made
-                return tables.fmin.record(made, self, other)
     return call(tables.fmin, (self, other))
 
 
@@ -1999,21 +1221,6 @@ METHODS["where"] = where
 
 def erf(self):
     """erf(Tensor self) -> Tensor"""
-    if (
-        self.__class__ in PLAIN
-    ):
-        self_data = self._data
-        if self_data.__class__ is ndarray:
-            data = kernels_special.fast_erf(self_data)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = self._dtype
-                made._base = None
-                made._node = None
-                if self._node is None:
-                    return made
-                return tables.erf.record(made, self)
     return call(tables.erf, (self,))
 
 
@@ -2419,33 +1626,6 @@ METHODS["resolve_neg"] = resolve_neg
 
 def __add__(self, other):
     """add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
-    alpha = 1
-    if self.__class__ in PLAIN and alpha.__class__ is int and alpha == 1:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.add(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.add(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None and (other.__class__ not in PLAIN or other._node is None):
-                    return made
-                return tables.add_Tensor.record(made, self, other, alpha)
     if not is_operand(other):
         return NotImplemented
     return call(tables.add_Tensor, (self, other, 1))
@@ -2457,33 +1637,6 @@ METHODS["__add__"] = __add__
 
 def __radd__(self, other):
     """add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
-    alpha = 1
-    if self.__class__ in PLAIN and alpha.__class__ is int and alpha == 1:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.add(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.add(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None and (other.__class__ not in PLAIN or other._node is None):
-                    return made
-                return tables.add_Tensor.record(made, self, other, alpha)
     if not is_operand(other):
         return NotImplemented
     return call(tables.add_Tensor, (self, other, 1))
@@ -2506,33 +1659,6 @@ METHODS["__iadd__"] = __iadd__
 
 def __sub__(self, other):
     """sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
-    alpha = 1
-    if self.__class__ in PLAIN and alpha.__class__ is int and alpha == 1:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.subtract(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.subtract(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None and (other.__class__ not in PLAIN or other._node is None):
-                    return made
-                return tables.sub_Tensor.record(made, self, other, alpha)
     if not is_operand(other):
         return NotImplemented
     return call(tables.sub_Tensor, (self, other, 1))
@@ -2566,32 +1692,6 @@ METHODS["__rsub__"] = __rsub__
 
 def __mul__(self, other):
     """mul.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.multiply(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.multiply(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None and (other.__class__ not in PLAIN or other._node is None):
-                    return made
-                return tables.mul_Tensor.record(made, self, other)
     if not is_operand(other):
         return NotImplemented
     return call(tables.mul_Tensor, (self, other))
@@ -2603,32 +1703,6 @@ METHODS["__mul__"] = __mul__
 
 def __rmul__(self, other):
     """mul.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.multiply(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.multiply(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None and (other.__class__ not in PLAIN or other._node is None):
-                    return made
-                return tables.mul_Tensor.record(made, self, other)
     if not is_operand(other):
         return NotImplemented
     return call(tables.mul_Tensor, (self, other))
@@ -2651,32 +1725,6 @@ METHODS["__imul__"] = __imul__
 
 def __truediv__(self, other):
     """div.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.divide(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.divide(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None and (other.__class__ not in PLAIN or other._node is None):
-                    return made
-                return tables.div_Tensor.record(made, self, other)
     if not is_operand(other):
         return NotImplemented
     return call(tables.div_Tensor, (self, other))
@@ -2710,32 +1758,6 @@ METHODS["__itruediv__"] = __itruediv__
 
 def __div__(self, other):
     """div.Tensor(Tensor self, Tensor other) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            data = None
-            if other.__class__ in PLAIN:
-                right = other._data
-                if other._dtype is kind and left.__class__ is ndarray and right.__class__ is ndarray and left.flags.c_contiguous and right.flags.c_contiguous:
-                    try:
-                        data = numpy.divide(left, right)
-                    except ValueError:  # shapes that do not broadcast: the rule says so in PyTorch's words
-                        data = None
-            elif other.__class__ is float or other.__class__ is int:
-                if left.__class__ is ndarray and left.flags.c_contiguous:
-                    data = numpy.divide(left, other)
-            if data is not None:
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None and (other.__class__ not in PLAIN or other._node is None):
-                    return made
-                return tables.div_Tensor.record(made, self, other)
     if not is_operand(other):
         return NotImplemented
     return call(tables.div_Tensor, (self, other))
@@ -2868,22 +1890,6 @@ METHODS["__ipow__"] = __ipow__
 
 def __neg__(self):
     """neg(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.negative(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.neg.record(made, self)
     return call(tables.neg, (self,))
 
 
@@ -2902,22 +1908,6 @@ METHODS["__pos__"] = __pos__
 
 def __abs__(self):
     """abs(Tensor self) -> Tensor"""
-    if self.__class__ in PLAIN:
-        kind = self._dtype
-        if kind is float32 or kind is float64:
-            left = self._data
-            if left.__class__ is ndarray and left.flags.c_contiguous:
-                data = numpy.absolute(left)
-                if data.__class__ is not ndarray:
-                    data = asarray(data)
-                made = new(Tensor)
-                made._data = data
-                made._dtype = kind
-                made._node = None
-                made._base = None
-                if self._node is None:
-                    return made
-                return tables.abs.record(made, self)
     return call(tables.abs, (self,))
 
 

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
 from mindtorch_v2._backends.cpu.ops import reduction as kernels_reduction
-from mindtorch_v2._dispatch.calls import call_method as call, is_operand, record_view, reflected, with_array
-from mindtorch_v2._dispatch.dispatcher import call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_method as call, call_overloaded, is_operand, reflected, with_array
+from mindtorch_v2._dispatch.dispatcher import call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import reduction as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
 METHODS: dict = {}
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, is_operand, reflected, with_array, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate, is_operand, reflected, with_array)
 
 
 _sum_methods = (tables.sum, tables.sum_dim_IntList, )
@@ -30,63 +23,7 @@ _sum_methods = (tables.sum, tables.sum_dim_IntList, )
 
 def sum(self, *args, **kwargs):
     """sum(Tensor self, *, ScalarType? dtype=None) -> Tensor; sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
-    if not kwargs and len(args) == 0:
-        dtype = None
-        if (
-            self.__class__ in PLAIN
-        ):
-            self_data = self._data
-            if self_data.__class__ is ndarray:
-                data = kernels_reduction.sum_fast(self_data, dtype)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = self._dtype
-                    made._base = None
-                    made._node = None
-                    if self._node is None:
-                        return made
-                    return tables.sum.record(made, self, dtype)
-    if not kwargs and len(args) == 1:
-        dim = args[0]
-        keepdim = False
-        dtype = None
-        if (
-            self.__class__ in PLAIN
-        ):
-            self_data = self._data
-            if self_data.__class__ is ndarray:
-                data = kernels_reduction.sum_dim_fast(self_data, dim, keepdim, dtype)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = self._dtype
-                    made._base = None
-                    made._node = None
-                    if self._node is None:
-                        return made
-                    return tables.sum_dim_IntList.record(made, self, dim, keepdim, dtype)
-    if not kwargs and len(args) == 2:
-        dim = args[0]
-        keepdim = args[1]
-        dtype = None
-        if (
-            self.__class__ in PLAIN
-        ):
-            self_data = self._data
-            if self_data.__class__ is ndarray:
-                data = kernels_reduction.sum_dim_fast(self_data, dim, keepdim, dtype)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = self._dtype
-                    made._base = None
-                    made._node = None
-                    if self._node is None:
-                        return made
-                    return tables.sum_dim_IntList.record(made, self, dim, keepdim, dtype)
-    op, bound = resolve(_sum_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_sum_methods, (self, *args), kwargs, method=True)
 
 
 sum = accelerate(sum, (tables.sum, kernels_reduction.sum_fast), (tables.sum_dim_IntList, kernels_reduction.sum_dim_fast), method=True)
@@ -109,63 +46,7 @@ _mean_methods = (tables.mean, tables.mean_dim, )
 
 def mean(self, *args, **kwargs):
     """mean(Tensor self, *, ScalarType? dtype=None) -> Tensor; mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
-    if not kwargs and len(args) == 0:
-        dtype = None
-        if (
-            self.__class__ in PLAIN
-        ):
-            self_data = self._data
-            if self_data.__class__ is ndarray:
-                data = kernels_reduction.mean_fast(self_data, dtype)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = self._dtype
-                    made._base = None
-                    made._node = None
-                    if self._node is None:
-                        return made
-                    return tables.mean.record(made, self, dtype)
-    if not kwargs and len(args) == 1:
-        dim = args[0]
-        keepdim = False
-        dtype = None
-        if (
-            self.__class__ in PLAIN
-        ):
-            self_data = self._data
-            if self_data.__class__ is ndarray:
-                data = kernels_reduction.mean_dim_fast(self_data, dim, keepdim, dtype)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = self._dtype
-                    made._base = None
-                    made._node = None
-                    if self._node is None:
-                        return made
-                    return tables.mean_dim.record(made, self, dim, keepdim, dtype)
-    if not kwargs and len(args) == 2:
-        dim = args[0]
-        keepdim = args[1]
-        dtype = None
-        if (
-            self.__class__ in PLAIN
-        ):
-            self_data = self._data
-            if self_data.__class__ is ndarray:
-                data = kernels_reduction.mean_dim_fast(self_data, dim, keepdim, dtype)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = self._dtype
-                    made._base = None
-                    made._node = None
-                    if self._node is None:
-                        return made
-                    return tables.mean_dim.record(made, self, dim, keepdim, dtype)
-    op, bound = resolve(_mean_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_mean_methods, (self, *args), kwargs, method=True)
 
 
 mean = accelerate(mean, (tables.mean, kernels_reduction.mean_fast), (tables.mean_dim, kernels_reduction.mean_dim_fast), method=True)
@@ -188,8 +69,7 @@ _prod_methods = (tables.prod, tables.prod_dim_int, )
 
 def prod(self, *args, **kwargs):
     """prod(Tensor self, *, ScalarType? dtype=None) -> Tensor; prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
-    op, bound = resolve(_prod_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_prod_methods, (self, *args), kwargs, method=True)
 
 
 prod = accelerate(prod, (tables.prod,), (tables.prod_dim_int,), method=True)
@@ -201,8 +81,7 @@ _sum_to_size_methods = (tables.sum_to_size, )
 
 def sum_to_size(self, *args, **kwargs):
     """sum_to_size(Tensor self, SymInt[] size) -> Tensor"""
-    op, bound = resolve(_sum_to_size_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_sum_to_size_methods, (self, *args), kwargs, method=True)
 
 
 sum_to_size = accelerate(sum_to_size, (tables.sum_to_size,), method=True)
@@ -214,8 +93,7 @@ _var_methods = (tables.var_dim, tables.var_correction, tables.var, )
 
 def var(self, *args, **kwargs):
     """var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor; var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor; var(Tensor self, bool unbiased=True) -> Tensor"""
-    op, bound = resolve(_var_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_var_methods, (self, *args), kwargs, method=True)
 
 
 var = accelerate(var, (tables.var_dim,), (tables.var_correction,), (tables.var,), method=True)
@@ -227,8 +105,7 @@ _std_methods = (tables.std_dim, tables.std_correction, tables.std, )
 
 def std(self, *args, **kwargs):
     """std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor; std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor; std(Tensor self, bool unbiased=True) -> Tensor"""
-    op, bound = resolve(_std_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_std_methods, (self, *args), kwargs, method=True)
 
 
 std = accelerate(std, (tables.std_dim,), (tables.std_correction,), (tables.std,), method=True)
@@ -240,24 +117,7 @@ _max_methods = (tables.max, tables.max_other, tables.max_dim, )
 
 def max(self, *args, **kwargs):
     """max(Tensor self) -> Tensor; max.other(Tensor self, Tensor other) -> Tensor; max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
-    if not kwargs and len(args) == 0:
-        if (
-            self.__class__ in PLAIN
-        ):
-            self_data = self._data
-            if self_data.__class__ is ndarray:
-                data = kernels_reduction.max_fast(self_data)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = self._dtype
-                    made._base = None
-                    made._node = None
-                    if self._node is None:
-                        return made
-                    return tables.max.record(made, self)
-    op, bound = resolve(_max_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_max_methods, (self, *args), kwargs, method=True)
 
 
 max = accelerate(max, (tables.max, kernels_reduction.max_fast), (tables.max_other,), (tables.max_dim,), method=True)
@@ -269,24 +129,7 @@ _min_methods = (tables.min, tables.min_other, tables.min_dim, )
 
 def min(self, *args, **kwargs):
     """min(Tensor self) -> Tensor; min.other(Tensor self, Tensor other) -> Tensor; min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
-    if not kwargs and len(args) == 0:
-        if (
-            self.__class__ in PLAIN
-        ):
-            self_data = self._data
-            if self_data.__class__ is ndarray:
-                data = kernels_reduction.min_fast(self_data)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = self._dtype
-                    made._base = None
-                    made._node = None
-                    if self._node is None:
-                        return made
-                    return tables.min.record(made, self)
-    op, bound = resolve(_min_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_min_methods, (self, *args), kwargs, method=True)
 
 
 min = accelerate(min, (tables.min, kernels_reduction.min_fast), (tables.min_other,), (tables.min_dim,), method=True)
@@ -353,22 +196,7 @@ _all_methods = (tables.all, tables.all_dim, tables.all_dims, )
 
 def all(self, *args, **kwargs):
     """all(Tensor self) -> Tensor; all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor; all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"""
-    if not kwargs and len(args) == 0:
-        if (
-            self.__class__ in PLAIN
-        ):
-            self_data = self._data
-            if self_data.__class__ is ndarray:
-                data = kernels_reduction.truth_fast(self_data)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = self._dtype
-                    made._base = None
-                    made._node = None
-                    return made
-    op, bound = resolve(_all_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_all_methods, (self, *args), kwargs, method=True)
 
 
 all = accelerate(all, (tables.all, kernels_reduction.truth_fast), (tables.all_dim,), (tables.all_dims,), method=True)
@@ -380,22 +208,7 @@ _any_methods = (tables.any, tables.any_dim, tables.any_dims, )
 
 def any(self, *args, **kwargs):
     """any(Tensor self) -> Tensor; any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor; any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"""
-    if not kwargs and len(args) == 0:
-        if (
-            self.__class__ in PLAIN
-        ):
-            self_data = self._data
-            if self_data.__class__ is ndarray:
-                data = kernels_reduction.some_fast(self_data)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = self._dtype
-                    made._base = None
-                    made._node = None
-                    return made
-    op, bound = resolve(_any_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_any_methods, (self, *args), kwargs, method=True)
 
 
 any = accelerate(any, (tables.any, kernels_reduction.some_fast), (tables.any_dim,), (tables.any_dims,), method=True)
@@ -407,8 +220,7 @@ _count_nonzero_methods = (tables.count_nonzero_dim_IntList, tables.count_nonzero
 
 def count_nonzero(self, *args, **kwargs):
     """count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor; count_nonzero(Tensor self, int? dim=None) -> Tensor"""
-    op, bound = resolve(_count_nonzero_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_count_nonzero_methods, (self, *args), kwargs, method=True)
 
 
 count_nonzero = accelerate(count_nonzero, (tables.count_nonzero_dim_IntList,), (tables.count_nonzero,), method=True)
@@ -431,8 +243,7 @@ _norm_methods = (tables.norm_Scalar, tables.norm_ScalarOpt_dim, tables.norm_Scal
 
 def norm(self, *args, **kwargs):
     """norm.Scalar(Tensor self, Scalar p=2) -> Tensor; norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor; norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor; norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor"""
-    op, bound = resolve(_norm_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_norm_methods, (self, *args), kwargs, method=True)
 
 
 norm = accelerate(norm, (tables.norm_Scalar,), (tables.norm_ScalarOpt_dim,), (tables.norm_ScalarOpt_dtype,), (tables.norm_ScalarOpt_dim_dtype,), method=True)
@@ -453,8 +264,7 @@ _quantile_methods = (tables.quantile, tables.quantile_scalar, )
 
 def quantile(self, *args, **kwargs):
     """quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor; quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor"""
-    op, bound = resolve(_quantile_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_quantile_methods, (self, *args), kwargs, method=True)
 
 
 quantile = accelerate(quantile, (tables.quantile,), (tables.quantile_scalar,), method=True)
@@ -466,8 +276,7 @@ _nanquantile_methods = (tables.nanquantile, tables.nanquantile_scalar, )
 
 def nanquantile(self, *args, **kwargs):
     """nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor; nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor"""
-    op, bound = resolve(_nanquantile_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_nanquantile_methods, (self, *args), kwargs, method=True)
 
 
 nanquantile = accelerate(nanquantile, (tables.nanquantile,), (tables.nanquantile_scalar,), method=True)

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
-from mindtorch_v2._dispatch.calls import call_method as call, is_operand, record_view, reflected, with_array
-from mindtorch_v2._dispatch.dispatcher import call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_method as call, call_overloaded, is_operand, reflected, with_array
+from mindtorch_v2._dispatch.dispatcher import call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import shape as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
 METHODS: dict = {}
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, is_operand, reflected, with_array, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate, is_operand, reflected, with_array)
 
 
 _repeat_methods = (tables.repeat, )
@@ -29,8 +22,7 @@ _repeat_methods = (tables.repeat, )
 
 def repeat(self, *args, **kwargs):
     """repeat(Tensor self, SymInt[] repeats) -> Tensor"""
-    op, bound = resolve(_repeat_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_repeat_methods, (self, *args), kwargs, method=True)
 
 
 repeat = accelerate(repeat, (tables.repeat,), method=True)
@@ -42,8 +34,7 @@ _tile_methods = (tables.tile, )
 
 def tile(self, *args, **kwargs):
     """tile(Tensor self, SymInt[] dims) -> Tensor"""
-    op, bound = resolve(_tile_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_tile_methods, (self, *args), kwargs, method=True)
 
 
 tile = accelerate(tile, (tables.tile,), method=True)
@@ -55,8 +46,7 @@ _repeat_interleave_methods = (tables.repeat_interleave_self_Tensor, tables.repea
 
 def repeat_interleave(self, *args, **kwargs):
     """repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor; repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor; repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor"""
-    op, bound = resolve(_repeat_interleave_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_repeat_interleave_methods, (self, *args), kwargs, method=True)
 
 
 repeat_interleave = accelerate(repeat_interleave, (tables.repeat_interleave_self_Tensor,), (tables.repeat_interleave_self_int,), method=True)
@@ -68,8 +58,7 @@ _flip_methods = (tables.flip, )
 
 def flip(self, *args, **kwargs):
     """flip(Tensor self, int[] dims) -> Tensor"""
-    op, bound = resolve(_flip_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_flip_methods, (self, *args), kwargs, method=True)
 
 
 flip = accelerate(flip, (tables.flip,), method=True)

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
-from mindtorch_v2._dispatch.calls import call_method as call, is_operand, record_view, reflected, with_array
-from mindtorch_v2._dispatch.dispatcher import call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_method as call, call_overloaded, is_operand, reflected, with_array
+from mindtorch_v2._dispatch.dispatcher import call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import sorting as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
 METHODS: dict = {}
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, is_operand, reflected, with_array, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate, is_operand, reflected, with_array)
 
 
 _sort_methods = (tables.sort, tables.sort_stable, )
@@ -29,8 +22,7 @@ _sort_methods = (tables.sort, tables.sort_stable, )
 
 def sort(self, *args, **kwargs):
     """sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices); sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"""
-    op, bound = resolve(_sort_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_sort_methods, (self, *args), kwargs, method=True)
 
 
 sort = accelerate(sort, (tables.sort,), (tables.sort_stable,), method=True)
@@ -42,8 +34,7 @@ _argsort_methods = (tables.argsort, tables.argsort_stable, )
 
 def argsort(self, *args, **kwargs):
     """argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor; argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor"""
-    op, bound = resolve(_argsort_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_argsort_methods, (self, *args), kwargs, method=True)
 
 
 argsort = accelerate(argsort, (tables.argsort,), (tables.argsort_stable,), method=True)
@@ -86,8 +77,7 @@ _median_methods = (tables.median, tables.median_dim, )
 
 def median(self, *args, **kwargs):
     """median(Tensor self) -> Tensor; median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
-    op, bound = resolve(_median_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_median_methods, (self, *args), kwargs, method=True)
 
 
 median = accelerate(median, (tables.median,), (tables.median_dim,), method=True)
@@ -99,8 +89,7 @@ _nanmedian_methods = (tables.nanmedian, tables.nanmedian_dim, )
 
 def nanmedian(self, *args, **kwargs):
     """nanmedian(Tensor self) -> Tensor; nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
-    op, bound = resolve(_nanmedian_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_nanmedian_methods, (self, *args), kwargs, method=True)
 
 
 nanmedian = accelerate(nanmedian, (tables.nanmedian,), (tables.nanmedian_dim,), method=True)
@@ -141,8 +130,7 @@ _histogram_methods = (tables.histogram_bins_tensor, tables.histogram_bin_ct, )
 
 def histogram(self, *args, **kwargs):
     """histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges); histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"""
-    op, bound = resolve(_histogram_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_histogram_methods, (self, *args), kwargs, method=True)
 
 
 histogram = accelerate(histogram, (tables.histogram_bins_tensor,), (tables.histogram_bin_ct,), method=True)

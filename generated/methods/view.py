@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import numpy
-from numpy import asarray, ndarray
 
-from mindtorch_v2._autograd.wiring import VIEW
 from mindtorch_v2._backends.cpu.ops import view as kernels_view
-from mindtorch_v2._dispatch.calls import call_method as call, is_operand, record_view, reflected, with_array
-from mindtorch_v2._dispatch.dispatcher import call_converted, call_inplace
+from mindtorch_v2._dispatch.calls import call_method as call, call_overloaded, is_operand, reflected, with_array
+from mindtorch_v2._dispatch.dispatcher import call_inplace
 from mindtorch_v2._dispatch.native import accelerate
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import DTYPES, float32, float64, int64
+from mindtorch_v2._dtype import float32, int64
 from mindtorch_v2._layout import contiguous_format, preserve_format, strided
-from mindtorch_v2._state import PLAIN
-from mindtorch_v2._tensor import Tensor
 
 from ..tables import view as tables
 
-new = object.__new__
-bool_ = DTYPES["bool"]
 METHODS: dict = {}
-_UNUSED = (numpy, asarray, ndarray, VIEW, record_view, call, call_converted, call_inplace, resolve, float32, float64, int64, REQUIRED, respelled)
-_UNUSED = (contiguous_format, preserve_format, strided, PLAIN, Tensor, accelerate, is_operand, reflected, with_array, _UNUSED)
+_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate, is_operand, reflected, with_array)
 
 
 _view_methods = (tables.view, tables.view_dtype, )
@@ -30,27 +23,7 @@ _view_methods = (tables.view, tables.view_dtype, )
 
 def view(self, *args, **kwargs):
     """view(Tensor(a) self, SymInt[] size) -> Tensor(a); view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)"""
-    if not kwargs and args and (len(args) == 1 or args[0].__class__ is int):
-        size = args if args[0].__class__ is int else args[0]
-        if (
-            self.__class__ in PLAIN
-        ):
-            self_data = self._data
-            if self_data.__class__ is ndarray:
-                data = kernels_view.fast_view(self_data, size)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = self._dtype
-                    base = self._base
-                    made._base = self if base is None else base
-                    if self._node is None:
-                        made._node = VIEW if kind.category > 1 else None
-                        return made
-                    made._node = None
-                    return record_view(tables.view, made, self, size)
-    op, bound = resolve(_view_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_view_methods, (self, *args), kwargs, method=True)
 
 
 view = accelerate(view, (tables.view, kernels_view.fast_view), (tables.view_dtype,), method=True)
@@ -62,27 +35,7 @@ _reshape_methods = (tables.reshape, )
 
 def reshape(self, *args, **kwargs):
     """reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)"""
-    if not kwargs and args and (len(args) == 1 or args[0].__class__ is int):
-        shape = args if args[0].__class__ is int else args[0]
-        if (
-            self.__class__ in PLAIN
-        ):
-            self_data = self._data
-            if self_data.__class__ is ndarray:
-                data = kernels_view.fast_view(self_data, shape)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = self._dtype
-                    base = self._base
-                    made._base = self if base is None else base
-                    if self._node is None:
-                        made._node = VIEW if kind.category > 1 else None
-                        return made
-                    made._node = None
-                    return record_view(tables.reshape, made, self, shape)
-    op, bound = resolve(_reshape_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_reshape_methods, (self, *args), kwargs, method=True)
 
 
 reshape = accelerate(reshape, (tables.reshape, kernels_view.fast_view), method=True)
@@ -138,23 +91,6 @@ METHODS["reshape_as"] = reshape_as
 
 def transpose(self, dim0, dim1):
     """transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"""
-    if (
-        self.__class__ in PLAIN
-    ):
-        self_data = self._data
-        if self_data.__class__ is ndarray:
-            data = kernels_view.fast_transpose(self_data, dim0, dim1)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = self._dtype
-                base = self._base
-                made._base = self if base is None else base
-                if self._node is None:
-                    made._node = VIEW if kind.category > 1 else None
-                    return made
-                made._node = None
-                return record_view(tables.transpose_int, made, self, dim0, dim1)
     return call(tables.transpose_int, (self, dim0, dim1))
 
 
@@ -173,23 +109,6 @@ METHODS["transpose_"] = transpose_
 
 def swapaxes(self, axis0, axis1):
     """swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)"""
-    if (
-        self.__class__ in PLAIN
-    ):
-        self_data = self._data
-        if self_data.__class__ is ndarray:
-            data = kernels_view.fast_transpose(self_data, axis0, axis1)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = self._dtype
-                base = self._base
-                made._base = self if base is None else base
-                if self._node is None:
-                    made._node = VIEW if kind.category > 1 else None
-                    return made
-                made._node = None
-                return record_view(tables.swapaxes, made, self, axis0, axis1)
     return call(tables.swapaxes, (self, axis0, axis1))
 
 
@@ -208,23 +127,6 @@ METHODS["swapaxes_"] = swapaxes_
 
 def swapdims(self, dim0, dim1):
     """swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"""
-    if (
-        self.__class__ in PLAIN
-    ):
-        self_data = self._data
-        if self_data.__class__ is ndarray:
-            data = kernels_view.fast_transpose(self_data, dim0, dim1)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = self._dtype
-                base = self._base
-                made._base = self if base is None else base
-                if self._node is None:
-                    made._node = VIEW if kind.category > 1 else None
-                    return made
-                made._node = None
-                return record_view(tables.swapdims, made, self, dim0, dim1)
     return call(tables.swapdims, (self, dim0, dim1))
 
 
@@ -243,23 +145,6 @@ METHODS["swapdims_"] = swapdims_
 
 def t(self):
     """t(Tensor(a) self) -> Tensor(a)"""
-    if (
-        self.__class__ in PLAIN
-    ):
-        self_data = self._data
-        if self_data.__class__ is ndarray:
-            data = kernels_view.fast_t(self_data)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = self._dtype
-                base = self._base
-                made._base = self if base is None else base
-                if self._node is None:
-                    made._node = VIEW if kind.category > 1 else None
-                    return made
-                made._node = None
-                return record_view(tables.t, made, self)
     return call(tables.t, (self,))
 
 
@@ -290,27 +175,7 @@ _permute_methods = (tables.permute, )
 
 def permute(self, *args, **kwargs):
     """permute(Tensor(a) self, int[] dims) -> Tensor(a)"""
-    if not kwargs and args and (len(args) == 1 or args[0].__class__ is int):
-        dims = args if args[0].__class__ is int else args[0]
-        if (
-            self.__class__ in PLAIN
-        ):
-            self_data = self._data
-            if self_data.__class__ is ndarray:
-                data = kernels_view.fast_permute(self_data, dims)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = self._dtype
-                    base = self._base
-                    made._base = self if base is None else base
-                    if self._node is None:
-                        made._node = VIEW if kind.category > 1 else None
-                        return made
-                    made._node = None
-                    return record_view(tables.permute, made, self, dims)
-    op, bound = resolve(_permute_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_permute_methods, (self, *args), kwargs, method=True)
 
 
 permute = accelerate(permute, (tables.permute, kernels_view.fast_permute), method=True)
@@ -322,8 +187,7 @@ _movedim_methods = (tables.movedim_intlist, tables.movedim_int, )
 
 def movedim(self, *args, **kwargs):
     """movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a); movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)"""
-    op, bound = resolve(_movedim_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_movedim_methods, (self, *args), kwargs, method=True)
 
 
 movedim = accelerate(movedim, (tables.movedim_intlist,), (tables.movedim_int,), method=True)
@@ -335,8 +199,7 @@ _moveaxis_methods = (tables.moveaxis_intlist, tables.moveaxis_int, )
 
 def moveaxis(self, *args, **kwargs):
     """moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a); moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)"""
-    op, bound = resolve(_moveaxis_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_moveaxis_methods, (self, *args), kwargs, method=True)
 
 
 moveaxis = accelerate(moveaxis, (tables.moveaxis_intlist,), (tables.moveaxis_int,), method=True)
@@ -348,28 +211,7 @@ _expand_methods = (tables.expand, )
 
 def expand(self, *args, **kwargs):
     """expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)"""
-    if not kwargs and len(args) == 1:
-        size = args[0]
-        implicit = False
-        if (
-            self.__class__ in PLAIN
-        ):
-            self_data = self._data
-            if self_data.__class__ is ndarray:
-                data = kernels_view.fast_expand(self_data, size, implicit)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = self._dtype
-                    base = self._base
-                    made._base = self if base is None else base
-                    if self._node is None:
-                        made._node = VIEW if kind.category > 1 else None
-                        return made
-                    made._node = None
-                    return record_view(tables.expand, made, self, size, implicit)
-    op, bound = resolve(_expand_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_expand_methods, (self, *args), kwargs, method=True)
 
 
 expand = accelerate(expand, (tables.expand, kernels_view.fast_expand), method=True)
@@ -381,27 +223,7 @@ _broadcast_to_methods = (tables.broadcast_to, )
 
 def broadcast_to(self, *args, **kwargs):
     """broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)"""
-    if not kwargs and args and (len(args) == 1 or args[0].__class__ is int):
-        size = args if args[0].__class__ is int else args[0]
-        if (
-            self.__class__ in PLAIN
-        ):
-            self_data = self._data
-            if self_data.__class__ is ndarray:
-                data = kernels_view.fast_broadcast_to(self_data, size)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = self._dtype
-                    base = self._base
-                    made._base = self if base is None else base
-                    if self._node is None:
-                        made._node = VIEW if kind.category > 1 else None
-                        return made
-                    made._node = None
-                    return record_view(tables.broadcast_to, made, self, size)
-    op, bound = resolve(_broadcast_to_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_broadcast_to_methods, (self, *args), kwargs, method=True)
 
 
 broadcast_to = accelerate(broadcast_to, (tables.broadcast_to, kernels_view.fast_broadcast_to), method=True)
@@ -422,27 +244,7 @@ _squeeze_methods = (tables.squeeze, tables.squeeze_dim, tables.squeeze_dims, )
 
 def squeeze(self, *args, **kwargs):
     """squeeze(Tensor(a) self) -> Tensor(a); squeeze.dim(Tensor(a) self, int dim) -> Tensor(a); squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)"""
-    if not kwargs and len(args) == 1:
-        dim = args[0]
-        if (
-            self.__class__ in PLAIN
-        ):
-            self_data = self._data
-            if self_data.__class__ is ndarray:
-                data = kernels_view.fast_squeeze_dim(self_data, dim)
-                if data is not None:
-                    made = new(Tensor)
-                    made._data = data
-                    kind = made._dtype = self._dtype
-                    base = self._base
-                    made._base = self if base is None else base
-                    if self._node is None:
-                        made._node = VIEW if kind.category > 1 else None
-                        return made
-                    made._node = None
-                    return record_view(tables.squeeze_dim, made, self, dim)
-    op, bound = resolve(_squeeze_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_squeeze_methods, (self, *args), kwargs, method=True)
 
 
 squeeze = accelerate(squeeze, (tables.squeeze,), (tables.squeeze_dim, kernels_view.fast_squeeze_dim), (tables.squeeze_dims,), method=True)
@@ -466,23 +268,6 @@ def unsqueeze(self, dim=REQUIRED, **spellings):
     """unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"""
     if spellings:
         (self, dim) = respelled(tables.unsqueeze, (self, dim), spellings)
-    if (
-        self.__class__ in PLAIN
-    ):
-        self_data = self._data
-        if self_data.__class__ is ndarray:
-            data = kernels_view.fast_unsqueeze(self_data, dim)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = self._dtype
-                base = self._base
-                made._base = self if base is None else base
-                if self._node is None:
-                    made._node = VIEW if kind.category > 1 else None
-                    return made
-                made._node = None
-                return record_view(tables.unsqueeze, made, self, dim)
     return call(tables.unsqueeze, (self, dim))
 
 
@@ -505,23 +290,6 @@ def select(self, dim=REQUIRED, index=REQUIRED, **spellings):
     """select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)"""
     if spellings:
         (self, dim, index) = respelled(tables.select_int, (self, dim, index), spellings)
-    if (
-        self.__class__ in PLAIN
-    ):
-        self_data = self._data
-        if self_data.__class__ is ndarray:
-            data = kernels_view.fast_select(self_data, dim, index)
-            if data is not None:
-                made = new(Tensor)
-                made._data = data
-                kind = made._dtype = self._dtype
-                base = self._base
-                made._base = self if base is None else base
-                if self._node is None:
-                    made._node = VIEW if kind.category > 1 else None
-                    return made
-                made._node = None
-                return record_view(tables.select_int, made, self, dim, index)
     return call(tables.select_int, (self, dim, index))
 
 
@@ -534,8 +302,7 @@ _narrow_methods = (tables.narrow, tables.narrow_Tensor, )
 
 def narrow(self, *args, **kwargs):
     """narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a); narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)"""
-    op, bound = resolve(_narrow_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_narrow_methods, (self, *args), kwargs, method=True)
 
 
 narrow = accelerate(narrow, (tables.narrow,), (tables.narrow_Tensor,), method=True)
@@ -594,8 +361,7 @@ _split_methods = (tables.split_Tensor, tables.split_sizes, )
 
 def split(self, *args, **kwargs):
     """split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]; split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]"""
-    op, bound = resolve(_split_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_split_methods, (self, *args), kwargs, method=True)
 
 
 split = accelerate(split, (tables.split_Tensor,), (tables.split_sizes,), method=True)
@@ -662,8 +428,7 @@ _tensor_split_methods = (tables.tensor_split_tensor_indices_or_sections, tables.
 
 def tensor_split(self, *args, **kwargs):
     """tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]; tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]; tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]"""
-    op, bound = resolve(_tensor_split_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_tensor_split_methods, (self, *args), kwargs, method=True)
 
 
 tensor_split = accelerate(tensor_split, (tables.tensor_split_tensor_indices_or_sections,), (tables.tensor_split_sections,), (tables.tensor_split_indices,), method=True)
@@ -675,8 +440,7 @@ _hsplit_methods = (tables.hsplit_int, tables.hsplit_array, )
 
 def hsplit(self, *args, **kwargs):
     """hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]; hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]"""
-    op, bound = resolve(_hsplit_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_hsplit_methods, (self, *args), kwargs, method=True)
 
 
 hsplit = accelerate(hsplit, (tables.hsplit_int,), (tables.hsplit_array,), method=True)
@@ -688,8 +452,7 @@ _vsplit_methods = (tables.vsplit_int, tables.vsplit_array, )
 
 def vsplit(self, *args, **kwargs):
     """vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]; vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]"""
-    op, bound = resolve(_vsplit_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_vsplit_methods, (self, *args), kwargs, method=True)
 
 
 vsplit = accelerate(vsplit, (tables.vsplit_int,), (tables.vsplit_array,), method=True)
@@ -701,8 +464,7 @@ _dsplit_methods = (tables.dsplit_int, tables.dsplit_array, )
 
 def dsplit(self, *args, **kwargs):
     """dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]; dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]"""
-    op, bound = resolve(_dsplit_methods, (self, *args), kwargs, True)
-    return call_converted(op, bound)
+    return call_overloaded(_dsplit_methods, (self, *args), kwargs, method=True)
 
 
 dsplit = accelerate(dsplit, (tables.dsplit_int,), (tables.dsplit_array,), method=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _dtype
 from .._device import CPU
-from .._dispatch import backends, dispatcher, native, ops, plans
+from .._dispatch import backends, dispatcher, native, ops, planned, plans
 from .._dispatch.lazy import LazyMethod
 from .._dtype import DTYPES
 from .._pending import PendingPayload, settled
@@ -71,6 +71,9 @@ def mark_view(view: Tensor) -> None:
     """Let a view of a tensor without history look at its base again later."""
     if view._dtype.category > 1:
         view._node = VIEW
+
+
+planned.mark_view = mark_view
 
 
 def snapshot(target: Tensor) -> Tensor:

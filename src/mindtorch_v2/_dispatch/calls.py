@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from .._dtype import from_numpy_dtype
-from .._state import TLS
+from .._state import PLAIN, TLS
 from .._tensor import Tensor, wrap
-from . import dispatcher, overrides
+from . import dispatcher, overrides, planned
 from .dispatcher import call, call_converted
 from .operator import Operator
+from .resolver import resolve
 
 
 def is_operand(value: Any) -> bool:
@@ -29,6 +30,22 @@ def with_array(op: Operator, self: Tensor, other: Any) -> Any:
     except TypeError:  # strings and the like
         return NotImplemented
     return call(op, (self, wrap(np.ascontiguousarray(other).reshape(other.shape), kind)))
+
+
+def call_overloaded(
+    overloads: tuple, args: tuple, kwargs: dict, method: bool = False, has_out: bool = False, is_factory: bool = False
+) -> Any:
+    """Run the overload that the arguments fit."""
+    out = kwargs.pop("out", None) if has_out else None
+    requires_grad = kwargs.pop("requires_grad", False) if is_factory else False
+    if planned.ACTIVE and out is None and PLAIN:
+        values = (*args, *kwargs.values()) if kwargs else args
+        plan = planned.find((overloads, method, *kwargs), values, lambda: resolve(overloads, args, kwargs, method))
+        if plan is not None:
+            result = planned.run(plan, values)
+            return result.requires_grad_(True) if requires_grad else result
+    op, bound = resolve(overloads, args, kwargs, method)
+    return call_converted(op, bound, out, requires_grad)
 
 
 def call_method(op: Operator, args: tuple, out: Any = None, requires_grad: bool = False) -> Any:

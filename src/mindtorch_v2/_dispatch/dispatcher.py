@@ -18,9 +18,9 @@ from .._device import CPU, chosen_device, device
 from .._pending import current, settled
 from .._rules.promotion import can_cast
 from .._rules.spec import Spec, ViewSpec
-from .._state import TLS
+from .._state import PLAIN, TLS
 from .._tensor import Tensor, bump_version, wrap, wrap_view
-from . import overrides
+from . import overrides, planned
 from .backends import backend_of, empty
 from .convert import convert
 from .operator import Operator
@@ -32,6 +32,10 @@ autograd: Any = None
 
 def call(op: Operator, args: tuple, out: Any = None, requires_grad: bool = False) -> Any:
     """Run the functional or `out=` form of an operator on arguments in schema order."""
+    if planned.ACTIVE and out is None and PLAIN:
+        plan = planned.find(op, args, None)
+        if plan is not None:
+            return _finish(op, planned.run(plan, args), requires_grad)
     special = overrides.find(op, args, out)
     if special is not None:
         return overrides.run(op, special, args, out)
@@ -389,6 +393,12 @@ def write_out(op: Operator, result: Any, out: Any) -> Any:
 
 def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
     """Run an operator with its first argument as the place of the result; returns that argument."""
+    if planned.ACTIVE and PLAIN and not op.is_inplace:
+        plan = planned.find((op, "inplace"), args, lambda: (op, args if converted else convert(op, args)))
+        if plan is not None:
+            result = planned.run_inplace(plan, args)
+            if result is not None:
+                return result
     if not converted:
         special = overrides.find(op, args, None)
         if special is not None:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy import ndarray
 
 from .. import _payload
-from .._rules.spec import Spec, ViewSpec, contiguous_strides
 from .._device import CPU
+from .._rules.spec import Spec, ViewSpec, contiguous_strides
 from .._tensor import Tensor, wrap
 from .native import blocked
 from .operator import Operator

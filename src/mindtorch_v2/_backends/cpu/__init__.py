@@ -11,8 +11,9 @@ from numpy import ndarray
 from ..._device import CPU, device
 from ..._dispatch import backends
 from ..._dispatch.operator import Operator
+from ..common.convert import number
 from .creation import empty
-from .run import run, run_into
+from .run import laid_out, run, run_into
 
 __all__ = ["empty", "is_available", "run", "run_into"]
 
@@ -21,6 +22,8 @@ class _CPU:
     empty = staticmethod(empty)
     run = staticmethod(run)
     run_into = staticmethod(run_into)
+    laid_out = staticmethod(laid_out)
+    number = staticmethod(number)
 
     @staticmethod
     def place(where: device) -> device:
