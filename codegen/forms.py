@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy
-
 from codegen.model import Argument, Op, Schema
 
 # A pure ufunc with one of these rules may be inlined: for equal floating dtypes the rule only broadcasts.
@@ -308,7 +306,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Fast:
-    """A fast path: either a ufunc that is inlined, or a kernel that may decline."""
+    """A short cut of the road: a ufunc, or a kernel that shapes its result itself and may decline."""
 
     op: Op
 
@@ -323,15 +321,6 @@ class Fast:
         kernel = self.op.kernel("cpu")
         assert kernel is not None and kernel.is_numpy
         return kernel.target
-
-    @property
-    def arity(self) -> int:
-        return getattr(numpy, self.ufunc.split(".", 1)[1]).nin
-
-    @property
-    def takes_numbers(self) -> bool:
-        """Whether a number may stand for the second operand."""
-        return "tensors" not in self.op.tags
 
     @property
     def result(self) -> str | None:
@@ -349,81 +338,6 @@ class Fast:
     @property
     def module(self) -> str:
         return (self.op.fast or "").rpartition(".")[0]
-
-    @property
-    def is_view(self) -> bool:
-        return self.op.is_view
-
-    def required(self, first: str) -> list[str]:
-        """Names of the tensors that must be there."""
-        return [self._name(i, a, first) for i, a in enumerate(self.op.arguments) if a.is_tensor and not a.type.optional]
-
-    def optional(self, first: str) -> list[str]:
-        """Names of the tensors that may be None."""
-        return [self._name(i, a, first) for i, a in enumerate(self.op.arguments) if a.is_tensor and a.type.optional]
-
-    @staticmethod
-    def _name(i: int, a: Argument, first: str) -> str:
-        return first if i == 0 and a.name == "self" else safe(a.name)
-
-    def call(self, first: str, names: dict[str, str] | None = None) -> str:
-        """The arguments of the kernel: payloads for tensors."""
-        parts = []
-        for i, a in enumerate(self.op.arguments):
-            name = self._name(i, a, first)
-            parts.append(f"{name}_data" if a.is_tensor else name)
-        return ", ".join(parts)
-
-    def record_arguments(self, first: str) -> str:
-        return ", ".join(self._name(i, a, first) for i, a in enumerate(self.op.arguments))
-
-    def others(self, first: str) -> list[str]:
-        """Conditions that the arguments which are no operands of the ufunc have their defaults."""
-        found = []
-        for i, a in enumerate(self.op.arguments):
-            if i < self.arity:
-                continue
-            name, value = self._name(i, a, first), default(a)
-            if value in ("None", "True", "False"):
-                found.append(f"{name} is {value}")
-            else:
-                found.append(f"{name}.__class__ is int and {name} == {value}")
-        return found
-
-    @property
-    def positional(self) -> list[Argument]:
-        return [a for a in self.op.arguments if not a.kwarg_only]
-
-    @property
-    def gathers(self) -> str | None:
-        """The parameter of a method that is all there is beside self, and a list of ints: its items may be arguments of their own."""
-        own = self.positional[1:]
-        if len(self.op.arguments) != 2 or len(own) != 1 or not own[0].type.list or own[0].type.size is not None:
-            return None
-        return safe(own[0].name) if own[0].type.base in ("int", "SymInt") else None
-
-    @property
-    def least(self) -> int:
-        """How many positional arguments a call has at least."""
-        return sum(not a.has_default for a in self.positional)
-
-    @property
-    def most(self) -> int:
-        return len(self.positional)
-
-    def bindings(self, count: int, offset: int) -> list[tuple[str, str]]:
-        """(name, expression) for a call with `count` positional arguments, `offset` of which are bound already."""
-        found = []
-        for i, a in enumerate(self.op.arguments):
-            name = self._name(i, a, "input")
-            position = self.positional.index(a) if a in self.positional else None
-            if position is not None and position < offset:
-                continue
-            if position is not None and position < count:
-                found.append((name, f"args[{position - offset}]"))
-            else:
-                found.append((name, default(a)))
-        return found
 
 
 def functions(schema: Schema) -> list[Function]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mindtorch_v2._autograd.wiring
 import numpy
 
 from mindtorch_v2._dispatch.calls import call_overloaded
@@ -13,7 +14,7 @@ from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..tables import creation as tables
 
-_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate)
+_UNUSED = (numpy, mindtorch_v2._autograd.wiring, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate)
 
 _empty_overloads = (tables.empty_memory_format, )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mindtorch_v2._autograd.wiring
 import numpy
 
 from mindtorch_v2._dispatch.calls import call_method as call, call_overloaded, is_operand, reflected, with_array
@@ -14,7 +15,7 @@ from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 from ..tables import scan as tables
 
 METHODS: dict = {}
-_UNUSED = (numpy, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate, is_operand, reflected, with_array)
+_UNUSED = (numpy, mindtorch_v2._autograd.wiring, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate, is_operand, reflected, with_array)
 
 
 def cumsum(self, dim=REQUIRED, *, dtype=None, **spellings):

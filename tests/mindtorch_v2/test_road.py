@@ -1,0 +1,138 @@
+"""The road of a call: plans are found again, hold for other elements, are bounded, and are forgotten when a rule may say something else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mindtorch_v2 as torch
+from mindtorch_v2._dispatch import native, planned, plans, registry
+from mindtorch_v2._tensor import Tensor
+
+
+def frames(call: Callable[[], Any]) -> int:
+    """How many Python functions a call enters."""
+    count = 0
+
+    def count_calls(frame: Any, event: str, arg: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count_calls)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+    return count - 1  # the call itself
+
+
+def test_frames_of_an_addition_of_integers() -> None:
+    i, j = torch.arange(16).view(4, 4), torch.arange(16).view(4, 4) + 1
+    for _ in range(3):
+        i + j
+    assert frames(lambda: i + j) <= (3 if native.extension is not None else 12)
+
+
+CALLS: list[tuple[str, Callable[[Tensor], Any], Callable[[np.ndarray], Any]]] = [
+    ("add", lambda x: x + x.t(), lambda x: x + x.T),
+    ("number", lambda x: 3 - x, lambda x: 3 - x),
+    ("compare", lambda x: x > 2, lambda x: x > 2),
+    ("sum", lambda x: x.sum((0, 1), keepdim=True), lambda x: x.sum(keepdims=True)),
+    ("max", lambda x: x.max(1)[1], lambda x: x.argmax(1)),
+    ("reshape", lambda x: x.t().reshape(16), lambda x: x.T.reshape(16)),
+    ("split", lambda x: x.split(3)[1], lambda x: x[3:]),
+    ("clamp", lambda x: x.clamp(2, 5), lambda x: x.clip(2, 5)),
+    ("cat", lambda x: torch.cat([x, x], 1), lambda x: np.concatenate([x, x], 1)),
+    ("in place", lambda x: x.clone().add_(2), lambda x: x + 2),
+    ("out", lambda x: torch.mul(x, 2, out=torch.empty_like(x)), lambda x: x * 2),
+]
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.float32, torch.float64, torch.bfloat16, torch.uint8])
+@pytest.mark.parametrize(("name", "call", "wanted"), CALLS)
+def test_a_plan_holds_for_other_elements(name: str, call: Any, wanted: Any, dtype: Any) -> None:
+    draw = np.random.default_rng(3)
+    for _ in range(5):
+        values = draw.integers(0, 9, (4, 4))
+        found = call(torch.tensor(values).to(dtype))
+        kind = found.dtype if found.dtype is not torch.bfloat16 else torch.float32
+        expected = wanted(values.astype(np.uint8) if dtype is torch.uint8 else values)
+        assert np.array_equal(found.to(kind).numpy(), expected.astype(kind.np)), name
+
+
+def test_a_number_out_of_range_is_refused_after_one_in_range() -> None:
+    x = torch.zeros(3, dtype=torch.int8)
+    for _ in range(3):
+        assert x.clamp(-5, 5).tolist() == [0, 0, 0]
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="without overflow"):
+            x.clamp(-5, 500)
+    with pytest.raises(RuntimeError, match="negative integer powers"):
+        for exponent in (2, 2, 2, -2):
+            torch.pow(x, exponent)
+
+
+def test_errors_stay_errors() -> None:
+    x, y = torch.ones(3, 4), torch.ones(5)
+    for _ in range(4):
+        with pytest.raises(RuntimeError, match="must match the size of tensor"):
+            x + y
+        with pytest.raises(IndexError, match="Dimension out of range"):
+            x.sum(7)
+
+
+def test_plans_follow_the_default_dtype() -> None:
+    x = torch.arange(3)
+    for _ in range(3):
+        assert (x / 2).dtype is torch.float32 and torch.ones(2).dtype is torch.float32
+    try:
+        torch.set_default_dtype(torch.float64)
+        for _ in range(3):
+            assert (x / 2).dtype is torch.float64 and torch.ones(2).dtype is torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert (x / 2).dtype is torch.float32 and torch.ones(2).dtype is torch.float32
+
+
+def test_a_rule_that_asks_for_more_than_geometry_is_not_planned() -> None:
+    x = torch.arange(12.0)
+    operator = registry.find("as_strided")
+    assert operator is not None and plans.learn(operator, (x, (2, 2), (3, 1), 1)) is None
+    for _ in range(3):
+        assert x.as_strided((2, 2), (3, 1), 1).tolist() == [[1.0, 2.0], [4.0, 5.0]]
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        x[:3].clone().as_strided((2, 2), (3, 1), 1)
+
+
+def test_plans_are_bounded() -> None:
+    for size in range(1, 400):
+        for _ in range(3):
+            assert int((torch.ones(size, dtype=torch.int64) + 1).sum()) == 2 * size
+    if planned.ACTIVE:
+        assert all(len(known) <= 128 for known in planned._MEMORY.values())
+
+
+@pytest.mark.skipif(native.extension is None, reason="the memory of the extension")
+def test_shapes_that_come_once_leave_nothing() -> None:
+    code = """
+    import resource, mindtorch_v2 as torch
+    def run(shapes):
+        for n in shapes:
+            x = torch.empty(n % 317 + 1, n // 317 + 1, dtype=torch.int32)[:1, :1]
+            x = x.expand(n % 331 + 1, n // 331 + 1)
+            x.t(), x + 1, x.sum(0)
+    run(range(1000))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    run(range(1000, 21000))
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown <= 5 * 1024, grown
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
