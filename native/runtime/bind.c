@@ -5,7 +5,7 @@
  * An argument either fits, or certainly does not (so that the next overload is tried), or Python decides: numpy's numbers, tensors that stand
  * for numbers, subclasses, whatever has __torch_function__.
  */
-#include "fast.h"
+#include "plan.h"
 
 static int same_name(PyObject *a, PyObject *b)
 {
@@ -152,6 +152,11 @@ static int take(const Path *path, int at, PyObject *value, Bound *bound)
         }
         if (PyUnicode_CheckExact(value) && PyUnicode_CompareWithASCIIString(value, "cpu") == 0) {
             bound->value[at] = S.cpu;
+            return FITS;
+        }
+        if (Z.device != NULL && (PyUnicode_CheckExact(value) ? PyUnicode_CompareWithASCIIString(value, "meta") == 0
+                                                             : Py_TYPE(value) == Py_TYPE(S.cpu) && PyObject_RichCompareBool(value, Z.device, Py_EQ) == 1)) {
+            bound->value[at] = Z.device;
             return FITS;
         }
         return UNKNOWN;

@@ -154,6 +154,7 @@ static PyMethodDef functions[] = {
     {"use_vectors", use_vectors, METH_O, "Use vectors of at most a level (0 plain, 1 AVX2, 2 AVX-512); returns the level in use."},
     {"connect", (PyCFunction)(void (*)(void))connect, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes it works on."},
     {"connect_road", (PyCFunction)(void (*)(void))connect_road, METH_VARARGS | METH_KEYWORDS, "Tell the extension what makes plans."},
+    {"connect_meta", (PyCFunction)(void (*)(void))connect_meta, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes of the meta device."},
     {"forget_plans", forget_plans, METH_NOARGS, "Forget what rules have said: they may say something else now."},
     {"loops", loops, METH_NOARGS, "The loops of the block interpreter by number: name, kinds of operands (T array or number, S number), to bool."},
     {"connect_pipeline", (PyCFunction)(void (*)(void))connect_pipeline, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes of pipeline mode."},

@@ -305,6 +305,7 @@ INTERNAL Kernel find_kernel(const char *name);
 INTERNAL PyObject *kernel_try(PyObject *kernel, PyObject **args, int count, PyArrayObject *out);
 /* Tells the extension what makes plans. */
 INTERNAL PyObject *connect_road(PyObject *module, PyObject *args, PyObject *kwargs);
+INTERNAL PyObject *connect_meta(PyObject *module, PyObject *args, PyObject *kwargs);
 INTERNAL PyObject *forget_plans(PyObject *module, PyObject *unused);
 
 /* ---------------------------------------------------------------------------------------------------------------- types */

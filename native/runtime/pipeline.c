@@ -9,12 +9,12 @@ Pipeline P;
 
 PyObject *connect_pipeline(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"recorder", "entry", "pending", "storage", "spec", "block", "window", "recorded", "specs", "home", NULL};
-    PyObject *recorder, *entry, *pending, *storage, *spec, *block, *window, *recorded, *specs, *home;
+    static char *keywords[] = {"recorder", "entry", "pending", "storage", "spec", "block", "window", "recorded", "specs", "homes", NULL};
+    PyObject *recorder, *entry, *pending, *storage, *spec, *block, *window, *recorded, *specs, *homes;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!O!O!O!O!O!O!U", keywords, &PyType_Type, &recorder, &PyType_Type, &entry, &PyType_Type, &pending,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!O!O!O!O!O!O!O!", keywords, &PyType_Type, &recorder, &PyType_Type, &entry, &PyType_Type, &pending,
                                      &PyType_Type, &storage, &PyType_Type, &spec, &PyType_Type, &block, &PyType_Type, &window, &PySet_Type, &recorded,
-                                     &PyDict_Type, &specs, &home)) {
+                                     &PyDict_Type, &specs, &PyTuple_Type, &homes)) {
         return NULL;
     }
     if (!S.ready) {
@@ -61,7 +61,7 @@ PyObject *connect_pipeline(PyObject *module, PyObject *args, PyObject *kwargs)
     P.window = (PyTypeObject *)Py_NewRef(window);
     P.specs = Py_NewRef(specs);
     P.recorded = Py_NewRef(recorded);
-    P.home = Py_NewRef(home);
+    P.homes = Py_NewRef(homes);
     P.ready = 1;
     Py_RETURN_NONE;
 }
@@ -233,13 +233,23 @@ static PyObject *operand_of(PyObject *recorder, const Recordable *call, int at, 
 
 /* ------------------------------------------------------------------------------------------------------------- recording */
 
+static int is_inside(PyObject *file)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(P.homes); i++) {
+        if (PyUnicode_Tailmatch(file, PyTuple_GET_ITEM(P.homes, i), 0, PY_SSIZE_T_MAX, -1)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* The line outside of this package that is being run: code object and instruction. */
 static int find_caller(PyObject **code, PyObject **place)
 {
     PyFrameObject *frame = (PyFrameObject *)Py_XNewRef((PyObject *)PyEval_GetFrame());
     while (frame != NULL) {
         PyCodeObject *found = PyFrame_GetCode(frame);
-        if (!PyUnicode_Tailmatch(found->co_filename, P.home, 0, PY_SSIZE_T_MAX, -1)) {
+        if (!is_inside(found->co_filename)) {
             *code = (PyObject *)found;
 #if PY_VERSION_HEX >= 0x030B0000
             *place = PyLong_FromLong(PyFrame_GetLasti(frame));

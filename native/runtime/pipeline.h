@@ -47,7 +47,7 @@ typedef struct {
     PyTypeObject *recorder, *entry, *pending, *storage, *spec, *block, *window;
     PyObject *recorded; /* the set of Note [The special state] */
     PyObject *specs;    /* the dict of recall.c */
-    PyObject *home;     /* what the paths of this package's files begin with */
+    PyObject *homes;    /* what the paths of this package's files begin with */
     PyObject *zero, *run, *pipeline, *lasti, *empty;
     Py_ssize_t pending_shape, pending_stride, pending_dtype, pending_offset, pending_storage, pending_settled;
     Py_ssize_t storage_value, storage_device, storage_writes;

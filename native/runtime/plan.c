@@ -32,12 +32,38 @@ static inline int add(Key *key, uint64_t word)
     return 1;
 }
 
+/* Shape and strides of a payload on the meta device. */
+static int add_meta(Key *key, PyObject *tensor)
+{
+    PyObject *data = SLOT(tensor, S.at_data);
+    if (data == NULL || Py_TYPE(data) != Z.payload) {
+        return 0;
+    }
+    PyObject *shape = SLOT(data, Z.at_shape), *stride = SLOT(data, Z.at_stride);
+    if (!PyTuple_Check(shape) || !PyTuple_Check(stride) || PyTuple_GET_SIZE(shape) != PyTuple_GET_SIZE(stride)) {
+        return 0;
+    }
+    key->meta = 1;
+    if (!add(key, (uint64_t)(uintptr_t)SLOT(tensor, S.at_dtype)) || !add(key, 0x1100u | (unsigned)PyTuple_GET_SIZE(shape))) {
+        return 0;
+    }
+    for (Py_ssize_t d = 0; d < PyTuple_GET_SIZE(shape); d++) {
+        Py_ssize_t size, step;
+        if (!as_index(PyTuple_GET_ITEM(shape, d), &size) || !as_index(PyTuple_GET_ITEM(stride, d), &step) || !add(key, (uint64_t)size) ||
+            !add(key, (uint64_t)step)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 static int add_array(Key *key, PyObject *tensor)
 {
     PyArrayObject *array = array_of(tensor);
     if (array == NULL) {
-        return 0;
+        return add_meta(key, tensor);
     }
+    key->cpu = 1;
     int ndim = PyArray_NDIM(array);
     if (ndim > MAX_DIMS || key->count + 2 * ndim + 2 > KEY_WORDS || !PyArray_ISALIGNED(array)) {
         return 0;
@@ -153,8 +179,10 @@ static int add_argument(Key *key, const Path *path, int at, PyObject *value)
     case 'B':
     case 'X':
     case 'D':
-    case 'C':
     case 'O':
+        return add(key, 0xb00u) && add(key, (uint64_t)(uintptr_t)value);
+    case 'C':
+        *(value == Z.device ? &key->meta : &key->cpu) = 1;
         return add(key, 0xb00u) && add(key, (uint64_t)(uintptr_t)value);
     default:
         return 0;
@@ -187,6 +215,13 @@ void plan_release(Plan *plan)
     Py_XDECREF((PyObject *)plan->blocked);
     Py_XDECREF((PyObject *)plan->cls);
     Py_XDECREF(plan->alive);
+    for (int i = 0; plan->meta != NULL && i < plan->count; i++) {
+        Py_XDECREF(plan->meta[i].shape);
+        Py_XDECREF(plan->meta[i].stride);
+        Py_XDECREF(plan->meta[i].dtype);
+        Py_XDECREF(plan->meta[i].nbytes);
+    }
+    PyMem_Free(plan->meta);
     PyMem_Free(plan->word);
     PyMem_Free(plan);
 }
@@ -352,6 +387,38 @@ static void find_loop(Plan *plan, PyObject *ufunc, int operands)
     }
 }
 
+/* On the meta device: (how, class, ((shape, stride, dtype, nbytes) or None, ...)). */
+static Plan *read_meta_plan(PyObject *learnt)
+{
+    int how;
+    PyObject *cls, *results;
+    if (!PyArg_ParseTuple(learnt, "iOO!", &how, &cls, &PyTuple_Type, &results)) {
+        return NULL;
+    }
+    Py_ssize_t count = PyTuple_GET_SIZE(results);
+    Plan *plan = PyMem_Calloc(1, sizeof(Plan) + (size_t)count * sizeof(Result));
+    if (plan == NULL) {
+        return NULL;
+    }
+    plan->references = 1;
+    plan->how = how;
+    plan->cls = PyType_Check(cls) ? (PyTypeObject *)Py_NewRef(cls) : NULL;
+    plan->meta = PyMem_Calloc((size_t)count + 1, sizeof(MetaResult));
+    for (Py_ssize_t i = 0; plan->meta != NULL && i < count; i++) {
+        plan->count++;
+        PyObject *one = PyTuple_GET_ITEM(results, i), *shape, *stride, *kind, *nbytes;
+        if (one == Py_None) {
+            continue;
+        }
+        if (!PyArg_ParseTuple(one, "O!O!OO", &PyTuple_Type, &shape, &PyTuple_Type, &stride, &kind, &nbytes)) {
+            plan_release(plan);
+            return NULL;
+        }
+        plan->meta[i] = (MetaResult){Py_NewRef(shape), Py_NewRef(stride), Py_NewRef(kind), Py_NewRef(nbytes)};
+    }
+    return plan;
+}
+
 /* (how, compute, kernel, takes_out, blocked, half, class, listed, results) of `learn`; NULL without an exception when it is None. */
 static Plan *read_plan(PyObject *learnt)
 {
@@ -390,13 +457,13 @@ static Plan *learn(Path *path, const Bound *bound, const Key *key, uint64_t hash
     for (int i = 0; args != NULL && i < path->params; i++) {
         PyTuple_SET_ITEM(args, i, Py_NewRef(bound->value[i]));
     }
-    PyObject *learnt = args == NULL ? NULL : PyObject_CallFunctionObjArgs(S.learn, path->op, args, NULL);
+    PyObject *learnt = args == NULL ? NULL : PyObject_CallFunctionObjArgs(S.learn, path->op, args, key->meta ? Py_True : Py_False, NULL);
     Py_XDECREF(args);
     if (learnt == NULL || learnt == Py_None) {
         Py_XDECREF(learnt);
         return NULL;
     }
-    Plan *plan = read_plan(learnt);
+    Plan *plan = key->meta ? read_meta_plan(learnt) : read_plan(learnt);
     Py_DECREF(learnt);
     if (plan == NULL) {
         return NULL;
@@ -416,7 +483,7 @@ static Plan *learn(Path *path, const Bound *bound, const Key *key, uint64_t hash
         PyTuple_SET_ITEM(alive, i, Py_NewRef(by_address ? bound->value[i] : Py_None));
     }
     plan->alive = alive;
-    if (path->ufunc != NULL) {
+    if (path->ufunc != NULL && plan->meta == NULL) {
         find_loop(plan, path->ufunc, path->ufunc_operands);
     }
     return plan;
@@ -425,13 +492,13 @@ static Plan *learn(Path *path, const Bound *bound, const Key *key, uint64_t hash
 Plan *plan_of(Path *path, const Bound *bound)
 {
     Key key;
-    key.count = 0;
+    key.count = key.meta = key.cpu = 0;
     for (int i = 0; i < path->params; i++) {
         if (!add_argument(&key, path, i, bound->value[i])) {
             return NULL;
         }
     }
-    Plans *plans = plans_of(path);
+    Plans *plans = key.meta && key.cpu ? NULL : plans_of(path); /* devices that do not go together are Python's business */
     if (plans == NULL) {
         return NULL;
     }

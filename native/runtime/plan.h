@@ -8,6 +8,7 @@
 
 typedef struct {
     int count;
+    int meta, cpu; /* whether tensors are on the one or the other */
     uint64_t word[KEY_WORDS];
 } Key;
 
@@ -22,6 +23,21 @@ typedef struct {
     PyObject *dtype;
     PyArray_Descr *descr;
 } Result;
+
+/* A result on the meta device. */
+typedef struct {
+    PyObject *shape, *stride, *dtype; /* NULL: None in place of a result */
+    PyObject *nbytes; /* of the storage; of a view, the step from the first element of its source */
+} MetaResult;
+
+/* The class of payloads on the meta device and its slots, that of their storages, and the device. */
+typedef struct {
+    PyTypeObject *payload;
+    PyObject *storage, *device;
+    Py_ssize_t at_shape, at_stride, at_dtype, at_offset, at_storage;
+} MetaState;
+
+extern INTERNAL MetaState Z;
 
 struct Plan {
     int references;
@@ -38,6 +54,7 @@ struct Plan {
     Blocked *blocked;     /* the operator's loops, or NULL */
     int half;             /* the kernel computes in another dtype than that of a floating result */
     PyTypeObject *cls;    /* of the tuple of several results */
+    MetaResult *meta;     /* the results on the meta device, or NULL */
     Loop loop;            /* of the ufunc for this dtype; call is NULL when there is none */
     Result result[1];     /* as many as `count` */
 };
@@ -48,6 +65,9 @@ INTERNAL PyArrayObject *converted(PyArrayObject *array, PyArray_Descr *descr);
 INTERNAL int copy_into(PyArrayObject *target, PyArrayObject *source);
 /* A number as an array without dimensions, as `_backends/common/convert.number` makes it; NULL without an exception declines. */
 INTERNAL PyArrayObject *number_array(PyObject *number, PyArray_Descr *descr);
+/* Records a result, and makes it a leaf that requires a gradient if the call asks for it; takes over the reference. */
+INTERNAL PyObject *finish_call(const Path *path, const Bound *bound, PyObject *made, int history);
+INTERNAL PyObject *run_meta(const Path *path, const Plan *plan, const Bound *bound);
 /* A fresh array as a result says. */
 INTERNAL PyArrayObject *empty_result(const Result *result);
 /* Runs a loop of one or two operands over arrays that broadcast to `out`. */

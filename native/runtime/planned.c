@@ -221,6 +221,17 @@ static int may_take_out(const Plan *plan, PyArrayObject *target)
 /* The result in `target`, which has its dtype and shape: 1, or 0 with or without an exception. */
 static int compute_into(const Path *path, const Plan *plan, const Bound *bound, Given *given, PyArrayObject *target)
 {
+    if (plan->blocked != NULL) {
+        PyObject *made = blocked_apply(plan->blocked, given->value, path->params, plan->half ? NULL : target);
+        if (made != NULL) {
+            int failed = plan->half && copy_into(target, (PyArrayObject *)made) < 0;
+            Py_DECREF(made);
+            return !failed;
+        }
+        if (PyErr_Occurred()) {
+            return 0;
+        }
+    }
     if (plan->loop.call != NULL && has_defaults(path, path->ufunc_operands, bound->value)) {
         PyArrayObject *operand[2];
         int count = path->ufunc_operands;
@@ -239,17 +250,6 @@ static int compute_into(const Path *path, const Plan *plan, const Bound *bound, 
         int failed = copy_into(target, wide) < 0;
         Py_DECREF((PyObject *)wide);
         return !failed;
-    }
-    if (plan->blocked != NULL) {
-        PyObject *made = blocked_apply(plan->blocked, given->value, path->params, plan->half ? NULL : target);
-        if (made != NULL) {
-            int failed = plan->half && copy_into(target, (PyArrayObject *)made) < 0;
-            Py_DECREF(made);
-            return !failed;
-        }
-        if (PyErr_Occurred()) {
-            return 0;
-        }
     }
     if (may_take_out(plan, target)) {
         PyObject *made = call_kernel(path, plan, given, target);
@@ -290,7 +290,7 @@ static int mutate(const Path *path, const Plan *plan, Given *given, PyArrayObjec
 
 /* ---------------------------------------------------------------------------------------------------------------- forms */
 
-static PyObject *finish(const Path *path, const Bound *bound, PyObject *made, int history)
+PyObject *finish_call(const Path *path, const Bound *bound, PyObject *made, int history)
 {
     if (made != NULL && history && path->records) {
         made = record_call(path->op, made, bound->value, path->params);
@@ -337,7 +337,7 @@ static PyObject *run_fresh(const Path *path, const Plan *plan, const Bound *boun
     if (data == NULL) {
         return NULL;
     }
-    return finish(path, bound, make_tensor(data, result->dtype), given->history);
+    return finish_call(path, bound, make_tensor(data, result->dtype), given->history);
 }
 
 static PyObject *run_several(const Path *path, const Plan *plan, const Bound *bound, Given *given)
@@ -368,7 +368,7 @@ static PyObject *run_several(const Path *path, const Plan *plan, const Bound *bo
         PyTuple_SET_ITEM(made, i, tensor);
     }
     Py_DECREF(items);
-    return finish(path, bound, made, given->history);
+    return finish_call(path, bound, made, given->history);
 }
 
 static PyObject *view_of(PyArrayObject *source, const Result *result)
@@ -416,7 +416,7 @@ static PyObject *run_reshaped(const Path *path, const Plan *plan, const Bound *b
     PyObject *data = view_of(copy, &plan->result[0]);
     Py_DECREF((PyObject *)copy);
     PyObject *made = data == NULL ? NULL : make_tensor(data, SLOT(bound->value[0], S.at_dtype));
-    return finish(path, bound, made, may_have_history(bound->value[0]));
+    return finish_call(path, bound, made, may_have_history(bound->value[0]));
 }
 
 /* Whether an array may be written to while the arguments are read: none shares its memory, but as the very same elements. */
@@ -518,7 +518,7 @@ PyObject *run_planned(Path *path, const Bound *bound)
     if (plan == NULL) {
         return NULL;
     }
-    PyObject *made = run_plan(path, plan, bound);
+    PyObject *made = plan->meta != NULL ? run_meta(path, plan, bound) : run_plan(path, plan, bound);
     plan_release(plan);
     return made;
 }

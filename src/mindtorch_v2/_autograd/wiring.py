@@ -6,12 +6,14 @@ import sys
 from typing import Any
 
 from .. import _dtype
-from .._device import CPU
+from .._device import CPU, META
 from .._dispatch import backends, dispatcher, native, ops, planned, plans
 from .._dispatch.lazy import LazyMethod
 from .._dtype import DTYPES
+from .._payload import MetaPayload
 from .._pending import PendingPayload, settled
 from .._state import PLAIN, TLS
+from .._storage import MetaStorage
 from .._tensor import Rare, Size, Tensor, wrap
 from .inplace import check_inplace, outdate_aliases, rebase_history
 from .node import VIEW, AccumulateGrad, Node, SavedOutput, _no_grad as no_grad, keep, live_node
@@ -49,6 +51,7 @@ native.connect(
 )
 _errors, _quiet = plans.quiet_errors()
 native.connect_road(learn=plans.learn, errors=_errors, quiet=_quiet, bfloat16=_dtype.bfloat16.np)
+native.connect_meta(payload=MetaPayload, storage=MetaStorage, device=META)
 native.connect_making(dtype=_dtype.dtype, namespace=vars(_dtype), bfloat16=_dtype.bfloat16.np, kinds=_dtype.FROM_NUMPY)
 
 

@@ -64,6 +64,12 @@ def connect(**classes: Any) -> None:
         extension.connect(**classes)
 
 
+def connect_meta(**classes: Any) -> None:
+    """Tell the extension the classes of payloads and storages on the meta device, and the device."""
+    if extension is not None:
+        extension.connect_meta(**classes)
+
+
 def connect_road(**known: Any) -> None:
     """Tell the extension what makes plans, numpy's setting of warnings and that without any, and bfloat16 as arrays have it."""
     if extension is not None:

@@ -15,7 +15,6 @@ import numpy as np
 from numpy import ndarray
 
 from .. import _payload
-from .._device import CPU
 from .._rules.spec import Spec, ViewSpec, contiguous_strides
 from .._tensor import Tensor, wrap
 from .native import blocked
@@ -26,16 +25,15 @@ ONE, SEVERAL, UNKNOWN_SHAPE, VIEW, VIEWS, RESHAPED = range(6)  # as plan.h has t
 
 
 class Geometry:
-    """A payload on the CPU of which only the geometry is known."""
+    """A payload of which only the geometry is known."""
 
-    __slots__ = ("shape", "stride", "dtype")
+    __slots__ = ("shape", "stride", "dtype", "device")
 
-    device = CPU
-
-    def __init__(self, array: ndarray, dtype: Any):
-        self.shape = array.shape
-        self.stride = _payload.stride_of(array)
+    def __init__(self, payload: Any, dtype: Any):
+        self.shape = payload.shape
+        self.stride = _payload.stride_of(payload)
         self.dtype = dtype
+        self.device = _payload.device_of(payload)
 
     @property
     def ndim(self) -> int:
@@ -83,12 +81,14 @@ def _view(spec: ViewSpec, source: ndarray, kind: Any) -> tuple:
     return (tuple(map(int, spec.shape)), tuple(map(int, spec.stride)), kind, source.dtype, int(spec.offset))
 
 
-def learn(op: Operator, args: tuple) -> tuple | None:
+def learn(op: Operator, args: tuple, meta: bool = False) -> tuple | None:
     """The plan of a call as the extension takes it, or None: how, dtype of the computation, kernel, whether that takes `out`, the operator's loops,
     whether a half type is computed in another, class and kind of several results, and (shape, stride, dtype, numpy's dtype, offset) of each."""
     specs = specs_of(op, args)
     if specs is None:
         return None
+    if meta:
+        return _learn_meta(op, specs)
     if op.is_view:
         return _learn_view(op, specs, args)
     listed = specs.__class__ is list
@@ -121,6 +121,28 @@ def learn(op: Operator, args: tuple) -> tuple | None:
         listed,
         tuple(_result(spec) for spec in each),
     )
+
+
+def _learn_meta(op: Operator, specs: Any) -> tuple | None:
+    """A plan on the meta device: how, class of several results, and (shape, stride, dtype, bytes of the storage) of each; of a view its offset for the
+    last."""
+    if op.is_view:
+        if specs.__class__ is not ViewSpec or specs.dtype is not None or "detach" in op.tags:
+            return None
+        return (VIEW, tuple, ((tuple(map(int, specs.shape)), tuple(map(int, specs.stride)), None, int(specs.offset)),))
+    if specs.__class__ is Spec:
+        return None if specs.shape is None else (ONE, tuple, (_empty(specs),))
+    each = list(specs)
+    if any(spec is not None and spec.shape is None for spec in each):
+        return None
+    cls = tuple if specs.__class__ is list else return_type(op, [None] * len(each)).__class__
+    return (SEVERAL, cls, tuple(None if spec is None else _empty(spec) for spec in each))
+
+
+def _empty(spec: Spec) -> tuple:
+    shape = tuple(map(int, spec.shape or ()))
+    stride = contiguous_strides(shape) if spec.stride is None else tuple(map(int, spec.stride))
+    return (shape, stride, spec.dtype, _payload.extent(shape, stride) * spec.dtype.itemsize)
 
 
 def _learn_view(op: Operator, specs: Any, args: tuple) -> tuple | None:

@@ -36,7 +36,7 @@ from ..backends import backend_of
 from ..operator import Block, Operator
 from . import report, schedule, threads
 from .sole import is_sole
-from .values import HOME, Entry, Failure, Given, Part, Value, Window, caller, covers, describe, memory_of, pending
+from .values import HOMES, Entry, Failure, Given, Part, Value, Window, caller, covers, describe, memory_of, pending
 
 _LARGE = 1 << 63
 """Numbers from here on may not fit the dtype of a computation."""
@@ -355,5 +355,5 @@ def connect() -> None:
             window=Window,
             recorded=RECORDED,
             specs=SPECS,
-            home=HOME,
+            homes=HOMES,
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import weakref
+from importlib.util import find_spec
 from pathlib import Path
 from traceback import clear_frames
 from typing import Any
@@ -20,7 +21,14 @@ from ..._payload import contiguous_strides, extent
 from ..._pending import PendingPayload, PendingStorage, window
 from ..._tensor import Tensor, wrap
 
-HOME = str(Path(__file__).resolve().parents[2]) + os.sep
+_PACKAGE = Path(__file__).resolve().parents[2]
+_GENERATED = find_spec(f"{__name__.partition('.')[0]}._generated")
+HOMES = tuple(
+    dict.fromkeys(
+        str(Path(folder).resolve()) + os.sep
+        for folder in (_PACKAGE, *((_GENERATED and _GENERATED.submodule_search_locations) or ()))
+    )
+)
 _inner: dict[str, bool] = {}  # by file: whether it is this package's
 
 
@@ -254,7 +262,7 @@ def caller() -> tuple[Any, int]:
         file = code.co_filename
         inside = _inner.get(file)
         if inside is None:
-            inside = _inner[file] = file.startswith(HOME)
+            inside = _inner[file] = file.startswith(HOMES)
         if not inside:
             return code, frame.f_lasti
         frame = frame.f_back
