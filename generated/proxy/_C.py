@@ -6,6 +6,9 @@ from __future__ import annotations
 from mindtorch_v2 import (
     Generator, Size, device, dtype, layout, memory_format,
 )
+from mindtorch_v2.overrides import (
+    DisableTorchFunctionSubclass,
+)
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, lazy_children, returning
 
 _MODULE = "torch._C"

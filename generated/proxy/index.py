@@ -6,6 +6,7 @@ from __future__ import annotations
 # Tier 1: these modules of mindtorch_v2, and everything below them, under the same name.
 TREES = frozenset(
     {
+        "__future__",
         "_tensor_str",
         "_utils",
         "_weights_only_unpickler",

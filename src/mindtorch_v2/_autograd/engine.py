@@ -352,8 +352,15 @@ def _after(node: Node, given: tuple, grads: tuple) -> tuple:
     if extras is not None and extras.hooks is not None:
         for hook in list(extras.hooks.values()):
             new = hook(given, grads)
-            if new is not None:
-                given = new if isinstance(new, tuple) else (new,)
+            if new is None:
+                continue
+            new = new if isinstance(new, tuple) else (new,)
+            if len(new) != len(given):
+                raise RuntimeError(
+                    f"hook '{getattr(hook, '__name__', type(hook).__name__)}' has returned an incorrect number of values (got {len(new)}, but "
+                    f"expected {len(given)})"
+                )
+            given = new
     return given
 
 

@@ -54,6 +54,10 @@ def call_method(op: Operator, args: tuple, out: Any = None, requires_grad: bool 
         raise TypeError(
             f"descriptor '{op.name}' for 'torch._C.TensorBase' objects doesn't apply to a '{type(args[0]).__name__}' object"
         )
+    if args[0].__class__ is not Tensor or TLS.function_modes:
+        special = overrides.find(op, args, out)
+        if special is not None:
+            return overrides.run(op, special, args, out, getattr(Tensor, op.name, None))
     return call(op, args, out, requires_grad)
 
 

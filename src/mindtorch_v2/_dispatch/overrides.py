@@ -67,12 +67,12 @@ def _disabled(func: Any, types: Any, args: tuple = (), kwargs: dict | None = Non
     return NotImplemented
 
 
-def run(op: Operator, special: Any, args: tuple, out: Any) -> Any:
-    """Hand the functional form to what `find` found."""
+def run(op: Operator, special: Any, args: tuple, out: Any, method: Any = None) -> Any:
+    """Hand the functional form to what `find` found; as `method`, if that was called."""
     positional, keywords = _as_called(op, args)
     if out is not None:
         keywords["out"] = out
-    return run_function(op.function or getattr(ops, op.name), special, positional, keywords)
+    return run_function(method or op.function or getattr(ops, op.name), special, positional, keywords)
 
 
 def run_inplace(op: Operator, special: Any, args: tuple) -> Any:

@@ -19,7 +19,7 @@ METHODS = {
     "conversion": (
         "float double half bfloat16 int long short char byte bool cfloat cdouble to cpu cuda npu xpu ipu mtia mps "
         "type_as numpy __array__ __array_priority__ item tolist is_nonzero __bool__ __int__ __float__ __complex__ "
-        "__index__ __invert__ new_tensor new __dlpack__ __dlpack_device__ _to_dtype"
+        "__index__ __invert__ module_load new_tensor new __dlpack__ __dlpack_device__ _to_dtype"
     ),
     "gradient": (
         "requires_grad_ backward detach_ register_hook register_post_accumulate_grad_hook retain_grad "

@@ -292,6 +292,11 @@ CASTS = {
 }
 
 
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What `load_state_dict` puts in the place of this tensor, where modules swap parameters: a fresh tensor."""
+    return other.detach() if assign else self.copy_(other).detach()
+
+
 def new_tensor(
     self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any
 ) -> Tensor:
@@ -346,6 +351,7 @@ MEMBERS: dict[str, Any] = {
     "__complex__": _number(complex),
     "__index__": __index__,
     "__invert__": __invert__,
+    "module_load": module_load,
     "new_tensor": new_tensor,
     "new": new,
     "__dlpack__": __dlpack__,

@@ -5,6 +5,11 @@ The import system sets `__spec__` on whatever module a loader creates. A loader 
 overwrite its spec, and `importlib.reload` and `python -m` would look for the wrong name. So the loader lets the import
 system create an empty module, and `exec_module` replaces it in `sys.modules`, which is where the import system reads
 its result.
+
+Note [Hidden modules]
+A package may put a function in the place of the module that has it: `torch.autograd.gradcheck`. The import system, which sets a
+submodule on its package when it loads it, would set the module again with the first `import torch.autograd.gradcheck`. So a
+module that is hidden like that is served as loaded already.
 """
 
 from __future__ import annotations
@@ -27,7 +32,12 @@ class AliasLoader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Put the real module in the place of `module`."""
-        sys.modules[module.__name__] = importlib.import_module(self.real)
+        name, real = module.__name__, importlib.import_module(self.real)
+        sys.modules[name] = real
+        for attribute, value in list(vars(real).items()):  # Note [Hidden modules]
+            hidden = sys.modules.get(f"{self.real}.{attribute}")
+            if hidden is not None and hidden is not value and not isinstance(value, ModuleType):
+                sys.modules.setdefault(f"{name}.{attribute}", hidden)
 
     def get_code(self, fullname: str) -> CodeType | None:
         """The code of the real module, for `python -m`."""

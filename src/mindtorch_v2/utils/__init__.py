@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from types import ModuleType
 from typing import Any
 
 _SUBMODULES = frozenset(
@@ -15,6 +14,7 @@ _SUBMODULES = frozenset(
         "checkpoint",
         "collect_env",
         "data",
+        "deterministic",
         "dlpack",
         "hooks",
         "model_zoo",
@@ -22,9 +22,11 @@ _SUBMODULES = frozenset(
 )
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
+    if name == "swap_tensors":
+        return importlib.import_module(f"{__name__}._swap").swap_tensors
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
 
 

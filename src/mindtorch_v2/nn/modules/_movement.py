@@ -19,10 +19,14 @@ if TYPE_CHECKING:
 
 def _can_keep_identity(old: Tensor, new: Tensor) -> bool:
     """Whether ``old`` may take over the memory of ``new``: not between the meta device and a real one."""
-    future = getattr(torch, "__future__", None)
-    if future is not None and future.get_overwrite_module_params_on_conversion():
+    if torch.__future__.get_overwrite_module_params_on_conversion():
         return False
     return type(new) in (Tensor, type(old)) and (old.device.type == "meta") == (new.device.type == "meta")
+
+
+def swaps() -> bool:
+    """Whether new parameters take the place of the old ones by swapping."""
+    return torch.__future__.get_swap_module_params_on_conversion()
 
 
 class MovementMethods:
@@ -49,6 +53,9 @@ class MovementMethods:
             with torch.no_grad():
                 applied = fn(param)
             grad = param.grad
+            if swaps():
+                self._swap(name, param, applied, fn)
+                continue
             keeps = _can_keep_identity(param, applied)
             if keeps:
                 param.data = applied
@@ -68,6 +75,23 @@ class MovementMethods:
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
+
+    def _swap(self, name: str, param: Tensor, applied: Tensor, fn: Callable[[Tensor], Tensor]) -> None:
+        """Let a parameter and its gradient become what `fn` made of them. RuntimeError when they are held elsewhere."""
+        grad = param.grad
+        try:
+            torch.utils.swap_tensors(param, Parameter(applied, param.requires_grad))
+        except Exception as error:
+            raise RuntimeError(f"_apply(): Couldn't swap {type(self).__name__}.{name}") from error
+        if grad is None:
+            return
+        with torch.no_grad():
+            grad_applied = fn(grad).requires_grad_(grad.requires_grad)
+        try:
+            torch.utils.swap_tensors(grad, grad_applied)
+        except Exception as error:
+            raise RuntimeError(f"_apply(): Couldn't swap {type(self).__name__}.{name}.grad") from error
+        param.grad = grad
 
     def apply(self, fn: Callable[[Any], Any]) -> Self:
         """Call ``fn`` on every submodule, children first, then on the module itself."""

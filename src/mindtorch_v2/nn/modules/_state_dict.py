@@ -17,6 +17,7 @@ from ..._tensor import Tensor, bump_version
 from ...utils.hooks import RemovableHandle
 from ..parameter import Parameter, is_lazy
 from ._hooks import _register, _WrappedHook
+from ._movement import swaps
 
 if TYPE_CHECKING:
     pass
@@ -39,6 +40,21 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
 
 def _quoted(keys: list[str]) -> str:
     return ", ".join(f'"{key}"' for key in keys)
+
+
+def _swap(own: Tensor, given: Any, assign: bool) -> None:
+    """Let a parameter or buffer become what its `module_load` makes of the given tensor."""
+    made = own.module_load(given, assign=assign)
+    if made is given or made is own:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning one of the inputs in module_load"
+        )
+    if isinstance(own, Parameter):
+        if isinstance(made, Parameter):
+            made.requires_grad_(own.requires_grad)
+        else:
+            made = Parameter(made, requires_grad=own.requires_grad)
+    torch.utils.swap_tensors(own, made)
 
 
 class StateDictMethods:
@@ -228,6 +244,9 @@ class StateDictMethods:
             )
         try:
             with torch.no_grad():
+                if swaps():
+                    _swap(own, given, assign)
+                    return None
                 if not assign:
                     own.copy_(given)
                     return None
@@ -240,7 +259,7 @@ class StateDictMethods:
         except Exception as error:  # noqa: BLE001 (all problems are reported together)
             sizes = "" if lazy else f"{own.size()}"
             return (
-                f'While copying the parameter named "{key}", whose dimensions in the model are {sizes} and whose '
+                f'While {"swapping" if swaps() else "copying"} the parameter named "{key}", whose dimensions in the model are {sizes} and whose '
                 f"dimensions in the checkpoint are {given.size()}, an exception occurred : {error.args}."
             )
         return None

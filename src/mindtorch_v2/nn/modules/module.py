@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import copyreg
 import inspect
+import sys
+import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -71,10 +73,27 @@ _COMPATIBLE = (
 )
 
 
-def __getattr__(name: str) -> Any:
-    if name == "_global_is_full_backward_hook":
-        return _hooks._global_is_full_backward_hook
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+class _Tables(types.ModuleType):
+    """This module's class. Programs assign tables of global hooks here; they replace what the one table of `_hooks` holds."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        table = getattr(_hooks, name, None) if name.startswith("_global_") else None
+        if isinstance(table, dict):
+            given = dict(value)
+            table.clear()
+            table.update(given)
+        elif name == "_global_is_full_backward_hook":
+            _hooks._global_is_full_backward_hook = value
+        else:
+            super().__setattr__(name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_global_is_full_backward_hook":
+            return _hooks._global_is_full_backward_hook
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+sys.modules[__name__].__class__ = _Tables
 
 
 def _addindent(text: str, width: int) -> str:
