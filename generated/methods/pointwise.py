@@ -485,7 +485,7 @@ def log1p(self):
     return call(tables.log1p, (self,))
 
 
-log1p = accelerate(log1p, (tables.log1p, numpy.log1p, None), method=True)
+log1p = accelerate(log1p, (tables.log1p,), method=True)
 METHODS["log1p"] = log1p
 
 
@@ -494,7 +494,7 @@ def log1p_(self):
     return call_inplace(tables.log1p, (self,))
 
 
-log1p_ = accelerate(log1p_, (tables.log1p, numpy.log1p, None), method=True, inplace=True)
+log1p_ = accelerate(log1p_, (tables.log1p,), method=True, inplace=True)
 METHODS["log1p_"] = log1p_
 
 
