@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from ...._dispatch.native import kernel
 from ...common.convert import wrapped
 from .nn import add_rows
 from .view import PREFIX
@@ -64,6 +65,7 @@ def _in_words(error: IndexError, indices: Indices) -> str:
     return f"{before} for dimension {sum(i is not None for i in indices[: int(axis)])} {size}"
 
 
+@kernel
 def index(self: ndarray, indices: Indices) -> ndarray:
     only = [d for d, i in enumerate(indices) if i is not None]
     try:
@@ -78,6 +80,7 @@ def index(self: ndarray, indices: Indices) -> ndarray:
     return result.copy() if result.base is not None else result
 
 
+@kernel
 def index_put_(self: ndarray, indices: Indices, values: ndarray, accumulate: bool = False) -> ndarray:
     key = key_of(indices)
     try:
@@ -126,6 +129,7 @@ def _check_index(index: ndarray, size: int, error: type[Exception], message: str
 # ------------------------------------------------------------------------------------------------------------ whole slices
 
 
+@kernel
 def index_select(self: ndarray, dim: int, index: ndarray) -> ndarray:
     if not self.ndim:
         _check_index(index, 1, IndexError, "index out of range in self")
@@ -143,6 +147,7 @@ def _wrapped(number: Any, kind: np.dtype) -> ndarray:
     return np.asarray(number).astype(kind)
 
 
+@kernel
 def index_add_(self: ndarray, dim: int, index: ndarray, source: ndarray, alpha: Any = 1) -> ndarray:
     if _is_half(self.dtype):
         return _through_float32(index_add_, self, dim, index, source.astype(np.float32), alpha)
@@ -172,6 +177,7 @@ def index_add_(self: ndarray, dim: int, index: ndarray, source: ndarray, alpha: 
     return self
 
 
+@kernel
 def index_copy_(self: ndarray, dim: int, index: ndarray, source: ndarray) -> ndarray:
     if not self.ndim:
         _check_index(index, 1, IndexError, "index_copy_(): index {0} is out of bounds for dimension 0 with size {1}")
@@ -185,6 +191,7 @@ def index_copy_(self: ndarray, dim: int, index: ndarray, source: ndarray) -> nda
     return self
 
 
+@kernel
 def index_fill_(self: ndarray, dim: int, index: ndarray, value: Any) -> ndarray:
     size = self.shape[dim] if self.ndim else 1
     message = "index {0} is out of bounds for dimension " + str(dim) + " with size {1}"
@@ -217,6 +224,7 @@ def _flat_places(shape: tuple[int, ...], dim: int, index: ndarray) -> ndarray:
     return places
 
 
+@kernel
 def gather(self: ndarray, dim: int, index: ndarray, sparse_grad: bool = False) -> ndarray:
     if not self.ndim or not index.ndim:
         flat = index.reshape(-1)
@@ -252,6 +260,7 @@ def _source(src: ndarray, index: ndarray) -> ndarray:
     return src.reshape(-1)[: index.size]
 
 
+@kernel
 def scatter_src(self: ndarray, dim: int, index: ndarray, src: ndarray) -> ndarray:
     def write(flat: ndarray, places: ndarray) -> None:
         flat[places] = _source(src, index)
@@ -259,6 +268,7 @@ def scatter_src(self: ndarray, dim: int, index: ndarray, src: ndarray) -> ndarra
     return _scatter(self, dim, index, write)
 
 
+@kernel
 def scatter_value(self: ndarray, dim: int, index: ndarray, value: Any) -> ndarray:
     def write(flat: ndarray, places: ndarray) -> None:
         flat[places] = wrapped(value, self.dtype)
@@ -266,10 +276,12 @@ def scatter_value(self: ndarray, dim: int, index: ndarray, value: Any) -> ndarra
     return _scatter(self, dim, index, write)
 
 
+@kernel
 def scatter_add_(self: ndarray, dim: int, index: ndarray, src: ndarray) -> ndarray:
     return scatter_reduce_(self, dim, index, src, "sum")
 
 
+@kernel
 def scatter_reduce(self: ndarray, dim: int, index: ndarray, src: ndarray, reduce: str) -> ndarray:
     """`scatter` with reduce='add' or 'multiply'."""
     return scatter_reduce_(self, dim, index, src, {"add": "sum", "multiply": "prod"}[reduce])
@@ -300,6 +312,7 @@ def _neutral(reduce: str, dtype: np.dtype) -> Any:
     return -np.inf if reduce == "amax" else np.inf
 
 
+@kernel
 def scatter_reduce_(
     self: ndarray, dim: int, index: ndarray, src: ndarray, reduce: str, include_self: bool = True
 ) -> ndarray:
@@ -335,6 +348,7 @@ def index_reduce_(
 # ----------------------------------------------------------------------------------------------------------------------- masks
 
 
+@kernel
 def masked_fill(self: ndarray, mask: ndarray, value: Any, out: ndarray | None = None) -> ndarray:
     value = np.asarray(value)
     if value.dtype != self.dtype:
@@ -358,6 +372,7 @@ def fast_masked_fill(self: ndarray, mask: ndarray, value: Any) -> ndarray | None
     return np.where(mask, self.dtype.type(value), self)
 
 
+@kernel
 def masked_select(self: ndarray, mask: ndarray) -> ndarray:
     if self.shape != mask.shape:
         shape = np.broadcast_shapes(self.shape, mask.shape)
@@ -448,6 +463,7 @@ def nonzero(self: ndarray) -> ndarray:
     return result.T
 
 
+@kernel
 def one_hot(self: ndarray, num_classes: int = -1) -> ndarray:
     if num_classes == -1:
         num_classes = int(self.max()) + 1 if self.min() >= 0 else 1

@@ -12,6 +12,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ...._dispatch.native import kernel
 from .blocked import alike, blocked
 
 Array = np.ndarray
@@ -347,6 +348,7 @@ def addcdiv(self: Array, tensor1: Array, tensor2: Array, value: Any = 1, out: Ou
     return np.add(self, quotient, out)
 
 
+@kernel
 def where(condition: Array, self: Array, other: Array) -> Array:
     """self where the condition holds, else other."""
     return np.where(condition, self, other)

@@ -1,0 +1,301 @@
+/* What masks choose: where, masked_fill, masked_select. */
+#include "places.h"
+
+#define OPERANDS 4 /* the result, the condition, what it chooses from */
+
+typedef struct {
+    npy_intp size, step[OPERANDS];
+} Dim;
+
+typedef void (*Choice)(char *const *at, const npy_intp *step, npy_intp n);
+
+/* Without a branch, which a processor would guess wrongly half of the time. */
+#define EITHER(T, condition, one, other) (T)((other) ^ (((one) ^ (other)) & (T)(-(T)((condition) != 0))))
+
+/* n elements; those of the usual ways to lie in memory by loops that can be vectorised. */
+#define CHOICE(name, T)                                                                                                                    \
+    static void name(char *const *at, const npy_intp *step, npy_intp n)                                                                    \
+    {                                                                                                                                      \
+        const npy_intp item = sizeof(T);                                                                                                   \
+        const npy_uint8 *condition = (const npy_uint8 *)at[1];                                                                             \
+        T *y = (T *)at[0];                                                                                                                 \
+        const T *a = (const T *)at[2], *b = (const T *)at[3];                                                                              \
+        if (step[0] == item && step[1] == 1 && step[2] == item && step[3] == item) {                                                       \
+            for (npy_intp i = 0; i < n; i++) {                                                                                             \
+                T one = a[i], other = b[i];                                                                                                \
+                y[i] = EITHER(T, condition[i], one, other);                                                                                         \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+        else if (step[0] == item && step[1] == 1 && step[2] == 0 && step[3] == item) {                                                     \
+            T one = *a;                                                                                                                    \
+            for (npy_intp i = 0; i < n; i++) {                                                                                             \
+                T other = b[i];                                                                                                            \
+                y[i] = EITHER(T, condition[i], one, other);                                                                                         \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+        else if (step[0] == item && step[1] == 1 && step[2] == item && step[3] == 0) {                                                     \
+            T other = *b;                                                                                                                  \
+            for (npy_intp i = 0; i < n; i++) {                                                                                             \
+                T one = a[i];                                                                                                              \
+                y[i] = EITHER(T, condition[i], one, other);                                                                                         \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+        else {                                                                                                                             \
+            for (npy_intp i = 0; i < n; i++) {                                                                                             \
+                *(T *)(at[0] + i * step[0]) =                                                                                              \
+                    condition[i * step[1]] ? *(const T *)(at[2] + i * step[2]) : *(const T *)(at[3] + i * step[3]);                        \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    }
+
+typedef npy_uint16 __attribute__((aligned(1), may_alias)) Item2;
+typedef npy_uint32 __attribute__((aligned(1), may_alias)) Item4;
+typedef npy_uint64 __attribute__((aligned(1), may_alias)) Item8;
+typedef struct {
+    Item8 first, second;
+} Item16;
+
+CHOICE(choose1, npy_uint8)
+CHOICE(choose2, Item2)
+CHOICE(choose4, Item4)
+CHOICE(choose8, Item8)
+
+static void choose16(char *const *at, const npy_intp *step, npy_intp n)
+{
+    for (npy_intp i = 0; i < n; i++) {
+        *(Item16 *)(at[0] + i * step[0]) = *(const Item16 *)(at[1][i * step[1]] ? at[2] + i * step[2] : at[3] + i * step[3]);
+    }
+}
+
+static Choice choice_of(npy_intp item)
+{
+    return item == 1 ? choose1 : item == 2 ? choose2 : item == 4 ? choose4 : item == 8 ? choose8 : item == 16 ? choose16 : NULL;
+}
+
+static npy_intp magnitude(npy_intp x)
+{
+    return x < 0 ? -x : x;
+}
+
+/* Dimensions of more than one element, those in which the result steps farthest first, with neighbours that follow each other put together. */
+static int dims_of(int ndim, const npy_intp *sizes, npy_intp strides[OPERANDS][MAX_DIMS], Dim *dims)
+{
+    int count = 0, last = 0;
+    for (int d = 0; d < ndim; d++) {
+        if (sizes[d] == 1) {
+            continue;
+        }
+        Dim dim = {.size = sizes[d]};
+        for (int k = 0; k < OPERANDS; k++) {
+            dim.step[k] = strides[k][d];
+        }
+        int place = count++;
+        for (; place > 0 && magnitude(dims[place - 1].step[0]) < magnitude(dim.step[0]); place--) {
+            dims[place] = dims[place - 1];
+        }
+        dims[place] = dim;
+    }
+    for (int d = 1; d < count; d++) {
+        int follows = 1;
+        for (int k = 0; k < OPERANDS; k++) {
+            follows &= dims[last].step[k] == dims[d].step[k] * dims[d].size;
+        }
+        if (follows) {
+            dims[d].size *= dims[last].size;
+            dims[last] = dims[d];
+        }
+        else {
+            dims[++last] = dims[d];
+        }
+    }
+    return count ? last + 1 : 0;
+}
+
+static void choose_all(Choice choose, char **at, const Dim *dims, int count)
+{
+    if (count <= 1) {
+        const npy_intp none[OPERANDS] = {0};
+        choose(at, count ? dims->step : none, count ? dims->size : 1);
+        return;
+    }
+    char *here[OPERANDS];
+    memcpy(here, at, sizeof(here));
+    for (npy_intp i = 0; i < dims->size; i++) {
+        choose_all(choose, here, dims + 1, count - 1);
+        for (int k = 0; k < OPERANDS; k++) {
+            here[k] += dims->step[k];
+        }
+    }
+}
+
+int choose_into(PyArrayObject *out, PyArrayObject *condition, PyArrayObject *a, PyArrayObject *b)
+{
+    PyArrayObject *const operands[OPERANDS] = {out, condition, a, b};
+    npy_intp strides[OPERANDS][MAX_DIMS];
+    char *at[OPERANDS];
+    Dim dims[MAX_DIMS];
+    int ndim = PyArray_NDIM(out);
+    Choice choose = choice_of(PyArray_ITEMSIZE(out));
+    if (choose == NULL || !is_mask(condition) || !(PyArray_FLAGS(out) & NPY_ARRAY_WRITEABLE)) {
+        return 0;
+    }
+    for (int k = 0; k < OPERANDS; k++) {
+        if (!broadcast_strides(operands[k], ndim, PyArray_DIMS(out), strides[k])) {
+            return 0;
+        }
+        at[k] = PyArray_BYTES(operands[k]);
+    }
+    npy_intp n = size_of(out);
+    if (n) {
+        int count = dims_of(ndim, PyArray_DIMS(out), strides, dims);
+        PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+        choose_all(choose, at, dims, count);
+        if (thread != NULL) {
+            PyEval_RestoreThread(thread);
+        }
+    }
+    return 1;
+}
+
+/* The shape to which arrays broadcast; the number of dimensions, or -1. */
+static int common_shape(PyArrayObject *const *arrays, int count, npy_intp *dims)
+{
+    int ndim = 0;
+    for (int i = 0; i < count; i++) {
+        ndim = PyArray_NDIM(arrays[i]) > ndim ? PyArray_NDIM(arrays[i]) : ndim;
+    }
+    for (int d = 0; d < ndim; d++) {
+        dims[d] = 1;
+        for (int i = 0; i < count; i++) {
+            int from = d - (ndim - PyArray_NDIM(arrays[i]));
+            npy_intp n = from < 0 ? 1 : PyArray_DIM(arrays[i], from);
+            if (n != 1 && dims[d] != 1 && n != dims[d]) {
+                return -1;
+            }
+            dims[d] = n == 1 ? dims[d] : n;
+        }
+    }
+    return ndim;
+}
+
+/* condition, self, other. */
+static PyObject *where_kernel(PyObject *const *args)
+{
+    PyArrayObject *const arrays[3] = {movable(args[0]), movable(args[1]), movable(args[2])};
+    npy_intp dims[MAX_DIMS];
+    if (arrays[0] == NULL || arrays[1] == NULL || arrays[2] == NULL || !is_mask(arrays[0]) || !same_kind(arrays[1], arrays[2])) {
+        return NULL;
+    }
+    int ndim = common_shape(arrays, 3, dims);
+    PyArrayObject *out = ndim < 0 || choice_of(PyArray_ITEMSIZE(arrays[1])) == NULL ? NULL : (PyArrayObject *)new_array(ndim, dims, PyArray_DESCR(arrays[1]));
+    if (out != NULL && !choose_into(out, arrays[0], arrays[1], arrays[2])) {
+        Py_CLEAR(out);
+    }
+    return (PyObject *)out;
+}
+
+/* self, mask, value, out. */
+static PyObject *masked_fill_kernel(PyObject *const *args)
+{
+    PyArrayObject *const arrays[2] = {movable(args[0]), movable(args[1])};
+    npy_intp dims[MAX_DIMS];
+    char element[16];
+    if (arrays[0] == NULL || arrays[1] == NULL || !is_mask(arrays[1]) || !element_of(args[2], PyArray_DESCR(arrays[0]), element)) {
+        return NULL;
+    }
+    int ndim = common_shape(arrays, 2, dims);
+    if (ndim < 0 || choice_of(PyArray_ITEMSIZE(arrays[0])) == NULL) {
+        return NULL;
+    }
+    PyArrayObject *out = args[3] == Py_None ? (PyArrayObject *)new_array(ndim, dims, PyArray_DESCR(arrays[0])) : movable(Py_NewRef(args[3]));
+    PyArrayObject *value = out == NULL ? NULL : (PyArrayObject *)new_array(0, NULL, PyArray_DESCR(arrays[0]));
+    int done = 0;
+    if (value != NULL && same_kind(out, arrays[0]) && PyArray_NDIM(out) == ndim && PyArray_CompareLists(PyArray_DIMS(out), dims, ndim)) {
+        int apart = (args[0] == args[3] || !may_overlap(out, arrays[0])) && !may_overlap(out, arrays[1]);
+        memcpy(PyArray_DATA(value), element, (size_t)PyArray_ITEMSIZE(value));
+        done = apart && choose_into(out, arrays[1], value, arrays[0]);
+    }
+    Py_XDECREF(value);
+    if (!done) {
+        if (out == NULL && args[3] != Py_None) {
+            Py_DECREF(args[3]);
+        }
+        Py_CLEAR(out);
+    }
+    return (PyObject *)out;
+}
+
+/* --------------------------------------------------------------------------------------------------------------- choosing */
+
+#define COMPACT(name, T)                                                                                                                   \
+    static void name(char *to, const char *from, const npy_uint8 *mask, npy_intp count)                                                    \
+    {                                                                                                                                      \
+        T *y = (T *)to;                                                                                                                    \
+        const T *x = (const T *)from;                                                                                                      \
+        npy_intp done = 0;                                                                                                                 \
+        for (npy_intp i = 0; done < count; i++) {                                                                                          \
+            y[done] = x[i];                                                                                                                \
+            done += mask[i] != 0;                                                                                                          \
+        }                                                                                                                                  \
+    }
+
+COMPACT(compact1, npy_uint8)
+COMPACT(compact2, Item2)
+COMPACT(compact4, Item4)
+COMPACT(compact8, Item8)
+COMPACT(compact16, Item16)
+
+static npy_intp count_set(const npy_uint8 *mask, npy_intp n)
+{
+    npy_intp count = 0;
+    while (n > 0) {
+        npy_intp part = n < 4096 ? n : 4096;
+        npy_uint32 some = 0; /* narrow, so that more of them fit a vector */
+        for (npy_intp i = 0; i < part; i++) {
+            some += mask[i] != 0;
+        }
+        count += some;
+        mask += part;
+        n -= part;
+    }
+    return count;
+}
+
+PyObject *picked(PyArrayObject *self, PyArrayObject *mask)
+{
+    npy_intp item = PyArray_ITEMSIZE(self), n = size_of(self);
+    if (choice_of(item) == NULL) {
+        return NULL;
+    }
+    const npy_uint8 *bits = PyArray_DATA(mask);
+    npy_intp count = count_set(bits, n);
+    PyArrayObject *out = (PyArrayObject *)new_array(1, &count, PyArray_DESCR(self));
+    if (out == NULL) {
+        return NULL;
+    }
+    void (*const compact)(char *, const char *, const npy_uint8 *, npy_intp) =
+        item == 1 ? compact1 : item == 2 ? compact2 : item == 4 ? compact4 : item == 8 ? compact8 : compact16;
+    PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    compact(PyArray_BYTES(out), PyArray_BYTES(self), bits, count);
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+    return (PyObject *)out;
+}
+
+/* self, mask. */
+static PyObject *masked_select_kernel(PyObject *const *args)
+{
+    PyArrayObject *self = movable(args[0]), *mask = movable(args[1]);
+    if (self == NULL || mask == NULL || !is_mask(mask) || !PyArray_SAMESHAPE(self, mask) || !PyArray_NDIM(self)) {
+        return NULL;
+    }
+    return PyArray_IS_C_CONTIGUOUS(self) && PyArray_IS_C_CONTIGUOUS(mask) ? picked(self, mask) : NULL;
+}
+
+const KernelEntry mask_kernels[] = {
+    {"pointwise.where", where_kernel},
+    {"indexing.masked_fill", masked_fill_kernel},
+    {"indexing.masked_select", masked_select_kernel},
+    {NULL, NULL},
+};
