@@ -95,6 +95,7 @@ def _kernel_arguments(kernel: Any) -> Iterator[tuple]:
 _BY_HAND = {
     "add_rows",
     "clone",
+    "where",
     "adam_step",
     "sgd_step",
     "nll_loss_forward",
