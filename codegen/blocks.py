@@ -14,7 +14,7 @@ from functools import cached_property
 
 from codegen.expressions import ExpressionError, parse_expression
 from codegen.forms import default
-from codegen.model import Block, NativeFunction, Op, Schema
+from codegen.model import Block, Location, NativeFunction, Op, Schema
 from codegen.problems import did_you_mean
 
 LETTERS = "abcde"  # what the operands are called in C
@@ -184,7 +184,7 @@ class _Translator:
         return f"NAME({name})({', '.join(self.number(a) for a in node.args)})"
 
 
-def check_block(op: Op, functions: Mapping[str, NativeFunction]) -> Iterator[tuple[object, str]]:
+def check_block(op: Op, functions: Mapping[str, NativeFunction]) -> Iterator[tuple[str | Location | None, str]]:
     """What is wrong with an operator's blocks: (place, message)."""
     if op.block and (
         op.kernel("cpu") is None or len(op.returns) != 1 or not op.returns[0].type.is_tensor or op.mutates
@@ -203,7 +203,7 @@ def check_block(op: Op, functions: Mapping[str, NativeFunction]) -> Iterator[tup
         yield from _check_conditions(block, op, translated)
 
 
-def _check_conditions(block: Block, op: Op, translated: Translation) -> Iterator[tuple[object, str]]:
+def _check_conditions(block: Block, op: Op, translated: Translation) -> Iterator[tuple[str | Location | None, str]]:
     names = [a.python_name for a in op.arguments]
     for name, _ in block.conditions:
         if op.signature.argument(name) is None:

@@ -16,7 +16,7 @@ from typing import Any
 import cffi
 import jinja2
 
-from codegen import aclnn, forms, tape
+from codegen import aclnn, forms, stubs, tape
 from codegen.acl import ACL, read_acl
 from codegen.blocks import Loops
 from codegen.model import Op, Schema
@@ -36,7 +36,6 @@ def render(schema: Schema, root: Path | None = None) -> dict[str, str]:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["stubbed"] = _stubbed
     products = {}
     for template, path, context in _products(schema):
         source = context.pop("source", "schema/ops/*.yaml")
@@ -57,9 +56,18 @@ def _tidy(text: str) -> str:
     return re.sub(r"\n{4,}", "\n\n\n", text).rstrip("\n") + "\n"
 
 
-def _stubbed(parameters: str) -> str:
-    """A parameter list for a stub: what has a default takes anything, and defaults that are names here are not shown."""
-    return re.sub(r"=(?!None|True|False)[A-Za-z_]\w*", "=...", parameters).replace("=", ": Any = ")
+def _stub(functions: list[forms.Function]) -> dict[str, Any]:
+    definitions = [definition for f in functions for definition in stubs.functions_of(f)]
+    used = " ".join(definition.result for definition in definitions)
+    return {"definitions": definitions, "results": [r for r in stubs.results(functions) if r.name in used.split()]}
+
+
+def _tensor_stub(functions: list[forms.Function]) -> dict[str, Any]:
+    return {
+        "definitions": [definition for f in functions for definition in stubs.methods_of(f)],
+        "operators": [stubs.operator_of(row) for row in forms.operator_rows(functions)],
+        "results": stubs.results(functions),
+    }
 
 
 def _products(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -89,9 +97,9 @@ def _products(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
         "functions/__init__.py",
         {"modules": _by_family(functions), "namespaces": _namespaces(functions)},
     )
-    yield "functions.pyi.j2", "functions/__init__.pyi", {"functions": functions}
+    yield "functions.pyi.j2", "functions/__init__.pyi", _stub(functions)
+    yield "tensor.pyi.j2", "tensor.pyi", _tensor_stub(functions)
     yield "tables.pyi.j2", "tables/__init__.pyi", {}
-    yield "tensor.pyi.j2", "tensor.pyi", {"functions": functions, "operators": forms.operator_rows(functions)}
     source = "schema/flops.yaml and schema/ops/*.yaml"
     rows = _formulas(schema)
     costs = [name for name in schema.costs if any(re.search(rf"\b{name}\(", formula) for _, _, formula in rows)]

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+import mindtorch_v2 as torch
 from mindtorch_v2 import _generated, _methods
-from mindtorch_v2._generated import methods
+from mindtorch_v2._generated import functions, methods
 
 MEMBERS_STUB = Path(_methods.__path__[0]) / "members.pyi"
 OPERATORS_STUB = Path(_generated.__path__[0]) / "tensor.pyi"
@@ -60,3 +61,38 @@ def test_methods_take_the_parameters_of_the_stub(name: str) -> None:
 def test_operators_of_the_stub_are_the_generated_ones() -> None:
     names = [name for family in methods.NAMES.values() for name in family.split()]
     assert sorted(_stub_of(OPERATORS_STUB, "TensorOperators")) == sorted(names)
+
+
+FUNCTIONS_STUB = Path(_generated.__path__[0]) / "functions/__init__.pyi"
+
+
+def test_functions_take_the_parameters_of_the_stub() -> None:
+    definitions: dict[str, list[ast.FunctionDef]] = {}
+    for statement in ast.parse(FUNCTIONS_STUB.read_text()).body:
+        if isinstance(statement, ast.FunctionDef):
+            definitions.setdefault(statement.name, []).append(statement)
+    assert len(definitions) > 500
+    for name, overloads in definitions.items():
+        function = getattr(functions, name)
+        real = inspect.signature(getattr(function, "__wrapped__", function)).parameters.values()
+        if any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in real):
+            continue  # bound by the operators' records
+        (written,) = (d.args for d in overloads)
+        own = [p.name for p in real if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        assert [a.arg for a in (*written.args, *written.kwonlyargs)] == own, name
+        required = [p.name for p in real if p.default is inspect.Parameter.empty]
+        assert required == [*_required(written), *(["spellings"] if written.kwarg else [])], name
+
+
+def _required(arguments: ast.arguments) -> list[str]:
+    """Parameters without a default."""
+    positional = arguments.args[: len(arguments.args) - len(arguments.defaults)]
+    keyword = [a for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is None]
+    return [a.arg for a in (*positional, *keyword)]
+
+
+def test_results_have_the_names_of_the_stub() -> None:
+    x = torch.tensor([[3.0, 1.0], [2.0, 4.0]])
+    for result, name in ((x.max(0), "_max_values_indices"), (x.sort(1), "_sort_values_indices")):
+        for attribute in _stub_of(OPERATORS_STUB, name):
+            assert getattr(result, attribute) is result[name.split("_")[2:].index(attribute)]

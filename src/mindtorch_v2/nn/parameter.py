@@ -51,7 +51,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
                 raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
             return alias_as(cls, source, requires_grad)
         # A subclass keeps its own class, so only the flag can say that it is a parameter.
-        leaf = source.detach().requires_grad_(requires_grad)
+        leaf: Any = source.detach().requires_grad_(requires_grad)
         if type(leaf) is not kind:
             raise RuntimeError(
                 f"Creating a Parameter from an instance of type {kind.__name__} requires that detach() returns an "
@@ -103,7 +103,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Tensor:
         """Make a detached alias of ``data`` with the marks of a buffer."""
         source = torch.empty(0) if data is None else data
-        alias = source.detach().requires_grad_(source.requires_grad)
+        alias: Any = source.detach().requires_grad_(source.requires_grad)
         alias.persistent = persistent
         alias._is_buffer = True
         return alias

@@ -190,7 +190,7 @@ class MovementMethods:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of all parameters, or fill them with zeros."""
-        if "_is_replica" in self.__dict__ and self._is_replica:
+        if self.__dict__.get("_is_replica"):
             warnings.warn(
                 "Calling .zero_grad() from a module created with nn.DataParallel() has no effect. The parameters are "
                 "copied (in a differentiable manner) from the original module. This means they are not leaf nodes in "

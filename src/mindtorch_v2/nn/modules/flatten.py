@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from ..._tensor import Tensor
 from .module import Module
@@ -66,7 +66,7 @@ class Unflatten(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Unflatten ``input``."""
-        return input.unflatten(self.dim, self.unflattened_size)
+        return input.unflatten(cast("int", self.dim), self.unflattened_size)  # a name of a dimension raises there
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
