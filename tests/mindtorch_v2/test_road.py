@@ -111,6 +111,15 @@ def test_a_rule_that_asks_for_more_than_geometry_is_not_planned() -> None:
         x[:3].clone().as_strided((2, 2), (3, 1), 1)
 
 
+def test_a_plan_is_of_one_device() -> None:
+    for _ in range(3):
+        assert torch.ones(2).device.type == "cpu" and torch.ones(2, device="meta").device.type == "meta"
+        both = torch.ones(2, device="meta") + 1, torch.ones(2) + 1
+        assert [x.device.type for x in both] == ["meta", "cpu"]
+        with pytest.raises(RuntimeError, match="two devices"):
+            torch.ones(2) + torch.ones(2, device="meta")
+
+
 def test_plans_are_bounded() -> None:
     for size in range(1, 400):
         for _ in range(3):

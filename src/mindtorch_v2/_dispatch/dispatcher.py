@@ -393,8 +393,8 @@ def write_out(op: Operator, result: Any, out: Any) -> Any:
 
 def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
     """Run an operator with its first argument as the place of the result; returns that argument."""
-    if planned.ACTIVE and PLAIN and not op.is_inplace:
-        plan = planned.find((op, "inplace"), args, lambda: (op, args if converted else convert(op, args)))
+    if planned.ACTIVE and PLAIN:
+        plan = planned.find((op, planned.IN_PLACE), args, lambda: (op, args if converted else convert(op, args)))
         if plan is not None:
             result = planned.run_inplace(plan, args)
             if result is not None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy import ndarray
 
 from .. import _payload, _state
-from .._device import CPU
+from .._device import CPU, device
 from .._dtype import dtype
 from .._rules.spec import Spec
 from .._state import PLAIN, TLS
@@ -21,11 +21,13 @@ from . import native
 from .backends import backend_of
 from .convert import convert
 from .operator import Operator
-from .plans import ONE, RESHAPED, SEVERAL, VIEW, learn, quiet_errors, specs_of
+from .plans import ONE, RESHAPED, SEVERAL, UNKNOWN_SHAPE, VIEW, VIEWS, learn, quiet_errors, specs_of
 
 ACTIVE = native.extension is None
 """Whether calls go this way. With the extension it is the extension's."""
 
+IN_PLACE = object()
+"""Stands behind the operator in what plans of in-place forms are kept by."""
 _MOST = 128
 _MEMORY: dict[Any, dict[tuple, Any]] = {}
 _NUMBERS = frozenset((int, float, bool, complex, str, type(None), dtype))
@@ -46,6 +48,8 @@ class Plan:
         "op",
         "how",
         "tensors",
+        "lists",
+        "views",
         "given",
         "args",
         "kernel",
@@ -84,9 +88,13 @@ def key_of(args: tuple) -> tuple | None:
             parts.append(len(value))
             for item in value:
                 kind = item.__class__
-                if kind is not int:
+                if kind is int:
+                    parts.append(item)
+                elif kind in PLAIN and item._data.__class__ is ndarray:
+                    data = item._data
+                    parts += (item._dtype, data.shape, data.strides)
+                else:
                     return None
-            parts += value
         else:
             return None
     return tuple(parts)
@@ -116,19 +124,26 @@ def find(group: Any, args: tuple, resolve: Callable[[], tuple[Operator, tuple]] 
 
 def _make(group: Any, args: tuple, resolve: Callable | None) -> Plan | None:
     op, converted = (group, convert(group, args)) if resolve is None else resolve()
-    if op.composite is not None or op.missing is not None or op.meta is None or op.mutates is not None or op.is_inplace:
+    if op.composite is not None or op.missing is not None or op.meta is None:
+        return None
+    writes = group.__class__ is tuple and group[-1] is IN_PLACE
+    if not (op.mutates in (None, 0) if writes else op.mutates is None and not op.is_inplace):
         return None
     if not op.is_view and "cpu" not in op.kernels:
         return None
-    learnt = learn(op, converted)
-    if learnt is None or learnt[0] not in (ONE, VIEW, RESHAPED, SEVERAL):
+    if any(isinstance(value, device) and value != CPU for value in converted):
         return None
-    if any(value.__class__ is list for value in converted):
+    learnt = learn(op, converted)
+    if learnt is None or learnt[0] == UNKNOWN_SHAPE:
         return None
     made = Plan()
     made.op = op
     made.how = learnt[0]
     made.args = [None if isinstance(value, Tensor) else value for value in converted]
+    made.lists = tuple(i for i, value in enumerate(converted) if value.__class__ is list)
+    if made.lists and not _same_lists(op, learnt[1], args, converted, made.lists):
+        return None
+    made.views = learnt[8]
     made.kernel = op.kernels.get("cpu")
     made.takes_out = learnt[3]
     made.record = op.record
@@ -156,6 +171,19 @@ def _make(group: Any, args: tuple, resolve: Callable | None) -> Plan | None:
     if made.how == VIEW:
         made.strides = stride
     return made
+
+
+def _same_lists(op: Operator, compute: Any, args: tuple, converted: tuple, lists: tuple[int, ...]) -> bool:
+    """Whether lists of tensors stand where they stand among the call's arguments, and need no cast."""
+    for index in lists:
+        given = args[index] if index < len(args) else None
+        if given.__class__ not in (list, tuple) or len(given) != len(converted[index]):
+            return False
+        cast = compute is not None and index in op.cast
+        for one, other in zip(given, converted[index]):
+            if one is not other or not isinstance(one, Tensor) or (cast and one._data.dtype != compute):
+                return False
+    return True
 
 
 def _first(specs: Any) -> Spec:
@@ -186,9 +214,15 @@ def run(plan: Plan, args: tuple) -> Any:
         given[index] = array if cast is None else array.astype(cast)
         if tensor._node is not None:
             history = True
+    for index in plan.lists:
+        given[index] = [item._data for item in args[index]]
+        if any(item._node is not None for item in args[index]):
+            history = True
     how = plan.how
     if how == VIEW:
         return _run_view(plan, args, history)
+    if how == VIEWS:
+        return _run_views(plan, args, history)
     if how == RESHAPED:
         source = args[plan.tensors[0][1]]
         copy = np.ascontiguousarray(source._data)
@@ -231,7 +265,26 @@ def _full(plan: Plan, args: tuple) -> list:
     full = plan.args.copy()
     for index, place, _ in plan.tensors:
         full[index] = args[place]
+    for index in plan.lists:
+        full[index] = list(args[index])
     return full
+
+
+def _run_views(plan: Plan, args: tuple, history: bool) -> tuple:
+    source = args[plan.tensors[0][1]]
+    data = source._data
+    views = []
+    for shape, stride, _, _, offset in plan.views:
+        view = wrap_view(_payload.as_strided(data, shape, stride, offset), source)
+        view._multi_view = True
+        views.append(view)
+    made = tuple(views)
+    if history and plan.record is not None and TLS.grad_enabled:
+        made = plan.record(made, *_full(plan, args))
+    for view in made:
+        if view._node is None:
+            mark_view(view)
+    return made
 
 
 def _run_view(plan: Plan, args: tuple, history: bool) -> Any:
@@ -270,7 +323,11 @@ def run_inplace(plan: Plan, args: tuple) -> Any:
         given[index] = array if cast is None else array.astype(cast)
     token = _errors.set(_quiet)
     try:
-        if plan.takes_out and (plan.spec.compute is None or plan.spec.compute.np == data.dtype):
+        if plan.op.mutates == 0:
+            if given[0] is not data:
+                return None
+            plan.kernel(*given)
+        elif plan.takes_out and (plan.spec.compute is None or plan.spec.compute.np == data.dtype):
             plan.kernel(*given, out=data)
         else:
             result = plan.kernel(*given)
