@@ -229,10 +229,10 @@ static PyObject *call_op(const char *name, PyObject *first, PyObject *second)
     return result;
 }
 
-/* The array of a gradient that the walk may add up by itself, or NULL. */
+/* The array of a gradient that the walk may add up by itself, or NULL; while something special is active operators do it. */
 static PyArrayObject *summable(const Run *run, PyObject *grad)
 {
-    if (Py_TYPE(grad) != S.tensor || is_inference(grad) || (run->create && may_have_history(grad))) {
+    if (is_special() || Py_TYPE(grad) != S.tensor || is_inference(grad) || (run->create && may_have_history(grad))) {
         return NULL;
     }
     PyArrayObject *array = array_of(grad);
@@ -265,7 +265,7 @@ static int is_spread(PyArrayObject *array)
 /* A gradient (taken over) with each element of its own where it was spread, for kernels that want dense arrays; NULL with an exception. */
 PyObject *densified(PyObject *grad)
 {
-    PyArrayObject *array = Py_TYPE(grad) == S.tensor ? array_of(grad) : NULL;
+    PyArrayObject *array = Py_TYPE(grad) == S.tensor && !is_special() ? array_of(grad) : NULL;
     if (array == NULL || is_contiguous(array) || !is_spread(array) || may_have_history(grad) || is_inference(grad)) {
         return grad;
     }
@@ -453,7 +453,7 @@ static PyObject *fitted(const Run *run, PyObject *grad, PyObject *target, PyObje
             if (fits) {
                 return Py_NewRef(grad);
             }
-            if ((like != NULL || (shape != NULL && PyTuple_Check(shape))) && !(run->create && may_have_history(grad))) {
+            if (!is_special() && (like != NULL || (shape != NULL && PyTuple_Check(shape))) && !(run->create && may_have_history(grad))) {
                 PyObject *dense = densified(Py_NewRef(grad));
                 PyObject *sum = dense == NULL ? NULL : summed(dense, shape, like);
                 Py_XDECREF(dense);
@@ -490,13 +490,31 @@ static int is_sole(PyObject *grad, PyArrayObject *array)
     return (PyArray_FLAGS(owner) & NPY_ARRAY_OWNDATA) && PyArray_SIZE(owner) == PyArray_SIZE(array);
 }
 
+/* The same of a payload that is no array. */
+static int is_sole_payload(PyObject *grad)
+{
+    if (Py_TYPE(grad) != S.tensor || Py_REFCNT(grad) != 1 || SLOT(grad, S.at_base) != Py_None || Py_REFCNT(SLOT(grad, S.at_data)) != 1) {
+        return 0;
+    }
+    PyObject *storage = PyObject_GetAttrString(SLOT(grad, S.at_data), "storage");
+    if (storage == NULL) {
+        PyErr_Clear();
+        return 0;
+    }
+    int sole = Py_REFCNT(storage) == 2; /* the payload's, and this one */
+    Py_DECREF(storage);
+    return sole;
+}
+
 /* What becomes the first gradient of a leaf: the memory that arrived, or a copy laid out like the leaf. Takes over `grad`. */
 static PyObject *first_gradient(PyObject *variable, PyObject *grad)
 {
     PyArrayObject *array = PyObject_TypeCheck(grad, S.tensor) ? array_of(grad) : NULL, *like = array_of(variable);
+    int sole = array == NULL ? is_sole_payload(grad) : is_sole(grad, array);
     PyObject *made;
-    if (array != NULL && like != NULL && is_contiguous(like) && SLOT(grad, S.at_dtype) == SLOT(variable, S.at_dtype)) {
-        if (is_contiguous(array) && is_sole(grad, array)) {
+    if (array != NULL && like != NULL && is_contiguous(like) && SLOT(grad, S.at_dtype) == SLOT(variable, S.at_dtype) &&
+        ((sole && is_contiguous(array)) || !is_special())) {
+        if (sole && is_contiguous(array)) {
             if (SLOT(grad, S.at_node) == Py_None && SLOT(grad, S.at_base) == Py_None && rare_of(grad) == NULL) {
                 return grad;
             }
@@ -511,7 +529,7 @@ static PyObject *first_gradient(PyObject *variable, PyObject *grad)
         }
     }
     else {
-        made = PyObject_CallFunctionObjArgs(E.first, variable, grad, NULL);
+        made = PyObject_CallFunctionObjArgs(E.first, variable, grad, sole ? Py_True : Py_False, NULL);
     }
     Py_DECREF(grad);
     return made;

@@ -291,6 +291,7 @@ extern INTERNAL const KernelEntry softmax_kernels[];
 extern INTERNAL const KernelEntry norm_kernels[];
 extern INTERNAL const KernelEntry embedding_kernels[];
 extern INTERNAL const KernelEntry loss_kernels[];
+extern INTERNAL const KernelEntry attention_kernels[];
 extern INTERNAL const KernelEntry optim_kernels[];
 extern INTERNAL const KernelEntry random_kernels[];
 extern INTERNAL const KernelEntry creation_kernels[];

@@ -195,3 +195,19 @@ def test_records_of_lists_and_several_results(family, name, call) -> None:
         )
     assert results[0] == results[1]
     assert results[0][1] == (made if not isinstance(made, tuple) else made[0]).grad_fn.edges
+
+
+def test_gradients_of_other_payloads() -> None:
+    """On the meta device memory is handed on too, and a pass inside a pipeline or a plan gives the same."""
+    w = torch.ones(3, 4, device="meta", requires_grad=True)
+    (torch.ones(2, 3, device="meta") @ w).sum().backward()
+    assert w.grad.shape == (3, 4) and w.grad.device.type == "meta" and w.grad.stride() == (4, 1)
+    w.sum().backward()
+    turned = torch.ones(3, 4, device="meta").t().requires_grad_(True)
+    turned.sum().backward()
+    assert turned.grad.stride() == (1, 4)
+    x = leaf(2)
+    with torch.pipeline():
+        (x * 3).sum().backward()
+        (x * 4).sum().backward()
+    assert x.grad.tolist() == [7.0, 7.0]

@@ -102,6 +102,7 @@ _BY_HAND = {
     "nll_loss_backward",
     "some_fast",
     "truth_fast",
+    "flash_attention",
 }  # below, or in a file of their own
 _SUMS = {
     "gelu_backward",

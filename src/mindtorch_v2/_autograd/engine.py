@@ -15,7 +15,7 @@ from .. import _payload
 from .._dispatch import native, ops
 from .._pending import settled
 from .._rules import geometry
-from .._state import TLS
+from .._state import PLAIN, TLS
 from .._tensor import Tensor, wrap
 from . import wiring
 from .node import VIEW, AccumulateGrad, Extras, Node, extras_of, is_interior, live_node
@@ -41,7 +41,7 @@ def run_backward(
     before = TLS.grad_enabled
     TLS.grad_enabled, TLS.pipeline = create_graph, None
     try:
-        if native.extension is not None:
+        if native.extension is not None and PLAIN:  # observers want to see operators, and hold what they saw
             results = native.extension.run_backward(
                 tensors, grad_tensors, inputs, accumulate, retain_graph, create_graph, TLS.anomaly
             )
@@ -176,10 +176,10 @@ class _Run:
         """The first gradient of a leaf: the memory that arrived, when nobody else holds it and it is laid out like the leaf, or a copy."""
         payload = settled(grad)
         key = _memory_key(payload)
-        if key in self.taken or not _fills_memory(payload) or not _obeys(payload, _layout(variable)):
-            return _first(variable, grad)
-        self.taken[key] = payload
-        return wrap(payload, grad._dtype)
+        sole = key not in self.taken
+        if sole:
+            self.taken[key] = payload
+        return _first(variable, grad, sole)
 
 
 def _layout(variable: Tensor) -> tuple:
@@ -193,8 +193,11 @@ def _obeys(payload: Any, layout: tuple) -> bool:
     return all(n == 1 or s == wanted for n, s, wanted in zip(payload.shape, _payload.stride_of(payload), layout))
 
 
-def _first(variable: Tensor, grad: Tensor) -> Tensor:
-    """A copy of a gradient, laid out like the leaf that it is for."""
+def _first(variable: Tensor, grad: Tensor, sole: bool) -> Tensor:
+    """A gradient with memory of its own, laid out like the leaf that it is for; without a copy when nobody else holds it."""
+    payload = settled(grad)
+    if sole and _fills_memory(payload) and _obeys(payload, _layout(variable)):
+        return wrap(payload, grad._dtype)
     made = ops.empty_strided(tuple(grad._data.shape), _layout(variable), dtype=grad._dtype, device=grad.device)
     return ops.copy_(made, grad)
 
@@ -202,7 +205,7 @@ def _first(variable: Tensor, grad: Tensor) -> Tensor:
 def _added(variable: Tensor, before: Tensor | None, grad: Tensor, create_graph: bool) -> Tensor:
     """What a leaf has after a gradient arrived; with `create_graph` a new tensor."""
     if before is None:
-        return _first(variable, grad)
+        return _first(variable, grad, False)
     return ops.add(before, grad) if create_graph else ops.add_(before, grad)
 
 

@@ -25,6 +25,8 @@ def scaled_dot_product_attention(
     query (..., heads, L, E), key (..., heads, S, E), value (..., heads, S, Ev). A bool mask says what may be seen. With `enable_gqa` heads of key
     and value are repeated. RuntimeError for shapes and dtypes that do not fit.
     """
+    if attn_mask is None and not dropout_p and _alike(query, key, value):
+        return F._scaled_dot_product_flash_attention_for_cpu(query, key, value, 0.0, is_causal, scale=scale)[0]
     rules.attention(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa)
     if attn_mask is not None and is_causal:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
@@ -39,6 +41,21 @@ def scaled_dot_product_attention(
             query, key, value, dropout_p, is_causal, attn_mask=mask, scale=scale
         )[0]
     return attention_math(query, key, value, attn_mask, dropout_p, is_causal, None, scale, enable_gqa)[0]
+
+
+def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether operands are, beyond question, what the fused operators take."""
+    kind, shape, other = query.dtype, query.shape, key.shape
+    return (
+        kind is key.dtype is value.dtype
+        and kind.is_floating_point
+        and len(shape) == len(other) == 4
+        and other == value.shape
+        and shape[:2] == other[:2]
+        and shape[3] == other[3]
+        and 0 not in shape
+        and 0 not in other
+    )
 
 
 def _fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, enable_gqa: bool) -> bool:

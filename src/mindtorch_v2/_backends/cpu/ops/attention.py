@@ -12,6 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy import ndarray
 
+from ...._dispatch import native
+
 _BLOCK = 1 << 17
 """Scores that are computed at a time."""
 
@@ -58,6 +60,7 @@ class _Scores:
         return scores, keys
 
 
+@native.kernel
 def flash_attention(
     query: ndarray,
     key: ndarray,

@@ -1,0 +1,70 @@
+"""The attention kernel in C against the numpy one, and what the composite does with operands that fit beyond question."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import mindtorch_v2 as torch
+from mindtorch_v2._backends.cpu.ops.attention import flash_attention
+from mindtorch_v2._dispatch import native
+
+needs_extension = pytest.mark.skipif(native.extension is None, reason="the extension is not built")
+
+
+def operands(kind: str, batch: int, heads: int, queries: int, keys: int, width: int) -> list[np.ndarray]:
+    """query, key and value as models have them: (batch, length, heads, width), transposed."""
+    draw = np.random.default_rng(0)
+    return [
+        draw.standard_normal((batch, n, heads, width)).astype(kind).transpose(0, 2, 1, 3) for n in (queries, keys, keys)
+    ]
+
+
+@needs_extension
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize(("queries", "keys", "width"), [(1, 1, 1), (1, 7, 32), (5, 3, 17), (4, 40, 8)])
+def test_kernel_gives_what_numpy_gives(kind: str, queries: int, keys: int, width: int) -> None:
+    query, key, value = operands(kind, 2, 3, queries, keys, width)
+    draw = np.random.default_rng(1)
+    some = draw.random((2, 1, queries, keys)) > 0.3
+    nothing = np.zeros((queries, keys), bool)
+    masks = [
+        None,
+        some,
+        nothing,
+        draw.standard_normal((queries, keys)).astype(kind),
+        draw.random((1, 3, 1, keys)) > 0.5,
+    ]
+    close = {"rtol": 2e-5, "atol": 2e-6} if kind == "float32" else {"rtol": 1e-12, "atol": 1e-13}
+    for mask, causal, scale in itertools.product(masks, (False, True), (None, 0.25)):
+        args = (query, key, value, 0.0, causal, mask, scale)
+        with np.errstate(all="ignore"):
+            found, wanted = flash_attention(*args), flash_attention.__wrapped__(*args)
+        for one, other in zip(found, wanted):
+            assert one.dtype == other.dtype and one.strides == other.strides
+            np.testing.assert_allclose(one, other, **close)
+
+
+def test_attention_of_one_query_by_hand() -> None:
+    query = torch.tensor([[[[0.0, 2.0]]]])
+    key = torch.tensor([[[[1.0, 0.0], [0.0, 1.0]]]])
+    value = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
+    out = torch.nn.functional.scaled_dot_product_attention(query, key, value, scale=0.5)
+    weight = 1 / (1 + np.exp(-1.0))
+    torch.testing.assert_close(out, torch.tensor([[[[1 + 2 * weight, 2 + 2 * weight]]]], dtype=torch.float32))
+    query.requires_grad_(True)
+    torch.nn.functional.scaled_dot_product_attention(query, key, value, scale=0.5)[..., 0].sum().backward()
+    slope = weight * (1 - weight)
+    torch.testing.assert_close(query.grad, torch.tensor([[[[-slope, slope]]]], dtype=torch.float32))
+
+
+def test_wrong_operands_are_refused() -> None:
+    attend = torch.nn.functional.scaled_dot_product_attention
+    query = torch.ones(1, 2, 3, 4)
+    with pytest.raises(RuntimeError, match="same dtype"):
+        attend(query, query.double(), query)
+    with pytest.raises(RuntimeError):
+        attend(query, torch.ones(1, 2, 3, 5), torch.ones(1, 2, 3, 5))
+    assert attend(query, torch.ones(1, 2, 5, 4), torch.ones(1, 2, 5, 4)).tolist() == query.tolist()
