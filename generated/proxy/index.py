@@ -9,7 +9,6 @@ TREES = frozenset(
         "__future__",
         "_tensor_str",
         "_utils",
-        "_weights_only_unpickler",
         "amp",
         "autograd",
         "distributions",
@@ -41,6 +40,7 @@ TREES = frozenset(
 ALIASES = {
     "_functorch.apis": "func",
     "_tensor": "_tensor",
+    "_weights_only_unpickler": "_serialization.weights_only",
 }
 
 # Tier 2 and 3: the file that holds the stub.

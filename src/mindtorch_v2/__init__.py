@@ -114,9 +114,9 @@ _BY_MODULE = {
     "utils.dlpack": "from_dlpack to_dlpack",
 }
 _MODULES = {name: module for module, names in _BY_MODULE.items() for name in names.split()}
-_SUBMODULES = {"registry": "_dispatch.registry"} | {
+_SUBMODULES = {"registry": "_dispatch.registry", "_weights_only_unpickler": "_serialization.weights_only"} | {
     name: name
-    for name in "__future__ _tensor_str _utils _weights_only_unpickler amp autograd distributions fft func functional fx library linalg nn npu ops optim "
+    for name in "__future__ _tensor_str _utils amp autograd distributions fft func functional fx library linalg nn npu ops optim "
     "overrides random return_types serialization special storage testing torch_version types utils version".split()
 }
 _OPERATORS = _generated.functions.NAMESPACES["torch"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._rebuild import (
+from ._serialization.rebuild import (
     _get_obj_state,
     _rebuild_device_tensor_from_cpu_tensor,
     _rebuild_device_tensor_from_numpy,

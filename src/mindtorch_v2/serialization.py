@@ -1,8 +1,8 @@
 """`torch.save` and `torch.load`: PyTorch's files, written and read.
 
-A file is an archive (`_zip_records`) of one pickle, `data.pkl`, in which each storage is a persistent id, and a record `data/KEY` for the bytes
-of each. The older form without an archive is `_legacy_serialization`'s. What a pickle may name is told by `_pickle_names` and, unless the file is
-trusted, enforced by `_weights_only_unpickler`.
+A file is an archive (`_serialization/records`) of one pickle, `data.pkl`, in which each storage is a persistent id, and a record `data/KEY` for the bytes
+of each. The older form without an archive is `_serialization/legacy`'s. What a pickle may name is told by `names` there and, unless the file is
+trusted, enforced by `weights_only`.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ from typing import IO, Any, Union
 
 import numpy as np
 
-from . import _device, _dtype, _layout, _weights_only_unpickler
-from ._legacy_serialization import legacy_load, legacy_save, with_hook
-from ._locations import (
+from . import _device, _dtype, _layout
+from ._serialization import weights_only as _weights_only
+from ._serialization.legacy import legacy_load, legacy_save, with_hook
+from ._serialization.locations import (
     default_restore_location,
     location_tag,
     register_package,
     restorer,
     validate_cuda_device,
 )
-from ._pickle_names import find_class, torch_name
-from ._rebuild import _get_layout
+from ._serialization.names import find_class, torch_name
+from ._serialization.rebuild import _get_layout
+from ._serialization.records import ALIGNMENT, BYTE_ORDER, RecordReader, RecordWriter, is_zip
 from ._storage import MetaStorage, UntypedStorage, storage_from_root
 from ._tensor import Size
 from ._typed_storage import TypedStorage, legacy_name
-from ._zip_records import ALIGNMENT, BYTE_ORDER, RecordReader, RecordWriter, is_zip
 
 __all__ = [
     "LoadEndianness",
@@ -164,31 +165,31 @@ def check_module_version_greater_or_equal(
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
     """Allow files read with `weights_only=True` to name these classes and functions (or pairs of one and its name in files)."""
-    _weights_only_unpickler._add_safe_globals(safe_globals)
+    _weights_only._add_safe_globals(safe_globals)
 
 
 def get_safe_globals() -> list[Any]:
     """What users have allowed."""
-    return _weights_only_unpickler._get_safe_globals()
+    return _weights_only._get_safe_globals()
 
 
 def clear_safe_globals() -> None:
     """Take back all that users have allowed."""
-    _weights_only_unpickler._clear_safe_globals()
+    _weights_only._clear_safe_globals()
 
 
-class safe_globals(_weights_only_unpickler._safe_globals):
+class safe_globals(_weights_only._safe_globals):
     """`add_safe_globals` for the length of a block."""
 
 
 def get_unsafe_globals_in_checkpoint(f: FileLike) -> list[str]:
     """The names ("module.name") in a saved file that `weights_only=True` would refuse. ValueError for a file that is no archive."""
-    known = {*_weights_only_unpickler._get_allowed_globals(), *_weights_only_unpickler._get_user_allowed_globals()}
+    known = {*_weights_only._get_allowed_globals(), *_weights_only._get_user_allowed_globals()}
     with _opened(f, "rb") as file:
         if not is_zip(file):
             raise ValueError("Expected input to be a checkpoint returned by torch.save")
         pickled = io.BytesIO(RecordReader(file).read("data.pkl"))
-    return sorted(_weights_only_unpickler.get_globals_in_pkl(pickled) - known)
+    return sorted(_weights_only.get_globals_in_pkl(pickled) - known)
 
 
 # -------------------------------------------------------------------------------------------------------------------- files
@@ -324,7 +325,7 @@ _PythonPickler: Any = getattr(pickle, "_Pickler")  # noqa: B009 (type checkers d
 
 
 class _NamingPickler(_PythonPickler):
-    """Python's pickler, which calls this library's things by PyTorch's names (Note in `_pickle_names`)."""
+    """Python's pickler, which calls this library's things by PyTorch's names (Note in `_serialization/names`)."""
 
     def save_global(self, obj: Any, name: str | None = None) -> None:
         known = torch_name(obj)
@@ -432,9 +433,7 @@ def load(
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     pickle_load_args.setdefault("encoding", "utf-8")
-    unpickler_class = (
-        _weights_only_unpickler.Unpickler if weights_only else _trusting_unpickler(pickle_module or pickle)
-    )
+    unpickler_class = _weights_only.Unpickler if weights_only else _trusting_unpickler(pickle_module or pickle)
 
     path = f if isinstance(f, (str, os.PathLike)) else None
 

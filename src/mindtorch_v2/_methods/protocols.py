@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _printing, _rebuild
+from .. import _printing
 from .._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
 from .._dispatch import native, ops
 from .._dispatch.overrides import default_torch_function
+from .._serialization import rebuild
 from .._tensor import Tensor, alias_as
 
 
@@ -53,11 +54,11 @@ def __reversed__(self: Tensor) -> Tensor:
 
 
 def __deepcopy__(self: Tensor, memo: dict) -> Tensor:
-    return _rebuild.deepcopy_tensor(self, memo)
+    return rebuild.deepcopy_tensor(self, memo)
 
 
 def __reduce_ex__(self: Tensor, protocol: int) -> tuple:
-    return _rebuild.reduce_tensor(self)
+    return rebuild.reduce_tensor(self)
 
 
 def __setstate__(self: Tensor, state: Any) -> None:

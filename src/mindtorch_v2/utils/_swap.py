@@ -33,7 +33,8 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
             mine = [leaf.reference for leaf in kept if leaf.reference() is tensor]
             if any(ref not in mine for ref in refs):
                 raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
-        first, second = (set(copyreg._slotnames(type(t))) - {"__dict__", "__weakref__", *_STATE} for t in (t1, t2))
+        slot_names: Any = getattr(copyreg, "_slotnames")  # noqa: B009 - type checkers do not know of it
+        first, second = (set(slot_names(type(t))) - {"__dict__", "__weakref__", *_STATE} for t in (t1, t2))
         if first != second:
             raise RuntimeError("Cannot swap t1 and t2 if they have different slots")
         _exchange(t1, t2, first)
@@ -56,7 +57,7 @@ def _leaf(tensor: Tensor) -> Any:
     return tensor._node if tensor._node.__class__ is AccumulateGrad else None
 
 
-def _exchange(t1: Tensor, t2: Tensor, slots: set) -> None:
+def _exchange(t1: Any, t2: Any, slots: set) -> None:
     """Swap class, instance dict, state and the slots of a subclass."""
     for name in _STATE:
         before = getattr(t1, name)

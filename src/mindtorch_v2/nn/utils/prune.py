@@ -146,7 +146,7 @@ class PruningContainer(BasePruningMethod):
         return mask
 
 
-def _unpruned(method: BasePruningMethod, t: Tensor, mask: Tensor) -> Any:
+def _unpruned(method: Any, t: Tensor, mask: Tensor) -> Any:
     """The index of what a further method may look at."""
     whole: list[Any] = [slice(None)] * t.dim()
     kind = method.PRUNING_TYPE
@@ -399,12 +399,12 @@ def is_pruned(module: Any) -> bool:
 def _validate_pruning_amount_init(amount: Any) -> None:
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-    if amount < 0 or (not isinstance(amount, numbers.Integral) and amount > 1):
+    if amount < 0 or (not isinstance(amount, numbers.Integral) and float(amount) > 1):
         raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
 
 
 def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
-    if isinstance(amount, numbers.Integral) and amount > tensor_size:
+    if isinstance(amount, numbers.Integral) and int(amount) > tensor_size:
         raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}")
 
 

@@ -15,12 +15,12 @@ from typing import IO, Any
 
 import numpy as np
 
-from . import _dtype
-from ._locations import location_tag
-from ._rebuild import UNREAD
-from ._storage import MetaStorage, UntypedStorage, storage_from_root
-from ._typed_storage import LEGACY_STORAGES, TypedStorage, legacy_name
-from ._zip_records import _fill
+from .. import _dtype
+from .._storage import MetaStorage, UntypedStorage, storage_from_root
+from .._typed_storage import LEGACY_STORAGES, TypedStorage, legacy_name
+from .locations import location_tag
+from .rebuild import UNREAD
+from .records import _fill
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from . import _dtype, _layout, _payload, _tensor
-from ._above import above
-from ._backends.meta.creation import empty as _meta_empty
-from ._pending import settled
-from ._storage import MetaStorage, UntypedStorage, check_bounds, storage_of, view_of_root
-from ._tensor import Tensor
-from ._typed_storage import TypedStorage, legacy_name
+from .. import _dtype, _layout, _payload, _tensor
+from .._above import above
+from .._backends.meta.creation import empty as _meta_empty
+from .._pending import settled
+from .._storage import MetaStorage, UntypedStorage, check_bounds, storage_of, view_of_root
+from .._tensor import Tensor
+from .._typed_storage import TypedStorage, legacy_name
 
 __all__ = ["deepcopy_tensor", "reduce_tensor"]
 

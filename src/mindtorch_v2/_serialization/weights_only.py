@@ -22,11 +22,11 @@ from pickle import UnpicklingError
 from types import TracebackType
 from typing import Any
 
-from ._pickle_names import safe_globals_by_name
-from ._rebuild import REBUILD_FUNCTIONS, _rebuild_from_type_v2
-from ._storage import UntypedStorage
-from ._tensor import Tensor
-from ._typed_storage import LEGACY_STORAGES, TypedStorage
+from .._storage import UntypedStorage
+from .._tensor import Tensor
+from .._typed_storage import LEGACY_STORAGES, TypedStorage
+from .names import safe_globals_by_name
+from .rebuild import REBUILD_FUNCTIONS, _rebuild_from_type_v2
 
 _blocklisted_modules = ["sys", "os", "posix", "nt"]
 

@@ -12,10 +12,11 @@ import importlib
 from collections import Counter, OrderedDict
 from typing import Any
 
-from . import _dtype, _layout, _rebuild, _tensor
-from ._device import device
-from ._storage import UntypedStorage
-from ._typed_storage import LEGACY_STORAGES, TypedStorage
+from .. import _dtype, _layout, _tensor
+from .._device import device
+from .._storage import UntypedStorage
+from .._typed_storage import LEGACY_STORAGES, TypedStorage
+from . import rebuild
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -23,7 +24,7 @@ _PACKAGE = __name__.partition(".")[0]
 @functools.cache
 def safe_globals_by_name() -> dict[str, Any]:
     """What a file may name when it is read with `weights_only=True`: "module.name" to object."""
-    from .nn.parameter import Parameter  # nn is made of tensors, so it cannot be imported with this module
+    from ..nn.parameter import Parameter  # nn is made of tensors, so it cannot be imported with this module
 
     found: dict[str, Any] = {
         "collections.OrderedDict": OrderedDict,
@@ -36,12 +37,12 @@ def safe_globals_by_name() -> dict[str, Any]:
         "torch.Tensor": _tensor.Tensor,
         "torch.device": device,
         "torch.nn.parameter.Parameter": Parameter,
-        "torch.serialization._get_layout": _rebuild._get_layout,
-        "torch._tensor._rebuild_from_type_v2": _rebuild._rebuild_from_type_v2,
+        "torch.serialization._get_layout": rebuild._get_layout,
+        "torch._tensor._rebuild_from_type_v2": rebuild._rebuild_from_type_v2,
         "torch.storage.UntypedStorage": UntypedStorage,
         "torch.storage.TypedStorage": TypedStorage,
     }
-    for function in _rebuild.REBUILD_FUNCTIONS:
+    for function in rebuild.REBUILD_FUNCTIONS:
         found[f"torch._utils.{function.__name__}"] = function
     for dtype in _dtype.DTYPES.values():
         found[f"torch.{dtype.name}"] = dtype
@@ -53,7 +54,7 @@ def safe_globals_by_name() -> dict[str, Any]:
 
 @functools.cache
 def _names_by_id() -> dict[int, tuple[str, str]]:
-    from ._random.generator import Generator
+    from .._random.generator import Generator
 
     names = {id(Generator): ("torch._C", "Generator"), id(_layout.layout): ("torch", "layout")}
     for full, found in safe_globals_by_name().items():

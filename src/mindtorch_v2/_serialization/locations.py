@@ -6,8 +6,8 @@ import bisect
 from collections.abc import Callable
 from typing import Any
 
-from ._device import device
-from ._storage import MetaStorage, UntypedStorage
+from .._device import device
+from .._storage import MetaStorage, UntypedStorage
 
 _registry: list[tuple[int, Callable[[Any], str | None], Callable[[Any, str], Any]]] = []
 
