@@ -2,10 +2,5 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
-from mindtorch_v2._dispatch.native import recorder
-from mindtorch_v2._state import TLS
 
 from ..tables import comparison as tables
-
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)

@@ -9,7 +9,7 @@ from mindtorch_v2._autograd.formulas import (
     max_pool_gradient,
     pooled_at,
 )
-from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._autograd.node import attach, attach_many, edge, keep, keep_output, Node
 from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._generated.functions import (
     _adaptive_avg_pool2d,
@@ -50,8 +50,6 @@ from mindtorch_v2._generated.functions import (
 from mindtorch_v2._state import TLS
 
 from ..tables import conv as tables
-
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class ConvolutionBackward0_of_conv1d(Node):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mindtorch_v2._autograd.formulas import (
     to_copy_gradient,
 )
-from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._autograd.node import attach, edge, Node
 from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._generated.functions import (
     zeros_like,
@@ -13,8 +13,6 @@ from mindtorch_v2._generated.functions import (
 from mindtorch_v2._state import TLS
 
 from ..tables import conversion as tables
-
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class ToCopyBackward0(Node):

@@ -6,7 +6,7 @@ from mindtorch_v2._autograd.formulas import (
     fft_c2r_gradient,
     fft_r2c_gradient,
 )
-from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._autograd.node import attach, edge, Node
 from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._generated.functions import (
     _fft_c2c,
@@ -14,8 +14,6 @@ from mindtorch_v2._generated.functions import (
 from mindtorch_v2._state import TLS
 
 from ..tables import fft as tables
-
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class FftR2CBackward0(Node):

@@ -14,7 +14,7 @@ from mindtorch_v2._autograd.formulas import (
     smooth_l1_loss_gradient,
     soft_margin_loss_gradient,
 )
-from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._autograd.node import attach, attach_many, edge, keep, keep_output, Node
 from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._generated.functions import (
     _ctc_loss_backward,
@@ -28,8 +28,6 @@ from mindtorch_v2._generated.functions import (
 from mindtorch_v2._state import TLS
 
 from ..tables import loss as tables
-
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class MseLossBackward0(Node):

@@ -18,7 +18,7 @@ from mindtorch_v2._autograd.formulas import (
     softmax_second,
     softplus_second,
 )
-from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._autograd.node import attach, attach_many, edge, keep, keep_output, Node
 from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._generated.functions import (
     _log_softmax_backward_data,
@@ -44,8 +44,6 @@ from mindtorch_v2._generated.functions import (
 from mindtorch_v2._state import TLS
 
 from ..tables import nn as tables
-
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class ReluBackward0(Node):

@@ -13,13 +13,11 @@ from mindtorch_v2._autograd.formulas import (
     rms_norm_gradient,
     weight_norm_gradient,
 )
-from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._autograd.node import attach, attach_many, edge, keep, keep_output, Node
 from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._state import TLS
 
 from ..tables import norm as tables
-
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class NativeLayerNormBackward0_of_layer_norm(Node):

@@ -6,7 +6,7 @@ from mindtorch_v2._autograd.formulas import (
     native_dropout_gradient,
     no_derivative,
 )
-from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._autograd.node import attach, attach_many, edge, keep_output, Node
 from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._generated.functions import (
     zeros_like,
@@ -14,8 +14,6 @@ from mindtorch_v2._generated.functions import (
 from mindtorch_v2._state import TLS
 
 from ..tables import random as tables
-
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class UniformBackward0(Node):

@@ -18,7 +18,7 @@ from mindtorch_v2._autograd.formulas import (
     var_gradient,
     var_mean_gradient,
 )
-from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._autograd.node import attach, attach_many, edge, keep_output, Node
 from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._generated.functions import (
     isnan,
@@ -27,8 +27,6 @@ from mindtorch_v2._generated.functions import (
 from mindtorch_v2._state import TLS
 
 from ..tables import reduction as tables
-
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class SumBackward0(Node):

@@ -8,13 +8,11 @@ from mindtorch_v2._autograd.formulas import (
     cumulative_selected_gradient,
     logcumsumexp_gradient,
 )
-from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._autograd.node import attach, attach_many, edge, keep_output, Node
 from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._state import TLS
 
 from ..tables import scan as tables
-
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class CumsumBackward0(Node):

@@ -9,13 +9,11 @@ from mindtorch_v2._autograd.formulas import (
     placed_gradient,
     selected_gradient,
 )
-from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._autograd.node import attach, attach_many, edge, keep_output, Node
 from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._state import TLS
 
 from ..tables import sorting as tables
-
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class SortBackward0(Node):

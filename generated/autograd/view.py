@@ -13,7 +13,7 @@ from mindtorch_v2._autograd.formulas import (
     tensor_split_gradient,
     unbind_gradient,
 )
-from mindtorch_v2._autograd.node import Node, attach, attach_many, edge, keep, keep_output
+from mindtorch_v2._autograd.node import attach, attach_many, edge, Node
 from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._generated.functions import (
     contiguous,
@@ -37,8 +37,6 @@ from mindtorch_v2._generated.functions import (
 from mindtorch_v2._state import TLS
 
 from ..tables import view as tables
-
-_UNUSED = (Node, attach, attach_many, edge, keep, keep_output, recorder, TLS, tables)
 
 
 class ViewBackward0_of_view(Node):

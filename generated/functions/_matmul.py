@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import mindtorch_v2._autograd.wiring
-import numpy
+import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._backends.cpu.ops import matmul as kernels_matmul
-from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call, call_inplace
 from mindtorch_v2._dispatch.native import accelerate
-from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import float32, int64
-from mindtorch_v2._layout import contiguous_format, preserve_format, strided
+from mindtorch_v2._dispatch.resolver import respelled
 
 from ..tables import matmul as tables
-
-_UNUSED = (numpy, mindtorch_v2._autograd.wiring, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate)
 
 
 def mm(input, mat2, *, out=None):

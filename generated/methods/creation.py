@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import mindtorch_v2._autograd.wiring
-import numpy
+import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
-from mindtorch_v2._dispatch.calls import call_method as call, call_overloaded, is_operand, reflected, with_array
+from mindtorch_v2._dispatch.calls import call_method as call
+from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call_inplace
 from mindtorch_v2._dispatch.native import accelerate
-from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
-from mindtorch_v2._dtype import float32, int64
-from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..tables import creation as tables
 
 METHODS: dict = {}
-_UNUSED = (numpy, mindtorch_v2._autograd.wiring, call, call_inplace, call_overloaded, resolve, float32, int64, REQUIRED, respelled, contiguous_format, preserve_format, strided, accelerate, is_operand, reflected, with_array)
 
 
 _new_empty_methods = (tables.new_empty, )

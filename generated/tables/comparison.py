@@ -6,13 +6,10 @@ import numpy
 
 from mindtorch_v2._backends.cpu.ops import comparison as kernels_comparison
 from mindtorch_v2._dispatch.operator import Block, Operator, Param
-from mindtorch_v2._dtype import float32, int64
-from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..meta import comparison as _meta
 
 __all__ = ["eq_Tensor", "ne_Tensor", "lt_Tensor", "le_Tensor", "gt_Tensor", "ge_Tensor", "logical_and", "logical_or", "logical_xor", "logical_not", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit", "isreal", "isclose", "allclose", "equal"]
-_UNUSED = (Block, numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 eq_Tensor = Operator(
     "eq",

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import numpy
-
 from mindtorch_v2._backends.cpu.ops import conv as kernels_conv
 from mindtorch_v2._backends.cpu.ops import pool as kernels_pool
 from mindtorch_v2._backends.cpu.ops import upsample as kernels_upsample
-from mindtorch_v2._dispatch.operator import Block, Operator, Param
-from mindtorch_v2._dtype import float32, int64
-from mindtorch_v2._layout import contiguous_format, preserve_format, strided
+from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import conv as _meta
 
 __all__ = ["conv1d", "conv1d_padding", "conv2d", "conv2d_padding", "conv3d", "conv3d_padding", "conv_transpose1d", "conv_transpose2d_input", "conv_transpose3d_input", "convolution", "_convolution", "convolution_backward", "im2col", "col2im", "max_pool1d", "max_pool2d", "max_pool3d", "max_pool1d_with_indices", "max_pool2d_with_indices", "max_pool2d_with_indices_backward", "max_pool3d_with_indices", "max_pool3d_with_indices_backward", "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool2d_backward", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool2d_backward", "avg_pool3d", "avg_pool3d_backward", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "_adaptive_avg_pool2d", "_adaptive_avg_pool2d_backward", "adaptive_avg_pool3d", "_adaptive_avg_pool3d", "_adaptive_avg_pool3d_backward", "upsample_nearest1d_vec", "upsample_nearest1d", "upsample_nearest1d_backward", "upsample_nearest2d_vec", "upsample_nearest2d", "upsample_nearest2d_backward", "upsample_nearest3d_vec", "upsample_nearest3d", "upsample_nearest3d_backward", "_upsample_nearest_exact1d_vec", "_upsample_nearest_exact1d", "_upsample_nearest_exact1d_backward", "_upsample_nearest_exact2d_vec", "_upsample_nearest_exact2d", "_upsample_nearest_exact2d_backward", "_upsample_nearest_exact3d_vec", "_upsample_nearest_exact3d", "_upsample_nearest_exact3d_backward", "upsample_linear1d_vec", "upsample_linear1d", "upsample_linear1d_backward", "upsample_bilinear2d_vec", "upsample_bilinear2d", "upsample_bilinear2d_backward", "upsample_bicubic2d_vec", "upsample_bicubic2d", "upsample_bicubic2d_backward", "upsample_trilinear3d_vec", "upsample_trilinear3d", "upsample_trilinear3d_backward", "_upsample_lanczos2d_aa", "max_unpool2d", "max_unpool3d", "affine_grid_generator", "grid_sampler", "fractional_max_pool2d", "fractional_max_pool3d"]
-_UNUSED = (Block, numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 conv1d = Operator(
     "conv1d",

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import numpy
-
 from mindtorch_v2._backends.cpu.ops import conversion as kernels_conversion
-from mindtorch_v2._dispatch.operator import Block, Operator, Param
-from mindtorch_v2._dtype import float32, int64
-from mindtorch_v2._layout import contiguous_format, preserve_format, strided
+from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import conversion as _meta
 
 __all__ = ["_to_copy", "to_dtype", "to_device", "to_other", "to_dtype_layout", "type_as", "copy_", "copy"]
-_UNUSED = (Block, numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 _to_copy = Operator(
     "_to_copy",

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import numpy
-
 from mindtorch_v2._backends.cpu.ops import creation as kernels_creation
-from mindtorch_v2._dispatch.operator import Block, Operator, Param
-from mindtorch_v2._dtype import float32, int64
-from mindtorch_v2._layout import contiguous_format, preserve_format, strided
+from mindtorch_v2._dispatch.operator import Operator, Param
+from mindtorch_v2._dtype import int64
 
 from ..meta import creation as _meta
 
 __all__ = ["empty_memory_format", "zeros", "ones", "full", "empty_strided", "empty_permuted", "empty_like", "zeros_like", "ones_like", "full_like", "new_empty", "new_empty_strided", "new_zeros", "new_ones", "new_full", "scalar_tensor", "arange", "arange_start", "arange_start_step", "range_step", "range", "linspace", "linspace_Tensor_Tensor", "linspace_Tensor_Scalar", "linspace_Scalar_Tensor", "logspace", "logspace_Tensor_Tensor", "logspace_Tensor_Scalar", "logspace_Scalar_Tensor", "eye", "eye_m", "tril", "triu", "tril_indices", "triu_indices", "fill_Tensor", "zero_", "hann_window", "hann_window_periodic", "hamming_window", "hamming_window_periodic", "hamming_window_periodic_alpha", "hamming_window_periodic_alpha_beta", "blackman_window", "blackman_window_periodic", "bartlett_window", "bartlett_window_periodic", "kaiser_window", "kaiser_window_periodic", "kaiser_window_beta"]
-_UNUSED = (Block, numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 empty_memory_format = Operator(
     "empty",

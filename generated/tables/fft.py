@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import numpy
-
 from mindtorch_v2._backends.cpu.ops import fft as kernels_fft
-from mindtorch_v2._dispatch.operator import Block, Operator, Param
-from mindtorch_v2._dtype import float32, int64
-from mindtorch_v2._layout import contiguous_format, preserve_format, strided
+from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import fft as _meta
 
 __all__ = ["_fft_r2c", "_fft_c2r", "_fft_c2c", "fft_fft", "fft_ifft", "fft_rfft", "fft_irfft", "fft_hfft", "fft_ihfft", "fft_fft2", "fft_ifft2", "fft_rfft2", "fft_irfft2", "fft_hfft2", "fft_ihfft2", "fft_fftn", "fft_ifftn", "fft_rfftn", "fft_irfftn", "fft_hfftn", "fft_ihfftn", "fft_fftfreq", "fft_rfftfreq", "fft_fftshift", "fft_ifftshift", "stft", "stft_center", "istft"]
-_UNUSED = (Block, numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 _fft_r2c = Operator(
     "_fft_r2c",

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import numpy
-
 from mindtorch_v2._backends.cpu.ops import indexing as kernels_indexing
 from mindtorch_v2._dispatch.operator import Block, Operator, Param
-from mindtorch_v2._dtype import float32, int64
-from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..meta import indexing as _meta
 
 __all__ = ["index_Tensor", "index_put", "_unsafe_index_Tensor", "_unsafe_masked_index", "_unsafe_masked_index_put_accumulate", "_unsafe_index_put", "index_select", "index_add", "index_copy", "index_fill_int_Scalar", "index_fill_int_Tensor", "index_reduce", "gather", "scatter_src", "scatter_value", "scatter_reduce", "scatter_value_reduce", "scatter_add", "scatter_reduce_two", "take", "put", "take_along_dim", "masked_fill_Scalar", "masked_fill_Tensor", "masked_select", "masked_scatter", "masked_scatter_backward", "nonzero", "nonzero_numpy", "argwhere", "one_hot"]
-_UNUSED = (Block, numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 index_Tensor = Operator(
     "index",

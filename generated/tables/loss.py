@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import numpy
-
 from mindtorch_v2._backends.cpu.ops import ctc as kernels_ctc
 from mindtorch_v2._backends.cpu.ops import loss as kernels_loss
-from mindtorch_v2._dispatch.operator import Block, Operator, Param
-from mindtorch_v2._dtype import float32, int64
-from mindtorch_v2._layout import contiguous_format, preserve_format, strided
+from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import loss as _meta
 
 __all__ = ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss", "binary_cross_entropy", "binary_cross_entropy_backward", "binary_cross_entropy_with_logits", "kl_div", "cosine_embedding_loss", "margin_ranking_loss", "hinge_embedding_loss", "triplet_margin_loss", "poisson_nll_loss", "multi_margin_loss", "cross_entropy_loss", "nll_loss", "nll_loss_nd", "nll_loss_forward", "nll_loss_backward", "nll_loss2d", "nll_loss2d_forward", "nll_loss2d_backward", "ctc_loss_IntList", "ctc_loss_Tensor", "_ctc_loss", "_ctc_loss_backward", "multilabel_margin_loss"]
-_UNUSED = (Block, numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 mse_loss = Operator(
     "mse_loss",

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import numpy
-
 from mindtorch_v2._backends.cpu.ops import attention as kernels_attention
 from mindtorch_v2._backends.cpu.ops import nn as kernels_nn
 from mindtorch_v2._backends.cpu.ops import softmax as kernels_softmax
 from mindtorch_v2._dispatch.operator import Block, Operator, Param
-from mindtorch_v2._dtype import float32, int64
-from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..meta import nn as _meta
 
 __all__ = ["relu", "relu6", "hardtanh", "hardtanh_backward", "threshold", "threshold_backward", "leaky_relu", "leaky_relu_backward", "prelu", "_prelu_kernel", "gelu", "gelu_backward", "silu", "silu_backward", "mish", "mish_backward", "softplus", "softplus_backward", "hardswish", "hardswish_backward", "hardsigmoid", "hardsigmoid_backward", "log_sigmoid", "elu", "elu_backward", "selu", "celu", "softshrink", "softshrink_backward", "hardshrink", "hardshrink_backward", "rrelu", "glu", "glu_backward", "softmax_int", "log_softmax_int", "special_softmax", "special_log_softmax", "_softmax", "_log_softmax", "_softmax_backward_data", "_log_softmax_backward_data", "_safe_softmax", "embedding", "embedding_dense_backward", "embedding_renorm_", "scaled_dot_product_attention", "_scaled_dot_product_attention_math", "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention_for_cpu_backward"]
-_UNUSED = (Block, numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 relu = Operator(
     "relu",

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import numpy
-
 from mindtorch_v2._backends.cpu.ops import norm as kernels_norm
-from mindtorch_v2._dispatch.operator import Block, Operator, Param
-from mindtorch_v2._dtype import float32, int64
-from mindtorch_v2._layout import contiguous_format, preserve_format, strided
+from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import norm as _meta
 
 __all__ = ["layer_norm", "native_layer_norm", "native_layer_norm_backward", "rms_norm", "group_norm", "native_group_norm", "native_group_norm_backward", "batch_norm", "native_batch_norm", "native_batch_norm_backward", "instance_norm", "_weight_norm", "_weight_norm_interface"]
-_UNUSED = (Block, numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 layer_norm = Operator(
     "layer_norm",

@@ -7,13 +7,10 @@ import numpy
 from mindtorch_v2._backends.cpu.ops import pointwise as kernels_pointwise
 from mindtorch_v2._backends.cpu.ops import special as kernels_special
 from mindtorch_v2._dispatch.operator import Block, Operator, Param
-from mindtorch_v2._dtype import float32, int64
-from mindtorch_v2._layout import contiguous_format, preserve_format, strided
 
 from ..meta import pointwise as _meta
 
 __all__ = ["add_Tensor", "sub_Tensor", "rsub_Tensor", "mul_Tensor", "div_Tensor", "div_Tensor_mode", "floor_divide", "remainder_Tensor", "remainder_Scalar_Tensor", "fmod_Tensor", "pow_Tensor_Tensor", "pow_Scalar", "float_power_Tensor_Tensor", "float_power_Scalar", "neg", "positive", "abs", "square", "sqrt", "rsqrt", "reciprocal", "addcmul", "addcdiv", "lerp_Tensor", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "logaddexp2", "sigmoid", "sigmoid_backward", "tanh_backward", "logit", "logit_backward", "xlogy_Tensor", "xlogy_Scalar_Self", "special_xlog1py", "special_xlog1py_self_scalar", "special_entr", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "atan2", "hypot", "renorm", "sinc", "deg2rad", "rad2deg", "floor", "ceil", "trunc", "round", "round_decimals", "frac", "sign", "sgn", "nan_to_num", "clamp_Tensor", "clamp_min_Tensor", "clamp_max_Tensor", "maximum", "minimum", "fmax", "fmin", "copysign_Tensor", "heaviside", "nextafter", "where_self", "where", "erf", "erfc", "erfinv", "lgamma", "digamma", "frexp_Tensor", "polygamma", "polygamma_", "mvlgamma", "special_zeta", "special_zeta_self_scalar", "i0", "special_i0e", "special_i1", "special_i1e", "special_erfcx", "special_ndtri", "special_log_ndtr", "igamma", "igammac", "special_expm1", "special_exp2", "special_psi", "special_digamma", "special_gammaln", "special_erf", "special_erfc", "special_erfinv", "special_xlogy", "special_xlogy_self_scalar", "special_i0", "special_logit", "special_logsumexp", "special_expit", "special_sinc", "special_round", "special_log1p", "special_polygamma", "special_ndtr", "special_multigammaln", "special_gammainc", "special_gammaincc", "bitwise_not", "bitwise_and_Tensor", "bitwise_or_Tensor", "bitwise_xor_Tensor", "bitwise_and_Scalar_Tensor", "bitwise_or_Scalar_Tensor", "bitwise_xor_Scalar_Tensor", "bitwise_left_shift_Tensor", "bitwise_right_shift_Tensor", "bitwise_left_shift_Scalar_Tensor", "bitwise_right_shift_Scalar_Tensor", "gcd", "lcm", "ldexp_Tensor", "complex", "polar", "angle", "_conj_physical", "conj_physical", "conj", "resolve_conj", "resolve_neg"]
-_UNUSED = (Block, numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 add_Tensor = Operator(
     "add",

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import numpy
-
 from mindtorch_v2._backends.cpu.ops import random as kernels_random
-from mindtorch_v2._dispatch.operator import Block, Operator, Param
-from mindtorch_v2._dtype import float32, int64
-from mindtorch_v2._layout import contiguous_format, preserve_format, strided
+from mindtorch_v2._dispatch.operator import Operator, Param
+from mindtorch_v2._dtype import int64
 
 from ..meta import random as _meta
 
 __all__ = ["uniform_", "normal_", "random__from", "random__to", "random_", "bernoulli__Tensor", "bernoulli__float", "exponential_", "geometric_", "cauchy_", "log_normal_", "rand", "rand_generator", "randn", "randn_generator", "randint", "randint_generator", "randint_low", "randint_low_generator", "randperm", "randperm_generator", "rand_like", "rand_like_generator", "randn_like", "randn_like_generator", "randint_like", "randint_like_low_dtype", "normal_Tensor_Tensor", "normal_Tensor_float", "normal_float_Tensor", "normal_float_float", "bernoulli", "bernoulli_p", "multinomial", "poisson", "native_dropout", "native_dropout_backward", "dropout", "dropout_", "feature_dropout", "feature_dropout_", "alpha_dropout", "alpha_dropout_", "feature_alpha_dropout", "feature_alpha_dropout_"]
-_UNUSED = (Block, numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 uniform_ = Operator(
     "uniform_",

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import numpy
-
 from mindtorch_v2._backends.cpu.ops import scan as kernels_scan
-from mindtorch_v2._dispatch.operator import Block, Operator, Param
-from mindtorch_v2._dtype import float32, int64
-from mindtorch_v2._layout import contiguous_format, preserve_format, strided
+from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import scan as _meta
 
 __all__ = ["cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "diff", "trapezoid_x", "trapezoid_dx", "trapz_x", "trapz_dx", "cumulative_trapezoid_x", "cumulative_trapezoid_dx"]
-_UNUSED = (Block, numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 cumsum = Operator(
     "cumsum",

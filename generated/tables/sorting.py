@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import numpy
-
 from mindtorch_v2._backends.cpu.ops import sorting as kernels_sorting
-from mindtorch_v2._dispatch.operator import Block, Operator, Param
-from mindtorch_v2._dtype import float32, int64
-from mindtorch_v2._layout import contiguous_format, preserve_format, strided
+from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import sorting as _meta
 
 __all__ = ["sort", "sort_stable", "argsort", "argsort_stable", "msort", "topk", "kthvalue", "median", "median_dim", "nanmedian", "nanmedian_dim", "mode", "_unique2", "unique_dim", "unique_consecutive", "searchsorted_Tensor", "bucketize_Tensor", "isin_Tensor_Tensor", "searchsorted_Scalar", "bucketize_Scalar", "isin_Scalar_Tensor", "bincount", "histc", "histogram_bins_tensor", "histogram_bin_ct"]
-_UNUSED = (Block, numpy, float32, int64, contiguous_format, preserve_format, strided, _meta)
 
 sort = Operator(
     "sort",
