@@ -267,7 +267,8 @@ def linalg_lu(A: Any, pivot: bool = True) -> tuple[Spec, Spec, Spec]:
     *batch, rows, columns = A.shape
     inner = min(rows, columns)
     shapes = ((*batch, rows, rows), (*batch, rows, inner), (*batch, inner, columns))
-    return tuple(Spec(shape, A.dtype) for shape in shapes)
+    p, lower, upper = (Spec(shape, A.dtype) for shape in shapes)
+    return p, lower, upper
 
 
 def linalg_lu_unpack(

@@ -256,7 +256,7 @@ def pool_backward(
     self: Any,
     grad: Any,
     ndim: int,
-    windows: tuple | None = None,
+    windows: tuple[Any, Any, Any, Any, Any] | None = None,
     indices: Any = None,
     contiguous: bool = False,
     format: bool = False,

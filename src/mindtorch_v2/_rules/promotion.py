@@ -126,7 +126,7 @@ def result_type(*operands: Any) -> dtype:
     for operand in operands:
         if operand is None:
             continue
-        d = getattr(operand, "dtype", None)
+        d: Any = getattr(operand, "dtype", None)
         if d.__class__ is dtype:
             if operand.dim():
                 dimensioned = d if dimensioned is None or dimensioned is d else promote_types(dimensioned, d)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .._dtype import dtype
 from .geometry import Shape, contiguous_strides
 
@@ -15,6 +17,7 @@ class Spec:
     """
 
     __slots__ = ("shape", "dtype", "stride", "compute")
+    shape: Any  # Shape | None; nobody asks it of an operator whose result's shape depends on the data
 
     def __init__(
         self,
@@ -42,7 +45,7 @@ class Spec:
             other.compute,
         )
 
-    __hash__ = None
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
 
     def __repr__(self) -> str:
         return f"Spec({self.shape}, {self.dtype}, stride={self.stride}, compute={self.compute})"
@@ -75,7 +78,7 @@ class ViewSpec:
             other.dtype,
         )
 
-    __hash__ = None
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
 
     def __repr__(self) -> str:
         return f"ViewSpec({self.shape}, {self.stride}, {self.offset}{'' if self.dtype is None else f', {self.dtype}'})"
