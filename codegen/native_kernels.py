@@ -12,7 +12,7 @@ from pathlib import Path
 
 from codegen.model import Location, Op
 from codegen.problems import Problem, did_you_mean
-from codegen.sources import CPU_OPS
+from codegen.sources import CPU_OPS, RANDOM
 
 NATIVE = Path("native")
 MODULE = NATIVE / "runtime/module.c"
@@ -63,9 +63,9 @@ def _place(root: Path, file: Path, text: str, at: int) -> Location:
 
 
 def _in_python(root: Path) -> dict[str, Location]:
-    """Functions of the CPU kernels that are decorated with `@kernel` or `@native.kernel`."""
+    """Functions of the CPU kernels, and of what those draw with, that are decorated with `@kernel` or `@native.kernel`."""
     found = {}
-    for file in sorted((root / CPU_OPS).rglob("*.py")):
+    for file in sorted(file for folder in (CPU_OPS, RANDOM) for file in (root / folder).rglob("*.py")):
         for node in ast.parse(file.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and any(_is_kernel(one) for one in node.decorator_list):
                 found[f"{file.stem}.{node.name}"] = Location(file.relative_to(root).as_posix(), node.lineno, 1)

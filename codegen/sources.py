@@ -19,6 +19,7 @@ from codegen.problems import Problem
 PACKAGE = Path("src/mindtorch_v2")
 RULES = PACKAGE / "_rules/rules"
 CPU_OPS = PACKAGE / "_backends/cpu/ops"
+RANDOM = PACKAGE / "_random"
 NPU_OPS = PACKAGE / "_backends/npu/ops"
 COMPOSITE = PACKAGE / "_composite"
 FORMULAS = PACKAGE / "_autograd/formulas"

@@ -379,7 +379,10 @@ static PyObject *integers(npy_int64 start, npy_int64 step, npy_intp n, PyArray_D
     PyObject *made = new_array(1, &n, descr);
     if (made != NULL && type == NPY_LONG) {
         npy_long *out = PyArray_DATA((PyArrayObject *)made);
-        RUN(npy_long, start + i * step)
+        npy_long next = start;
+        for (npy_intp i = 0; i < n; i++, next += step) { /* sums, for which there are vectors of 64 bits */
+            out[i] = next;
+        }
     }
     else if (made != NULL) {
         npy_int32 *out = PyArray_DATA((PyArrayObject *)made);
@@ -397,11 +400,21 @@ UNFUSED static PyObject *floats(double start, double step, npy_intp n, PyArray_D
     }
     if (descr == S.descr32) {
         float *out = PyArray_DATA((PyArrayObject *)made);
-        RUN(float, (double)i * step + start)
+        if (n <= NPY_MAX_INT32) {
+            RUN(float, (double)(npy_int32)i * step + start) /* such indices have vectors */
+        }
+        else {
+            RUN(float, (double)i * step + start)
+        }
     }
     else {
         double *out = PyArray_DATA((PyArrayObject *)made);
-        RUN(double, (double)i * step + start)
+        if (n <= NPY_MAX_INT32) {
+            RUN(double, (double)(npy_int32)i * step + start)
+        }
+        else {
+            RUN(double, (double)i * step + start)
+        }
     }
     return made;
 }

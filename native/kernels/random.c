@@ -5,180 +5,125 @@
 #include "stream.h"
 #include <math.h>
 
-#define LOOPS "random_loops.h"
-#include "variants.h"
-
-#define TWO_53 9007199254740992.0
-
-/* 4 for float32, 8 for float64, when the array is contiguous and may be written to; 0 to decline. */
-static int target_width(PyObject *object)
-{
-    return is_array(object) && PyArray_ISWRITEABLE((PyArrayObject *)object) ? dense_width(object) : 0;
-}
-
-/* The value of a float or int argument; 0 to decline. */
-static int as_double(PyObject *object, double *value)
-{
-    if (PyFloat_CheckExact(object)) {
-        *value = PyFloat_AS_DOUBLE(object);
-        return 1;
-    }
-    if (PyLong_CheckExact(object)) {
-        *value = PyLong_AsDouble(object);
-        if (*value == -1 && PyErr_Occurred()) {
-            PyErr_Clear();
-            return 0;
-        }
-        return 1;
-    }
-    return 0;
-}
-
 /* ------------------------------------------------------------------------------------------------------------- continuous */
 
-static void units(Stream *stream, char *out, npy_intp n, int width)
-{
-    npy_uint32 draws[STREAM_BLOCK];
-    npy_intp step = width == 8 ? STREAM_BLOCK / 2 : STREAM_BLOCK;
-    for (npy_intp start = 0; start < n; start += step) {
-        npy_intp count = n - start < step ? n - start : step;
-        stream_draws(stream, draws, width == 8 ? 2 * count : count);
-        CHOOSE(unit, width, draws, (void *)(out + start * width), count);
-    }
-}
-
 /* Whether the bounds are such that no check of `checks.uniform` fails and one rounding is enough. */
-static int fair_bounds(double low, double high, int width)
+static int fair_bounds(double low, double high, FloatKind kind)
 {
-    double most = width == 8 ? 1e140 : 1e38;
+    double most = kind == KIND_DOUBLE ? 1e140 : kind == KIND_HALF ? 3e4 : 1e38;
+    if ((kind == KIND_HALF || kind == KIND_BFLOAT16) && high == 0) {
+        return 0; /* zeros of both signs are the upper end */
+    }
     return low <= high && fabs(low) < most && fabs(high) < most && high - low < most && (high == low || high - low > 1e-37);
 }
 
-static void uniform_into(Stream *stream, PyArrayObject *out, double low, double high, int width)
+/* The dtype of an array to write to, and whether it is contiguous; KIND_NONE to decline. */
+static FloatKind target_kind(PyObject *object)
 {
-    npy_intp n = PyArray_SIZE(out);
-    char *data = PyArray_DATA(out);
-    PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-    units(stream, data, n, width);
-    if (low != 0 || high != 1) {
-        double factor = width == 8 ? high - low : (double)((float)high - (float)low);
-        CHOOSE(stretch, width, (void *)data, n, factor, low, high);
-    }
-    if (thread != NULL) {
-        PyEval_RestoreThread(thread);
-    }
+    PyArrayObject *array = (PyArrayObject *)object;
+    return is_array(object) && PyArray_ISBEHAVED(array) && PyArray_NDIM(array) <= MAX_DIMS ? float_kind(PyArray_DESCR(array)) : KIND_NONE;
 }
 
-/* `n` numbers one after the other, in double precision; they come in pairs, of which the second may wait for the next call. */
-static void normal_sequence(Stream *stream, char *out, npy_intp n, double mean, double std, int width)
+/* The array with its axes in the order in which PyTorch draws: from the slowest to the quickest in memory (`draw_order` in `_random/layout.py`).
+ * A view; `values` is a new array of its shape. */
+static PyArrayObject *in_order_of_memory(PyArrayObject *array, PyArrayObject **values)
 {
-    for (npy_intp i = 0; i < n; i++) {
-        double z;
-        if (stream->has_double) {
-            z = stream->next_double;
-            stream->has_double = 0;
-        }
-        else {
-            double u1 = stream_double(stream), u2 = stream_double(stream);
-            double radius = sqrt(-2 * log1p(-u2)), theta = 2 * 3.14159265358979323846 * u1;
-            z = radius * cos(theta);
-            stream->next_double = radius * sin(theta);
-            stream->has_double = 1;
-        }
-        z = fma(z, std, mean);
-        if (width == 8) {
-            ((double *)out)[i] = z;
-        }
-        else {
-            ((float *)out)[i] = (float)z;
+    int ndim = PyArray_NDIM(array);
+    npy_intp axes[MAX_DIMS];
+    for (int i = 0; i < ndim; i++) {
+        axes[i] = i;
+    }
+    for (int i = ndim - 2; i >= 0; i--) {
+        int here = i;
+        for (int there = i + 1; there < ndim; there++) {
+            npy_intp ours = labs(PyArray_STRIDE(array, axes[here])), theirs = labs(PyArray_STRIDE(array, axes[there]));
+            if (ours == 0 || theirs == 0) {
+                continue;
+            }
+            if (ours >= theirs) {
+                break;
+            }
+            npy_intp axis = axes[here];
+            axes[here] = axes[there];
+            axes[there] = axis;
+            here = there;
         }
     }
+    PyArray_Dims order = {axes, ndim};
+    PyArrayObject *view = (PyArrayObject *)PyArray_Transpose(array, &order);
+    *values = view == NULL ? NULL : (PyArrayObject *)new_like(view);
+    if (*values == NULL) {
+        Py_CLEAR(view);
+    }
+    return view;
 }
 
-/* A tail that is no whole block of 16 is covered by one more, which overwrites a part of its predecessor. */
-static void normal_into(Stream *stream, PyArrayObject *array, double mean, double std, int width)
+/* Fills an array in place: normal numbers of mean `a` and deviation `b`, or uniform ones from `a` to `b`. */
+static PyObject *fill_with(int normal, PyObject *object, double a, double b, FloatKind kind, PyObject *generator)
 {
-    npy_intp n = PyArray_SIZE(array);
-    char *out = PyArray_DATA(array);
-    if (n < 16) {
-        normal_sequence(stream, out, n, mean, std, width);
-        return;
+    PyArrayObject *array = (PyArrayObject *)object, *values = array, *view = NULL;
+    int dense = is_contiguous(array);
+    Stream *stream = take_stream(generator);
+    if (stream == NULL) {
+        return NULL;
     }
-    PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-    const npy_intp piece = 1024; /* the first level cache holds it from the draws to the sum */
-    npy_intp whole = n - n % 16;
-    for (npy_intp start = 0; start < whole; start += piece) {
-        npy_intp count = whole - start < piece ? whole - start : piece;
-        units(stream, out + start * width, count, width);
-        CHOOSE(normal_blocks, width, (void *)(out + start * width), count / 16);
-        CHOOSE(affine, width, (void *)(out + start * width), count, std, mean);
+    if (!dense) {
+        view = in_order_of_memory(array, &values);
     }
-    if (n != whole) {
-        double lost[16]; /* the tail's own draws are made, but not used */
-        units(stream, (char *)lost, n - whole, width);
-        char *last = out + (n - 16) * width;
-        units(stream, last, 16, width);
-        CHOOSE(normal_blocks, width, (void *)last, 1);
-        CHOOSE(affine, width, (void *)last, 16, std, mean);
+    if (values != NULL && normal) {
+        draw_normal(stream, values, a, b, kind, !dense);
     }
-    if (thread != NULL) {
-        PyEval_RestoreThread(thread);
+    else if (values != NULL) {
+        draw_uniform(stream, values, a, b, kind);
     }
-}
-
-static int fair_normal(double mean, double std)
-{
-    return (std == 0 || (std > 1e-30 && std < 1e30)) && fabs(mean) < 1e30;
+    give_stream(stream);
+    if (!dense) {
+        int failed = values == NULL || PyArray_CopyInto(view, values) < 0;
+        Py_XDECREF(view);
+        Py_XDECREF(values);
+        if (failed) {
+            return NULL;
+        }
+    }
+    return Py_NewRef(object);
 }
 
 /* self, from, to, generator */
 static PyObject *uniform_kernel(PyObject *const *args)
 {
     double low, high;
-    int width = target_width(args[0]);
-    if (!width || !as_double(args[1], &low) || !as_double(args[2], &high) || !fair_bounds(low, high, width)) {
+    FloatKind kind = target_kind(args[0]);
+    if (kind == KIND_NONE || !as_double(args[1], &low) || !as_double(args[2], &high) || !fair_bounds(low, high, kind)) {
         return NULL;
     }
-    Stream *stream = take_stream(args[3]);
-    if (stream == NULL) {
-        return NULL;
-    }
-    uniform_into(stream, (PyArrayObject *)args[0], low, high, width);
-    give_stream(stream);
-    return Py_NewRef(args[0]);
+    return fill_with(0, args[0], low, high, kind, args[3]);
 }
 
 /* self, mean, std, generator */
 static PyObject *normal_kernel(PyObject *const *args)
 {
     double mean, std;
-    int width = target_width(args[0]);
-    if (!width || !as_double(args[1], &mean) || !as_double(args[2], &std) || !fair_normal(mean, std)) {
+    FloatKind kind = target_kind(args[0]);
+    if (kind == KIND_NONE || !as_double(args[1], &mean) || !as_double(args[2], &std) || !fair_normal(mean, std)) {
         return NULL;
     }
-    Stream *stream = take_stream(args[3]);
-    if (stream == NULL) {
-        return NULL;
-    }
-    normal_into(stream, (PyArrayObject *)args[0], mean, std, width);
-    give_stream(stream);
-    return Py_NewRef(args[0]);
+    return fill_with(1, args[0], mean, std, kind, args[3]);
 }
 
-/* A new array of float32 or float64, filled. */
+/* A new array of floats, filled. */
 static PyObject *continuous(int normal, int ndim, const npy_intp *dims, PyArray_Descr *descr, PyObject *generator)
 {
-    int width = descr == NULL ? 0 : descr == S.descr32 ? 4 : descr == S.descr64 ? 8 : 0;
-    Stream *stream = width ? take_stream(generator) : NULL;
+    FloatKind kind = descr == NULL ? KIND_NONE : float_kind(descr);
+    Stream *stream = kind == KIND_NONE ? NULL : take_stream(generator);
     if (stream == NULL) {
         return NULL;
     }
     PyObject *out = new_array(ndim, dims, descr);
     if (out != NULL && normal) {
-        normal_into(stream, (PyArrayObject *)out, 0, 1, width);
+        draw_normal(stream, (PyArrayObject *)out, 0, 1, kind, 0);
     }
     else if (out != NULL) {
-        uniform_into(stream, (PyArrayObject *)out, 0, 1, width);
+        draw_uniform(stream, (PyArrayObject *)out, 0, 1, kind);
     }
     give_stream(stream);
     return out;
@@ -479,197 +424,11 @@ static PyObject *randperm_generator_kernel(PyObject *const *args)
     return permutation(args[0], args[2], args[1]);
 }
 
-#define TRIALS(type)                                                                                                                       \
-    for (npy_intp i = 0; i < part; i++) {                                                                                                  \
-        ((type *)out)[start + i] = (type)(((npy_int64)(draws[2 * i] & 0x1FFFFF) << 32 | draws[2 * i + 1]) < limit);                         \
-    }                                                                                                                                      \
-    break
-
-static int takes_trials(int type)
-{
-    return type == NPY_BOOL || type == NPY_BYTE || type == NPY_UBYTE || type == NPY_SHORT || type == NPY_INT || type == NPY_LONG ||
-           type == NPY_FLOAT || type == NPY_DOUBLE;
-}
-
-static npy_int64 limit_of(double p)
-{
-    return (npy_int64)ceil(p * TWO_53);
-}
-
-static void trials_into(Stream *stream, PyArrayObject *array, double p)
-{
-    npy_intp n = PyArray_SIZE(array);
-    char *out = PyArray_DATA(array);
-    int type = PyArray_TYPE(array);
-    npy_int64 limit = limit_of(p);
-    PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-    npy_uint32 draws[STREAM_BLOCK];
-    for (npy_intp start = 0; start < n; start += STREAM_BLOCK / 2) {
-        npy_intp part = n - start < STREAM_BLOCK / 2 ? n - start : STREAM_BLOCK / 2;
-        stream_draws(stream, draws, 2 * part);
-        switch (type) {
-        case NPY_FLOAT:
-        case NPY_DOUBLE:
-            CHOOSE(trials, type == NPY_FLOAT ? 4 : 8, draws, (void *)(out + start * (type == NPY_FLOAT ? 4 : 8)), part, limit);
-            break;
-        case NPY_LONG:
-            TRIALS(npy_long);
-        case NPY_INT:
-            TRIALS(npy_int);
-        case NPY_SHORT:
-            TRIALS(npy_short);
-        default:
-            TRIALS(npy_byte);
-        }
-    }
-    if (thread != NULL) {
-        PyEval_RestoreThread(thread);
-    }
-}
-
-/* self, p, generator */
-static PyObject *bernoulli_float_kernel(PyObject *const *args)
-{
-    double p;
-    PyArrayObject *array = (PyArrayObject *)args[0];
-    if (!is_array(args[0]) || !is_contiguous(array) || !PyArray_ISWRITEABLE(array) || !PyArray_ISNOTSWAPPED(array) ||
-        !takes_trials(PyArray_TYPE(array)) || !as_double(args[1], &p) || !(p >= 0 && p <= 1)) {
-        return NULL;
-    }
-    Stream *stream = take_stream(args[2]);
-    if (stream == NULL) {
-        return NULL;
-    }
-    trials_into(stream, array, p);
-    give_stream(stream);
-    return Py_NewRef(args[0]);
-}
-
-/* Probabilities of an array of floats: a draw of their own precision for each. 0 when one is none, before anything is drawn. */
-static PyObject *bernoulli_of(PyArrayObject *p, PyArrayObject *target, PyObject *generator)
-{
-    int width = is_contiguous(p) ? float_width(p) : 0;
-    npy_intp n = PyArray_SIZE(p);
-    const char *data = PyArray_DATA(p);
-    if (!width || !n) {
-        return NULL;
-    }
-    for (npy_intp i = 0; i < n; i++) {
-        double value = width == 8 ? ((const double *)data)[i] : ((const float *)data)[i];
-        if (!(value >= 0 && value <= 1)) {
-            return NULL;
-        }
-    }
-    Stream *stream = take_stream(generator);
-    if (stream == NULL) {
-        return NULL;
-    }
-    PyObject *made = target == NULL ? new_like(p) : Py_NewRef(target);
-    if (made != NULL) {
-        char *out = PyArray_DATA((PyArrayObject *)made);
-        PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-        double block[1024];
-        for (npy_intp start = 0; start < n; start += 1024) {
-            npy_intp part = n - start < 1024 ? n - start : 1024;
-            units(stream, (char *)block, part, width);
-            for (npy_intp i = 0; i < part; i++) {
-                if (width == 8) {
-                    ((double *)out)[start + i] = block[i] < ((const double *)data)[start + i];
-                }
-                else {
-                    ((float *)out)[start + i] = ((float *)block)[i] < ((const float *)data)[start + i];
-                }
-            }
-        }
-        if (thread != NULL) {
-            PyEval_RestoreThread(thread);
-        }
-    }
-    give_stream(stream);
-    return made;
-}
-
-/* self, generator */
-static PyObject *bernoulli_kernel(PyObject *const *args)
-{
-    return is_array(args[0]) ? bernoulli_of((PyArrayObject *)args[0], NULL, args[1]) : NULL;
-}
-
-/* self, p, generator */
-static PyObject *bernoulli_tensor_kernel(PyObject *const *args)
-{
-    if (!target_width(args[0]) || !is_array(args[1]) || target_width(args[0]) != dense_width(args[1]) ||
-        !PyArray_SAMESHAPE((PyArrayObject *)args[0], (PyArrayObject *)args[1])) {
-        return NULL;
-    }
-    return bernoulli_of((PyArrayObject *)args[1], (PyArrayObject *)args[0], args[2]);
-}
-
-/* self, p, generator */
-static PyObject *bernoulli_p_kernel(PyObject *const *args)
-{
-    double p;
-    PyArrayObject *x = (PyArrayObject *)args[0];
-    if (!is_array(args[0]) || !PyArray_ISNOTSWAPPED(x) || !takes_trials(PyArray_TYPE(x)) || !as_double(args[1], &p) || !(p >= 0 && p <= 1)) {
-        return NULL;
-    }
-    Stream *stream = take_stream(args[2]);
-    if (stream == NULL) {
-        return NULL;
-    }
-    PyObject *made = new_like(x);
-    if (made != NULL) {
-        trials_into(stream, (PyArrayObject *)made, p);
-    }
-    give_stream(stream);
-    return made;
-}
-
-/* input, p, train */
-static PyObject *native_dropout_kernel(PyObject *const *args)
-{
-    double p;
-    PyArrayObject *x = (PyArrayObject *)args[0];
-    int width = dense_width(args[0]);
-    if (!width || args[2] == Py_False || !as_double(args[1], &p) || !(p > 0 && p <= 1) || !PyArray_SIZE(x)) {
-        return NULL;
-    }
-    PyObject *out = new_like(x), *mask = out == NULL ? NULL : new_array(PyArray_NDIM(x), PyArray_DIMS(x), S.descr_bool);
-    Stream *stream = mask == NULL ? NULL : take_stream(Py_None);
-    PyObject *made = stream == NULL ? NULL : PyTuple_Pack(2, out, mask);
-    if (made != NULL) {
-        npy_intp n = PyArray_SIZE(x);
-        const char *data = PyArray_DATA(x);
-        char *result = PyArray_DATA((PyArrayObject *)out);
-        npy_bool *kept = PyArray_DATA((PyArrayObject *)mask);
-        double keep = 1.0 - p, factor = keep != 0 ? 1.0 / keep : 0.0;
-        npy_int64 limit = limit_of(keep);
-        PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-        npy_uint32 draws[STREAM_BLOCK];
-        for (npy_intp start = 0; start < n; start += STREAM_BLOCK / 2) {
-            npy_intp part = n - start < STREAM_BLOCK / 2 ? n - start : STREAM_BLOCK / 2;
-            stream_draws(stream, draws, 2 * part);
-            CHOOSE(drop, width, draws, (const void *)(data + start * width), (void *)(result + start * width), kept + start, part, limit, factor);
-        }
-        if (thread != NULL) {
-            PyEval_RestoreThread(thread);
-        }
-    }
-    if (stream != NULL) {
-        give_stream(stream);
-    }
-    Py_XDECREF(out);
-    Py_XDECREF(mask);
-    return made;
-}
-
 const KernelEntry random_kernels[] = {
     {"random.uniform_", uniform_kernel},
     {"random.normal_", normal_kernel},
     {"random.random_from", random_from_kernel},
     {"random.random_to", random_to_kernel},
-    {"random.bernoulli_float", bernoulli_float_kernel},
-    {"random.bernoulli_tensor", bernoulli_tensor_kernel},
     {"random.rand", rand_kernel},
     {"random.rand_generator", rand_generator_kernel},
     {"random.randn", randn_kernel},
@@ -684,8 +443,5 @@ const KernelEntry random_kernels[] = {
     {"random.rand_like_generator", rand_like_generator_kernel},
     {"random.randn_like", randn_like_kernel},
     {"random.randn_like_generator", randn_like_generator_kernel},
-    {"random.bernoulli", bernoulli_kernel},
-    {"random.bernoulli_p", bernoulli_p_kernel},
-    {"random.native_dropout", native_dropout_kernel},
     {NULL, NULL},
 };

@@ -31,6 +31,35 @@ INTERNAL void give_stream(Stream *stream);
 /* The next draws. The lock is held; the GIL need not be. */
 INTERNAL void stream_draws(Stream *stream, npy_uint32 *out, npy_intp n);
 
+typedef enum { KIND_NONE, KIND_FLOAT, KIND_DOUBLE, KIND_HALF, KIND_BFLOAT16 } FloatKind;
+INTERNAL FloatKind float_kind(PyArray_Descr *descr);
+
+/* Into contiguous memory: 0 <= u < 1 of a width of 4 or 8, low <= x < high, normal numbers. */
+INTERNAL void draw_units(Stream *stream, char *out, npy_intp n, int width);
+INTERNAL void draw_uniform(Stream *stream, PyArrayObject *array, double low, double high, FloatKind kind);
+INTERNAL void draw_normal(Stream *stream, PyArrayObject *array, double mean, double std, FloatKind kind, int in_order);
+
+/* The value of a float or int argument; 0 to decline. */
+static inline int as_double(PyObject *object, double *value)
+{
+    if (PyFloat_CheckExact(object)) {
+        *value = PyFloat_AS_DOUBLE(object);
+        return 1;
+    }
+    Py_ssize_t whole;
+    if (!as_index(object, &whole)) {
+        return 0;
+    }
+    *value = (double)whole;
+    return 1;
+}
+
+/* Whether means and deviations are such that nothing is refused and nothing overflows. */
+static inline int fair_normal(double mean, double std)
+{
+    return (std == 0 || (std > 1e-30 && std < 1e30)) && mean < 1e30 && mean > -1e30;
+}
+
 /* A number 0 <= u < 1 of 53 bits. */
 static inline double stream_double(Stream *stream)
 {

@@ -294,6 +294,8 @@ extern INTERNAL const KernelEntry loss_kernels[];
 extern INTERNAL const KernelEntry attention_kernels[];
 extern INTERNAL const KernelEntry optim_kernels[];
 extern INTERNAL const KernelEntry random_kernels[];
+extern INTERNAL const KernelEntry trial_kernels[];
+extern INTERNAL const KernelEntry continuous_kernels[];
 extern INTERNAL const KernelEntry creation_kernels[];
 extern INTERNAL const KernelEntry copy_kernels[];
 extern INTERNAL const KernelEntry join_kernels[];

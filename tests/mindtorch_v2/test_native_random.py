@@ -12,7 +12,7 @@ from _native_outcomes import needs_extension
 import mindtorch_v2 as torch
 from mindtorch_v2._backends.cpu.ops import random as kernels
 from mindtorch_v2._dispatch import native
-from mindtorch_v2._random import default_generator
+from mindtorch_v2._random import arithmetic, continuous, default_generator, rejection
 from mindtorch_v2._random.engine import Mt19937
 
 pytestmark = needs_extension
@@ -48,7 +48,7 @@ def _check(kernel: Any, *arguments: Any) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_new_arrays(shape: tuple) -> None:
-    for dtype in (None, F32, F64):
+    for dtype in (None, F32, F64, torch.bfloat16, torch.float16):
         _check(kernels.rand, shape, dtype)
         _check(kernels.randn, shape, dtype)
         _check(kernels.rand_generator, shape, None, dtype)
@@ -103,6 +103,63 @@ def test_other_memory() -> None:
             np.testing.assert_array_equal(first, kernels.uniform_.__wrapped__(view))
         _check(kernels.randn_like, view)
         _check(kernels.native_dropout, view + 1, 0.5, True)
+
+
+def test_memory_that_is_not_in_order() -> None:
+    def fresh(dtype: Any) -> list[np.ndarray]:
+        x = np.zeros((6, 8, 5), dtype)
+        return [x.T, x[:, ::2], x.transpose(1, 0, 2), x[::-1], x[1, 2:, 3], x.transpose(2, 0, 1)[1:, :, 3:]]
+
+    for dtype in (np.float32, np.float64, np.float16, torch.bfloat16.np):
+        for ours, theirs in zip(fresh(dtype), fresh(dtype), strict=True):
+            for kernel, arguments in ((kernels.uniform_, (-0.5, 0.75)), (kernels.normal_, (0.5, 2.0))):
+                (_,), state = _drawn(lambda kernel=kernel, a=arguments, x=ours: kernel(x, *a))
+                (_,), expected = _drawn(lambda kernel=kernel, a=arguments, x=theirs: kernel.__wrapped__(x, *a))
+                assert state == expected
+                np.testing.assert_array_equal(ours.astype(np.float64), theirs.astype(np.float64))
+
+
+def test_half_types_round_to_the_nearest() -> None:
+    """By way of normal numbers of means and deviations that reach subnormal numbers and the ends of the range."""
+    for dtype in (np.float16, torch.bfloat16.np):
+        for mean, std in ((0.0, 1e-7), (0.0, 1e-5), (0.0, 3e4), (65504.0, 16.0), (1.0, 1e-3), (-2048.0, 1.0)):
+            _check(kernels.normal_, np.zeros(4099, dtype), mean, std)
+            _check(kernels.normal_, np.zeros(7, dtype), mean, std)
+
+
+def test_what_distributions_are_made_of() -> None:
+    engine = native.extension.Stream(4)
+    for n in (0, 1, 7, 3000):
+        for function in (continuous.unit32, continuous.unit64):
+            other = engine.copy()
+            ours, theirs = function(engine, n), function.__wrapped__(other, n)
+            assert ours.dtype == theirs.dtype
+            np.testing.assert_array_equal(ours, theirs)
+            assert engine.position()[1:] == other.position()[1:]
+    x = np.linspace(1e-3, 1 - 1e-3, 50)
+    for name in ("log", "log1p", "tan", "exp"):
+        np.testing.assert_array_equal(
+            arithmetic.elementary(name, x, True), arithmetic.elementary.__wrapped__(name, x, True)
+        )
+    for a, b in ((1.0, 2.0), (0.1, 0.3), (-3.7, 1e10), (2.0, 0.0)):
+        np.testing.assert_array_equal(arithmetic.fma64(x, a, b), arithmetic.fma64.__wrapped__(x, a, b))
+
+
+def test_poisson() -> None:
+    for dtype in (np.float32, np.float64, np.float16):
+        _check_stream(rejection.poisson, np.array([0, 0.1, 1, 5, 9.9, 10, 12.5, 100, 1000] * 20, dtype))
+        _check_stream(rejection.poisson, np.zeros((0, 3), dtype))
+        with pytest.raises(RuntimeError, match="non-negative"):
+            rejection.poisson(default_generator, np.array([1, -1], dtype))
+
+
+def _check_stream(function: Any, *arguments: Any) -> None:
+    """The same of a function that takes a generator."""
+    ours, state = _drawn(lambda: function(default_generator, *arguments))
+    theirs, expected = _drawn(lambda: function.__wrapped__(default_generator, *arguments))
+    assert state == expected
+    assert ours[0].dtype == theirs[0].dtype
+    np.testing.assert_array_equal(ours[0], theirs[0])
 
 
 def test_refusals_draw_nothing() -> None:

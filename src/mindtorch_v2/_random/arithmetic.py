@@ -20,6 +20,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .._dispatch.native import kernel
+
 # Splits a double into two halves of 26 bits (Veltkamp).
 _SPLITTER = 134217729.0
 # Elements below which a loop over Python floats is as quick as numpy's ufuncs, and exact for every dtype.
@@ -28,6 +30,7 @@ SMALL = 32
 _MATH: dict[str, Callable[[float], float]] = {name: getattr(math, name) for name in ("log", "log1p", "tan", "exp")}
 
 
+@kernel
 def elementary(name: str, x: np.ndarray, exact: bool) -> np.ndarray:
     """log, log1p, tan or exp of a 1-d float64 array, by the C library where `exact`, see Note [Double precision].
 
@@ -38,6 +41,7 @@ def elementary(name: str, x: np.ndarray, exact: bool) -> np.ndarray:
     return getattr(np, name)(x)
 
 
+@kernel
 def fma64(x: np.ndarray, a: float, b: float) -> np.ndarray:
     """x * a + b in float64 with one rounding, for |x| < 1e140.
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .._dispatch.native import kernel
 from .._dtype import dtype as DType
 from .._rules import distributions as checks
 from . import boxmuller
@@ -27,6 +28,7 @@ _SCALE24 = np.float32(2.0**-24)
 _LOG_MAX = 709.782712893384
 
 
+@kernel
 def unit32(engine: Mt19937, n: int) -> np.ndarray:
     """`n` float32 numbers 0 <= u < 1: the low 24 bits of a 32-bit draw each, times 2**-24."""
     out = np.empty(n, np.float32)
@@ -39,6 +41,7 @@ def unit32(engine: Mt19937, n: int) -> np.ndarray:
     return out
 
 
+@kernel
 def unit64(engine: Mt19937, n: int) -> np.ndarray:
     """`n` float64 numbers 0 <= u < 1: the low 53 bits of a 64-bit draw each, times 2**-53."""
     out = np.empty(n, np.float64)
@@ -127,6 +130,7 @@ def normal(
     return values.reshape(shape)
 
 
+@kernel
 def _normal_blocks(engine: Mt19937, n: int, d: DType, mean: float, std: float) -> np.ndarray:
     """Blocks of 16. A tail that is no whole block is covered by one more, which overwrites part of its predecessor.
 
@@ -152,6 +156,7 @@ def _normal_blocks(engine: Mt19937, n: int, d: DType, mean: float, std: float) -
     return cast(values, d)
 
 
+@kernel
 def _normal_sequence(gen: Generator, n: int, exact: bool) -> np.ndarray:
     """`n` standard normal float64 numbers, one after the other.
 

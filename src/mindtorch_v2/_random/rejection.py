@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from .._dispatch.native import kernel
 from .._rules import distributions as checks
 from .continuous import cast, unit64
 from .engine import Mt19937
@@ -84,6 +85,7 @@ def _poisson_transformed(rate: float, uniform: _Uniforms) -> int:
             return k
 
 
+@kernel
 def poisson(gen: Generator, rates: np.ndarray) -> np.ndarray:
     """Poisson numbers of `rates` (`poisson`), of the same shape and dtype.
 
