@@ -22,7 +22,7 @@ _PLACES.update(
     backends=f"{__name__}._backends",
     composites=f"{__name__}._composite",
     derivatives=f"{__name__}._generated.autograd",
-    legacy_constructor=f"{__name__}._functions.construct:legacy_constructor",
+    legacy_constructor=f"{__name__}._api.functions.construct:legacy_constructor",
     loops=f"{__name__}._generated.native:LOOPS",
     npu_allocator=f"{__name__}.npu:_get_allocator",
     npu_generator=f"{__name__}._backends.npu.generator:of_device",
@@ -32,7 +32,8 @@ _PLACES.update(
     pin_array=f"{__name__}._backends.npu.pinned:pin_array",
 )
 
-from . import _dtype, _generated, _layout, _methods  # noqa: E402
+from . import _dtype, _generated, _layout  # noqa: E402
+from ._api import methods as _methods  # noqa: E402
 from ._device import (  # noqa: E402
     device as device,
     get_default_device as get_default_device,
@@ -56,20 +57,20 @@ globals().update(_layout.LAYOUTS)
 globals().update(_layout.MEMORY_FORMATS)
 
 if _TYPE_CHECKING:  # the same by name for type checkers
-    from ._autograd.modes import (
-        enable_grad as enable_grad,
-        inference_mode as inference_mode,
-        no_grad as no_grad,
-        set_grad_enabled as set_grad_enabled,
-    )
-    from ._functions.construct import (
+    from ._api.functions.construct import (
         as_tensor as as_tensor,
         asarray as asarray,
         from_numpy as from_numpy,
         frombuffer as frombuffer,
         tensor as tensor,
     )
-    from ._functions.randomness import Generator as Generator, manual_seed as manual_seed
+    from ._api.functions.randomness import Generator as Generator, manual_seed as manual_seed
+    from ._autograd.modes import (
+        enable_grad as enable_grad,
+        inference_mode as inference_mode,
+        no_grad as no_grad,
+        set_grad_enabled as set_grad_enabled,
+    )
 
 # Names by the module that has them. These win over operators of the same name.
 _BY_MODULE = {
@@ -79,17 +80,19 @@ _BY_MODULE = {
     "_backends.npu.errors": "OutOfMemoryError",
     "_constants": "e inf nan newaxis pi",
     "_dispatch.pipeline": "pipeline",
-    "_functions.construct": "as_tensor asarray from_numpy frombuffer tensor",
-    "_functions.queries": (
+    "_api.functions.construct": "as_tensor asarray from_numpy frombuffer tensor",
+    "_api.functions.queries": (
         "get_device is_complex is_conj is_floating_point is_inference is_nonzero is_same_size is_signed is_storage is_tensor numel "
         "resolve_conj resolve_neg typename"
     ),
-    "_functions.randomness": ("Generator default_generator get_rng_state initial_seed manual_seed seed set_rng_state"),
-    "_functions.sugar": (
+    "_api.functions.randomness": (
+        "Generator default_generator get_rng_state initial_seed manual_seed seed set_rng_state"
+    ),
+    "_api.functions.sugar": (
         "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod chain_matmul einsum lu meshgrid nonzero "
         "norm resize_as_ split stft tensordot unique unique_consecutive unravel_index where"
     ),
-    "_functions.settings": (
+    "_api.functions.settings": (
         "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision get_num_interop_threads "
         "get_num_threads is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_default_tensor_type "
         "set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_num_threads "
@@ -125,7 +128,7 @@ _OPERATORS = _generated.functions.NAMESPACES["torch"]
 def _legacy(name: str) -> _Any:
     """`FloatTensor`, `FloatStorage` and their kin, or None."""
     if name.endswith("Tensor"):
-        return _importlib.import_module(f"{__name__}._functions.types").LEGACY_TYPES.get(name)
+        return _importlib.import_module(f"{__name__}._api.functions.types").LEGACY_TYPES.get(name)
     if name.endswith("Storage"):
         return _importlib.import_module(f"{__name__}._typed_storage").LEGACY_STORAGES.get(name)
     return None

@@ -1,7 +1,7 @@
 """The Tensor class: the narrow waist between kernels, which see payloads, and everything a user sees.
 
 The class holds what a tensor is. What it can do is attached when the package is put together: operators by the generated
-floor, conversions, indexing and Python's protocols by the modules of `_methods`.
+floor, conversions, indexing and Python's protocols by the modules of `_api/methods`.
 
 Note [Rare attributes]
 The first four slots are what every tensor needs at every operation. What few tensors have (a version, a gradient, an output number, ...)
@@ -24,8 +24,8 @@ from ._dtype import dtype
 from ._pending import PendingPayload
 
 if TYPE_CHECKING:  # what is attached when the package is put together
+    from ._api.methods.members import TensorMembers
     from ._generated.tensor import TensorOperators
-    from ._methods.members import TensorMembers
 
     class _Attached(TensorMembers, TensorOperators): ...
 else:

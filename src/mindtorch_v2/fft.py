@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ._functions.namespaces import operators_of as _operators_of
+from ._api.functions.namespaces import operators_of as _operators_of
 
 __getattr__, __dir__ = _operators_of("fft", globals())

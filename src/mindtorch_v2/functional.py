@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._functions.sugar import (
+from ._api.functions.sugar import (
     atleast_1d,
     atleast_2d,
     atleast_3d,

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ._api.functions import randomness as _randomness  # noqa: F401 - with it, states of generators are tensors
 from ._backends.npu import generator as _generator, is_available, runtime as _runtime
 from ._backends.npu.errors import NpuError, NpuOutOfMemory as OutOfMemoryError
 from ._backends.npu.memory import (
@@ -40,7 +41,6 @@ from ._backends.npu.memory import (
 from ._backends.npu.runtime import device_count, is_initialized
 from ._backends.npu.streams import Event, Stream, StreamContext, current_stream, default_stream, set_stream, stream
 from ._device import decorate as _decorate, device as _device
-from ._functions import randomness as _randomness  # noqa: F401 - with it, states of generators are tensors
 from ._state import run_recorded
 
 if TYPE_CHECKING:

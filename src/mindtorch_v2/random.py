@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._functions.randomness import (
+from ._api.functions.randomness import (
     default_generator,
     fork_rng,
     get_rng_state,

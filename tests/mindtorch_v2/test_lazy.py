@@ -9,13 +9,13 @@ import sys
 import pytest
 
 import mindtorch_v2
-from mindtorch_v2 import _methods
+from mindtorch_v2._api import methods as _methods
 from mindtorch_v2._dispatch.lazy import LazyMethod
 
 
 @pytest.mark.parametrize("module", sorted(_methods.METHODS))
 def test_members_are_named_where_they_are_attached(module: str) -> None:
-    members = importlib.import_module(f"mindtorch_v2._methods.{module}").MEMBERS
+    members = importlib.import_module(f"mindtorch_v2._api.methods.{module}").MEMBERS
     properties = {name for name, member in members.items() if isinstance(member, property)}
     assert set(_methods.METHODS[module].split()) == set(members) - properties
     assert set(_methods.PROPERTIES.get(module, "").split()) == properties
@@ -30,13 +30,13 @@ def test_public_names_are_there(module: str) -> None:
 
 @pytest.mark.parametrize("module", ["queries", "sugar"])
 def test_every_public_function_of_these_modules_is_published(module: str) -> None:
-    loaded = importlib.import_module(f"mindtorch_v2._functions.{module}")
+    loaded = importlib.import_module(f"mindtorch_v2._api.functions.{module}")
     own = {
         n
         for n, v in vars(loaded).items()
         if getattr(v, "__module__", None) == loaded.__name__ and not n.startswith("_")
     }
-    assert own == set(mindtorch_v2._BY_MODULE[f"_functions.{module}"].split())
+    assert own == set(mindtorch_v2._BY_MODULE[f"_api.functions.{module}"].split())
 
 
 def test_every_operator_and_submodule_can_be_looked_up() -> None:

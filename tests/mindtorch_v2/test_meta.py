@@ -13,7 +13,7 @@ import pytest
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import nn
-from mindtorch_v2._methods.conversion import MetaReadError
+from mindtorch_v2._api.methods.conversion import MetaReadError
 from mindtorch_v2.nn import functional as F
 
 LONG, BOOL = torch.int64, torch.bool

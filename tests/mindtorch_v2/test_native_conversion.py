@@ -224,7 +224,7 @@ def _outcome(call: Any, *arguments: Any) -> Any:
 @needs_extension
 @pytest.mark.filterwarnings("ignore")
 def test_members_give_what_the_python_ones_give() -> None:
-    from mindtorch_v2 import _methods
+    from mindtorch_v2._api import methods as _methods
     from mindtorch_v2._tensor import Tensor
 
     behind: dict = {}

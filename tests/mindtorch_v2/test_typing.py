@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import mindtorch_v2 as torch
-from mindtorch_v2 import _generated, _methods
+from mindtorch_v2 import _generated
+from mindtorch_v2._api import methods as _methods
 from mindtorch_v2._generated import functions, methods
 
 MEMBERS_STUB = Path(_methods.__path__[0]) / "members.pyi"
@@ -31,7 +32,7 @@ def _stub_of(path: Path, name: str) -> dict[str, ast.stmt]:
 
 
 def _attached() -> dict[str, Any]:
-    """What the modules of `_methods` attach to Tensor."""
+    """What the modules of `_api/methods` attach to Tensor."""
     found: dict[str, Any] = {}
     for module in _methods.METHODS:
         table = importlib.import_module(f"{_methods.__name__}.{module}").MEMBERS

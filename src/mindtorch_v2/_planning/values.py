@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from .._api.functions.randomness import Generator, default_generator
 from .._device import CPU
 from .._dispatch import dispatcher
 from .._dispatch.operator import Operator
-from .._functions.randomness import Generator, default_generator
 from .._payload import extent
 from .._state import TLS
 from .._tensor import Tensor, wrap

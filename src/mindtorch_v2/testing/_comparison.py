@@ -75,7 +75,7 @@ def _problem(actual: Any, expected: Any, options: tuple, where: str) -> str | No
         or isinstance(actual, Tensor)
         and isinstance(expected, (Number, np.generic))
     ):
-        from .._functions.construct import as_tensor
+        from .._api.functions.construct import as_tensor
 
         left, right = as_tensor(actual), as_tensor(expected)
         rtol, atol, nan, device, _dtype, stride = options

@@ -8,7 +8,7 @@ from typing import Any
 
 def wrapper_set_seed(op: Callable, *args: Any, **kwargs: Any) -> Any:
     """Call `op` under a fixed seed, and leave the default generator as it was."""
-    from .._functions.randomness import fork_rng, manual_seed
+    from .._api.functions.randomness import fork_rng, manual_seed
 
     with fork_rng():
         manual_seed(42)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from .. import _dtype, _threads
-from .._threads import get_num_threads as get_num_threads
+from ... import _dtype, _threads
+from ..._threads import get_num_threads as get_num_threads
 
 _PRECISIONS = ("highest", "high", "medium")
 _MODES = ("default", "warn", "error")

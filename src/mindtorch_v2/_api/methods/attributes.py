@@ -6,11 +6,10 @@ from typing import Any
 
 from numpy import ndarray
 
-from .. import _payload, _pinned, _storage
-from .._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
-from .._dispatch import backends, native, ops
-from .._functions import types
-from .._layout import (
+from ... import _payload, _pinned, _storage
+from ..._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
+from ..._dispatch import backends, native, ops
+from ..._layout import (
     channels_last,
     channels_last_3d,
     contiguous_format,
@@ -18,11 +17,12 @@ from .._layout import (
     preserve_format,
     strided,
 )
-from .._pending import exposed, settled
-from .._state import TLS
-from .._storage import storage_of
-from .._tensor import Tensor, bump_version, wrap
-from .._typed_storage import TypedStorage
+from ..._pending import exposed, settled
+from ..._state import TLS
+from ..._storage import storage_of
+from ..._tensor import Tensor, bump_version, wrap
+from ..._typed_storage import TypedStorage
+from ..functions import types
 
 
 def _flag(device_type: str) -> property:
@@ -119,7 +119,7 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
         raise RuntimeError(f"cannot pin '{types.type_name(self)}' only dense CPU tensors can be pinned")
     if _pinned.is_pinned(settled(self)):
         return self
-    from .._backends.npu.pinned import pin_array
+    from ..._backends.npu.pinned import pin_array
 
     return wrap(pin_array(settled(self)), self._dtype)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._dispatch.lazy import LazyMethod, LazyProperty
+from ..._dispatch.lazy import LazyMethod, LazyProperty
 
 # Methods, and attributes that are no properties.
 METHODS = {

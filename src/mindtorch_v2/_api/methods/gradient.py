@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._autograd import (
+from ..._autograd import (
     api,
     wiring as _wiring,  # noqa: F401 (connects the extension)
 )
-from .._autograd.inplace import keep_gradient
-from .._autograd.node import (
+from ..._autograd.inplace import keep_gradient
+from ..._autograd.node import (
     VIEW,
     AccumulateGrad,
     HookTable,
@@ -19,9 +19,9 @@ from .._autograd.node import (
     need_extras,
     requires_grad as _requires_grad,
 )
-from .._dispatch import native
-from .._handles import RemovableHandle
-from .._tensor import Tensor, wrap
+from ..._dispatch import native
+from ..._handles import RemovableHandle
+from ..._tensor import Tensor, wrap
 
 
 def _get_requires_grad(self: Tensor) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _dtype
-from .._device import device
-from .._dtype import DTYPES
-from .._tensor import Tensor
-from .._type_names import LEGACY, type_name
+from ... import _dtype
+from ..._device import device
+from ..._dtype import DTYPES
+from ..._tensor import Tensor
+from ..._type_names import LEGACY, type_name
 
 
 class _LegacyType(type):

@@ -7,22 +7,22 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from .. import _payload
-from .._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
-from .._device import device as _device
-from .._dispatch import backends, native, ops
-from .._dtype import DTYPES, dtype as _dtype_class
-from .._layout import (
+from ... import _payload
+from ..._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
+from ..._device import device as _device
+from ..._dispatch import backends, native, ops
+from ..._dtype import DTYPES, dtype as _dtype_class
+from ..._layout import (
     channels_last,
     channels_last_3d,
     contiguous_format,
     memory_format as _memory_format,
     preserve_format,
 )
-from .._pending import exposed, settled
-from .._rules.geometry import prefers_channels_last
-from .._state import TLS
-from .._tensor import Tensor
+from ..._pending import exposed, settled
+from ..._rules.geometry import prefers_channels_last
+from ..._state import TLS
+from ..._tensor import Tensor
 
 
 class MetaReadError(NotImplementedError, TypeError):
@@ -301,7 +301,7 @@ def new_tensor(
     self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any
 ) -> Tensor:
     """A tensor with the given data, by default in this one's dtype and on its device."""
-    from .._functions.construct import dtype_argument, tensor
+    from ..functions.construct import dtype_argument, tensor
 
     kind = dtype_argument("new_tensor", dtype) or self._dtype
     return tensor(data, dtype=kind, device=device or self.device, requires_grad=requires_grad)
@@ -309,7 +309,7 @@ def new_tensor(
 
 def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     """The legacy constructor, in this tensor's dtype."""
-    from .._functions.construct import legacy_tensor
+    from ..functions.construct import legacy_tensor
 
     return legacy_tensor(self._dtype, *args, device=device or self.device)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._tensor import Tensor
+from ..._tensor import Tensor
 
 
 def is_tensor(obj: object) -> bool:
@@ -14,8 +14,8 @@ def is_tensor(obj: object) -> bool:
 
 def is_storage(obj: object) -> bool:
     """Whether an object is a storage."""
-    from .._storage import UntypedStorage
-    from .._typed_storage import TypedStorage
+    from ..._storage import UntypedStorage
+    from ..._typed_storage import TypedStorage
 
     return isinstance(obj, (UntypedStorage, TypedStorage))
 

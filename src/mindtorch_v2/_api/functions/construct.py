@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from .. import _dtype
-from .._device import chosen_device, default_device, device as _device
-from .._dispatch import native, ops
-from .._dispatch.convert import _dtype as _convert_dtype
-from .._dtype import DTYPES, dtype as _dtype_class
-from .._rules.promotion import promote_types, scalar_dtype
-from .._tensor import Tensor, wrap
+from ... import _dtype
+from ..._device import chosen_device, default_device, device as _device
+from ..._dispatch import native, ops
+from ..._dispatch.convert import _dtype as _convert_dtype
+from ..._dtype import DTYPES, dtype as _dtype_class
+from ..._rules.promotion import promote_types, scalar_dtype
+from ..._tensor import Tensor, wrap
 
 
 @native.constructor
@@ -268,8 +268,8 @@ def asarray(
     """
     where = None if device is None else _device(device)
     dtype = dtype_argument("asarray", dtype)
-    from .._storage import UntypedStorage
-    from .._typed_storage import TypedStorage
+    from ..._storage import UntypedStorage
+    from ..._typed_storage import TypedStorage
 
     if isinstance(obj, (UntypedStorage, TypedStorage)):
         kind = dtype or (DTYPES["uint8"] if isinstance(obj, UntypedStorage) else obj.dtype)

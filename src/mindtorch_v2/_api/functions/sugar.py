@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import _dtype
-from .._dispatch import ops
-from .._dispatch.return_types import named
-from .._tensor import Size, Tensor
+from ... import _dtype
+from ..._dispatch import ops
+from ..._dispatch.return_types import named
+from ..._tensor import Size, Tensor
 
 
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:

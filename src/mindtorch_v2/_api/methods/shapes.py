@@ -4,50 +4,50 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
-from .._dispatch import native, ops
-from .._pending import exposed, settled
-from .._tensor import Tensor
+from ..._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
+from ..._dispatch import native, ops
+from ..._pending import exposed, settled
+from ..._tensor import Tensor
 
 
 def split(self: Tensor, split_size: Any, dim: int = 0) -> tuple:
     """Pieces along a dimension: of one size, or of the sizes in a list. Views."""
-    from .._functions.sugar import split as split_function
+    from ..functions.sugar import split as split_function
 
     return split_function(self, split_size, dim)
 
 
 def norm(self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The vector or matrix norm."""
-    from .._functions.sugar import norm as norm_function
+    from ..functions.sugar import norm as norm_function
 
     return norm_function(self, p, dim, keepdim, dtype=dtype)
 
 
 def stft(self: Tensor, n_fft: int, *args: Any, **kwargs: Any) -> Tensor:
     """The Fourier transforms of overlapping frames: see `torch.stft`."""
-    from .._functions.sugar import stft as stft_function
+    from ..functions.sugar import stft as stft_function
 
     return stft_function(self, n_fft, *args, **kwargs)
 
 
 def lu(self: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple:
     """The factorisation into L and U: see `torch.lu`."""
-    from .._functions.sugar import lu as lu_function
+    from ..functions.sugar import lu as lu_function
 
     return lu_function(self, pivot, get_infos)
 
 
 def unique_consecutive(self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
     """The first of each run of equal elements: see `torch.unique_consecutive`."""
-    from .._functions.sugar import unique_consecutive as unique_function
+    from ..functions.sugar import unique_consecutive as unique_function
 
     return unique_function(self, return_inverse, return_counts, dim)
 
 
 def nonzero(self: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of the non-zero elements: a matrix of rows, or a tuple of index vectors."""
-    from .._functions.sugar import nonzero as nonzero_function
+    from ..functions.sugar import nonzero as nonzero_function
 
     return nonzero_function(self, as_tuple=as_tuple)
 
@@ -56,7 +56,7 @@ def unique(
     self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
     """The distinct elements."""
-    from .._functions.sugar import unique as unique_function
+    from ..functions.sugar import unique as unique_function
 
     return unique_function(self, sorted, return_inverse, return_counts, dim)
 

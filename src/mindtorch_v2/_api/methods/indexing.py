@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from .._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
-from .._autograd.node import requires_grad
-from .._autograd.wiring import VIEW
-from .._dispatch import native, ops, overrides
-from .._dtype import DTYPES
-from .._pending import settled
-from .._state import PLAIN, TLS
-from .._tensor import Tensor, bump_version
+from ..._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
+from ..._autograd.node import requires_grad
+from ..._autograd.wiring import VIEW
+from ..._dispatch import native, ops, overrides
+from ..._dtype import DTYPES
+from ..._pending import settled
+from ..._state import PLAIN, TLS
+from ..._tensor import Tensor, bump_version
 
 _new = object.__new__
 _int64, _bool, _uint8 = (DTYPES[name] for name in ("int64", "bool", "uint8"))
@@ -122,7 +122,7 @@ def _store(data: ndarray, index: Any, value: Any) -> bool:
 
 
 def _as_value(value: Any, like: Tensor) -> Tensor:
-    from .._functions.construct import tensor
+    from ..functions.construct import tensor
 
     return tensor(value, dtype=like._dtype, device=like.device)
 
@@ -237,12 +237,12 @@ def _items(index: Any) -> list:
 def _item(part: Any) -> Any:
     """Sequences and arrays as tensors; all else as it is."""
     if isinstance(part, (list, tuple, range)):
-        from .._functions.construct import tensor
+        from ..functions.construct import tensor
 
         made = tensor(part if not isinstance(part, range) else list(part), device="cpu")
         return made.to(_int64) if made.numel() == 0 else made
     if isinstance(part, ndarray):
-        from .._functions.construct import from_numpy
+        from ..functions.construct import from_numpy
 
         return from_numpy(np.array(part)) if part.ndim else (bool(part) if part.dtype == bool else int(part))
     if isinstance(part, Tensor) and part._dtype.category > 1:
@@ -300,7 +300,7 @@ def _slice(result: Tensor, dim: int, item: slice, alone: bool) -> Tensor:
 
 
 def _view_operators() -> tuple:
-    from .._generated.tables import view
+    from ..._generated.tables import view
 
     return view.slice_Tensor, view.select_int, view.unsqueeze
 

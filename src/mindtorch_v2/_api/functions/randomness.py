@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .._dtype import DTYPES
-from .._random import generator as _generator
-from .._random.generator import Generator, default_generator
-from .._tensor import Tensor, wrap
+from ..._dtype import DTYPES
+from ..._random import generator as _generator
+from ..._random.generator import Generator, default_generator
+from ..._tensor import Tensor, wrap
 
 
 def _to_tensor(state: np.ndarray) -> Tensor:

@@ -6,12 +6,12 @@ from typing import Any, TypeVar
 
 from numpy import ndarray
 
-from .._dtype import dtype as _dtype
-from .._layout import layout as _layout, memory_format as _memory_format
-from .._storage import UntypedStorage
-from .._tensor import Tensor
-from .._typed_storage import TypedStorage
-from ..utils.hooks import RemovableHandle
+from ..._dtype import dtype as _dtype
+from ..._layout import layout as _layout, memory_format as _memory_format
+from ..._storage import UntypedStorage
+from ..._tensor import Tensor
+from ..._typed_storage import TypedStorage
+from ...utils.hooks import RemovableHandle
 
 _T = TypeVar("_T", bound="TensorMembers")
 

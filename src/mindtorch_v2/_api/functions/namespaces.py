@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._generated import functions
+from ..._generated import functions
 
 
 def operators_of(namespace: str, module: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import _printing
-from .._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
-from .._dispatch import native, ops
-from .._dispatch.overrides import default_torch_function
-from .._serialization import rebuild
-from .._tensor import Tensor, alias_as
+from ... import _printing
+from ..._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
+from ..._dispatch import native, ops
+from ..._dispatch.overrides import default_torch_function
+from ..._serialization import rebuild
+from ..._tensor import Tensor, alias_as
 
 
 def __repr__(self: Tensor, *, tensor_contents: str | None = None) -> str:
@@ -87,7 +87,7 @@ def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **kwargs
 
 
 def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
-    from .._functions.construct import from_numpy
+    from ..functions.construct import from_numpy
 
     return from_numpy(np.asarray(array))
 

@@ -1,0 +1,1 @@
+"""Functions and methods that are written by hand, beside the generated ones."""
