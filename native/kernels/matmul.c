@@ -1,63 +1,278 @@
-/* Products of matrices so small that a call of the BLAS costs more than the product. Larger ones are left to numpy. */
+/* Products of matrices: small ones by loops, since a call of the BLAS costs more than they do; large float ones by the BLAS that numpy carries, without
+ * Python between. What is neither (large batches, large integers) is left to numpy. */
 #include "native.h"
 
-#define SMALL_PRODUCT 512 /* elements of the right matrix, and multiplications by the left one's rows, up to which the loop serves */
+#define SMALL_PRODUCT 512 /* elements of the right matrix, and half the multiplications, up to which the loop serves */
+#define SMALL_INTEGERS 32768 /* multiplications of integers up to which a plain loop beats conversions */
 
 #define LOOPS "matmul_loops.h"
 #include "variants.h"
 
-static int step_of(PyArrayObject *array, int dim, int width, npy_intp *step)
+#define INTEGER_PRODUCT(name, T, U)                                                                                                        \
+    static void name(const char *a, const npy_intp *step_a, const char *b, const npy_intp *step_b, char *out, npy_intp m, npy_intp k,      \
+                     npy_intp n)                                                                                                           \
+    {                                                                                                                                      \
+        for (npy_intp i = 0; i < m; i++) {                                                                                                 \
+            for (npy_intp j = 0; j < n; j++) {                                                                                             \
+                const char *left = a + i * step_a[0], *right = b + j * step_b[1];                                                          \
+                U sum = 0;                                                                                                                 \
+                for (npy_intp p = 0; p < k; p++, left += step_a[1], right += step_b[0]) {                                                  \
+                    sum = (U)(sum + (U)((U) * (const T *)left * (U) * (const T *)right));                                                  \
+                }                                                                                                                          \
+                ((T *)out)[i * n + j] = (T)sum;                                                                                            \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    }
+
+/* Unsigned sums of at least 32 bits wrap around as numpy's do. */
+INTEGER_PRODUCT(product_int8, npy_int8, npy_uint32)
+INTEGER_PRODUCT(product_uint8, npy_uint8, npy_uint32)
+INTEGER_PRODUCT(product_int16, npy_int16, npy_uint32)
+INTEGER_PRODUCT(product_int32, npy_int32, npy_uint32)
+INTEGER_PRODUCT(product_int64, npy_int64, npy_uint64)
+
+typedef void (*IntegerProduct)(const char *, const npy_intp *, const char *, const npy_intp *, char *, npy_intp, npy_intp, npy_intp);
+
+static IntegerProduct integer_product(PyArrayObject *array)
 {
-    npy_intp stride = PyArray_STRIDE(array, dim);
-    *step = stride / width;
-    return stride % width == 0;
+    if (!PyArray_ISNOTSWAPPED(array)) {
+        return NULL;
+    }
+    switch (PyArray_TYPE(array)) {
+    case NPY_INT8:
+        return product_int8;
+    case NPY_UINT8:
+        return product_uint8;
+    case NPY_INT16:
+        return product_int16;
+    case NPY_INT32:
+        return product_int32;
+    case NPY_INT64:
+        return product_int64;
+    default:
+        return NULL;
+    }
 }
 
-/* `left` (..., k) times `right` (k, n) or, transposed, (n, k). `left` has at least two dimensions. */
-static PyObject *product(PyObject *const left_object, PyObject *const right_object, PyObject *added, int transposed)
+/* One product: the matrices of the operands (a vector is one with a side of 1) and the dimensions of the result. Strides in bytes. */
+typedef struct {
+    PyArrayObject *left, *right;
+    npy_intp m, k, n, a[2], b[2];
+    int batch; /* leading dimensions of the result */
+    npy_intp dims[MAX_DIMS], batch_a[MAX_DIMS], batch_b[MAX_DIMS];
+    int ndim;
+    npy_intp count; /* matrices */
+} Product;
+
+/* Reads the operands; `transposed` when the right one is given as (n, k). 0 to decline. */
+static int read_product(PyObject *left_object, PyObject *right_object, int transposed, Product *p)
 {
     if (!is_array(left_object) || !is_array(right_object)) {
-        return NULL;
+        return 0;
     }
     PyArrayObject *left = (PyArrayObject *)left_object, *right = (PyArrayObject *)right_object;
-    int width = float_width(left), ndim = PyArray_NDIM(left);
-    if (!width || float_width(right) != width || PyArray_NDIM(right) != 2 || ndim < 2 || ndim > MAX_DIMS) {
+    int dims_a = PyArray_NDIM(left), dims_b = PyArray_NDIM(right);
+    if (PyArray_TYPE(left) != PyArray_TYPE(right) || !(PyArray_FLAGS(left) & PyArray_FLAGS(right) & NPY_ARRAY_ALIGNED) || !dims_a || !dims_b ||
+        dims_a > MAX_DIMS - 1 || dims_b > MAX_DIMS - 1) {
+        return 0;
+    }
+    p->left = left;
+    p->right = right;
+    const npy_intp *shape_a = PyArray_DIMS(left), *shape_b = PyArray_DIMS(right);
+    const npy_intp *steps_a = PyArray_STRIDES(left), *steps_b = PyArray_STRIDES(right);
+    p->k = shape_a[dims_a - 1];
+    p->a[1] = steps_a[dims_a - 1];
+    p->m = dims_a > 1 ? shape_a[dims_a - 2] : 1;
+    p->a[0] = dims_a > 1 ? steps_a[dims_a - 2] : 0;
+    int inner = dims_b == 1 || transposed ? dims_b - 1 : dims_b - 2, outer = transposed ? dims_b - 2 : dims_b - 1;
+    p->b[0] = steps_b[inner];
+    p->n = dims_b > 1 ? shape_b[outer] : 1;
+    p->b[1] = dims_b > 1 ? steps_b[outer] : 0;
+    if (shape_b[inner] != p->k) {
+        return 0;
+    }
+    int batch_a = dims_a > 2 ? dims_a - 2 : 0, batch_b = dims_b > 2 ? dims_b - 2 : 0;
+    if (batch_a && !batch_b && dims_b == 2 && is_contiguous(left) && p->k) { /* the rows of all matrices follow each other */
+        npy_intp rows = PyArray_SIZE(left) / p->k;
+        for (int d = 0; d < dims_a - 1; d++) {
+            p->dims[d] = shape_a[d];
+        }
+        p->dims[dims_a - 1] = p->n;
+        p->ndim = dims_a;
+        p->m = rows;
+        p->a[0] = p->k * PyArray_ITEMSIZE(left);
+        p->a[1] = PyArray_ITEMSIZE(left);
+        p->batch = 0;
+        p->count = 1;
+        return 1;
+    }
+    p->batch = batch_a > batch_b ? batch_a : batch_b;
+    p->count = 1;
+    for (int d = 0; d < p->batch; d++) {
+        int at_a = d - (p->batch - batch_a), at_b = d - (p->batch - batch_b);
+        npy_intp size_a = at_a < 0 ? 1 : shape_a[at_a], size_b = at_b < 0 ? 1 : shape_b[at_b];
+        if (size_a != size_b && size_a != 1 && size_b != 1) {
+            return 0;
+        }
+        p->dims[d] = size_a == 1 ? size_b : size_a;
+        p->batch_a[d] = size_a == 1 ? 0 : steps_a[at_a];
+        p->batch_b[d] = size_b == 1 ? 0 : steps_b[at_b];
+        p->count *= p->dims[d];
+    }
+    p->ndim = p->batch;
+    if (dims_a > 1) {
+        p->dims[p->ndim++] = p->m;
+    }
+    if (dims_b > 1) {
+        p->dims[p->ndim++] = p->n;
+    }
+    return 1;
+}
+
+static int in_items(npy_intp *steps, int width)
+{
+    if (steps[0] % width || steps[1] % width) {
+        return 0;
+    }
+    steps[0] /= width;
+    steps[1] /= width;
+    return 1;
+}
+
+/* The next matrices of the batch. */
+static void advance(const Product *p, npy_intp *at, const char **a, const char **b)
+{
+    for (int d = p->batch - 1; d >= 0; d--) {
+        *a += p->batch_a[d];
+        *b += p->batch_b[d];
+        if (++at[d] < p->dims[d]) {
+            return;
+        }
+        *a -= p->batch_a[d] * p->dims[d];
+        *b -= p->batch_b[d] * p->dims[d];
+        at[d] = 0;
+    }
+}
+
+static PyObject *small_floats(Product *p, int width, const void *bias)
+{
+    npy_intp m = p->m, n = p->n, a[2] = {p->a[0], p->a[1]}, b[2] = {p->b[0], p->b[1]};
+    const char *left = PyArray_BYTES(p->left), *right = PyArray_BYTES(p->right);
+    int swapped = n == 1 && m > 1 && bias == NULL; /* a column: its elements side by side, as a row times the transposed matrix */
+    if (swapped) {
+        n = m;
+        m = 1;
+        a[0] = 0, a[1] = p->b[0];
+        b[0] = p->a[1], b[1] = p->a[0];
+    }
+    if (p->k * n > SMALL_PRODUCT || m * p->k * n > 2 * SMALL_PRODUCT || !in_items(a, width) || !in_items(b, width)) {
         return NULL;
     }
-    if (!(PyArray_FLAGS(left) & PyArray_FLAGS(right) & NPY_ARRAY_ALIGNED) || (ndim > 2 && !is_contiguous(left))) {
+    PyObject *out = new_array(p->ndim, p->dims, PyArray_DESCR(p->left));
+    if (out == NULL) {
         return NULL;
     }
-    npy_intp k = PyArray_DIM(left, ndim - 1), n = PyArray_DIM(right, transposed ? 0 : 1), m = 1;
-    npy_intp step_a[2], step_b[2], dims[MAX_DIMS];
-    for (int d = 0; d < ndim - 1; d++) {
-        dims[d] = PyArray_DIM(left, d);
-        m *= dims[d];
+    char *result = PyArray_BYTES((PyArrayObject *)out);
+    npy_intp at[MAX_DIMS] = {0};
+    PyThreadState *thread = p->count * m * n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    for (npy_intp i = 0; i < p->count; i++, result += m * n * width) {
+        CHOOSE(small_product, width, swapped ? right : left, a, swapped ? left : right, b, bias, result, m, p->k, n);
+        advance(p, at, &left, &right);
     }
-    dims[ndim - 1] = n;
-    if (PyArray_DIM(right, transposed ? 1 : 0) != k || !m || !n || !k || k * n > SMALL_PRODUCT || m * k * n > 2 * SMALL_PRODUCT) {
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+    return out;
+}
+
+static PyObject *small_integers(Product *p)
+{
+    IntegerProduct run = integer_product(p->left);
+    if (run == NULL || p->m * p->k * p->n > SMALL_INTEGERS) {
         return NULL;
     }
-    if (!step_of(left, ndim - 2, width, &step_a[0]) || !step_of(left, ndim - 1, width, &step_a[1]) ||
-        !step_of(right, transposed ? 1 : 0, width, &step_b[0]) || !step_of(right, transposed ? 0 : 1, width, &step_b[1])) {
+    PyObject *out = new_array(p->ndim, p->dims, PyArray_DESCR(p->left));
+    if (out == NULL) {
         return NULL;
     }
-    if (ndim > 2) { /* the rows of all matrices follow each other; a dimension of size 1 may have any stride */
-        step_a[0] = k;
-        step_a[1] = 1;
+    const char *left = PyArray_BYTES(p->left), *right = PyArray_BYTES(p->right);
+    char *result = PyArray_BYTES((PyArrayObject *)out);
+    npy_intp at[MAX_DIMS] = {0};
+    PyThreadState *thread = p->count * p->m * p->n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    for (npy_intp i = 0; i < p->count; i++, result += p->m * p->n * PyArray_ITEMSIZE(p->left)) {
+        run(left, p->a, right, p->b, result, p->m, p->k, p->n);
+        advance(p, at, &left, &right);
     }
-    void *bias = NULL;
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+    return out;
+}
+
+/* One large product through numpy's BLAS, into memory of ours. */
+static PyObject *large_floats(Product *p, int width, const void *bias)
+{
+    npy_intp left_dims[2] = {p->m, p->k}, right_dims[2] = {p->k, p->n}, out_dims[2] = {p->m, p->n};
+    PyObject *out = new_array(p->ndim, p->dims, PyArray_DESCR(p->left)), *matrix = NULL;
+    PyObject *left = new_view(p->left, 2, left_dims, p->a, PyArray_BYTES(p->left));
+    PyObject *right = new_view(p->right, 2, right_dims, p->b, PyArray_BYTES(p->right));
+    if (out != NULL && left != NULL && right != NULL) {
+        matrix = new_view((PyArrayObject *)out, 2, out_dims, NULL, PyArray_BYTES((PyArrayObject *)out));
+    }
+    PyObject *made = matrix == NULL ? NULL : PyArray_MatrixProduct2(left, right, (PyArrayObject *)matrix);
+    Py_XDECREF(left);
+    Py_XDECREF(right);
+    Py_XDECREF(matrix);
+    if (made == NULL) {
+        Py_XDECREF(out);
+        return NULL;
+    }
+    Py_DECREF(made);
+    if (bias != NULL) {
+        void *result = PyArray_DATA((PyArrayObject *)out);
+        PyThreadState *thread = p->m * p->n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+        CHOOSE(add_row, width, result, bias, p->m, p->n);
+        if (thread != NULL) {
+            PyEval_RestoreThread(thread);
+        }
+    }
+    return out;
+}
+
+/* `left` (..., m, k) times `right` (..., k, n) or, transposed, (n, k); `added` is a row or None. */
+static PyObject *product(PyObject *left, PyObject *right, PyObject *added, int transposed)
+{
+    Product p;
+    if (!read_product(left, right, transposed, &p)) {
+        return NULL;
+    }
+    int width = float_width(p.left);
+    const void *bias = NULL;
     if (added != Py_None) {
-        if (dense_width(added) != width || PyArray_NDIM((PyArrayObject *)added) != 1 || PyArray_DIM((PyArrayObject *)added, 0) != n) {
+        if (!width || dense_width(added) != width || PyArray_NDIM((PyArrayObject *)added) != 1 || PyArray_DIM((PyArrayObject *)added, 0) != p.n) {
             return NULL;
         }
         bias = PyArray_DATA((PyArrayObject *)added);
     }
-    PyObject *out = new_array(ndim, dims, PyArray_DESCR(left));
-    if (out != NULL) {
-        CHOOSE(small_product, width, PyArray_DATA(left), step_a, PyArray_DATA(right), step_b, bias, PyArray_DATA((PyArrayObject *)out), m,
-               k, n);
+    if (!width) {
+        return small_integers(&p);
+    }
+    if (float_width(p.right) != width) { /* of another byte order */
+        return NULL;
+    }
+    if (!p.count || !p.m || !p.n || !p.k) {
+        return NULL;
+    }
+    PyObject *out = small_floats(&p, width, bias);
+    if (out == NULL && !PyErr_Occurred() && !p.batch && p.ndim >= 2) {
+        out = large_floats(&p, width, bias);
     }
     return out;
+}
+
+static int has_dims(PyObject *object, int ndim)
+{
+    return is_array(object) && PyArray_NDIM((PyArrayObject *)object) == ndim;
 }
 
 static PyObject *matmul_kernel(PyObject *const *args)
@@ -65,19 +280,131 @@ static PyObject *matmul_kernel(PyObject *const *args)
     return product(args[0], args[1], Py_None, 0);
 }
 
+/* What needs neither vectors as matrices nor broadcasting of batches: the result is contiguous as PyTorch's is. */
+static PyObject *fast_matmul_kernel(PyObject *const *args)
+{
+    if (!is_array(args[0]) || !is_array(args[1])) {
+        return NULL;
+    }
+    PyArrayObject *left = (PyArrayObject *)args[0], *right = (PyArrayObject *)args[1];
+    int ndim = PyArray_NDIM(left), same = ndim == PyArray_NDIM(right);
+    if (ndim < 2 || (PyArray_NDIM(right) != 2 && !same)) {
+        return NULL;
+    }
+    for (int d = 0; same && d < ndim - 2; d++) {
+        if (PyArray_DIM(left, d) != PyArray_DIM(right, d)) {
+            return NULL;
+        }
+    }
+    return product(args[0], args[1], Py_None, 0);
+}
+
 static PyObject *mm_kernel(PyObject *const *args)
 {
-    return is_array(args[0]) && PyArray_NDIM((PyArrayObject *)args[0]) == 2 ? product(args[0], args[1], Py_None, 0) : NULL;
+    return has_dims(args[0], 2) && has_dims(args[1], 2) ? product(args[0], args[1], Py_None, 0) : NULL;
+}
+
+static PyObject *bmm_kernel(PyObject *const *args)
+{
+    if (!has_dims(args[0], 3) || !has_dims(args[1], 3) ||
+        PyArray_DIM((PyArrayObject *)args[0], 0) != PyArray_DIM((PyArrayObject *)args[1], 0)) {
+        return NULL;
+    }
+    return product(args[0], args[1], Py_None, 0);
+}
+
+static PyObject *mv_kernel(PyObject *const *args)
+{
+    return has_dims(args[0], 2) && has_dims(args[1], 1) ? product(args[0], args[1], Py_None, 0) : NULL;
+}
+
+static PyObject *dot_kernel(PyObject *const *args)
+{
+    return has_dims(args[0], 1) && has_dims(args[1], 1) ? product(args[0], args[1], Py_None, 0) : NULL;
 }
 
 static PyObject *linear_kernel(PyObject *const *args)
 {
-    return product(args[0], args[1], args[2], 1);
+    return has_dims(args[1], 2) ? product(args[0], args[1], args[2], 1) : NULL;
+}
+
+/* beta * added + alpha * product: self, first, second, beta, alpha; `added` broadcasts. Floats only. */
+static PyObject *blended(PyObject *const *args, int first_dims, int second_dims)
+{
+    if (!has_dims(args[1], first_dims) || !has_dims(args[2], second_dims) || !is_array(args[0])) {
+        return NULL;
+    }
+    PyArrayObject *added = (PyArrayObject *)args[0];
+    int width = float_width(added);
+    if (!width || float_width((PyArrayObject *)args[1]) != width || !(PyArray_FLAGS(added) & NPY_ARRAY_ALIGNED)) {
+        return NULL;
+    }
+    double factors[2];
+    for (int i = 0; i < 2; i++) {
+        PyObject *number = args[3 + i];
+        if (!PyFloat_CheckExact(number) && !PyLong_CheckExact(number)) {
+            return NULL;
+        }
+        factors[i] = PyFloat_AsDouble(number);
+        if (factors[i] == -1 && PyErr_Occurred()) {
+            PyErr_Clear();
+            return NULL;
+        }
+    }
+    PyObject *out = product(args[1], args[2], Py_None, 0);
+    if (out == NULL) {
+        return NULL;
+    }
+    PyArrayObject *result = (PyArrayObject *)out;
+    int ndim = PyArray_NDIM(result), lacks = ndim - PyArray_NDIM(added);
+    npy_intp sizes[3] = {1, 1, 1}, steps[3] = {0, 0, 0};
+    int fits = lacks >= 0 && ndim <= 3;
+    for (int d = 0; fits && d < ndim; d++) {
+        npy_intp size = PyArray_DIM(result, d), given = d < lacks ? 1 : PyArray_DIM(added, d - lacks);
+        sizes[3 - ndim + d] = size;
+        steps[3 - ndim + d] = given == 1 ? 0 : PyArray_STRIDE(added, d - lacks) / width;
+        fits = (given == size || given == 1) && (d < lacks || PyArray_STRIDE(added, d - lacks) % width == 0);
+    }
+    if (!fits) {
+        Py_DECREF(out);
+        return NULL;
+    }
+    PyThreadState *thread = PyArray_SIZE(result) >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    CHOOSE(blend, width, PyArray_DATA(result), PyArray_DATA(added), sizes, steps, factors[0], factors[1]);
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+    return out;
+}
+
+static PyObject *addmm_kernel(PyObject *const *args)
+{
+    return blended(args, 2, 2);
+}
+
+static PyObject *baddbmm_kernel(PyObject *const *args)
+{
+    return has_dims(args[0], 3) ? blended(args, 3, 3) : NULL;
+}
+
+static PyObject *addmv_kernel(PyObject *const *args)
+{
+    return blended(args, 2, 1);
 }
 
 const KernelEntry matmul_kernels[] = {
-    {"matmul.fast_matmul", matmul_kernel},
+    {"matmul.matmul", matmul_kernel},
+    {"matmul.fast_matmul", fast_matmul_kernel},
+    {"matmul.mm", mm_kernel},
     {"matmul.fast_mm", mm_kernel},
+    {"matmul.bmm", bmm_kernel},
+    {"matmul.fast_bmm", bmm_kernel},
+    {"matmul.mv", mv_kernel},
+    {"matmul.dot", dot_kernel},
+    {"matmul.linear", linear_kernel},
     {"matmul.fast_linear", linear_kernel},
+    {"matmul.addmm", addmm_kernel},
+    {"matmul.baddbmm", baddbmm_kernel},
+    {"matmul.addmv", addmv_kernel},
     {NULL, NULL},
 };

@@ -33,6 +33,7 @@ def _largest(array: ndarray) -> int:
     return max(abs(int(array.max())), abs(int(array.min())))
 
 
+@native.kernel
 def matmul(self: ndarray, other: ndarray) -> ndarray:
     """All of `matmul`'s cases; a matrix on the right of a batch makes one product of it."""
     made = fast_matmul(self, other)
@@ -65,6 +66,7 @@ def fast_matmul(self: ndarray, other: ndarray) -> ndarray | None:
     return None
 
 
+@native.kernel
 def mm(self: ndarray, mat2: ndarray) -> ndarray:
     made = fast_mm(self, mat2)
     return product(self, mat2) if made is None else made
@@ -82,11 +84,13 @@ def fast_mm(self: ndarray, mat2: ndarray) -> ndarray | None:
         return None
 
 
+@native.kernel
 def bmm(self: ndarray, mat2: ndarray) -> ndarray:
     made = fast_bmm(self, mat2)
     return product(self, mat2) if made is None else made
 
 
+@native.kernel
 def fast_bmm(self: ndarray, mat2: ndarray) -> ndarray | None:
     """`bmm` of two float batches of one length."""
     dtype = self.dtype
@@ -97,6 +101,7 @@ def fast_bmm(self: ndarray, mat2: ndarray) -> ndarray | None:
     return np.matmul(self, mat2)
 
 
+@native.kernel
 def linear(input: ndarray, weight: ndarray, bias: ndarray | None = None) -> ndarray:
     made = fast_linear(input, weight, bias)
     if made is not None:
@@ -153,6 +158,7 @@ def _blend(self: ndarray, found: ndarray, beta: Any, alpha: Any) -> ndarray:
     return _add_in_place(np.asarray(found), self) if found.base is None else np.asarray(found + self)
 
 
+@native.kernel
 def addmm(self: ndarray, mat1: ndarray, mat2: ndarray, beta: Any = 1, alpha: Any = 1) -> ndarray:
     made = fast_addmm(self, mat1, mat2, beta, alpha)
     return _blend(self, product(mat1, mat2), beta, alpha) if made is None else made
@@ -175,6 +181,7 @@ def fast_addmm(self: ndarray, mat1: ndarray, mat2: ndarray, beta: Any = 1, alpha
     return result
 
 
+@native.kernel
 def baddbmm(self: ndarray, batch1: ndarray, batch2: ndarray, beta: Any = 1, alpha: Any = 1) -> ndarray:
     return _blend(self, product(batch1, batch2), beta, alpha)
 
@@ -185,6 +192,7 @@ def addbmm(self: ndarray, batch1: ndarray, batch2: ndarray, beta: Any = 1, alpha
     return _blend(self, product(left, batch2.reshape(batch * inner, batch2.shape[2])), beta, alpha)
 
 
+@native.kernel
 def addmv(self: ndarray, mat: ndarray, vec: ndarray, beta: Any = 1, alpha: Any = 1) -> ndarray:
     return _blend(self, product(mat, vec), beta, alpha)
 
@@ -193,10 +201,12 @@ def addr(self: ndarray, vec1: ndarray, vec2: ndarray, beta: Any = 1, alpha: Any 
     return _blend(self, np.multiply.outer(vec1, vec2), beta, alpha)
 
 
+@native.kernel
 def mv(self: ndarray, vec: ndarray) -> ndarray:
     return product(self, vec)
 
 
+@native.kernel
 def dot(self: ndarray, tensor: ndarray) -> ndarray:
     return np.asarray(np.dot(self, tensor))
 

@@ -1,0 +1,89 @@
+"""Matrix products of the C extension give what numpy's give."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from _native_outcomes import assert_close, needs_extension
+
+from mindtorch_v2._backends.cpu.ops import matmul as products
+
+pytestmark = needs_extension
+DTYPES = ["float32", "float64", "int64", "int32", "int16", "int8", "uint8"]
+
+
+def _array(shape: tuple, dtype: str, seed: int) -> np.ndarray:
+    generator = np.random.default_rng(seed)
+    if dtype.startswith("float"):
+        return generator.normal(size=shape).astype(dtype)
+    return generator.integers(0, 100, shape).astype(dtype)
+
+
+def _layouts(array: np.ndarray) -> Iterator[np.ndarray]:
+    """The same elements with other strides."""
+    yield array
+    if array.ndim >= 2:
+        yield array.swapaxes(-1, -2).copy().swapaxes(-1, -2)
+    yield np.repeat(array, 2, -1)[..., ::2]
+    if array.ndim:
+        yield array[::-1].copy()[::-1]
+
+
+def _same(kernel: Any, *args: Any) -> None:
+    found, wanted = kernel(*args), np.asarray(kernel.__wrapped__(*args))
+    what = f"{kernel.__name__} {[(a.dtype, a.shape, a.strides) if isinstance(a, np.ndarray) else a for a in args]}"
+    assert found.dtype == wanted.dtype and found.shape == wanted.shape and found.flags.c_contiguous, what
+    assert_close(found, wanted, what, 400)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_matmul(dtype: str) -> None:
+    shapes = [
+        ((4, 4), (4, 4)), ((1, 3), (3, 5)), ((40, 30), (30, 50)), ((4,), (4,)), ((4,), (4, 3)), ((3, 4), (4,)), ((600,), (600,)), ((70, 90), (90,)),
+        ((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((2, 1, 3, 4), (6, 4, 5)), ((3, 4), (2, 4, 5)), ((2, 3, 4), (4,)), ((4,), (2, 4, 3)),
+        ((2, 30, 40), (2, 40, 30)), ((0, 4), (4, 3)), ((2, 0), (0, 3)), ((0, 3, 4), (0, 4, 2)),
+    ]  # fmt: skip
+    for left, right in shapes:
+        for a, b in itertools.product(_layouts(_array(left, dtype, 1)), _layouts(_array(right, dtype, 2))):
+            _same(products.matmul, a, b)
+            if a.ndim == b.ndim == 2:
+                _same(products.mm, a, b)
+            elif a.ndim == b.ndim == 3 and a.shape[0] == b.shape[0]:
+                _same(products.bmm, a, b)
+            elif a.ndim == 2 and b.ndim == 1:
+                _same(products.mv, a, b)
+            elif a.ndim == b.ndim == 1:
+                _same(products.dot, a, b)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_linear(dtype: str) -> None:
+    for shape in ((4, 4), (4,), (2, 3, 4), (0, 4), (200, 4)):
+        for x, weight in itertools.product(_layouts(_array(shape, dtype, 1)), _layouts(_array((6, 4), dtype, 2))):
+            for bias in (None, _array((6,), dtype, 3), _array((12,), dtype, 3)[::2]):
+                _same(products.linear, x, weight, bias)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+@pytest.mark.parametrize("factors", [(1, 1), (2, 3), (0, 1), (0.5, -1.5), (1, 0)])
+def test_added_products(dtype: str, factors: tuple) -> None:
+    if dtype == "int64" and isinstance(factors[0], float):
+        return
+    m1, m2, vector = _array((5, 4), dtype, 1), _array((4, 6), dtype, 2), _array((4,), dtype, 3)
+    for shape in ((6,), (5, 6), (1, 6), (5, 1), (1,), ()):
+        for added in _layouts(_array(shape, dtype, 4)) if shape else [_array(shape, dtype, 4)]:
+            _same(products.addmm, added, m1, m2, *factors)
+    for shape in ((5,), (1,), ()):
+        _same(products.addmv, _array(shape, dtype, 4), m1, vector, *factors)
+    batch1, batch2 = _array((3, 5, 4), dtype, 1), _array((3, 4, 6), dtype, 2)
+    for shape in ((3, 5, 6), (1, 5, 6), (3, 1, 1)):
+        _same(products.baddbmm, _array(shape, dtype, 4), batch1, batch2, *factors)
+
+
+def test_ignored_addend_may_hold_nan() -> None:
+    nan, ones = np.full((2, 2), np.nan, np.float32), np.ones((2, 2), np.float32)
+    assert np.array_equal(products.addmm(nan, ones, ones, 0, 1), ones * 2)
