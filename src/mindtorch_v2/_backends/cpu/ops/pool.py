@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from ...._dispatch import native
 from .conv import Sizes, per_dim
 
 
@@ -110,18 +111,21 @@ def _max_pool_nd(self: ndarray, kernel: Any, stride: Any, padding: Any, dilation
     return _max_pool(self, _Geometry(self.shape[-dims:], kernel, stride, padding, dilation, ceil_mode, dims))
 
 
+@native.kernel
 def max_pool2d_with_indices(
     self: ndarray, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> tuple[ndarray, ndarray]:
     return _max_pool_nd(self, kernel_size, stride, padding, dilation, ceil_mode, 2)
 
 
+@native.kernel
 def max_pool1d_with_indices(
     self: ndarray, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> tuple[ndarray, ndarray]:
     return _max_pool_nd(self, kernel_size, stride, padding, dilation, ceil_mode, 1)
 
 
+@native.kernel
 def max_pool3d_with_indices(
     self: ndarray, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> tuple[ndarray, ndarray]:
@@ -130,6 +134,8 @@ def max_pool3d_with_indices(
 
 def _scatter_windows(grad: ndarray, shape: tuple[int, ...], indices: ndarray, dims: int) -> ndarray:
     """Add each window's gradient to the element that it came from."""
+    if not grad.size:
+        return np.zeros(shape, grad.dtype)
     cells = math.prod(shape[-dims:])
     planes = math.prod(shape[:-dims])
     result = np.zeros(planes * cells, grad.dtype)
@@ -138,6 +144,7 @@ def _scatter_windows(grad: ndarray, shape: tuple[int, ...], indices: ndarray, di
     return result.reshape(shape)
 
 
+@native.kernel
 def max_pool2d_with_indices_backward(
     grad_output: ndarray,
     self: ndarray,
@@ -151,6 +158,7 @@ def max_pool2d_with_indices_backward(
     return _scatter_windows(grad_output, self.shape, indices, 2)
 
 
+@native.kernel
 def max_pool3d_with_indices_backward(
     grad_output: ndarray,
     self: ndarray,
@@ -203,6 +211,7 @@ def _avg_pool_backward(
     return result[(..., *geometry.inner())]
 
 
+@native.kernel
 def avg_pool2d(
     self: ndarray,
     kernel_size: Any,
@@ -216,6 +225,7 @@ def avg_pool2d(
     return _avg_pool(self, geometry, count_include_pad, divisor_override)
 
 
+@native.kernel
 def avg_pool3d(
     self: ndarray,
     kernel_size: Any,
@@ -229,6 +239,7 @@ def avg_pool3d(
     return _avg_pool(self, geometry, count_include_pad, divisor_override)
 
 
+@native.kernel
 def avg_pool2d_backward(
     grad_output: ndarray,
     self: ndarray,
@@ -243,6 +254,7 @@ def avg_pool2d_backward(
     return _avg_pool_backward(grad_output, self.shape, geometry, count_include_pad, divisor_override)
 
 
+@native.kernel
 def avg_pool3d_backward(
     grad_output: ndarray,
     self: ndarray,
@@ -283,18 +295,22 @@ def _adaptive_avg_backward(grad: ndarray, shape: tuple[int, ...], dims: int) -> 
     return grad
 
 
+@native.kernel
 def adaptive_avg_pool2d(self: ndarray, output_size: Any) -> ndarray:
     return _adaptive_avg(self, output_size, 2)
 
 
+@native.kernel
 def adaptive_avg_pool2d_backward(grad_output: ndarray, self: ndarray) -> ndarray:
     return _adaptive_avg_backward(grad_output, self.shape, 2)
 
 
+@native.kernel
 def adaptive_avg_pool3d(self: ndarray, output_size: Any) -> ndarray:
     return _adaptive_avg(self, output_size, 3)
 
 
+@native.kernel
 def adaptive_avg_pool3d_backward(grad_output: ndarray, self: ndarray) -> ndarray:
     return _adaptive_avg_backward(grad_output, self.shape, 3)
 
@@ -316,14 +332,17 @@ def _adaptive_max(x: ndarray, output_size: Any, dims: int) -> tuple[ndarray, nda
     return values, indices
 
 
+@native.kernel
 def adaptive_max_pool2d(self: ndarray, output_size: Any) -> tuple[ndarray, ndarray]:
     return _adaptive_max(self, output_size, 2)
 
 
+@native.kernel
 def adaptive_max_pool3d(self: ndarray, output_size: Any) -> tuple[ndarray, ndarray]:
     return _adaptive_max(self, output_size, 3)
 
 
+@native.kernel
 def adaptive_max_pool2d_backward(grad_output: ndarray, self: ndarray, indices: ndarray) -> ndarray:
     return _scatter_windows(grad_output, self.shape, indices, 2)
 
