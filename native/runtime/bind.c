@@ -161,7 +161,7 @@ static int take(const Path *path, int at, PyObject *value, Bound *bound)
         }
         return UNKNOWN;
     case 'O':
-        return is_builtin(value) ? UNFIT : Py_TYPE(value) == Py_TYPE(PyTuple_GET_ITEM(path->defaults, at)) ? FITS : UNKNOWN;
+        return is_builtin(value) ? UNFIT : Py_TYPE(value) == S.memory_format || Py_TYPE(value) == S.layout ? FITS : UNKNOWN;
     default:
         return UNKNOWN;
     }

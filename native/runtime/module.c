@@ -91,19 +91,20 @@ static int widest_vectors(void)
 static PyObject *connect(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     static char *keywords[] = {"tensor",       "rare", "size", "plain",     "tls",     "node",    "accumulate", "saved_output",  "view",
-                               "live_node", "keep", "cpu",  "float32", "float64", "bool_",   "int64",      "differentiable", NULL};
-    PyObject *tensor, *rare, *size, *plain, *tls, *node, *accumulate, *saved_output, *view, *live_node, *kept, *cpu, *f32, *f64, *boolean, *i64, *kinds;
+                               "live_node", "keep", "cpu",  "float32", "float64", "bool_",   "int64",      "differentiable", "memory_format", "layout", NULL};
+    PyObject *tensor, *rare, *size, *plain, *tls, *node, *accumulate, *saved_output, *view, *live_node, *kept, *cpu, *f32, *f64, *boolean, *i64, *kinds, *memory_format, *layout;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO!OOOOOOOOOOOOO!", keywords, &tensor, &rare, &size, &PySet_Type, &plain, &tls, &node,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO!OOOOOOOOOOOOO!OO", keywords, &tensor, &rare, &size, &PySet_Type, &plain, &tls, &node,
                                      &accumulate, &saved_output, &view, &live_node, &kept, &cpu, &f32, &f64, &boolean, &i64, &PyTuple_Type,
-                                     &kinds)) {
+                                     &kinds, &memory_format, &layout)) {
         return NULL;
     }
     if (S.ready) {
         PyErr_SetString(PyExc_RuntimeError, "the extension is connected already");
         return NULL;
     }
-    if (take_type(tensor, &S.tensor) < 0 || take_type(rare, &S.rare) < 0 || take_type(size, &S.size) < 0 || take_type(node, &S.node) < 0 ||
+    if (take_type(tensor, &S.tensor) < 0 || take_type(rare, &S.rare) < 0 || take_type(size, &S.size) < 0 || take_type(memory_format, &S.memory_format) < 0 ||
+        take_type(layout, &S.layout) < 0 || take_type(node, &S.node) < 0 ||
         take_type(accumulate, &S.accumulate) < 0 || take_type(saved_output, &S.saved_output) < 0) {
         return NULL;
     }

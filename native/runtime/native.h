@@ -51,6 +51,7 @@ typedef struct {
     int ready;
     PyTypeObject *tensor; /* the class Tensor */
     PyTypeObject *other;  /* the last other class that was found in `plain` (Parameter) */
+    PyTypeObject *memory_format, *layout;
     PyTypeObject *size;   /* torch.Size */
     PyTypeObject *rare; /* what most tensors never have: see Note [Rare attributes] in _tensor.py */
     PyTypeObject *node, *accumulate, *saved_output;

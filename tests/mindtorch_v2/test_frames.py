@@ -76,3 +76,11 @@ def test_a_step_of_many_parameters(make: Callable) -> None:
         param.grad = torch.ones(4, 4)
     entered = frames(make(params).step)
     assert len(entered) <= 12, entered
+
+
+def test_a_copy_with_a_memory_format_is_planned() -> None:
+    spread = LEAF.expand(2, 4, 4)
+    assert frames(lambda: spread.clone(memory_format=torch.contiguous_format)) == []
+    assert spread.clone(memory_format=torch.contiguous_format).stride() == (16, 4, 1)
+    with pytest.raises(TypeError, match="memory_format"):
+        spread.clone(memory_format=torch.strided)

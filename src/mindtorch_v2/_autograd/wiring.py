@@ -10,6 +10,7 @@ from .._device import CPU, META
 from .._dispatch import backends, dispatcher, native, ops, planned, plans
 from .._dispatch.lazy import LazyMethod
 from .._dtype import DTYPES
+from .._layout import layout, memory_format
 from .._payload import MetaPayload
 from .._pending import PendingPayload, settled
 from .._state import PLAIN, TLS
@@ -48,6 +49,8 @@ native.connect(
     bool_=DTYPES["bool"],
     int64=DTYPES["int64"],
     differentiable=tuple(kind for kind in DTYPES.values() if kind.category > 1),
+    memory_format=memory_format,
+    layout=layout,
 )
 _errors, _quiet = plans.quiet_errors()
 native.connect_road(learn=plans.learn, errors=_errors, quiet=_quiet, bfloat16=_dtype.bfloat16.np)
