@@ -6,7 +6,7 @@ from mindtorch_v2._autograd.formulas import (
     native_dropout_gradient,
     no_derivative,
 )
-from mindtorch_v2._autograd.node import attach, attach_many, edge, keep_output, Node
+from mindtorch_v2._autograd.node import attach, attach_many, edge, keep, keep_output, Node
 from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._generated.functions import (
     zeros_like,

@@ -8,7 +8,7 @@ from mindtorch_v2._autograd.formulas import (
     cumulative_selected_gradient,
     logcumsumexp_gradient,
 )
-from mindtorch_v2._autograd.node import attach, attach_many, edge, keep_output, Node
+from mindtorch_v2._autograd.node import attach, attach_many, edge, keep, keep_output, Node
 from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._state import TLS
 

@@ -9,7 +9,7 @@ from mindtorch_v2._autograd.formulas import (
     stack_gradient,
     trace_gradient,
 )
-from mindtorch_v2._autograd.node import attach, edge, Node
+from mindtorch_v2._autograd.node import attach, edge, keep, Node
 from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._generated.functions import (
     constant_pad_nd,

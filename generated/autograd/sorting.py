@@ -9,7 +9,7 @@ from mindtorch_v2._autograd.formulas import (
     placed_gradient,
     selected_gradient,
 )
-from mindtorch_v2._autograd.node import attach, attach_many, edge, keep_output, Node
+from mindtorch_v2._autograd.node import attach, attach_many, edge, keep, keep_output, Node
 from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._state import TLS
 

@@ -13,7 +13,7 @@ from mindtorch_v2._autograd.formulas import (
     tensor_split_gradient,
     unbind_gradient,
 )
-from mindtorch_v2._autograd.node import attach, attach_many, edge, Node
+from mindtorch_v2._autograd.node import attach, attach_many, edge, keep, Node
 from mindtorch_v2._dispatch.native import recorder
 from mindtorch_v2._generated.functions import (
     contiguous,
