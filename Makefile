@@ -46,6 +46,7 @@ record: $(REF)/.made  ## record the values that tests compare with, from PyTorch
 
 benchmarks: $(REF)/.made  ## measure side by side with PyTorch
 	$(REF)/bin/python benchmarks/small_ops.py
+	$(REF)/bin/python benchmarks/programs.py
 	$(REF)/bin/python benchmarks/import_time.py
 	$(REF)/bin/python benchmarks/bert.py
 	$(REF)/bin/python benchmarks/meta_init.py
