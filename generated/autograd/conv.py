@@ -9,8 +9,8 @@ from mindtorch_v2._autograd.formulas import (
     max_pool_gradient,
     pooled_at,
 )
-from mindtorch_v2._autograd.node import attach, attach_many, edge, keep, keep_output, Node
-from mindtorch_v2._dispatch.native import recorder
+from mindtorch_v2._autograd.node import Node
+from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
     _adaptive_avg_pool2d,
     _adaptive_avg_pool2d_backward,
@@ -47,7 +47,6 @@ from mindtorch_v2._generated.functions import (
     upsample_trilinear3d_backward,
     zeros_like,
 )
-from mindtorch_v2._state import TLS
 
 from ..tables import conv as tables
 
@@ -71,21 +70,6 @@ class ConvolutionBackward0_of_conv1d(Node):
 ConvolutionBackward0_of_conv1d.__name__ = "ConvolutionBackward0"
 
 
-def _record_conv1d(out, input, weight, bias, stride, padding, dilation, groups):
-    if not TLS.grad_enabled:
-        return out
-    edge_input = edge(input)
-    edge_weight = edge(weight)
-    edge_bias = edge(bias)
-    if edge_input is None and edge_weight is None and edge_bias is None:
-        return out
-    node = ConvolutionBackward0_of_conv1d()
-    node.edges = (edge_input, edge_weight, edge_bias)
-    node.saved = [keep(input), keep(weight), keep(bias)]
-    node.consts = (stride, padding, dilation, groups, )
-    return attach(out, node)
-
-
 class ConvolutionBackward0_of_conv2d(Node):
     __slots__ = ()
 
@@ -103,21 +87,6 @@ class ConvolutionBackward0_of_conv2d(Node):
 
 
 ConvolutionBackward0_of_conv2d.__name__ = "ConvolutionBackward0"
-
-
-def _record_conv2d(out, input, weight, bias, stride, padding, dilation, groups):
-    if not TLS.grad_enabled:
-        return out
-    edge_input = edge(input)
-    edge_weight = edge(weight)
-    edge_bias = edge(bias)
-    if edge_input is None and edge_weight is None and edge_bias is None:
-        return out
-    node = ConvolutionBackward0_of_conv2d()
-    node.edges = (edge_input, edge_weight, edge_bias)
-    node.saved = [keep(input), keep(weight), keep(bias)]
-    node.consts = (stride, padding, dilation, groups, )
-    return attach(out, node)
 
 
 class ConvolutionBackward0_of_conv3d(Node):
@@ -139,21 +108,6 @@ class ConvolutionBackward0_of_conv3d(Node):
 ConvolutionBackward0_of_conv3d.__name__ = "ConvolutionBackward0"
 
 
-def _record_conv3d(out, input, weight, bias, stride, padding, dilation, groups):
-    if not TLS.grad_enabled:
-        return out
-    edge_input = edge(input)
-    edge_weight = edge(weight)
-    edge_bias = edge(bias)
-    if edge_input is None and edge_weight is None and edge_bias is None:
-        return out
-    node = ConvolutionBackward0_of_conv3d()
-    node.edges = (edge_input, edge_weight, edge_bias)
-    node.saved = [keep(input), keep(weight), keep(bias)]
-    node.consts = (stride, padding, dilation, groups, )
-    return attach(out, node)
-
-
 class ConvolutionBackward0_of_conv_transpose1d(Node):
     __slots__ = ()
 
@@ -171,21 +125,6 @@ class ConvolutionBackward0_of_conv_transpose1d(Node):
 
 
 ConvolutionBackward0_of_conv_transpose1d.__name__ = "ConvolutionBackward0"
-
-
-def _record_conv_transpose1d(out, input, weight, bias, stride, padding, output_padding, groups, dilation):
-    if not TLS.grad_enabled:
-        return out
-    edge_input = edge(input)
-    edge_weight = edge(weight)
-    edge_bias = edge(bias)
-    if edge_input is None and edge_weight is None and edge_bias is None:
-        return out
-    node = ConvolutionBackward0_of_conv_transpose1d()
-    node.edges = (edge_input, edge_weight, edge_bias)
-    node.saved = [keep(input), keep(weight), keep(bias)]
-    node.consts = (stride, padding, output_padding, groups, dilation, )
-    return attach(out, node)
 
 
 class ConvolutionBackward0_of_conv_transpose2d_input(Node):
@@ -207,21 +146,6 @@ class ConvolutionBackward0_of_conv_transpose2d_input(Node):
 ConvolutionBackward0_of_conv_transpose2d_input.__name__ = "ConvolutionBackward0"
 
 
-def _record_conv_transpose2d_input(out, input, weight, bias, stride, padding, output_padding, groups, dilation):
-    if not TLS.grad_enabled:
-        return out
-    edge_input = edge(input)
-    edge_weight = edge(weight)
-    edge_bias = edge(bias)
-    if edge_input is None and edge_weight is None and edge_bias is None:
-        return out
-    node = ConvolutionBackward0_of_conv_transpose2d_input()
-    node.edges = (edge_input, edge_weight, edge_bias)
-    node.saved = [keep(input), keep(weight), keep(bias)]
-    node.consts = (stride, padding, output_padding, groups, dilation, )
-    return attach(out, node)
-
-
 class ConvolutionBackward0_of_conv_transpose3d_input(Node):
     __slots__ = ()
 
@@ -239,21 +163,6 @@ class ConvolutionBackward0_of_conv_transpose3d_input(Node):
 
 
 ConvolutionBackward0_of_conv_transpose3d_input.__name__ = "ConvolutionBackward0"
-
-
-def _record_conv_transpose3d_input(out, input, weight, bias, stride, padding, output_padding, groups, dilation):
-    if not TLS.grad_enabled:
-        return out
-    edge_input = edge(input)
-    edge_weight = edge(weight)
-    edge_bias = edge(bias)
-    if edge_input is None and edge_weight is None and edge_bias is None:
-        return out
-    node = ConvolutionBackward0_of_conv_transpose3d_input()
-    node.edges = (edge_input, edge_weight, edge_bias)
-    node.saved = [keep(input), keep(weight), keep(bias)]
-    node.consts = (stride, padding, output_padding, groups, dilation, )
-    return attach(out, node)
 
 
 class ConvolutionBackward0_of_convolution(Node):
@@ -275,21 +184,6 @@ class ConvolutionBackward0_of_convolution(Node):
 ConvolutionBackward0_of_convolution.__name__ = "ConvolutionBackward0"
 
 
-def _record_convolution(out, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
-    if not TLS.grad_enabled:
-        return out
-    edge_input = edge(input)
-    edge_weight = edge(weight)
-    edge_bias = edge(bias)
-    if edge_input is None and edge_weight is None and edge_bias is None:
-        return out
-    node = ConvolutionBackward0_of_convolution()
-    node.edges = (edge_input, edge_weight, edge_bias)
-    node.saved = [keep(input), keep(weight), keep(bias)]
-    node.consts = (stride, padding, dilation, transposed, output_padding, groups, )
-    return attach(out, node)
-
-
 class ConvolutionBackwardBackward0(Node):
     __slots__ = ()
 
@@ -307,21 +201,6 @@ class ConvolutionBackwardBackward0(Node):
         return (of_grad_output, of_input, of_weight)
 
 
-def _record_convolution_backward(out, grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_input = edge(input)
-    edge_weight = edge(weight)
-    if edge_grad_output is None and edge_input is None and edge_weight is None:
-        return out
-    node = ConvolutionBackwardBackward0()
-    node.edges = (edge_grad_output, edge_input, edge_weight)
-    node.saved = [keep(grad_output), keep(input), keep(weight)]
-    node.consts = (stride, padding, dilation, transposed, output_padding, groups, )
-    return attach_many(out, node)
-
-
 class Im2ColBackward0(Node):
     __slots__ = ()
 
@@ -329,19 +208,6 @@ class Im2ColBackward0(Node):
         (grad,) = grads
         (kernel_size, dilation, padding, stride, self_shape) = node.consts
         return (col2im(grad, list(self_shape)[-2:], kernel_size, dilation, padding, stride),)
-
-
-def _record_im2col(out, self_, kernel_size, dilation, padding, stride):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = Im2ColBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (kernel_size, dilation, padding, stride, getattr(self_, "shape", None), )
-    return attach(out, node)
 
 
 class Col2ImBackward0(Node):
@@ -353,19 +219,6 @@ class Col2ImBackward0(Node):
         return (im2col(grad, kernel_size, dilation, padding, stride),)
 
 
-def _record_col2im(out, self_, output_size, kernel_size, dilation, padding, stride):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = Col2ImBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (kernel_size, dilation, padding, stride, )
-    return attach(out, node)
-
-
 class SqueezeBackward1(Node):
     __slots__ = ()
 
@@ -373,19 +226,6 @@ class SqueezeBackward1(Node):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (self_, result1) = node.unpack()
         return (max_pool_gradient(grad, self_, result1, 1),)
-
-
-def _record_max_pool1d_with_indices(out, self_, kernel_size, stride, padding, dilation, ceil_mode):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SqueezeBackward1()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_), keep_output(out[1], 1)]
-    node.consts = None
-    return attach_many(out, node, (0,))
 
 
 class MaxPool2DWithIndicesBackward0(Node):
@@ -396,19 +236,6 @@ class MaxPool2DWithIndicesBackward0(Node):
         (self_, result1) = node.unpack()
         (kernel_size, stride, padding, dilation, ceil_mode) = node.consts
         return (max_pool2d_with_indices_backward(grad, self_, kernel_size, stride, padding, dilation, ceil_mode, result1),)
-
-
-def _record_max_pool2d_with_indices(out, self_, kernel_size, stride, padding, dilation, ceil_mode):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = MaxPool2DWithIndicesBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_), keep_output(out[1], 1)]
-    node.consts = (kernel_size, stride, padding, dilation, ceil_mode, )
-    return attach_many(out, node, (0,))
 
 
 class MaxPool2DWithIndicesBackwardBackward0(Node):
@@ -427,20 +254,6 @@ class MaxPool2DWithIndicesBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_max_pool2d_with_indices_backward(out, grad_output, self_, kernel_size, stride, padding, dilation, ceil_mode, indices):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = MaxPool2DWithIndicesBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = [keep(indices) if edge_grad_output is not None else None]
-    node.consts = None
-    return attach(out, node)
-
-
 class MaxPool3DWithIndicesBackward0(Node):
     __slots__ = ()
 
@@ -449,19 +262,6 @@ class MaxPool3DWithIndicesBackward0(Node):
         (self_, result1) = node.unpack()
         (kernel_size, stride, padding, dilation, ceil_mode) = node.consts
         return (max_pool3d_with_indices_backward(grad, self_, kernel_size, stride, padding, dilation, ceil_mode, result1),)
-
-
-def _record_max_pool3d_with_indices(out, self_, kernel_size, stride, padding, dilation, ceil_mode):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = MaxPool3DWithIndicesBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_), keep_output(out[1], 1)]
-    node.consts = (kernel_size, stride, padding, dilation, ceil_mode, )
-    return attach_many(out, node, (0,))
 
 
 class MaxPool3DWithIndicesBackwardBackward0(Node):
@@ -480,20 +280,6 @@ class MaxPool3DWithIndicesBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_max_pool3d_with_indices_backward(out, grad_output, self_, kernel_size, stride, padding, dilation, ceil_mode, indices):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = MaxPool3DWithIndicesBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = [keep(indices) if edge_grad_output is not None else None]
-    node.consts = None
-    return attach(out, node)
-
-
 class AdaptiveMaxPool2DBackward0(Node):
     __slots__ = ()
 
@@ -501,19 +287,6 @@ class AdaptiveMaxPool2DBackward0(Node):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (self_, result1) = node.unpack()
         return (adaptive_max_pool2d_backward(grad, self_, result1),)
-
-
-def _record_adaptive_max_pool2d(out, self_, output_size):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = AdaptiveMaxPool2DBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_), keep_output(out[1], 1)]
-    node.consts = None
-    return attach_many(out, node, (0,))
 
 
 class AdaptiveMaxPool2DBackwardBackward0(Node):
@@ -532,20 +305,6 @@ class AdaptiveMaxPool2DBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_adaptive_max_pool2d_backward(out, grad_output, self_, indices):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = AdaptiveMaxPool2DBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = [keep(indices) if edge_grad_output is not None else None]
-    node.consts = None
-    return attach(out, node)
-
-
 class AdaptiveMaxPool3DBackward0(Node):
     __slots__ = ()
 
@@ -553,19 +312,6 @@ class AdaptiveMaxPool3DBackward0(Node):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (self_, result1) = node.unpack()
         return (max_pool_gradient(grad, self_, result1, 3),)
-
-
-def _record_adaptive_max_pool3d(out, self_, output_size):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = AdaptiveMaxPool3DBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_), keep_output(out[1], 1)]
-    node.consts = None
-    return attach_many(out, node, (0,))
 
 
 class AvgPool2DBackward0(Node):
@@ -576,19 +322,6 @@ class AvgPool2DBackward0(Node):
         (self_,) = node.unpack()
         (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) = node.consts
         return (avg_pool2d_backward(grad, self_, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),)
-
-
-def _record_avg_pool2d(out, self_, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = AvgPool2DBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, )
-    return attach(out, node)
 
 
 class AvgPool2DBackwardBackward0(Node):
@@ -607,20 +340,6 @@ class AvgPool2DBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_avg_pool2d_backward(out, grad_output, self_, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = AvgPool2DBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = None
-    node.consts = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, )
-    return attach(out, node)
-
-
 class AvgPool3DBackward0(Node):
     __slots__ = ()
 
@@ -629,19 +348,6 @@ class AvgPool3DBackward0(Node):
         (self_,) = node.unpack()
         (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) = node.consts
         return (avg_pool3d_backward(grad, self_, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),)
-
-
-def _record_avg_pool3d(out, self_, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = AvgPool3DBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, )
-    return attach(out, node)
 
 
 class AvgPool3DBackwardBackward0(Node):
@@ -660,20 +366,6 @@ class AvgPool3DBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_avg_pool3d_backward(out, grad_output, self_, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = AvgPool3DBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = None
-    node.consts = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, )
-    return attach(out, node)
-
-
 class AdaptiveAvgPool2DBackward0(Node):
     __slots__ = ()
 
@@ -681,19 +373,6 @@ class AdaptiveAvgPool2DBackward0(Node):
         (grad,) = grads
         (self_,) = node.unpack()
         return (_adaptive_avg_pool2d_backward(grad, self_),)
-
-
-def _record__adaptive_avg_pool2d(out, self_, output_size):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = AdaptiveAvgPool2DBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
 
 
 class AdaptiveAvgPool2DBackwardBackward0(Node):
@@ -712,20 +391,6 @@ class AdaptiveAvgPool2DBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record__adaptive_avg_pool2d_backward(out, grad_output, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = AdaptiveAvgPool2DBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = None
-    node.consts = (getattr(grad_output, "shape", None), )
-    return attach(out, node)
-
-
 class AdaptiveAvgPool3DBackward0(Node):
     __slots__ = ()
 
@@ -733,19 +398,6 @@ class AdaptiveAvgPool3DBackward0(Node):
         (grad,) = grads
         (self_,) = node.unpack()
         return (_adaptive_avg_pool3d_backward(grad, self_),)
-
-
-def _record__adaptive_avg_pool3d(out, self_, output_size):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = AdaptiveAvgPool3DBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
 
 
 class AdaptiveAvgPool3DBackwardBackward0(Node):
@@ -764,20 +416,6 @@ class AdaptiveAvgPool3DBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record__adaptive_avg_pool3d_backward(out, grad_output, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = AdaptiveAvgPool3DBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = None
-    node.consts = (getattr(grad_output, "shape", None), )
-    return attach(out, node)
-
-
 class UpsampleNearest1DBackward0(Node):
     __slots__ = ()
 
@@ -785,19 +423,6 @@ class UpsampleNearest1DBackward0(Node):
         (grad,) = grads
         (output_size, scales, self_shape) = node.consts
         return (upsample_nearest1d_backward(grad, output_size, self_shape, scales),)
-
-
-def _record_upsample_nearest1d(out, self_, output_size, scales):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = UpsampleNearest1DBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (output_size, scales, getattr(self_, "shape", None), )
-    return attach(out, node)
 
 
 class UpsampleNearest1DBackwardBackward0(Node):
@@ -809,19 +434,6 @@ class UpsampleNearest1DBackwardBackward0(Node):
         return (upsample_nearest1d(grad, output_size, scales),)
 
 
-def _record_upsample_nearest1d_backward(out, grad_output, output_size, input_size, scales):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    if edge_grad_output is None:
-        return out
-    node = UpsampleNearest1DBackwardBackward0()
-    node.edges = (edge_grad_output,)
-    node.saved = None
-    node.consts = (output_size, scales, )
-    return attach(out, node)
-
-
 class UpsampleNearest2DBackward0(Node):
     __slots__ = ()
 
@@ -829,19 +441,6 @@ class UpsampleNearest2DBackward0(Node):
         (grad,) = grads
         (output_size, scales_h, scales_w, self_shape) = node.consts
         return (upsample_nearest2d_backward(grad, output_size, self_shape, scales_h, scales_w),)
-
-
-def _record_upsample_nearest2d(out, self_, output_size, scales_h, scales_w):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = UpsampleNearest2DBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (output_size, scales_h, scales_w, getattr(self_, "shape", None), )
-    return attach(out, node)
 
 
 class UpsampleNearest2DBackwardBackward0(Node):
@@ -853,19 +452,6 @@ class UpsampleNearest2DBackwardBackward0(Node):
         return (upsample_nearest2d(grad, output_size, scales_h, scales_w),)
 
 
-def _record_upsample_nearest2d_backward(out, grad_output, output_size, input_size, scales_h, scales_w):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    if edge_grad_output is None:
-        return out
-    node = UpsampleNearest2DBackwardBackward0()
-    node.edges = (edge_grad_output,)
-    node.saved = None
-    node.consts = (output_size, scales_h, scales_w, )
-    return attach(out, node)
-
-
 class UpsampleNearest3DBackward0(Node):
     __slots__ = ()
 
@@ -873,19 +459,6 @@ class UpsampleNearest3DBackward0(Node):
         (grad,) = grads
         (output_size, scales_d, scales_h, scales_w, self_shape) = node.consts
         return (upsample_nearest3d_backward(grad, output_size, self_shape, scales_d, scales_h, scales_w),)
-
-
-def _record_upsample_nearest3d(out, self_, output_size, scales_d, scales_h, scales_w):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = UpsampleNearest3DBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (output_size, scales_d, scales_h, scales_w, getattr(self_, "shape", None), )
-    return attach(out, node)
 
 
 class UpsampleNearest3DBackwardBackward0(Node):
@@ -897,19 +470,6 @@ class UpsampleNearest3DBackwardBackward0(Node):
         return (upsample_nearest3d(grad, output_size, scales_d, scales_h, scales_w),)
 
 
-def _record_upsample_nearest3d_backward(out, grad_output, output_size, input_size, scales_d, scales_h, scales_w):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    if edge_grad_output is None:
-        return out
-    node = UpsampleNearest3DBackwardBackward0()
-    node.edges = (edge_grad_output,)
-    node.saved = None
-    node.consts = (output_size, scales_d, scales_h, scales_w, )
-    return attach(out, node)
-
-
 class UpsampleNearestExact1DBackward0(Node):
     __slots__ = ()
 
@@ -917,19 +477,6 @@ class UpsampleNearestExact1DBackward0(Node):
         (grad,) = grads
         (output_size, scales, self_shape) = node.consts
         return (_upsample_nearest_exact1d_backward(grad, output_size, self_shape, scales),)
-
-
-def _record__upsample_nearest_exact1d(out, self_, output_size, scales):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = UpsampleNearestExact1DBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (output_size, scales, getattr(self_, "shape", None), )
-    return attach(out, node)
 
 
 class UpsampleNearestExact1DBackwardBackward0(Node):
@@ -941,19 +488,6 @@ class UpsampleNearestExact1DBackwardBackward0(Node):
         return (_upsample_nearest_exact1d(grad, output_size, scales),)
 
 
-def _record__upsample_nearest_exact1d_backward(out, grad_output, output_size, input_size, scales):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    if edge_grad_output is None:
-        return out
-    node = UpsampleNearestExact1DBackwardBackward0()
-    node.edges = (edge_grad_output,)
-    node.saved = None
-    node.consts = (output_size, scales, )
-    return attach(out, node)
-
-
 class UpsampleNearestExact2DBackward0(Node):
     __slots__ = ()
 
@@ -961,19 +495,6 @@ class UpsampleNearestExact2DBackward0(Node):
         (grad,) = grads
         (output_size, scales_h, scales_w, self_shape) = node.consts
         return (_upsample_nearest_exact2d_backward(grad, output_size, self_shape, scales_h, scales_w),)
-
-
-def _record__upsample_nearest_exact2d(out, self_, output_size, scales_h, scales_w):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = UpsampleNearestExact2DBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (output_size, scales_h, scales_w, getattr(self_, "shape", None), )
-    return attach(out, node)
 
 
 class UpsampleNearestExact2DBackwardBackward0(Node):
@@ -985,19 +506,6 @@ class UpsampleNearestExact2DBackwardBackward0(Node):
         return (_upsample_nearest_exact2d(grad, output_size, scales_h, scales_w),)
 
 
-def _record__upsample_nearest_exact2d_backward(out, grad_output, output_size, input_size, scales_h, scales_w):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    if edge_grad_output is None:
-        return out
-    node = UpsampleNearestExact2DBackwardBackward0()
-    node.edges = (edge_grad_output,)
-    node.saved = None
-    node.consts = (output_size, scales_h, scales_w, )
-    return attach(out, node)
-
-
 class UpsampleNearestExact3DBackward0(Node):
     __slots__ = ()
 
@@ -1005,19 +513,6 @@ class UpsampleNearestExact3DBackward0(Node):
         (grad,) = grads
         (output_size, scales_d, scales_h, scales_w, self_shape) = node.consts
         return (_upsample_nearest_exact3d_backward(grad, output_size, self_shape, scales_d, scales_h, scales_w),)
-
-
-def _record__upsample_nearest_exact3d(out, self_, output_size, scales_d, scales_h, scales_w):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = UpsampleNearestExact3DBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (output_size, scales_d, scales_h, scales_w, getattr(self_, "shape", None), )
-    return attach(out, node)
 
 
 class UpsampleNearestExact3DBackwardBackward0(Node):
@@ -1029,19 +524,6 @@ class UpsampleNearestExact3DBackwardBackward0(Node):
         return (_upsample_nearest_exact3d(grad, output_size, scales_d, scales_h, scales_w),)
 
 
-def _record__upsample_nearest_exact3d_backward(out, grad_output, output_size, input_size, scales_d, scales_h, scales_w):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    if edge_grad_output is None:
-        return out
-    node = UpsampleNearestExact3DBackwardBackward0()
-    node.edges = (edge_grad_output,)
-    node.saved = None
-    node.consts = (output_size, scales_d, scales_h, scales_w, )
-    return attach(out, node)
-
-
 class UpsampleLinear1DBackward0(Node):
     __slots__ = ()
 
@@ -1049,19 +531,6 @@ class UpsampleLinear1DBackward0(Node):
         (grad,) = grads
         (output_size, align_corners, scales, self_shape) = node.consts
         return (upsample_linear1d_backward(grad, output_size, self_shape, align_corners, scales),)
-
-
-def _record_upsample_linear1d(out, self_, output_size, align_corners, scales):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = UpsampleLinear1DBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (output_size, align_corners, scales, getattr(self_, "shape", None), )
-    return attach(out, node)
 
 
 class UpsampleLinear1DBackwardBackward0(Node):
@@ -1073,19 +542,6 @@ class UpsampleLinear1DBackwardBackward0(Node):
         return (upsample_linear1d(grad, output_size, align_corners, scales),)
 
 
-def _record_upsample_linear1d_backward(out, grad_output, output_size, input_size, align_corners, scales):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    if edge_grad_output is None:
-        return out
-    node = UpsampleLinear1DBackwardBackward0()
-    node.edges = (edge_grad_output,)
-    node.saved = None
-    node.consts = (output_size, align_corners, scales, )
-    return attach(out, node)
-
-
 class UpsampleBilinear2DBackward0(Node):
     __slots__ = ()
 
@@ -1093,19 +549,6 @@ class UpsampleBilinear2DBackward0(Node):
         (grad,) = grads
         (output_size, align_corners, scales_h, scales_w, self_shape) = node.consts
         return (upsample_bilinear2d_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w),)
-
-
-def _record_upsample_bilinear2d(out, self_, output_size, align_corners, scales_h, scales_w):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = UpsampleBilinear2DBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (output_size, align_corners, scales_h, scales_w, getattr(self_, "shape", None), )
-    return attach(out, node)
 
 
 class UpsampleBilinear2DBackwardBackward0(Node):
@@ -1117,19 +560,6 @@ class UpsampleBilinear2DBackwardBackward0(Node):
         return (upsample_bilinear2d(grad, output_size, align_corners, scales_h, scales_w),)
 
 
-def _record_upsample_bilinear2d_backward(out, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    if edge_grad_output is None:
-        return out
-    node = UpsampleBilinear2DBackwardBackward0()
-    node.edges = (edge_grad_output,)
-    node.saved = None
-    node.consts = (output_size, align_corners, scales_h, scales_w, )
-    return attach(out, node)
-
-
 class UpsampleBicubic2DBackward0(Node):
     __slots__ = ()
 
@@ -1137,19 +567,6 @@ class UpsampleBicubic2DBackward0(Node):
         (grad,) = grads
         (output_size, align_corners, scales_h, scales_w, self_shape) = node.consts
         return (upsample_bicubic2d_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w),)
-
-
-def _record_upsample_bicubic2d(out, self_, output_size, align_corners, scales_h, scales_w):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = UpsampleBicubic2DBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (output_size, align_corners, scales_h, scales_w, getattr(self_, "shape", None), )
-    return attach(out, node)
 
 
 class UpsampleBicubic2DBackwardBackward0(Node):
@@ -1161,19 +578,6 @@ class UpsampleBicubic2DBackwardBackward0(Node):
         return (upsample_bicubic2d(grad, output_size, align_corners, scales_h, scales_w),)
 
 
-def _record_upsample_bicubic2d_backward(out, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    if edge_grad_output is None:
-        return out
-    node = UpsampleBicubic2DBackwardBackward0()
-    node.edges = (edge_grad_output,)
-    node.saved = None
-    node.consts = (output_size, align_corners, scales_h, scales_w, )
-    return attach(out, node)
-
-
 class UpsampleTrilinear3DBackward0(Node):
     __slots__ = ()
 
@@ -1183,19 +587,6 @@ class UpsampleTrilinear3DBackward0(Node):
         return (upsample_trilinear3d_backward(grad, output_size, self_shape, align_corners, scales_d, scales_h, scales_w),)
 
 
-def _record_upsample_trilinear3d(out, self_, output_size, align_corners, scales_d, scales_h, scales_w):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = UpsampleTrilinear3DBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (output_size, align_corners, scales_d, scales_h, scales_w, getattr(self_, "shape", None), )
-    return attach(out, node)
-
-
 class UpsampleTrilinear3DBackwardBackward0(Node):
     __slots__ = ()
 
@@ -1203,19 +594,6 @@ class UpsampleTrilinear3DBackwardBackward0(Node):
         (grad,) = grads
         (output_size, align_corners, scales_d, scales_h, scales_w) = node.consts
         return (upsample_trilinear3d(grad, output_size, align_corners, scales_d, scales_h, scales_w),)
-
-
-def _record_upsample_trilinear3d_backward(out, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    if edge_grad_output is None:
-        return out
-    node = UpsampleTrilinear3DBackwardBackward0()
-    node.edges = (edge_grad_output,)
-    node.saved = None
-    node.consts = (output_size, align_corners, scales_d, scales_h, scales_w, )
-    return attach(out, node)
 
 
 class FractionalMaxPool2DBackward0(Node):
@@ -1228,19 +606,6 @@ class FractionalMaxPool2DBackward0(Node):
         return (fractional_max_pool_gradient(grad, self_shape, result1, 2),)
 
 
-def _record_fractional_max_pool2d(out, self_, kernel_size, output_size, random_samples):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = FractionalMaxPool2DBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out[1], 1)]
-    node.consts = (getattr(self_, "shape", None), )
-    return attach_many(out, node, (0,))
-
-
 class FractionalMaxPool3DBackward0(Node):
     __slots__ = ()
 
@@ -1251,64 +616,51 @@ class FractionalMaxPool3DBackward0(Node):
         return (fractional_max_pool_gradient(grad, self_shape, result1, 3),)
 
 
-def _record_fractional_max_pool3d(out, self_, kernel_size, output_size, random_samples):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = FractionalMaxPool3DBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out[1], 1)]
-    node.consts = (getattr(self_, "shape", None), )
-    return attach_many(out, node, (0,))
-
-
-tables.conv1d.record = recorder(_record_conv1d, ConvolutionBackward0_of_conv1d, 7, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None)))
-tables.conv2d.record = recorder(_record_conv2d, ConvolutionBackward0_of_conv2d, 7, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None)))
-tables.conv3d.record = recorder(_record_conv3d, ConvolutionBackward0_of_conv3d, 7, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None)))
-tables.conv_transpose1d.record = recorder(_record_conv_transpose1d, ConvolutionBackward0_of_conv_transpose1d, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None), (7, None)))
-tables.conv_transpose2d_input.record = recorder(_record_conv_transpose2d_input, ConvolutionBackward0_of_conv_transpose2d_input, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None), (7, None)))
-tables.conv_transpose3d_input.record = recorder(_record_conv_transpose3d_input, ConvolutionBackward0_of_conv_transpose3d_input, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None), (7, None)))
-tables.convolution.record = recorder(_record_convolution, ConvolutionBackward0_of_convolution, 9, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None), (7, None), (8, None)))
-tables.convolution_backward.record = recorder(_record_convolution_backward, ConvolutionBackwardBackward0, 11, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((4, None), (5, None), (6, None), (7, None), (8, None), (9, None)), 1)
-tables.im2col.record = recorder(_record_im2col, Im2ColBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
-tables.col2im.record = recorder(_record_col2im, Col2ImBackward0, 6, (0,), (), ((2, None), (3, None), (4, None), (5, None)))
-tables.max_pool1d_with_indices.record = recorder(_record_max_pool1d_with_indices, SqueezeBackward1, 6, (0,), ((0, ()), (-2, ())), (), 2)
-tables.max_pool2d_with_indices.record = recorder(_record_max_pool2d_with_indices, MaxPool2DWithIndicesBackward0, 6, (0,), ((0, ()), (-2, ())), ((1, None), (2, None), (3, None), (4, None), (5, None)), 2)
-tables.max_pool2d_with_indices_backward.record = recorder(_record_max_pool2d_with_indices_backward, MaxPool2DWithIndicesBackwardBackward0, 8, (0, 1), ((7, (0,)),), ())
-tables.max_pool3d_with_indices.record = recorder(_record_max_pool3d_with_indices, MaxPool3DWithIndicesBackward0, 6, (0,), ((0, ()), (-2, ())), ((1, None), (2, None), (3, None), (4, None), (5, None)), 2)
-tables.max_pool3d_with_indices_backward.record = recorder(_record_max_pool3d_with_indices_backward, MaxPool3DWithIndicesBackwardBackward0, 8, (0, 1), ((7, (0,)),), ())
-tables.adaptive_max_pool2d.record = recorder(_record_adaptive_max_pool2d, AdaptiveMaxPool2DBackward0, 2, (0,), ((0, ()), (-2, ())), (), 2)
-tables.adaptive_max_pool2d_backward.record = recorder(_record_adaptive_max_pool2d_backward, AdaptiveMaxPool2DBackwardBackward0, 3, (0, 1), ((2, (0,)),), ())
-tables.adaptive_max_pool3d.record = recorder(_record_adaptive_max_pool3d, AdaptiveMaxPool3DBackward0, 2, (0,), ((0, ()), (-2, ())), (), 2)
-tables.avg_pool2d.record = recorder(_record_avg_pool2d, AvgPool2DBackward0, 7, (0,), ((0, ()),), ((1, None), (2, None), (3, None), (4, None), (5, None), (6, None)))
-tables.avg_pool2d_backward.record = recorder(_record_avg_pool2d_backward, AvgPool2DBackwardBackward0, 8, (0, 1), (), ((2, None), (3, None), (4, None), (5, None), (6, None), (7, None)))
-tables.avg_pool3d.record = recorder(_record_avg_pool3d, AvgPool3DBackward0, 7, (0,), ((0, ()),), ((1, None), (2, None), (3, None), (4, None), (5, None), (6, None)))
-tables.avg_pool3d_backward.record = recorder(_record_avg_pool3d_backward, AvgPool3DBackwardBackward0, 8, (0, 1), (), ((2, None), (3, None), (4, None), (5, None), (6, None), (7, None)))
-tables._adaptive_avg_pool2d.record = recorder(_record__adaptive_avg_pool2d, AdaptiveAvgPool2DBackward0, 2, (0,), ((0, ()),), ())
-tables._adaptive_avg_pool2d_backward.record = recorder(_record__adaptive_avg_pool2d_backward, AdaptiveAvgPool2DBackwardBackward0, 2, (0, 1), (), ((0, 'shape'),))
-tables._adaptive_avg_pool3d.record = recorder(_record__adaptive_avg_pool3d, AdaptiveAvgPool3DBackward0, 2, (0,), ((0, ()),), ())
-tables._adaptive_avg_pool3d_backward.record = recorder(_record__adaptive_avg_pool3d_backward, AdaptiveAvgPool3DBackwardBackward0, 2, (0, 1), (), ((0, 'shape'),))
-tables.upsample_nearest1d.record = recorder(_record_upsample_nearest1d, UpsampleNearest1DBackward0, 3, (0,), (), ((1, None), (2, None), (0, 'shape')))
-tables.upsample_nearest1d_backward.record = recorder(_record_upsample_nearest1d_backward, UpsampleNearest1DBackwardBackward0, 4, (0,), (), ((1, None), (3, None)))
-tables.upsample_nearest2d.record = recorder(_record_upsample_nearest2d, UpsampleNearest2DBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
-tables.upsample_nearest2d_backward.record = recorder(_record_upsample_nearest2d_backward, UpsampleNearest2DBackwardBackward0, 5, (0,), (), ((1, None), (3, None), (4, None)))
-tables.upsample_nearest3d.record = recorder(_record_upsample_nearest3d, UpsampleNearest3DBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
-tables.upsample_nearest3d_backward.record = recorder(_record_upsample_nearest3d_backward, UpsampleNearest3DBackwardBackward0, 6, (0,), (), ((1, None), (3, None), (4, None), (5, None)))
-tables._upsample_nearest_exact1d.record = recorder(_record__upsample_nearest_exact1d, UpsampleNearestExact1DBackward0, 3, (0,), (), ((1, None), (2, None), (0, 'shape')))
-tables._upsample_nearest_exact1d_backward.record = recorder(_record__upsample_nearest_exact1d_backward, UpsampleNearestExact1DBackwardBackward0, 4, (0,), (), ((1, None), (3, None)))
-tables._upsample_nearest_exact2d.record = recorder(_record__upsample_nearest_exact2d, UpsampleNearestExact2DBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
-tables._upsample_nearest_exact2d_backward.record = recorder(_record__upsample_nearest_exact2d_backward, UpsampleNearestExact2DBackwardBackward0, 5, (0,), (), ((1, None), (3, None), (4, None)))
-tables._upsample_nearest_exact3d.record = recorder(_record__upsample_nearest_exact3d, UpsampleNearestExact3DBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
-tables._upsample_nearest_exact3d_backward.record = recorder(_record__upsample_nearest_exact3d_backward, UpsampleNearestExact3DBackwardBackward0, 6, (0,), (), ((1, None), (3, None), (4, None), (5, None)))
-tables.upsample_linear1d.record = recorder(_record_upsample_linear1d, UpsampleLinear1DBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
-tables.upsample_linear1d_backward.record = recorder(_record_upsample_linear1d_backward, UpsampleLinear1DBackwardBackward0, 5, (0,), (), ((1, None), (3, None), (4, None)))
-tables.upsample_bilinear2d.record = recorder(_record_upsample_bilinear2d, UpsampleBilinear2DBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
-tables.upsample_bilinear2d_backward.record = recorder(_record_upsample_bilinear2d_backward, UpsampleBilinear2DBackwardBackward0, 6, (0,), (), ((1, None), (3, None), (4, None), (5, None)))
-tables.upsample_bicubic2d.record = recorder(_record_upsample_bicubic2d, UpsampleBicubic2DBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
-tables.upsample_bicubic2d_backward.record = recorder(_record_upsample_bicubic2d_backward, UpsampleBicubic2DBackwardBackward0, 6, (0,), (), ((1, None), (3, None), (4, None), (5, None)))
-tables.upsample_trilinear3d.record = recorder(_record_upsample_trilinear3d, UpsampleTrilinear3DBackward0, 6, (0,), (), ((1, None), (2, None), (3, None), (4, None), (5, None), (0, 'shape')))
-tables.upsample_trilinear3d_backward.record = recorder(_record_upsample_trilinear3d_backward, UpsampleTrilinear3DBackwardBackward0, 7, (0,), (), ((1, None), (3, None), (4, None), (5, None), (6, None)))
-tables.fractional_max_pool2d.record = recorder(_record_fractional_max_pool2d, FractionalMaxPool2DBackward0, 4, (0,), ((-2, ()),), ((0, 'shape'),), 2)
-tables.fractional_max_pool3d.record = recorder(_record_fractional_max_pool3d, FractionalMaxPool3DBackward0, 4, (0,), ((-2, ()),), ((0, 'shape'),), 2)
+tables.conv1d.record = recorder(tables.conv1d, ConvolutionBackward0_of_conv1d, 7, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None)))
+tables.conv2d.record = recorder(tables.conv2d, ConvolutionBackward0_of_conv2d, 7, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None)))
+tables.conv3d.record = recorder(tables.conv3d, ConvolutionBackward0_of_conv3d, 7, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None)))
+tables.conv_transpose1d.record = recorder(tables.conv_transpose1d, ConvolutionBackward0_of_conv_transpose1d, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None), (7, None)))
+tables.conv_transpose2d_input.record = recorder(tables.conv_transpose2d_input, ConvolutionBackward0_of_conv_transpose2d_input, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None), (7, None)))
+tables.conv_transpose3d_input.record = recorder(tables.conv_transpose3d_input, ConvolutionBackward0_of_conv_transpose3d_input, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None), (7, None)))
+tables.convolution.record = recorder(tables.convolution, ConvolutionBackward0_of_convolution, 9, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None), (7, None), (8, None)))
+tables.convolution_backward.record = recorder(tables.convolution_backward, ConvolutionBackwardBackward0, 11, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((4, None), (5, None), (6, None), (7, None), (8, None), (9, None)), 1)
+tables.im2col.record = recorder(tables.im2col, Im2ColBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
+tables.col2im.record = recorder(tables.col2im, Col2ImBackward0, 6, (0,), (), ((2, None), (3, None), (4, None), (5, None)))
+tables.max_pool1d_with_indices.record = recorder(tables.max_pool1d_with_indices, SqueezeBackward1, 6, (0,), ((0, ()), (-2, ())), (), 2)
+tables.max_pool2d_with_indices.record = recorder(tables.max_pool2d_with_indices, MaxPool2DWithIndicesBackward0, 6, (0,), ((0, ()), (-2, ())), ((1, None), (2, None), (3, None), (4, None), (5, None)), 2)
+tables.max_pool2d_with_indices_backward.record = recorder(tables.max_pool2d_with_indices_backward, MaxPool2DWithIndicesBackwardBackward0, 8, (0, 1), ((7, (0,)),), ())
+tables.max_pool3d_with_indices.record = recorder(tables.max_pool3d_with_indices, MaxPool3DWithIndicesBackward0, 6, (0,), ((0, ()), (-2, ())), ((1, None), (2, None), (3, None), (4, None), (5, None)), 2)
+tables.max_pool3d_with_indices_backward.record = recorder(tables.max_pool3d_with_indices_backward, MaxPool3DWithIndicesBackwardBackward0, 8, (0, 1), ((7, (0,)),), ())
+tables.adaptive_max_pool2d.record = recorder(tables.adaptive_max_pool2d, AdaptiveMaxPool2DBackward0, 2, (0,), ((0, ()), (-2, ())), (), 2)
+tables.adaptive_max_pool2d_backward.record = recorder(tables.adaptive_max_pool2d_backward, AdaptiveMaxPool2DBackwardBackward0, 3, (0, 1), ((2, (0,)),), ())
+tables.adaptive_max_pool3d.record = recorder(tables.adaptive_max_pool3d, AdaptiveMaxPool3DBackward0, 2, (0,), ((0, ()), (-2, ())), (), 2)
+tables.avg_pool2d.record = recorder(tables.avg_pool2d, AvgPool2DBackward0, 7, (0,), ((0, ()),), ((1, None), (2, None), (3, None), (4, None), (5, None), (6, None)))
+tables.avg_pool2d_backward.record = recorder(tables.avg_pool2d_backward, AvgPool2DBackwardBackward0, 8, (0, 1), (), ((2, None), (3, None), (4, None), (5, None), (6, None), (7, None)))
+tables.avg_pool3d.record = recorder(tables.avg_pool3d, AvgPool3DBackward0, 7, (0,), ((0, ()),), ((1, None), (2, None), (3, None), (4, None), (5, None), (6, None)))
+tables.avg_pool3d_backward.record = recorder(tables.avg_pool3d_backward, AvgPool3DBackwardBackward0, 8, (0, 1), (), ((2, None), (3, None), (4, None), (5, None), (6, None), (7, None)))
+tables._adaptive_avg_pool2d.record = recorder(tables._adaptive_avg_pool2d, AdaptiveAvgPool2DBackward0, 2, (0,), ((0, ()),), ())
+tables._adaptive_avg_pool2d_backward.record = recorder(tables._adaptive_avg_pool2d_backward, AdaptiveAvgPool2DBackwardBackward0, 2, (0, 1), (), ((0, 'shape'),))
+tables._adaptive_avg_pool3d.record = recorder(tables._adaptive_avg_pool3d, AdaptiveAvgPool3DBackward0, 2, (0,), ((0, ()),), ())
+tables._adaptive_avg_pool3d_backward.record = recorder(tables._adaptive_avg_pool3d_backward, AdaptiveAvgPool3DBackwardBackward0, 2, (0, 1), (), ((0, 'shape'),))
+tables.upsample_nearest1d.record = recorder(tables.upsample_nearest1d, UpsampleNearest1DBackward0, 3, (0,), (), ((1, None), (2, None), (0, 'shape')))
+tables.upsample_nearest1d_backward.record = recorder(tables.upsample_nearest1d_backward, UpsampleNearest1DBackwardBackward0, 4, (0,), (), ((1, None), (3, None)))
+tables.upsample_nearest2d.record = recorder(tables.upsample_nearest2d, UpsampleNearest2DBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
+tables.upsample_nearest2d_backward.record = recorder(tables.upsample_nearest2d_backward, UpsampleNearest2DBackwardBackward0, 5, (0,), (), ((1, None), (3, None), (4, None)))
+tables.upsample_nearest3d.record = recorder(tables.upsample_nearest3d, UpsampleNearest3DBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
+tables.upsample_nearest3d_backward.record = recorder(tables.upsample_nearest3d_backward, UpsampleNearest3DBackwardBackward0, 6, (0,), (), ((1, None), (3, None), (4, None), (5, None)))
+tables._upsample_nearest_exact1d.record = recorder(tables._upsample_nearest_exact1d, UpsampleNearestExact1DBackward0, 3, (0,), (), ((1, None), (2, None), (0, 'shape')))
+tables._upsample_nearest_exact1d_backward.record = recorder(tables._upsample_nearest_exact1d_backward, UpsampleNearestExact1DBackwardBackward0, 4, (0,), (), ((1, None), (3, None)))
+tables._upsample_nearest_exact2d.record = recorder(tables._upsample_nearest_exact2d, UpsampleNearestExact2DBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
+tables._upsample_nearest_exact2d_backward.record = recorder(tables._upsample_nearest_exact2d_backward, UpsampleNearestExact2DBackwardBackward0, 5, (0,), (), ((1, None), (3, None), (4, None)))
+tables._upsample_nearest_exact3d.record = recorder(tables._upsample_nearest_exact3d, UpsampleNearestExact3DBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
+tables._upsample_nearest_exact3d_backward.record = recorder(tables._upsample_nearest_exact3d_backward, UpsampleNearestExact3DBackwardBackward0, 6, (0,), (), ((1, None), (3, None), (4, None), (5, None)))
+tables.upsample_linear1d.record = recorder(tables.upsample_linear1d, UpsampleLinear1DBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
+tables.upsample_linear1d_backward.record = recorder(tables.upsample_linear1d_backward, UpsampleLinear1DBackwardBackward0, 5, (0,), (), ((1, None), (3, None), (4, None)))
+tables.upsample_bilinear2d.record = recorder(tables.upsample_bilinear2d, UpsampleBilinear2DBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
+tables.upsample_bilinear2d_backward.record = recorder(tables.upsample_bilinear2d_backward, UpsampleBilinear2DBackwardBackward0, 6, (0,), (), ((1, None), (3, None), (4, None), (5, None)))
+tables.upsample_bicubic2d.record = recorder(tables.upsample_bicubic2d, UpsampleBicubic2DBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
+tables.upsample_bicubic2d_backward.record = recorder(tables.upsample_bicubic2d_backward, UpsampleBicubic2DBackwardBackward0, 6, (0,), (), ((1, None), (3, None), (4, None), (5, None)))
+tables.upsample_trilinear3d.record = recorder(tables.upsample_trilinear3d, UpsampleTrilinear3DBackward0, 6, (0,), (), ((1, None), (2, None), (3, None), (4, None), (5, None), (0, 'shape')))
+tables.upsample_trilinear3d_backward.record = recorder(tables.upsample_trilinear3d_backward, UpsampleTrilinear3DBackwardBackward0, 7, (0,), (), ((1, None), (3, None), (4, None), (5, None), (6, None)))
+tables.fractional_max_pool2d.record = recorder(tables.fractional_max_pool2d, FractionalMaxPool2DBackward0, 4, (0,), ((-2, ()),), ((0, 'shape'),), 2)
+tables.fractional_max_pool3d.record = recorder(tables.fractional_max_pool3d, FractionalMaxPool3DBackward0, 4, (0,), ((-2, ()),), ((0, 'shape'),), 2)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from mindtorch_v2._autograd.formulas import (
     to_copy_gradient,
 )
-from mindtorch_v2._autograd.node import attach, edge, Node
-from mindtorch_v2._dispatch.native import recorder
+from mindtorch_v2._autograd.node import Node
+from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
     zeros_like,
 )
-from mindtorch_v2._state import TLS
 
 from ..tables import conversion as tables
 
@@ -22,19 +21,6 @@ class ToCopyBackward0(Node):
         (grad,) = grads
         (self_dtype, self_device) = node.consts
         return (to_copy_gradient(grad, self_dtype, self_device),)
-
-
-def _record__to_copy(out, self_, dtype, layout, device, pin_memory, non_blocking, memory_format):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ToCopyBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (getattr(self_, "dtype", None), getattr(self_, "device", None), )
-    return attach(out, node)
 
 
 class CopyBackwards_of_copy_(Node):
@@ -55,20 +41,6 @@ class CopyBackwards_of_copy_(Node):
 CopyBackwards_of_copy_.__name__ = "CopyBackwards"
 
 
-def _record_copy_(out, self_, src, non_blocking):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_src = edge(src)
-    if edge_self is None and edge_src is None:
-        return out
-    node = CopyBackwards_of_copy_()
-    node.edges = (edge_self, edge_src)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
 class CopyBackwards_of_copy(Node):
     __slots__ = ()
 
@@ -87,20 +59,6 @@ class CopyBackwards_of_copy(Node):
 CopyBackwards_of_copy.__name__ = "CopyBackwards"
 
 
-def _record_copy(out, self_, src, non_blocking):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_src = edge(src)
-    if edge_self is None and edge_src is None:
-        return out
-    node = CopyBackwards_of_copy()
-    node.edges = (edge_self, edge_src)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
-tables._to_copy.record = recorder(_record__to_copy, ToCopyBackward0, 7, (0,), (), ((0, 'dtype'), (0, 'device')))
-tables.copy_.record = recorder(_record_copy_, CopyBackwards_of_copy_, 3, (0, 1), (), ())
-tables.copy.record = recorder(_record_copy, CopyBackwards_of_copy, 3, (0, 1), (), ())
+tables._to_copy.record = recorder(tables._to_copy, ToCopyBackward0, 7, (0,), (), ((0, 'dtype'), (0, 'device')))
+tables.copy_.record = recorder(tables.copy_, CopyBackwards_of_copy_, 3, (0, 1), (), ())
+tables.copy.record = recorder(tables.copy, CopyBackwards_of_copy, 3, (0, 1), (), ())

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._autograd.node import attach, edge, Node
-from mindtorch_v2._dispatch.native import recorder
+from mindtorch_v2._autograd.node import Node
+from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
     sum,
     tril,
     triu,
     zeros_like,
 )
-from mindtorch_v2._state import TLS
 
 from ..tables import creation as tables
 
@@ -24,19 +23,6 @@ class TrilBackward0(Node):
         return (tril(grad, diagonal),)
 
 
-def _record_tril(out, self_, diagonal):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = TrilBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (diagonal, )
-    return attach(out, node)
-
-
 class TriuBackward0(Node):
     __slots__ = ()
 
@@ -44,19 +30,6 @@ class TriuBackward0(Node):
         (grad,) = grads
         (diagonal,) = node.consts
         return (triu(grad, diagonal),)
-
-
-def _record_triu(out, self_, diagonal):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = TriuBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (diagonal, )
-    return attach(out, node)
 
 
 class FillBackward0(Node):
@@ -74,20 +47,6 @@ class FillBackward0(Node):
         return (of_self, of_value)
 
 
-def _record_fill_Tensor(out, self_, value):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_value = edge(value)
-    if edge_self is None and edge_value is None:
-        return out
-    node = FillBackward0()
-    node.edges = (edge_self, edge_value)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
 class ZeroBackward0(Node):
     __slots__ = ()
 
@@ -96,20 +55,7 @@ class ZeroBackward0(Node):
         return (zeros_like(grad),)
 
 
-def _record_zero_(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ZeroBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
-tables.tril.record = recorder(_record_tril, TrilBackward0, 2, (0,), (), ((1, None),))
-tables.triu.record = recorder(_record_triu, TriuBackward0, 2, (0,), (), ((1, None),))
-tables.fill_Tensor.record = recorder(_record_fill_Tensor, FillBackward0, 2, (0, 1), (), ())
-tables.zero_.record = recorder(_record_zero_, ZeroBackward0, 1, (0,), (), ())
+tables.tril.record = recorder(tables.tril, TrilBackward0, 2, (0,), (), ((1, None),))
+tables.triu.record = recorder(tables.triu, TriuBackward0, 2, (0,), (), ((1, None),))
+tables.fill_Tensor.record = recorder(tables.fill_Tensor, FillBackward0, 2, (0, 1), (), ())
+tables.zero_.record = recorder(tables.zero_, ZeroBackward0, 1, (0,), (), ())

@@ -6,12 +6,11 @@ from mindtorch_v2._autograd.formulas import (
     fft_c2r_gradient,
     fft_r2c_gradient,
 )
-from mindtorch_v2._autograd.node import attach, edge, Node
-from mindtorch_v2._dispatch.native import recorder
+from mindtorch_v2._autograd.node import Node
+from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
     _fft_c2c,
 )
-from mindtorch_v2._state import TLS
 
 from ..tables import fft as tables
 
@@ -25,19 +24,6 @@ class FftR2CBackward0(Node):
         return (fft_r2c_gradient(grad, dim, normalization, onesided, self_shape),)
 
 
-def _record__fft_r2c(out, self_, dim, normalization, onesided):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = FftR2CBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (dim, normalization, onesided, getattr(self_, "shape", None), )
-    return attach(out, node)
-
-
 class FftC2RBackward0(Node):
     __slots__ = ()
 
@@ -45,19 +31,6 @@ class FftC2RBackward0(Node):
         (grad,) = grads
         (dim, normalization) = node.consts
         return (fft_c2r_gradient(grad, dim, normalization),)
-
-
-def _record__fft_c2r(out, self_, dim, normalization, last_dim_size):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = FftC2RBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (dim, normalization, )
-    return attach(out, node)
 
 
 class FftC2CBackward0(Node):
@@ -69,19 +42,6 @@ class FftC2CBackward0(Node):
         return (_fft_c2c(grad, dim, normalization, not forward),)
 
 
-def _record__fft_c2c(out, self_, dim, normalization, forward):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = FftC2CBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (dim, normalization, forward, )
-    return attach(out, node)
-
-
-tables._fft_r2c.record = recorder(_record__fft_r2c, FftR2CBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
-tables._fft_c2r.record = recorder(_record__fft_c2r, FftC2RBackward0, 4, (0,), (), ((1, None), (2, None)))
-tables._fft_c2c.record = recorder(_record__fft_c2c, FftC2CBackward0, 4, (0,), (), ((1, None), (2, None), (3, None)))
+tables._fft_r2c.record = recorder(tables._fft_r2c, FftR2CBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
+tables._fft_c2r.record = recorder(tables._fft_c2r, FftC2RBackward0, 4, (0,), (), ((1, None), (2, None)))
+tables._fft_c2c.record = recorder(tables._fft_c2c, FftC2CBackward0, 4, (0,), (), ((1, None), (2, None), (3, None)))

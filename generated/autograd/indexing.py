@@ -15,8 +15,8 @@ from mindtorch_v2._autograd.formulas import (
     scatter_src_gradient,
     zeros_of_shape,
 )
-from mindtorch_v2._autograd.node import attach, edge, keep, keep_output, Node
-from mindtorch_v2._dispatch.native import recorder
+from mindtorch_v2._autograd.node import Node
+from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
     index,
     index_fill,
@@ -31,7 +31,6 @@ from mindtorch_v2._generated.functions import (
     where,
     zeros_like,
 )
-from mindtorch_v2._state import TLS
 
 from ..tables import indexing as tables
 
@@ -44,19 +43,6 @@ class IndexBackward0(Node):
         (indices,) = node.unpack()
         (self_shape,) = node.consts
         return (index_gradient(grad, self_shape, indices),)
-
-
-def _record_index_Tensor(out, self_, indices):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = IndexBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(indices)]
-    node.consts = (getattr(self_, "shape", None), )
-    return attach(out, node)
 
 
 class IndexPutBackward0(Node):
@@ -76,20 +62,6 @@ class IndexPutBackward0(Node):
         return (of_self, of_values)
 
 
-def _record_index_put(out, self_, indices, values, accumulate):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_values = edge(values)
-    if edge_self is None and edge_values is None:
-        return out
-    node = IndexPutBackward0()
-    node.edges = (edge_self, edge_values)
-    node.saved = [keep(indices)]
-    node.consts = (accumulate, )
-    return attach(out, node)
-
-
 class UnsafeIndexBackward0(Node):
     __slots__ = ()
 
@@ -100,19 +72,6 @@ class UnsafeIndexBackward0(Node):
         return (index_gradient(grad, self_shape, indices),)
 
 
-def _record__unsafe_index_Tensor(out, self_, indices):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = UnsafeIndexBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(indices)]
-    node.consts = (getattr(self_, "shape", None), )
-    return attach(out, node)
-
-
 class IndexSelectBackward0(Node):
     __slots__ = ()
 
@@ -121,19 +80,6 @@ class IndexSelectBackward0(Node):
         (index,) = node.unpack()
         (dim, self_shape) = node.consts
         return (index_select_gradient(grad, self_shape, dim, index),)
-
-
-def _record_index_select(out, self_, dim, index):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = IndexSelectBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(index)]
-    node.consts = (dim, getattr(self_, "shape", None), )
-    return attach(out, node)
 
 
 class IndexAddBackward0(Node):
@@ -153,20 +99,6 @@ class IndexAddBackward0(Node):
         return (of_self, of_source)
 
 
-def _record_index_add(out, self_, dim, index, source, alpha):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_source = edge(source)
-    if edge_self is None and edge_source is None:
-        return out
-    node = IndexAddBackward0()
-    node.edges = (edge_self, edge_source)
-    node.saved = [keep(index) if edge_source is not None else None]
-    node.consts = (dim, alpha, getattr(source, "shape", None), )
-    return attach(out, node)
-
-
 class IndexCopyBackward0(Node):
     __slots__ = ()
 
@@ -184,20 +116,6 @@ class IndexCopyBackward0(Node):
         return (of_self, of_source)
 
 
-def _record_index_copy(out, self_, dim, index, source):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_source = edge(source)
-    if edge_self is None and edge_source is None:
-        return out
-    node = IndexCopyBackward0()
-    node.edges = (edge_self, edge_source)
-    node.saved = [keep(index)]
-    node.consts = (dim, getattr(source, "shape", None), )
-    return attach(out, node)
-
-
 class IndexFillBackward0(Node):
     __slots__ = ()
 
@@ -206,19 +124,6 @@ class IndexFillBackward0(Node):
         (index,) = node.unpack()
         (dim,) = node.consts
         return (index_fill(grad, dim, index, 0),)
-
-
-def _record_index_fill_int_Scalar(out, self_, dim, index, value):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = IndexFillBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(index)]
-    node.consts = (dim, )
-    return attach(out, node)
 
 
 class IndexFillBackward1(Node):
@@ -238,20 +143,6 @@ class IndexFillBackward1(Node):
         return (of_self, of_value)
 
 
-def _record_index_fill_int_Tensor(out, self_, dim, index, value):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_value = edge(value)
-    if edge_self is None and edge_value is None:
-        return out
-    node = IndexFillBackward1()
-    node.edges = (edge_self, edge_value)
-    node.saved = [keep(index)]
-    node.consts = (dim, )
-    return attach(out, node)
-
-
 class IndexReduceBackward0(Node):
     __slots__ = ()
 
@@ -267,20 +158,6 @@ class IndexReduceBackward0(Node):
         return (of_self, of_source)
 
 
-def _record_index_reduce(out, self_, dim, index, source, reduce, include_self):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_source = edge(source)
-    if edge_self is None and edge_source is None:
-        return out
-    node = IndexReduceBackward0()
-    node.edges = (edge_self, edge_source)
-    node.saved = [keep(self_), keep(index), keep(source), keep_output(out)]
-    node.consts = (dim, reduce, include_self, )
-    return attach(out, node)
-
-
 class GatherBackward0(Node):
     __slots__ = ()
 
@@ -289,19 +166,6 @@ class GatherBackward0(Node):
         (index,) = node.unpack()
         (dim, self_shape) = node.consts
         return (gather_gradient(grad, self_shape, dim, index),)
-
-
-def _record_gather(out, self_, dim, index, sparse_grad):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = GatherBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(index)]
-    node.consts = (dim, getattr(self_, "shape", None), )
-    return attach(out, node)
 
 
 class ScatterBackward0(Node):
@@ -321,20 +185,6 @@ class ScatterBackward0(Node):
         return (of_self, of_src)
 
 
-def _record_scatter_src(out, self_, dim, index, src):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_src = edge(src)
-    if edge_self is None and edge_src is None:
-        return out
-    node = ScatterBackward0()
-    node.edges = (edge_self, edge_src)
-    node.saved = [keep(index)]
-    node.consts = (dim, getattr(src, "shape", None), )
-    return attach(out, node)
-
-
 class ScatterBackward1(Node):
     __slots__ = ()
 
@@ -343,19 +193,6 @@ class ScatterBackward1(Node):
         (index,) = node.unpack()
         (dim,) = node.consts
         return (scatter(grad, dim, index, 0),)
-
-
-def _record_scatter_value(out, self_, dim, index, value):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ScatterBackward1()
-    node.edges = (edge_self,)
-    node.saved = [keep(index)]
-    node.consts = (dim, )
-    return attach(out, node)
 
 
 class NotImplemented_of_scatter_reduce(Node):
@@ -376,20 +213,6 @@ class NotImplemented_of_scatter_reduce(Node):
 NotImplemented_of_scatter_reduce.__name__ = "NotImplemented"
 
 
-def _record_scatter_reduce(out, self_, dim, index, src, reduce):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_src = edge(src)
-    if edge_self is None and edge_src is None:
-        return out
-    node = NotImplemented_of_scatter_reduce()
-    node.edges = (edge_self, edge_src)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
 class NotImplemented_of_scatter_value_reduce(Node):
     __slots__ = ()
 
@@ -399,19 +222,6 @@ class NotImplemented_of_scatter_value_reduce(Node):
 
 
 NotImplemented_of_scatter_value_reduce.__name__ = "NotImplemented"
-
-
-def _record_scatter_value_reduce(out, self_, dim, index, value, reduce):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = NotImplemented_of_scatter_value_reduce()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
 
 
 class ScatterAddBackward0(Node):
@@ -431,20 +241,6 @@ class ScatterAddBackward0(Node):
         return (of_self, of_src)
 
 
-def _record_scatter_add(out, self_, dim, index, src):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_src = edge(src)
-    if edge_self is None and edge_src is None:
-        return out
-    node = ScatterAddBackward0()
-    node.edges = (edge_self, edge_src)
-    node.saved = [keep(index) if edge_src is not None else None]
-    node.consts = (dim, getattr(src, "shape", None), )
-    return attach(out, node)
-
-
 class ScatterReduceBackward0(Node):
     __slots__ = ()
 
@@ -460,20 +256,6 @@ class ScatterReduceBackward0(Node):
         return (of_self, of_src)
 
 
-def _record_scatter_reduce_two(out, self_, dim, index, src, reduce, include_self):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_src = edge(src)
-    if edge_self is None and edge_src is None:
-        return out
-    node = ScatterReduceBackward0()
-    node.edges = (edge_self, edge_src)
-    node.saved = [keep(self_), keep(index), keep(src), keep_output(out)]
-    node.consts = (dim, reduce, include_self, )
-    return attach(out, node)
-
-
 class TakeBackward0(Node):
     __slots__ = ()
 
@@ -482,19 +264,6 @@ class TakeBackward0(Node):
         (index,) = node.unpack()
         (self_shape,) = node.consts
         return (put(zeros_of_shape(grad, self_shape), index, grad, True),)
-
-
-def _record_take(out, self_, index):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = TakeBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(index)]
-    node.consts = (getattr(self_, "shape", None), )
-    return attach(out, node)
 
 
 class PutBackward0(Node):
@@ -514,20 +283,6 @@ class PutBackward0(Node):
         return (of_self, of_source)
 
 
-def _record_put(out, self_, index, source, accumulate):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_source = edge(source)
-    if edge_self is None and edge_source is None:
-        return out
-    node = PutBackward0()
-    node.edges = (edge_self, edge_source)
-    node.saved = [keep(index)]
-    node.consts = (accumulate, getattr(source, "shape", None), )
-    return attach(out, node)
-
-
 class MaskedFillBackward0(Node):
     __slots__ = ()
 
@@ -535,19 +290,6 @@ class MaskedFillBackward0(Node):
         (grad,) = grads
         (mask,) = node.unpack()
         return (masked_fill(grad, mask, 0),)
-
-
-def _record_masked_fill_Scalar(out, self_, mask, value):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = MaskedFillBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(mask)]
-    node.consts = None
-    return attach(out, node)
 
 
 class MaskedFillBackward1(Node):
@@ -566,20 +308,6 @@ class MaskedFillBackward1(Node):
         return (of_self, of_value)
 
 
-def _record_masked_fill_Tensor(out, self_, mask, value):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_value = edge(value)
-    if edge_self is None and edge_value is None:
-        return out
-    node = MaskedFillBackward1()
-    node.edges = (edge_self, edge_value)
-    node.saved = [keep(mask)]
-    node.consts = None
-    return attach(out, node)
-
-
 class MaskedSelectBackward0(Node):
     __slots__ = ()
 
@@ -588,19 +316,6 @@ class MaskedSelectBackward0(Node):
         (mask,) = node.unpack()
         (self_shape,) = node.consts
         return (masked_select_gradient(grad, self_shape, mask),)
-
-
-def _record_masked_select(out, self_, mask):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = MaskedSelectBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(mask)]
-    node.consts = (getattr(self_, "shape", None), )
-    return attach(out, node)
 
 
 class MaskedScatterBackward0(Node):
@@ -620,20 +335,6 @@ class MaskedScatterBackward0(Node):
         return (of_self, of_source)
 
 
-def _record_masked_scatter(out, self_, mask, source):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_source = edge(source)
-    if edge_self is None and edge_source is None:
-        return out
-    node = MaskedScatterBackward0()
-    node.edges = (edge_self, edge_source)
-    node.saved = [keep(mask)]
-    node.consts = (getattr(source, "shape", None), )
-    return attach(out, node)
-
-
 class MaskedScatterBackwardBackward0(Node):
     __slots__ = ()
 
@@ -644,39 +345,26 @@ class MaskedScatterBackwardBackward0(Node):
         return (masked_scatter(zeros_of_shape(grad, grad_output_shape), mask, grad),)
 
 
-def _record_masked_scatter_backward(out, grad_output, mask, sizes):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    if edge_grad_output is None:
-        return out
-    node = MaskedScatterBackwardBackward0()
-    node.edges = (edge_grad_output,)
-    node.saved = [keep(mask)]
-    node.consts = (getattr(grad_output, "shape", None), )
-    return attach(out, node)
-
-
-tables.index_Tensor.record = recorder(_record_index_Tensor, IndexBackward0, 2, (0,), ((1, ()),), ((0, 'shape'),))
-tables.index_put.record = recorder(_record_index_put, IndexPutBackward0, 4, (0, 2), ((1, ()),), ((3, None),))
-tables._unsafe_index_Tensor.record = recorder(_record__unsafe_index_Tensor, UnsafeIndexBackward0, 2, (0,), ((1, ()),), ((0, 'shape'),))
-tables.index_select.record = recorder(_record_index_select, IndexSelectBackward0, 3, (0,), ((2, ()),), ((1, None), (0, 'shape')))
-tables.index_add.record = recorder(_record_index_add, IndexAddBackward0, 5, (0, 3), ((2, (1,)),), ((1, None), (4, None), (3, 'shape')))
-tables.index_copy.record = recorder(_record_index_copy, IndexCopyBackward0, 4, (0, 3), ((2, ()),), ((1, None), (3, 'shape')))
-tables.index_fill_int_Scalar.record = recorder(_record_index_fill_int_Scalar, IndexFillBackward0, 4, (0,), ((2, ()),), ((1, None),))
-tables.index_fill_int_Tensor.record = recorder(_record_index_fill_int_Tensor, IndexFillBackward1, 4, (0, 3), ((2, ()),), ((1, None),))
-tables.index_reduce.record = recorder(_record_index_reduce, IndexReduceBackward0, 6, (0, 3), ((0, ()), (2, ()), (3, ()), (-1, ())), ((1, None), (4, None), (5, None)))
-tables.gather.record = recorder(_record_gather, GatherBackward0, 4, (0,), ((2, ()),), ((1, None), (0, 'shape')))
-tables.scatter_src.record = recorder(_record_scatter_src, ScatterBackward0, 4, (0, 3), ((2, ()),), ((1, None), (3, 'shape')))
-tables.scatter_value.record = recorder(_record_scatter_value, ScatterBackward1, 4, (0,), ((2, ()),), ((1, None),))
-tables.scatter_reduce.record = recorder(_record_scatter_reduce, NotImplemented_of_scatter_reduce, 5, (0, 3), (), ())
-tables.scatter_value_reduce.record = recorder(_record_scatter_value_reduce, NotImplemented_of_scatter_value_reduce, 5, (0,), (), ())
-tables.scatter_add.record = recorder(_record_scatter_add, ScatterAddBackward0, 4, (0, 3), ((2, (1,)),), ((1, None), (3, 'shape')))
-tables.scatter_reduce_two.record = recorder(_record_scatter_reduce_two, ScatterReduceBackward0, 6, (0, 3), ((0, ()), (2, ()), (3, ()), (-1, ())), ((1, None), (4, None), (5, None)))
-tables.take.record = recorder(_record_take, TakeBackward0, 2, (0,), ((1, ()),), ((0, 'shape'),))
-tables.put.record = recorder(_record_put, PutBackward0, 4, (0, 2), ((1, ()),), ((3, None), (2, 'shape')))
-tables.masked_fill_Scalar.record = recorder(_record_masked_fill_Scalar, MaskedFillBackward0, 3, (0,), ((1, ()),), ())
-tables.masked_fill_Tensor.record = recorder(_record_masked_fill_Tensor, MaskedFillBackward1, 3, (0, 2), ((1, ()),), ())
-tables.masked_select.record = recorder(_record_masked_select, MaskedSelectBackward0, 2, (0,), ((1, ()),), ((0, 'shape'),))
-tables.masked_scatter.record = recorder(_record_masked_scatter, MaskedScatterBackward0, 3, (0, 2), ((1, ()),), ((2, 'shape'),))
-tables.masked_scatter_backward.record = recorder(_record_masked_scatter_backward, MaskedScatterBackwardBackward0, 3, (0,), ((1, ()),), ((0, 'shape'),))
+tables.index_Tensor.record = recorder(tables.index_Tensor, IndexBackward0, 2, (0,), ((1, ()),), ((0, 'shape'),))
+tables.index_put.record = recorder(tables.index_put, IndexPutBackward0, 4, (0, 2), ((1, ()),), ((3, None),))
+tables._unsafe_index_Tensor.record = recorder(tables._unsafe_index_Tensor, UnsafeIndexBackward0, 2, (0,), ((1, ()),), ((0, 'shape'),))
+tables.index_select.record = recorder(tables.index_select, IndexSelectBackward0, 3, (0,), ((2, ()),), ((1, None), (0, 'shape')))
+tables.index_add.record = recorder(tables.index_add, IndexAddBackward0, 5, (0, 3), ((2, (1,)),), ((1, None), (4, None), (3, 'shape')))
+tables.index_copy.record = recorder(tables.index_copy, IndexCopyBackward0, 4, (0, 3), ((2, ()),), ((1, None), (3, 'shape')))
+tables.index_fill_int_Scalar.record = recorder(tables.index_fill_int_Scalar, IndexFillBackward0, 4, (0,), ((2, ()),), ((1, None),))
+tables.index_fill_int_Tensor.record = recorder(tables.index_fill_int_Tensor, IndexFillBackward1, 4, (0, 3), ((2, ()),), ((1, None),))
+tables.index_reduce.record = recorder(tables.index_reduce, IndexReduceBackward0, 6, (0, 3), ((0, ()), (2, ()), (3, ()), (-1, ())), ((1, None), (4, None), (5, None)))
+tables.gather.record = recorder(tables.gather, GatherBackward0, 4, (0,), ((2, ()),), ((1, None), (0, 'shape')))
+tables.scatter_src.record = recorder(tables.scatter_src, ScatterBackward0, 4, (0, 3), ((2, ()),), ((1, None), (3, 'shape')))
+tables.scatter_value.record = recorder(tables.scatter_value, ScatterBackward1, 4, (0,), ((2, ()),), ((1, None),))
+tables.scatter_reduce.record = recorder(tables.scatter_reduce, NotImplemented_of_scatter_reduce, 5, (0, 3), (), ())
+tables.scatter_value_reduce.record = recorder(tables.scatter_value_reduce, NotImplemented_of_scatter_value_reduce, 5, (0,), (), ())
+tables.scatter_add.record = recorder(tables.scatter_add, ScatterAddBackward0, 4, (0, 3), ((2, (1,)),), ((1, None), (3, 'shape')))
+tables.scatter_reduce_two.record = recorder(tables.scatter_reduce_two, ScatterReduceBackward0, 6, (0, 3), ((0, ()), (2, ()), (3, ()), (-1, ())), ((1, None), (4, None), (5, None)))
+tables.take.record = recorder(tables.take, TakeBackward0, 2, (0,), ((1, ()),), ((0, 'shape'),))
+tables.put.record = recorder(tables.put, PutBackward0, 4, (0, 2), ((1, ()),), ((3, None), (2, 'shape')))
+tables.masked_fill_Scalar.record = recorder(tables.masked_fill_Scalar, MaskedFillBackward0, 3, (0,), ((1, ()),), ())
+tables.masked_fill_Tensor.record = recorder(tables.masked_fill_Tensor, MaskedFillBackward1, 3, (0, 2), ((1, ()),), ())
+tables.masked_select.record = recorder(tables.masked_select, MaskedSelectBackward0, 2, (0,), ((1, ()),), ((0, 'shape'),))
+tables.masked_scatter.record = recorder(tables.masked_scatter, MaskedScatterBackward0, 3, (0, 2), ((1, ()),), ((2, 'shape'),))
+tables.masked_scatter_backward.record = recorder(tables.masked_scatter_backward, MaskedScatterBackwardBackward0, 3, (0,), ((1, ()),), ((0, 'shape'),))

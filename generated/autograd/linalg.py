@@ -23,9 +23,8 @@ from mindtorch_v2._autograd.formulas import (
     solve_triangular_gradient,
     svd_gradient,
 )
-from mindtorch_v2._autograd.node import attach, attach_many, edge, keep, keep_output, Node
-from mindtorch_v2._dispatch.native import recorder
-from mindtorch_v2._state import TLS
+from mindtorch_v2._autograd.node import Node
+from mindtorch_v2._autograd.recording import recorder
 
 from ..tables import linalg as tables
 
@@ -38,19 +37,6 @@ class LinalgCholeskyExBackward0(Node):
         (result0,) = node.unpack()
         (upper,) = node.consts
         return (cholesky_gradient(grad, upper, result0),)
-
-
-def _record_linalg_cholesky_ex(out, self_, upper, check_errors):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = LinalgCholeskyExBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out[0], 0)]
-    node.consts = (upper, )
-    return attach_many(out, node, (0,))
 
 
 class CholeskySolveBackward0(Node):
@@ -68,20 +54,6 @@ class CholeskySolveBackward0(Node):
         return (of_self, of_input2)
 
 
-def _record_cholesky_solve(out, self_, input2, upper):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_input2 = edge(input2)
-    if edge_self is None and edge_input2 is None:
-        return out
-    node = CholeskySolveBackward0()
-    node.edges = (edge_self, edge_input2)
-    node.saved = [keep(input2), keep_output(out)]
-    node.consts = (upper, )
-    return attach(out, node)
-
-
 class CholeskyInverseBackward0(Node):
     __slots__ = ()
 
@@ -92,19 +64,6 @@ class CholeskyInverseBackward0(Node):
         return (cholesky_inverse_gradient(grad, self_, upper, result0),)
 
 
-def _record_cholesky_inverse(out, self_, upper):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = CholeskyInverseBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_), keep_output(out)]
-    node.consts = (upper, )
-    return attach(out, node)
-
-
 class LinalgLuFactorExBackward0(Node):
     __slots__ = ()
 
@@ -112,19 +71,6 @@ class LinalgLuFactorExBackward0(Node):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result0, result1) = node.unpack()
         return (lu_factor_gradient(grad, result0, result1),)
-
-
-def _record_linalg_lu_factor_ex(out, A, pivot, check_errors):
-    if not TLS.grad_enabled:
-        return out
-    edge_A = edge(A)
-    if edge_A is None:
-        return out
-    node = LinalgLuFactorExBackward0()
-    node.edges = (edge_A,)
-    node.saved = [keep_output(out[0], 0), keep_output(out[1], 1)]
-    node.consts = None
-    return attach_many(out, node, (0,))
 
 
 class LinalgLuBackward0(Node):
@@ -137,19 +83,6 @@ class LinalgLuBackward0(Node):
         return (lu_of_both(grads, result0, result1, result2),)
 
 
-def _record_linalg_lu(out, A, pivot):
-    if not TLS.grad_enabled:
-        return out
-    edge_A = edge(A)
-    if edge_A is None:
-        return out
-    node = LinalgLuBackward0()
-    node.edges = (edge_A,)
-    node.saved = [keep_output(out[0], 0), keep_output(out[1], 1), keep_output(out[2], 2)]
-    node.consts = None
-    return attach_many(out, node)
-
-
 class LuUnpackBackward0(Node):
     __slots__ = ()
 
@@ -158,19 +91,6 @@ class LuUnpackBackward0(Node):
         grad = grads[0]
         (LU_data_shape,) = node.consts
         return (lu_unpack_gradient(grads, LU_data_shape),)
-
-
-def _record_lu_unpack(out, LU_data, LU_pivots, unpack_data, unpack_pivots):
-    if not TLS.grad_enabled:
-        return out
-    edge_LU_data = edge(LU_data)
-    if edge_LU_data is None:
-        return out
-    node = LuUnpackBackward0()
-    node.edges = (edge_LU_data,)
-    node.saved = None
-    node.consts = (getattr(LU_data, "shape", None), )
-    return attach_many(out, node)
 
 
 class LinalgQrBackward0(Node):
@@ -184,38 +104,12 @@ class LinalgQrBackward0(Node):
         return (qr_gradient(grads, A_shape, result0, result1, mode),)
 
 
-def _record_linalg_qr(out, A, mode):
-    if not TLS.grad_enabled:
-        return out
-    edge_A = edge(A)
-    if edge_A is None:
-        return out
-    node = LinalgQrBackward0()
-    node.edges = (edge_A,)
-    node.saved = [keep_output(out[0], 0), keep_output(out[1], 1)]
-    node.consts = (mode, getattr(A, "shape", None), )
-    return attach_many(out, node)
-
-
 class GeqrfBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         return (not_implemented('geqrf'),)
-
-
-def _record_geqrf(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = GeqrfBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach_many(out, node, (0,))
 
 
 class LinalgSvdBackward0(Node):
@@ -230,19 +124,6 @@ class LinalgSvdBackward0(Node):
         return (svd_gradient(given, result0, result1, result2, A_shape, compute_uv),)
 
 
-def _record__linalg_svd(out, A, full_matrices, compute_uv, driver):
-    if not TLS.grad_enabled:
-        return out
-    edge_A = edge(A)
-    if edge_A is None:
-        return out
-    node = LinalgSvdBackward0()
-    node.edges = (edge_A,)
-    node.saved = [keep_output(out[0], 0), keep_output(out[1], 1), keep_output(out[2], 2)]
-    node.consts = (compute_uv, getattr(A, "shape", None), )
-    return attach_many(out, node)
-
-
 class LinalgEighBackward0(Node):
     __slots__ = ()
 
@@ -253,19 +134,6 @@ class LinalgEighBackward0(Node):
         (result0, result1) = node.unpack()
         (compute_v,) = node.consts
         return (eigh_gradient(given, result0, result1, compute_v),)
-
-
-def _record__linalg_eigh(out, A, UPLO, compute_v):
-    if not TLS.grad_enabled:
-        return out
-    edge_A = edge(A)
-    if edge_A is None:
-        return out
-    node = LinalgEighBackward0()
-    node.edges = (edge_A,)
-    node.saved = [keep_output(out[0], 0), keep_output(out[1], 1)]
-    node.consts = (compute_v, )
-    return attach_many(out, node)
 
 
 class LinalgEigBackward0(Node):
@@ -279,19 +147,6 @@ class LinalgEigBackward0(Node):
         return (eig_gradient(grads, result0, result1, self_dtype.is_complex),)
 
 
-def _record_linalg_eig(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = LinalgEigBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out[0], 0), keep_output(out[1], 1)]
-    node.consts = (getattr(self_, "dtype", None), )
-    return attach_many(out, node)
-
-
 class LinalgInvExBackward0(Node):
     __slots__ = ()
 
@@ -299,19 +154,6 @@ class LinalgInvExBackward0(Node):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result0,) = node.unpack()
         return (inv_gradient(grad, result0),)
-
-
-def _record_linalg_inv_ex(out, A, check_errors):
-    if not TLS.grad_enabled:
-        return out
-    edge_A = edge(A)
-    if edge_A is None:
-        return out
-    node = LinalgInvExBackward0()
-    node.edges = (edge_A,)
-    node.saved = [keep_output(out[0], 0)]
-    node.consts = None
-    return attach_many(out, node, (0,))
 
 
 class LinalgSolveExBackward0(Node):
@@ -329,20 +171,6 @@ class LinalgSolveExBackward0(Node):
         return (of_A, of_B)
 
 
-def _record_linalg_solve_ex(out, A, B, left, check_errors):
-    if not TLS.grad_enabled:
-        return out
-    edge_A = edge(A)
-    edge_B = edge(B)
-    if edge_A is None and edge_B is None:
-        return out
-    node = LinalgSolveExBackward0()
-    node.edges = (edge_A, edge_B)
-    node.saved = [keep(A), keep_output(out[0], 0)]
-    node.consts = (left, getattr(B, "shape", None), )
-    return attach_many(out, node, (0,))
-
-
 class LinalgSolveTriangularBackward0(Node):
     __slots__ = ()
 
@@ -356,20 +184,6 @@ class LinalgSolveTriangularBackward0(Node):
         if edges[0] is not None or edges[1] is not None:
             of_self, of_B = solve_triangular_gradient(grad, self_, result0, upper, left, unitriangular, (edges[0] is not None, edges[1] is not None,))
         return (of_self, of_B)
-
-
-def _record_linalg_solve_triangular(out, self_, B, upper, left, unitriangular):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_B = edge(B)
-    if edge_self is None and edge_B is None:
-        return out
-    node = LinalgSolveTriangularBackward0()
-    node.edges = (edge_self, edge_B)
-    node.saved = [keep(self_), keep_output(out)]
-    node.consts = (upper, left, unitriangular, )
-    return attach(out, node)
 
 
 class LinalgLstsqBackward0(Node):
@@ -387,20 +201,6 @@ class LinalgLstsqBackward0(Node):
         return (of_self, of_b)
 
 
-def _record_linalg_lstsq(out, self_, b, rcond, driver):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_b = edge(b)
-    if edge_self is None and edge_b is None:
-        return out
-    node = LinalgLstsqBackward0()
-    node.edges = (edge_self, edge_b)
-    node.saved = [keep(self_), keep(b), keep_output(out[0], 0)]
-    node.consts = None
-    return attach_many(out, node)
-
-
 class LinalgPinvBackward0_of_linalg_pinv_atol_rtol_tensor(Node):
     __slots__ = ()
 
@@ -411,19 +211,6 @@ class LinalgPinvBackward0_of_linalg_pinv_atol_rtol_tensor(Node):
 
 
 LinalgPinvBackward0_of_linalg_pinv_atol_rtol_tensor.__name__ = "LinalgPinvBackward0"
-
-
-def _record_linalg_pinv_atol_rtol_tensor(out, self_, atol, rtol, hermitian):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = LinalgPinvBackward0_of_linalg_pinv_atol_rtol_tensor()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_), keep_output(out)]
-    node.consts = None
-    return attach(out, node)
 
 
 class LinalgPinvBackward0_of_linalg_pinv_atol_rtol_float(Node):
@@ -438,19 +225,6 @@ class LinalgPinvBackward0_of_linalg_pinv_atol_rtol_float(Node):
 LinalgPinvBackward0_of_linalg_pinv_atol_rtol_float.__name__ = "LinalgPinvBackward0"
 
 
-def _record_linalg_pinv_atol_rtol_float(out, self_, atol, rtol, hermitian):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = LinalgPinvBackward0_of_linalg_pinv_atol_rtol_float()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_), keep_output(out)]
-    node.consts = None
-    return attach(out, node)
-
-
 class LinalgDetBackward0(Node):
     __slots__ = ()
 
@@ -458,19 +232,6 @@ class LinalgDetBackward0(Node):
         (grad,) = grads
         (A, result0) = node.unpack()
         return (det_gradient(grad, A, result0),)
-
-
-def _record_linalg_det(out, A):
-    if not TLS.grad_enabled:
-        return out
-    edge_A = edge(A)
-    if edge_A is None:
-        return out
-    node = LinalgDetBackward0()
-    node.edges = (edge_A,)
-    node.saved = [keep(A), keep_output(out)]
-    node.consts = None
-    return attach(out, node)
 
 
 class LinalgSlogdetBackward0(Node):
@@ -483,19 +244,6 @@ class LinalgSlogdetBackward0(Node):
         return (slogdet_gradient(grads, A, result0),)
 
 
-def _record_linalg_slogdet(out, A):
-    if not TLS.grad_enabled:
-        return out
-    edge_A = edge(A)
-    if edge_A is None:
-        return out
-    node = LinalgSlogdetBackward0()
-    node.edges = (edge_A,)
-    node.saved = [keep(A), keep_output(out[0], 0)]
-    node.consts = None
-    return attach_many(out, node)
-
-
 class LinalgMatrixExpBackward0(Node):
     __slots__ = ()
 
@@ -505,36 +253,23 @@ class LinalgMatrixExpBackward0(Node):
         return (matrix_exp_gradient(grad, self_),)
 
 
-def _record_linalg_matrix_exp(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = LinalgMatrixExpBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
-
-
-tables.linalg_cholesky_ex.record = recorder(_record_linalg_cholesky_ex, LinalgCholeskyExBackward0, 3, (0,), ((-1, ()),), ((1, None),), 2)
-tables.cholesky_solve.record = recorder(_record_cholesky_solve, CholeskySolveBackward0, 3, (0, 1), ((1, ()), (-1, ())), ((2, None),))
-tables.cholesky_inverse.record = recorder(_record_cholesky_inverse, CholeskyInverseBackward0, 2, (0,), ((0, ()), (-1, ())), ((1, None),))
-tables.linalg_lu_factor_ex.record = recorder(_record_linalg_lu_factor_ex, LinalgLuFactorExBackward0, 3, (0,), ((-1, ()), (-2, ())), (), 2)
-tables.linalg_lu.record = recorder(_record_linalg_lu, LinalgLuBackward0, 2, (0,), ((-1, ()), (-2, ()), (-3, ())), (), 1)
-tables.lu_unpack.record = recorder(_record_lu_unpack, LuUnpackBackward0, 4, (0,), (), ((0, 'shape'),), 1)
-tables.linalg_qr.record = recorder(_record_linalg_qr, LinalgQrBackward0, 2, (0,), ((-1, ()), (-2, ())), ((1, None), (0, 'shape')), 1)
-tables.geqrf.record = recorder(_record_geqrf, GeqrfBackward0, 1, (0,), (), (), 2)
-tables._linalg_svd.record = recorder(_record__linalg_svd, LinalgSvdBackward0, 4, (0,), ((-1, ()), (-2, ()), (-3, ())), ((2, None), (0, 'shape')), 1)
-tables._linalg_eigh.record = recorder(_record__linalg_eigh, LinalgEighBackward0, 3, (0,), ((-1, ()), (-2, ())), ((2, None),), 1)
-tables.linalg_eig.record = recorder(_record_linalg_eig, LinalgEigBackward0, 1, (0,), ((-1, ()), (-2, ())), ((0, 'dtype'),), 1)
-tables.linalg_inv_ex.record = recorder(_record_linalg_inv_ex, LinalgInvExBackward0, 2, (0,), ((-1, ()),), (), 2)
-tables.linalg_solve_ex.record = recorder(_record_linalg_solve_ex, LinalgSolveExBackward0, 4, (0, 1), ((0, ()), (-1, ())), ((2, None), (1, 'shape')), 2)
-tables.linalg_solve_triangular.record = recorder(_record_linalg_solve_triangular, LinalgSolveTriangularBackward0, 5, (0, 1), ((0, ()), (-1, ())), ((2, None), (3, None), (4, None)))
-tables.linalg_lstsq.record = recorder(_record_linalg_lstsq, LinalgLstsqBackward0, 4, (0, 1), ((0, ()), (1, ()), (-1, ())), (), 1)
-tables.linalg_pinv_atol_rtol_tensor.record = recorder(_record_linalg_pinv_atol_rtol_tensor, LinalgPinvBackward0_of_linalg_pinv_atol_rtol_tensor, 4, (0,), ((0, ()), (-1, ())), ())
-tables.linalg_pinv_atol_rtol_float.record = recorder(_record_linalg_pinv_atol_rtol_float, LinalgPinvBackward0_of_linalg_pinv_atol_rtol_float, 4, (0,), ((0, ()), (-1, ())), ())
-tables.linalg_det.record = recorder(_record_linalg_det, LinalgDetBackward0, 1, (0,), ((0, ()), (-1, ())), ())
-tables.linalg_slogdet.record = recorder(_record_linalg_slogdet, LinalgSlogdetBackward0, 1, (0,), ((0, ()), (-1, ())), (), 1)
-tables.linalg_matrix_exp.record = recorder(_record_linalg_matrix_exp, LinalgMatrixExpBackward0, 1, (0,), ((0, ()),), ())
+tables.linalg_cholesky_ex.record = recorder(tables.linalg_cholesky_ex, LinalgCholeskyExBackward0, 3, (0,), ((-1, ()),), ((1, None),), 2)
+tables.cholesky_solve.record = recorder(tables.cholesky_solve, CholeskySolveBackward0, 3, (0, 1), ((1, ()), (-1, ())), ((2, None),))
+tables.cholesky_inverse.record = recorder(tables.cholesky_inverse, CholeskyInverseBackward0, 2, (0,), ((0, ()), (-1, ())), ((1, None),))
+tables.linalg_lu_factor_ex.record = recorder(tables.linalg_lu_factor_ex, LinalgLuFactorExBackward0, 3, (0,), ((-1, ()), (-2, ())), (), 2)
+tables.linalg_lu.record = recorder(tables.linalg_lu, LinalgLuBackward0, 2, (0,), ((-1, ()), (-2, ()), (-3, ())), (), 1)
+tables.lu_unpack.record = recorder(tables.lu_unpack, LuUnpackBackward0, 4, (0,), (), ((0, 'shape'),), 1)
+tables.linalg_qr.record = recorder(tables.linalg_qr, LinalgQrBackward0, 2, (0,), ((-1, ()), (-2, ())), ((1, None), (0, 'shape')), 1)
+tables.geqrf.record = recorder(tables.geqrf, GeqrfBackward0, 1, (0,), (), (), 2)
+tables._linalg_svd.record = recorder(tables._linalg_svd, LinalgSvdBackward0, 4, (0,), ((-1, ()), (-2, ()), (-3, ())), ((2, None), (0, 'shape')), 1)
+tables._linalg_eigh.record = recorder(tables._linalg_eigh, LinalgEighBackward0, 3, (0,), ((-1, ()), (-2, ())), ((2, None),), 1)
+tables.linalg_eig.record = recorder(tables.linalg_eig, LinalgEigBackward0, 1, (0,), ((-1, ()), (-2, ())), ((0, 'dtype'),), 1)
+tables.linalg_inv_ex.record = recorder(tables.linalg_inv_ex, LinalgInvExBackward0, 2, (0,), ((-1, ()),), (), 2)
+tables.linalg_solve_ex.record = recorder(tables.linalg_solve_ex, LinalgSolveExBackward0, 4, (0, 1), ((0, ()), (-1, ())), ((2, None), (1, 'shape')), 2)
+tables.linalg_solve_triangular.record = recorder(tables.linalg_solve_triangular, LinalgSolveTriangularBackward0, 5, (0, 1), ((0, ()), (-1, ())), ((2, None), (3, None), (4, None)))
+tables.linalg_lstsq.record = recorder(tables.linalg_lstsq, LinalgLstsqBackward0, 4, (0, 1), ((0, ()), (1, ()), (-1, ())), (), 1)
+tables.linalg_pinv_atol_rtol_tensor.record = recorder(tables.linalg_pinv_atol_rtol_tensor, LinalgPinvBackward0_of_linalg_pinv_atol_rtol_tensor, 4, (0,), ((0, ()), (-1, ())), ())
+tables.linalg_pinv_atol_rtol_float.record = recorder(tables.linalg_pinv_atol_rtol_float, LinalgPinvBackward0_of_linalg_pinv_atol_rtol_float, 4, (0,), ((0, ()), (-1, ())), ())
+tables.linalg_det.record = recorder(tables.linalg_det, LinalgDetBackward0, 1, (0,), ((0, ()), (-1, ())), ())
+tables.linalg_slogdet.record = recorder(tables.linalg_slogdet, LinalgSlogdetBackward0, 1, (0,), ((0, ()), (-1, ())), (), 1)
+tables.linalg_matrix_exp.record = recorder(tables.linalg_matrix_exp, LinalgMatrixExpBackward0, 1, (0,), ((0, ()),), ())

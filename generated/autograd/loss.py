@@ -14,8 +14,8 @@ from mindtorch_v2._autograd.formulas import (
     smooth_l1_loss_gradient,
     soft_margin_loss_gradient,
 )
-from mindtorch_v2._autograd.node import attach, attach_many, edge, keep, keep_output, Node
-from mindtorch_v2._dispatch.native import recorder
+from mindtorch_v2._autograd.node import Node
+from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
     _ctc_loss_backward,
     binary_cross_entropy_backward,
@@ -25,7 +25,6 @@ from mindtorch_v2._generated.functions import (
     nll_loss_backward,
     zeros_like,
 )
-from mindtorch_v2._state import TLS
 
 from ..tables import loss as tables
 
@@ -45,20 +44,6 @@ class MseLossBackward0(Node):
         return (of_self, of_target)
 
 
-def _record_mse_loss(out, self_, target, reduction):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_target = edge(target)
-    if edge_self is None and edge_target is None:
-        return out
-    node = MseLossBackward0()
-    node.edges = (edge_self, edge_target)
-    node.saved = [keep(self_), keep(target)]
-    node.consts = (reduction, )
-    return attach(out, node)
-
-
 class SmoothL1LossBackward0(Node):
     __slots__ = ()
 
@@ -72,20 +57,6 @@ class SmoothL1LossBackward0(Node):
         if edges[0] is not None or edges[1] is not None:
             of_self, of_target = smooth_l1_loss_gradient(grad, self_, target, reduction, beta)
         return (of_self, of_target)
-
-
-def _record_smooth_l1_loss(out, self_, target, reduction, beta):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_target = edge(target)
-    if edge_self is None and edge_target is None:
-        return out
-    node = SmoothL1LossBackward0()
-    node.edges = (edge_self, edge_target)
-    node.saved = [keep(self_), keep(target)]
-    node.consts = (reduction, beta, )
-    return attach(out, node)
 
 
 class HuberLossBackward0(Node):
@@ -103,20 +74,6 @@ class HuberLossBackward0(Node):
         return (of_self, of_target)
 
 
-def _record_huber_loss(out, self_, target, reduction, delta):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_target = edge(target)
-    if edge_self is None and edge_target is None:
-        return out
-    node = HuberLossBackward0()
-    node.edges = (edge_self, edge_target)
-    node.saved = [keep(self_), keep(target)]
-    node.consts = (reduction, delta, )
-    return attach(out, node)
-
-
 class SoftMarginLossBackward0(Node):
     __slots__ = ()
 
@@ -130,20 +87,6 @@ class SoftMarginLossBackward0(Node):
         if edges[0] is not None or edges[1] is not None:
             of_self, of_target = soft_margin_loss_gradient(grad, self_, target, reduction)
         return (of_self, of_target)
-
-
-def _record_soft_margin_loss(out, self_, target, reduction):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_target = edge(target)
-    if edge_self is None and edge_target is None:
-        return out
-    node = SoftMarginLossBackward0()
-    node.edges = (edge_self, edge_target)
-    node.saved = [keep(self_), keep(target)]
-    node.consts = (reduction, )
-    return attach(out, node)
 
 
 class BinaryCrossEntropyBackward0(Node):
@@ -161,20 +104,6 @@ class BinaryCrossEntropyBackward0(Node):
         if edges[1] is not None:
             of_target = binary_cross_entropy_target(grad, self_, target, weight, reduction)
         return (of_self, of_target)
-
-
-def _record_binary_cross_entropy(out, self_, target, weight, reduction):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_target = edge(target)
-    if edge_self is None and edge_target is None:
-        return out
-    node = BinaryCrossEntropyBackward0()
-    node.edges = (edge_self, edge_target)
-    node.saved = [keep(self_), keep(target), keep(weight)]
-    node.consts = (reduction, )
-    return attach(out, node)
 
 
 class BinaryCrossEntropyBackwardBackward0(Node):
@@ -197,21 +126,6 @@ class BinaryCrossEntropyBackwardBackward0(Node):
         return (of_grad_output, of_self, of_target)
 
 
-def _record_binary_cross_entropy_backward(out, grad_output, self_, target, weight, reduction):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    edge_target = edge(target)
-    if edge_grad_output is None and edge_self is None and edge_target is None:
-        return out
-    node = BinaryCrossEntropyBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self, edge_target)
-    node.saved = [keep(grad_output) if edge_self is not None or edge_target is not None else None, keep(self_), keep(target) if edge_grad_output is not None or edge_self is not None else None, keep(weight)]
-    node.consts = (reduction, )
-    return attach(out, node)
-
-
 class BinaryCrossEntropyWithLogitsBackward0(Node):
     __slots__ = ()
 
@@ -227,20 +141,6 @@ class BinaryCrossEntropyWithLogitsBackward0(Node):
         return (of_self, of_target)
 
 
-def _record_binary_cross_entropy_with_logits(out, self_, target, weight, pos_weight, reduction):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_target = edge(target)
-    if edge_self is None and edge_target is None:
-        return out
-    node = BinaryCrossEntropyWithLogitsBackward0()
-    node.edges = (edge_self, edge_target)
-    node.saved = [keep(self_), keep(target), keep(weight), keep(pos_weight)]
-    node.consts = (reduction, )
-    return attach(out, node)
-
-
 class NllLossBackward0(Node):
     __slots__ = ()
 
@@ -249,19 +149,6 @@ class NllLossBackward0(Node):
         (self_, target, weight, result1) = node.unpack()
         (reduction, ignore_index) = node.consts
         return (nll_loss_backward(grad, self_, target, weight, reduction, ignore_index, result1),)
-
-
-def _record_nll_loss_forward(out, self_, target, weight, reduction, ignore_index):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = NllLossBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_), keep(target), keep(weight), keep_output(out[1], 1)]
-    node.consts = (reduction, ignore_index, )
-    return attach_many(out, node, (0,))
 
 
 class NllLossBackwardBackward0(Node):
@@ -281,20 +168,6 @@ class NllLossBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_nll_loss_backward(out, grad_output, self_, target, weight, reduction, ignore_index, total_weight):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = NllLossBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = [keep(target) if edge_grad_output is not None else None, keep(weight) if edge_grad_output is not None else None]
-    node.consts = (reduction, ignore_index, )
-    return attach(out, node)
-
-
 class NllLoss2DBackward0(Node):
     __slots__ = ()
 
@@ -303,19 +176,6 @@ class NllLoss2DBackward0(Node):
         (self_, target, weight, result1) = node.unpack()
         (reduction, ignore_index) = node.consts
         return (nll_loss2d_backward(grad, self_, target, weight, reduction, ignore_index, result1),)
-
-
-def _record_nll_loss2d_forward(out, self_, target, weight, reduction, ignore_index):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = NllLoss2DBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_), keep(target), keep(weight), keep_output(out[1], 1)]
-    node.consts = (reduction, ignore_index, )
-    return attach_many(out, node, (0,))
 
 
 class NllLoss2DBackwardBackward0(Node):
@@ -335,20 +195,6 @@ class NllLoss2DBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_nll_loss2d_backward(out, grad_output, self_, target, weight, reduction, ignore_index, total_weight):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = NllLoss2DBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = [keep(target) if edge_grad_output is not None else None, keep(weight) if edge_grad_output is not None else None]
-    node.consts = (reduction, ignore_index, )
-    return attach(out, node)
-
-
 class CtcLossBackward0(Node):
     __slots__ = ()
 
@@ -357,19 +203,6 @@ class CtcLossBackward0(Node):
         (log_probs, targets, result0, result1) = node.unpack()
         (input_lengths, target_lengths, blank, zero_infinity) = node.consts
         return (_ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, result0, result1, blank, zero_infinity),)
-
-
-def _record__ctc_loss(out, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity):
-    if not TLS.grad_enabled:
-        return out
-    edge_log_probs = edge(log_probs)
-    if edge_log_probs is None:
-        return out
-    node = CtcLossBackward0()
-    node.edges = (edge_log_probs,)
-    node.saved = [keep(log_probs), keep(targets), keep_output(out[0], 0), keep_output(out[1], 1)]
-    node.consts = (input_lengths, target_lengths, blank, zero_infinity, )
-    return attach_many(out, node, (0,))
 
 
 class CtcLossBackwardBackward0(Node):
@@ -393,32 +226,16 @@ class CtcLossBackwardBackward0(Node):
         return (of_grad, of_log_probs, of_neg_log_likelihood, of_log_alpha)
 
 
-def _record__ctc_loss_backward(out, grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad = edge(grad)
-    edge_log_probs = edge(log_probs)
-    edge_neg_log_likelihood = edge(neg_log_likelihood)
-    edge_log_alpha = edge(log_alpha)
-    if edge_grad is None and edge_log_probs is None and edge_neg_log_likelihood is None and edge_log_alpha is None:
-        return out
-    node = CtcLossBackwardBackward0()
-    node.edges = (edge_grad, edge_log_probs, edge_neg_log_likelihood, edge_log_alpha)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
-tables.mse_loss.record = recorder(_record_mse_loss, MseLossBackward0, 3, (0, 1), ((0, ()), (1, ())), ((2, None),))
-tables.smooth_l1_loss.record = recorder(_record_smooth_l1_loss, SmoothL1LossBackward0, 4, (0, 1), ((0, ()), (1, ())), ((2, None), (3, None)))
-tables.huber_loss.record = recorder(_record_huber_loss, HuberLossBackward0, 4, (0, 1), ((0, ()), (1, ())), ((2, None), (3, None)))
-tables.soft_margin_loss.record = recorder(_record_soft_margin_loss, SoftMarginLossBackward0, 3, (0, 1), ((0, ()), (1, ())), ((2, None),))
-tables.binary_cross_entropy.record = recorder(_record_binary_cross_entropy, BinaryCrossEntropyBackward0, 4, (0, 1), ((0, ()), (1, ()), (2, ())), ((3, None),))
-tables.binary_cross_entropy_backward.record = recorder(_record_binary_cross_entropy_backward, BinaryCrossEntropyBackwardBackward0, 5, (0, 1, 2), ((0, (1, 2)), (1, ()), (2, (0, 1)), (3, ())), ((4, None),))
-tables.binary_cross_entropy_with_logits.record = recorder(_record_binary_cross_entropy_with_logits, BinaryCrossEntropyWithLogitsBackward0, 5, (0, 1), ((0, ()), (1, ()), (2, ()), (3, ())), ((4, None),))
-tables.nll_loss_forward.record = recorder(_record_nll_loss_forward, NllLossBackward0, 5, (0,), ((0, ()), (1, ()), (2, ()), (-2, ())), ((3, None), (4, None)), 2)
-tables.nll_loss_backward.record = recorder(_record_nll_loss_backward, NllLossBackwardBackward0, 7, (0, 1), ((2, (0,)), (3, (0,))), ((4, None), (5, None)))
-tables.nll_loss2d_forward.record = recorder(_record_nll_loss2d_forward, NllLoss2DBackward0, 5, (0,), ((0, ()), (1, ()), (2, ()), (-2, ())), ((3, None), (4, None)), 2)
-tables.nll_loss2d_backward.record = recorder(_record_nll_loss2d_backward, NllLoss2DBackwardBackward0, 7, (0, 1), ((2, (0,)), (3, (0,))), ((4, None), (5, None)))
-tables._ctc_loss.record = recorder(_record__ctc_loss, CtcLossBackward0, 6, (0,), ((0, ()), (1, ()), (-1, ()), (-2, ())), ((2, None), (3, None), (4, None), (5, None)), 2)
-tables._ctc_loss_backward.record = recorder(_record__ctc_loss_backward, CtcLossBackwardBackward0, 9, (0, 1, 5, 6), (), ())
+tables.mse_loss.record = recorder(tables.mse_loss, MseLossBackward0, 3, (0, 1), ((0, ()), (1, ())), ((2, None),))
+tables.smooth_l1_loss.record = recorder(tables.smooth_l1_loss, SmoothL1LossBackward0, 4, (0, 1), ((0, ()), (1, ())), ((2, None), (3, None)))
+tables.huber_loss.record = recorder(tables.huber_loss, HuberLossBackward0, 4, (0, 1), ((0, ()), (1, ())), ((2, None), (3, None)))
+tables.soft_margin_loss.record = recorder(tables.soft_margin_loss, SoftMarginLossBackward0, 3, (0, 1), ((0, ()), (1, ())), ((2, None),))
+tables.binary_cross_entropy.record = recorder(tables.binary_cross_entropy, BinaryCrossEntropyBackward0, 4, (0, 1), ((0, ()), (1, ()), (2, ())), ((3, None),))
+tables.binary_cross_entropy_backward.record = recorder(tables.binary_cross_entropy_backward, BinaryCrossEntropyBackwardBackward0, 5, (0, 1, 2), ((0, (1, 2)), (1, ()), (2, (0, 1)), (3, ())), ((4, None),))
+tables.binary_cross_entropy_with_logits.record = recorder(tables.binary_cross_entropy_with_logits, BinaryCrossEntropyWithLogitsBackward0, 5, (0, 1), ((0, ()), (1, ()), (2, ()), (3, ())), ((4, None),))
+tables.nll_loss_forward.record = recorder(tables.nll_loss_forward, NllLossBackward0, 5, (0,), ((0, ()), (1, ()), (2, ()), (-2, ())), ((3, None), (4, None)), 2)
+tables.nll_loss_backward.record = recorder(tables.nll_loss_backward, NllLossBackwardBackward0, 7, (0, 1), ((2, (0,)), (3, (0,))), ((4, None), (5, None)))
+tables.nll_loss2d_forward.record = recorder(tables.nll_loss2d_forward, NllLoss2DBackward0, 5, (0,), ((0, ()), (1, ()), (2, ()), (-2, ())), ((3, None), (4, None)), 2)
+tables.nll_loss2d_backward.record = recorder(tables.nll_loss2d_backward, NllLoss2DBackwardBackward0, 7, (0, 1), ((2, (0,)), (3, (0,))), ((4, None), (5, None)))
+tables._ctc_loss.record = recorder(tables._ctc_loss, CtcLossBackward0, 6, (0,), ((0, ()), (1, ()), (-1, ()), (-2, ())), ((2, None), (3, None), (4, None), (5, None)), 2)
+tables._ctc_loss_backward.record = recorder(tables._ctc_loss_backward, CtcLossBackwardBackward0, 9, (0, 1, 5, 6), (), ())

@@ -10,8 +10,8 @@ from mindtorch_v2._autograd.formulas import (
     not_implemented,
     scaled,
 )
-from mindtorch_v2._autograd.node import attach, edge, keep, keep_output, Node
-from mindtorch_v2._dispatch.native import recorder
+from mindtorch_v2._autograd.node import Node
+from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
     _cdist_backward,
     bmm,
@@ -24,7 +24,6 @@ from mindtorch_v2._generated.functions import (
     t,
     unsqueeze,
 )
-from mindtorch_v2._state import TLS
 
 from ..tables import matmul as tables
 
@@ -48,20 +47,6 @@ class MmBackward0_of_mm(Node):
 MmBackward0_of_mm.__name__ = "MmBackward0"
 
 
-def _record_mm(out, self_, mat2):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_mat2 = edge(mat2)
-    if edge_self is None and edge_mat2 is None:
-        return out
-    node = MmBackward0_of_mm()
-    node.edges = (edge_self, edge_mat2)
-    node.saved = [keep(self_) if edge_mat2 is not None else None, keep(mat2) if edge_self is not None else None]
-    node.consts = None
-    return attach(out, node)
-
-
 class BmmBackward0(Node):
     __slots__ = ()
 
@@ -76,20 +61,6 @@ class BmmBackward0(Node):
         if edges[1] is not None:
             of_mat2 = bmm(adjoint_of(self_), grad)
         return (of_self, of_mat2)
-
-
-def _record_bmm(out, self_, mat2):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_mat2 = edge(mat2)
-    if edge_self is None and edge_mat2 is None:
-        return out
-    node = BmmBackward0()
-    node.edges = (edge_self, edge_mat2)
-    node.saved = [keep(self_) if edge_mat2 is not None else None, keep(mat2) if edge_self is not None else None]
-    node.consts = None
-    return attach(out, node)
 
 
 class MmBackward0_of_matmul(Node):
@@ -109,20 +80,6 @@ class MmBackward0_of_matmul(Node):
 MmBackward0_of_matmul.__name__ = "MmBackward0"
 
 
-def _record_matmul(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = MmBackward0_of_matmul()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(self_), keep(other)]
-    node.consts = None
-    return attach(out, node)
-
-
 class AddmmBackward0_of_linear(Node):
     __slots__ = ()
 
@@ -139,21 +96,6 @@ class AddmmBackward0_of_linear(Node):
 
 
 AddmmBackward0_of_linear.__name__ = "AddmmBackward0"
-
-
-def _record_linear(out, input, weight, bias):
-    if not TLS.grad_enabled:
-        return out
-    edge_input = edge(input)
-    edge_weight = edge(weight)
-    edge_bias = edge(bias)
-    if edge_input is None and edge_weight is None and edge_bias is None:
-        return out
-    node = AddmmBackward0_of_linear()
-    node.edges = (edge_input, edge_weight, edge_bias)
-    node.saved = [keep(input), keep(weight)]
-    node.consts = None
-    return attach(out, node)
 
 
 class AddmmBackward0_of_addmm(Node):
@@ -179,21 +121,6 @@ class AddmmBackward0_of_addmm(Node):
 AddmmBackward0_of_addmm.__name__ = "AddmmBackward0"
 
 
-def _record_addmm(out, self_, mat1, mat2, beta, alpha):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_mat1 = edge(mat1)
-    edge_mat2 = edge(mat2)
-    if edge_self is None and edge_mat1 is None and edge_mat2 is None:
-        return out
-    node = AddmmBackward0_of_addmm()
-    node.edges = (edge_self, edge_mat1, edge_mat2)
-    node.saved = [keep(mat1) if edge_mat2 is not None else None, keep(mat2) if edge_mat1 is not None else None]
-    node.consts = (beta, alpha, )
-    return attach(out, node)
-
-
 class AddbmmBackward0(Node):
     __slots__ = ()
 
@@ -212,21 +139,6 @@ class AddbmmBackward0(Node):
         if edges[2] is not None:
             of_batch2 = scaled(matmul(adjoint_of(batch1), unsqueeze(grad, 0)), alpha)
         return (of_self, of_batch1, of_batch2)
-
-
-def _record_addbmm(out, self_, batch1, batch2, beta, alpha):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_batch1 = edge(batch1)
-    edge_batch2 = edge(batch2)
-    if edge_self is None and edge_batch1 is None and edge_batch2 is None:
-        return out
-    node = AddbmmBackward0()
-    node.edges = (edge_self, edge_batch1, edge_batch2)
-    node.saved = [keep(batch1) if edge_batch2 is not None else None, keep(batch2) if edge_batch1 is not None else None]
-    node.consts = (beta, alpha, )
-    return attach(out, node)
 
 
 class BaddbmmBackward0(Node):
@@ -249,21 +161,6 @@ class BaddbmmBackward0(Node):
         return (of_self, of_batch1, of_batch2)
 
 
-def _record_baddbmm(out, self_, batch1, batch2, beta, alpha):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_batch1 = edge(batch1)
-    edge_batch2 = edge(batch2)
-    if edge_self is None and edge_batch1 is None and edge_batch2 is None:
-        return out
-    node = BaddbmmBackward0()
-    node.edges = (edge_self, edge_batch1, edge_batch2)
-    node.saved = [keep(batch1) if edge_batch2 is not None else None, keep(batch2) if edge_batch1 is not None else None]
-    node.consts = (beta, alpha, )
-    return attach(out, node)
-
-
 class AddmvBackward0(Node):
     __slots__ = ()
 
@@ -282,21 +179,6 @@ class AddmvBackward0(Node):
         if edges[2] is not None:
             of_vec = scaled(mv(adjoint_of(mat), grad), alpha)
         return (of_self, of_mat, of_vec)
-
-
-def _record_addmv(out, self_, mat, vec, beta, alpha):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_mat = edge(mat)
-    edge_vec = edge(vec)
-    if edge_self is None and edge_mat is None and edge_vec is None:
-        return out
-    node = AddmvBackward0()
-    node.edges = (edge_self, edge_mat, edge_vec)
-    node.saved = [keep(mat) if edge_vec is not None else None, keep(vec) if edge_mat is not None else None]
-    node.consts = (beta, alpha, )
-    return attach(out, node)
 
 
 class AddrBackward0(Node):
@@ -319,21 +201,6 @@ class AddrBackward0(Node):
         return (of_self, of_vec1, of_vec2)
 
 
-def _record_addr(out, self_, vec1, vec2, beta, alpha):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_vec1 = edge(vec1)
-    edge_vec2 = edge(vec2)
-    if edge_self is None and edge_vec1 is None and edge_vec2 is None:
-        return out
-    node = AddrBackward0()
-    node.edges = (edge_self, edge_vec1, edge_vec2)
-    node.saved = [keep(vec1) if edge_vec2 is not None else None, keep(vec2) if edge_vec1 is not None else None]
-    node.consts = (beta, alpha, )
-    return attach(out, node)
-
-
 class MvBackward0(Node):
     __slots__ = ()
 
@@ -348,20 +215,6 @@ class MvBackward0(Node):
         if edges[1] is not None:
             of_vec = mv(adjoint_of(self_), grad)
         return (of_self, of_vec)
-
-
-def _record_mv(out, self_, vec):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_vec = edge(vec)
-    if edge_self is None and edge_vec is None:
-        return out
-    node = MvBackward0()
-    node.edges = (edge_self, edge_vec)
-    node.saved = [keep(self_) if edge_vec is not None else None, keep(vec) if edge_self is not None else None]
-    node.consts = None
-    return attach(out, node)
 
 
 class DotBackward0(Node):
@@ -380,20 +233,6 @@ class DotBackward0(Node):
         return (of_self, of_tensor)
 
 
-def _record_dot(out, self_, tensor):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_tensor = edge(tensor)
-    if edge_self is None and edge_tensor is None:
-        return out
-    node = DotBackward0()
-    node.edges = (edge_self, edge_tensor)
-    node.saved = [keep(self_) if edge_tensor is not None else None, keep(tensor) if edge_self is not None else None]
-    node.consts = None
-    return attach(out, node)
-
-
 class VdotBackward0(Node):
     __slots__ = ()
 
@@ -410,20 +249,6 @@ class VdotBackward0(Node):
         return (of_self, of_other)
 
 
-def _record_vdot(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = VdotBackward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(self_) if edge_other is not None else None, keep(other) if edge_self is not None else None]
-    node.consts = None
-    return attach(out, node)
-
-
 class MulBackward0(Node):
     __slots__ = ()
 
@@ -438,20 +263,6 @@ class MulBackward0(Node):
         if edges[1] is not None:
             of_vec2 = mv(t(grad), conj_of(self_))
         return (of_self, of_vec2)
-
-
-def _record_outer(out, self_, vec2):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_vec2 = edge(vec2)
-    if edge_self is None and edge_vec2 is None:
-        return out
-    node = MulBackward0()
-    node.edges = (edge_self, edge_vec2)
-    node.saved = [keep(self_) if edge_vec2 is not None else None, keep(vec2) if edge_self is not None else None]
-    node.consts = None
-    return attach(out, node)
 
 
 class LinalgCrossBackward0(Node):
@@ -471,20 +282,6 @@ class LinalgCrossBackward0(Node):
         return (of_self, of_other)
 
 
-def _record_linalg_cross(out, self_, other, dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = LinalgCrossBackward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(self_) if edge_other is not None else None, keep(other) if edge_self is not None else None]
-    node.consts = (dim, )
-    return attach(out, node)
-
-
 class CdistBackward0(Node):
     __slots__ = ()
 
@@ -500,20 +297,6 @@ class CdistBackward0(Node):
         if edges[1] is not None:
             of_x2 = _cdist_backward(mT(grad), x2, x1, p, mT(result0))
         return (of_x1, of_x2)
-
-
-def _record__cdist_forward(out, x1, x2, p, compute_mode):
-    if not TLS.grad_enabled:
-        return out
-    edge_x1 = edge(x1)
-    edge_x2 = edge(x2)
-    if edge_x1 is None and edge_x2 is None:
-        return out
-    node = CdistBackward0()
-    node.edges = (edge_x1, edge_x2)
-    node.saved = [keep(x1), keep(x2), keep_output(out)]
-    node.consts = (p, )
-    return attach(out, node)
 
 
 class CdistBackwardBackward0(Node):
@@ -537,35 +320,19 @@ class CdistBackwardBackward0(Node):
         return (of_grad, of_x1, of_x2, of_cdist)
 
 
-def _record__cdist_backward(out, grad, x1, x2, p, cdist):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad = edge(grad)
-    edge_x1 = edge(x1)
-    edge_x2 = edge(x2)
-    edge_cdist = edge(cdist)
-    if edge_grad is None and edge_x1 is None and edge_x2 is None and edge_cdist is None:
-        return out
-    node = CdistBackwardBackward0()
-    node.edges = (edge_grad, edge_x1, edge_x2, edge_cdist)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
-tables.mm.record = recorder(_record_mm, MmBackward0_of_mm, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
-tables.bmm.record = recorder(_record_bmm, BmmBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
-tables.matmul.record = recorder(_record_matmul, MmBackward0_of_matmul, 2, (0, 1), ((0, ()), (1, ())), ())
-tables.linear.record = recorder(_record_linear, AddmmBackward0_of_linear, 3, (0, 1, 2), ((0, ()), (1, ())), ())
-tables.addmm.record = recorder(_record_addmm, AddmmBackward0_of_addmm, 5, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None), (4, None)))
-tables.addbmm.record = recorder(_record_addbmm, AddbmmBackward0, 5, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None), (4, None)))
-tables.baddbmm.record = recorder(_record_baddbmm, BaddbmmBackward0, 5, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None), (4, None)))
-tables.addmv.record = recorder(_record_addmv, AddmvBackward0, 5, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None), (4, None)))
-tables.addr.record = recorder(_record_addr, AddrBackward0, 5, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None), (4, None)))
-tables.mv.record = recorder(_record_mv, MvBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
-tables.dot.record = recorder(_record_dot, DotBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
-tables.vdot.record = recorder(_record_vdot, VdotBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
-tables.outer.record = recorder(_record_outer, MulBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
-tables.linalg_cross.record = recorder(_record_linalg_cross, LinalgCrossBackward0, 3, (0, 1), ((0, (1,)), (1, (0,))), ((2, None),))
-tables._cdist_forward.record = recorder(_record__cdist_forward, CdistBackward0, 4, (0, 1), ((0, ()), (1, ()), (-1, ())), ((2, None),))
-tables._cdist_backward.record = recorder(_record__cdist_backward, CdistBackwardBackward0, 5, (0, 1, 2, 4), (), ())
+tables.mm.record = recorder(tables.mm, MmBackward0_of_mm, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
+tables.bmm.record = recorder(tables.bmm, BmmBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
+tables.matmul.record = recorder(tables.matmul, MmBackward0_of_matmul, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.linear.record = recorder(tables.linear, AddmmBackward0_of_linear, 3, (0, 1, 2), ((0, ()), (1, ())), ())
+tables.addmm.record = recorder(tables.addmm, AddmmBackward0_of_addmm, 5, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None), (4, None)))
+tables.addbmm.record = recorder(tables.addbmm, AddbmmBackward0, 5, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None), (4, None)))
+tables.baddbmm.record = recorder(tables.baddbmm, BaddbmmBackward0, 5, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None), (4, None)))
+tables.addmv.record = recorder(tables.addmv, AddmvBackward0, 5, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None), (4, None)))
+tables.addr.record = recorder(tables.addr, AddrBackward0, 5, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None), (4, None)))
+tables.mv.record = recorder(tables.mv, MvBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
+tables.dot.record = recorder(tables.dot, DotBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
+tables.vdot.record = recorder(tables.vdot, VdotBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
+tables.outer.record = recorder(tables.outer, MulBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
+tables.linalg_cross.record = recorder(tables.linalg_cross, LinalgCrossBackward0, 3, (0, 1), ((0, (1,)), (1, (0,))), ((2, None),))
+tables._cdist_forward.record = recorder(tables._cdist_forward, CdistBackward0, 4, (0, 1), ((0, ()), (1, ()), (-1, ())), ((2, None),))
+tables._cdist_backward.record = recorder(tables._cdist_backward, CdistBackwardBackward0, 5, (0, 1, 2, 4), (), ())

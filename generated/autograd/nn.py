@@ -18,8 +18,8 @@ from mindtorch_v2._autograd.formulas import (
     softmax_second,
     softplus_second,
 )
-from mindtorch_v2._autograd.node import attach, attach_many, edge, keep, keep_output, Node
-from mindtorch_v2._dispatch.native import recorder
+from mindtorch_v2._autograd.node import Node
+from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
     _log_softmax_backward_data,
     _softmax_backward_data,
@@ -41,7 +41,6 @@ from mindtorch_v2._generated.functions import (
     threshold_backward,
     zeros_like,
 )
-from mindtorch_v2._state import TLS
 
 from ..tables import nn as tables
 
@@ -53,19 +52,6 @@ class ReluBackward0(Node):
         (grad,) = grads
         (result0,) = node.unpack()
         return (threshold_backward(grad, result0, 0),)
-
-
-def _record_relu(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ReluBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out)]
-    node.consts = None
-    return attach(out, node)
 
 
 class HardtanhBackward0_of_relu6(Node):
@@ -80,19 +66,6 @@ class HardtanhBackward0_of_relu6(Node):
 HardtanhBackward0_of_relu6.__name__ = "HardtanhBackward0"
 
 
-def _record_relu6(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = HardtanhBackward0_of_relu6()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
-
-
 class HardtanhBackward0_of_hardtanh(Node):
     __slots__ = ()
 
@@ -104,19 +77,6 @@ class HardtanhBackward0_of_hardtanh(Node):
 
 
 HardtanhBackward0_of_hardtanh.__name__ = "HardtanhBackward0"
-
-
-def _record_hardtanh(out, self_, min_val, max_val):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = HardtanhBackward0_of_hardtanh()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = (min_val, max_val, )
-    return attach(out, node)
 
 
 class HardtanhBackwardBackward0(Node):
@@ -136,20 +96,6 @@ class HardtanhBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_hardtanh_backward(out, grad_output, self_, min_val, max_val):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = HardtanhBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = [keep(self_) if edge_grad_output is not None else None]
-    node.consts = (min_val, max_val, )
-    return attach(out, node)
-
-
 class ThresholdBackward0(Node):
     __slots__ = ()
 
@@ -158,19 +104,6 @@ class ThresholdBackward0(Node):
         (self_,) = node.unpack()
         (threshold,) = node.consts
         return (threshold_backward(grad, self_, threshold),)
-
-
-def _record_threshold(out, self_, threshold, value):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ThresholdBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = (threshold, )
-    return attach(out, node)
 
 
 class ThresholdBackwardBackward0(Node):
@@ -190,20 +123,6 @@ class ThresholdBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_threshold_backward(out, grad_output, self_, threshold):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = ThresholdBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = [keep(self_) if edge_grad_output is not None else None]
-    node.consts = (threshold, )
-    return attach(out, node)
-
-
 class LeakyReluBackward0(Node):
     __slots__ = ()
 
@@ -212,19 +131,6 @@ class LeakyReluBackward0(Node):
         (self_,) = node.unpack()
         (negative_slope,) = node.consts
         return (leaky_relu_backward(grad, self_, negative_slope, False),)
-
-
-def _record_leaky_relu(out, self_, negative_slope):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = LeakyReluBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = (negative_slope, )
-    return attach(out, node)
 
 
 class LeakyReluBackwardBackward0(Node):
@@ -244,20 +150,6 @@ class LeakyReluBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_leaky_relu_backward(out, grad_output, self_, negative_slope, self_is_result):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = LeakyReluBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = [keep(self_) if edge_grad_output is not None else None]
-    node.consts = (negative_slope, )
-    return attach(out, node)
-
-
 class PreluKernelBackward0(Node):
     __slots__ = ()
 
@@ -272,20 +164,6 @@ class PreluKernelBackward0(Node):
         return (of_self, of_weight)
 
 
-def _record__prelu_kernel(out, self_, weight):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_weight = edge(weight)
-    if edge_self is None and edge_weight is None:
-        return out
-    node = PreluKernelBackward0()
-    node.edges = (edge_self, edge_weight)
-    node.saved = [keep(self_), keep(weight)]
-    node.consts = None
-    return attach(out, node)
-
-
 class GeluBackward0(Node):
     __slots__ = ()
 
@@ -294,19 +172,6 @@ class GeluBackward0(Node):
         (self_,) = node.unpack()
         (approximate,) = node.consts
         return (gelu_backward(grad, self_, approximate=approximate),)
-
-
-def _record_gelu(out, self_, approximate):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = GeluBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = (approximate, )
-    return attach(out, node)
 
 
 class GeluBackwardBackward0(Node):
@@ -326,20 +191,6 @@ class GeluBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_gelu_backward(out, grad_output, self_, approximate):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = GeluBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = [keep(grad_output) if edge_self is not None else None, keep(self_)]
-    node.consts = (approximate, )
-    return attach(out, node)
-
-
 class SiluBackward0(Node):
     __slots__ = ()
 
@@ -347,19 +198,6 @@ class SiluBackward0(Node):
         (grad,) = grads
         (self_,) = node.unpack()
         return (silu_backward(grad, self_),)
-
-
-def _record_silu(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SiluBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
 
 
 class SiluBackwardBackward0(Node):
@@ -378,20 +216,6 @@ class SiluBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_silu_backward(out, grad_output, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = SiluBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = [keep(grad_output) if edge_self is not None else None, keep(self_)]
-    node.consts = None
-    return attach(out, node)
-
-
 class MishBackward0(Node):
     __slots__ = ()
 
@@ -399,19 +223,6 @@ class MishBackward0(Node):
         (grad,) = grads
         (self_,) = node.unpack()
         return (mish_backward(grad, self_),)
-
-
-def _record_mish(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = MishBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
 
 
 class MishBackwardBackward0(Node):
@@ -430,20 +241,6 @@ class MishBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_mish_backward(out, grad_output, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = MishBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = [keep(grad_output) if edge_self is not None else None, keep(self_)]
-    node.consts = None
-    return attach(out, node)
-
-
 class SoftplusBackward0(Node):
     __slots__ = ()
 
@@ -452,19 +249,6 @@ class SoftplusBackward0(Node):
         (self_,) = node.unpack()
         (beta, threshold) = node.consts
         return (softplus_backward(grad, self_, beta, threshold),)
-
-
-def _record_softplus(out, self_, beta, threshold):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SoftplusBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = (beta, threshold, )
-    return attach(out, node)
 
 
 class SoftplusBackwardBackward0(Node):
@@ -484,20 +268,6 @@ class SoftplusBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_softplus_backward(out, grad_output, self_, beta, threshold):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = SoftplusBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = [keep(grad_output) if edge_self is not None else None, keep(self_)]
-    node.consts = (beta, threshold, )
-    return attach(out, node)
-
-
 class HardswishBackward0(Node):
     __slots__ = ()
 
@@ -505,19 +275,6 @@ class HardswishBackward0(Node):
         (grad,) = grads
         (self_,) = node.unpack()
         return (hardswish_backward(grad, self_),)
-
-
-def _record_hardswish(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = HardswishBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
 
 
 class HardswishBackwardBackward0(Node):
@@ -536,20 +293,6 @@ class HardswishBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_hardswish_backward(out, grad_output, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = HardswishBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = [keep(grad_output) if edge_self is not None else None, keep(self_)]
-    node.consts = None
-    return attach(out, node)
-
-
 class HardsigmoidBackward0(Node):
     __slots__ = ()
 
@@ -557,19 +300,6 @@ class HardsigmoidBackward0(Node):
         (grad,) = grads
         (self_,) = node.unpack()
         return (hardsigmoid_backward(grad, self_),)
-
-
-def _record_hardsigmoid(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = HardsigmoidBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
 
 
 class HardsigmoidBackwardBackward0(Node):
@@ -588,20 +318,6 @@ class HardsigmoidBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_hardsigmoid_backward(out, grad_output, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = HardsigmoidBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = [keep(self_) if edge_grad_output is not None else None]
-    node.consts = None
-    return attach(out, node)
-
-
 class LogSigmoidBackward0(Node):
     __slots__ = ()
 
@@ -609,19 +325,6 @@ class LogSigmoidBackward0(Node):
         (grad,) = grads
         (self_,) = node.unpack()
         return (grad * sigmoid(-self_),)
-
-
-def _record_log_sigmoid(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = LogSigmoidBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
 
 
 class EluBackward0_of_elu(Node):
@@ -635,19 +338,6 @@ class EluBackward0_of_elu(Node):
 
 
 EluBackward0_of_elu.__name__ = "EluBackward0"
-
-
-def _record_elu(out, self_, alpha, scale, input_scale):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = EluBackward0_of_elu()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = (alpha, scale, input_scale, )
-    return attach(out, node)
 
 
 class EluBackwardBackward0(Node):
@@ -667,20 +357,6 @@ class EluBackwardBackward0(Node):
         return (of_grad_output, of_self_or_result)
 
 
-def _record_elu_backward(out, grad_output, alpha, scale, input_scale, is_result, self_or_result):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self_or_result = edge(self_or_result)
-    if edge_grad_output is None and edge_self_or_result is None:
-        return out
-    node = EluBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self_or_result)
-    node.saved = [keep(grad_output) if edge_self_or_result is not None else None, keep(self_or_result)]
-    node.consts = (alpha, scale, input_scale, is_result, )
-    return attach(out, node)
-
-
 class EluBackward0_of_selu(Node):
     __slots__ = ()
 
@@ -693,19 +369,6 @@ class EluBackward0_of_selu(Node):
 EluBackward0_of_selu.__name__ = "EluBackward0"
 
 
-def _record_selu(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = EluBackward0_of_selu()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
-
-
 class CeluBackward0(Node):
     __slots__ = ()
 
@@ -716,19 +379,6 @@ class CeluBackward0(Node):
         return (elu_backward(grad, alpha, 1.0, 1.0 / alpha, False, self_),)
 
 
-def _record_celu(out, self_, alpha):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = CeluBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = (alpha, )
-    return attach(out, node)
-
-
 class SoftshrinkBackward0(Node):
     __slots__ = ()
 
@@ -737,19 +387,6 @@ class SoftshrinkBackward0(Node):
         (self_,) = node.unpack()
         (lambd,) = node.consts
         return (softshrink_backward(grad, self_, lambd),)
-
-
-def _record_softshrink(out, self_, lambd):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SoftshrinkBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = (lambd, )
-    return attach(out, node)
 
 
 class SoftshrinkBackwardBackward0(Node):
@@ -769,20 +406,6 @@ class SoftshrinkBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_softshrink_backward(out, grad_output, self_, lambd):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = SoftshrinkBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = [keep(self_) if edge_grad_output is not None else None]
-    node.consts = (lambd, )
-    return attach(out, node)
-
-
 class HardshrinkBackward0(Node):
     __slots__ = ()
 
@@ -791,19 +414,6 @@ class HardshrinkBackward0(Node):
         (self_,) = node.unpack()
         (lambd,) = node.consts
         return (hardshrink_backward(grad, self_, lambd),)
-
-
-def _record_hardshrink(out, self_, lambd):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = HardshrinkBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = (lambd, )
-    return attach(out, node)
 
 
 class HardshrinkBackwardBackward0(Node):
@@ -823,20 +433,6 @@ class HardshrinkBackwardBackward0(Node):
         return (of_grad_out, of_self)
 
 
-def _record_hardshrink_backward(out, grad_out, self_, lambd):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_out = edge(grad_out)
-    edge_self = edge(self_)
-    if edge_grad_out is None and edge_self is None:
-        return out
-    node = HardshrinkBackwardBackward0()
-    node.edges = (edge_grad_out, edge_self)
-    node.saved = [keep(self_) if edge_grad_out is not None else None]
-    node.consts = (lambd, )
-    return attach(out, node)
-
-
 class GluBackward0(Node):
     __slots__ = ()
 
@@ -845,19 +441,6 @@ class GluBackward0(Node):
         (self_,) = node.unpack()
         (dim,) = node.consts
         return (glu_backward(grad, self_, dim),)
-
-
-def _record_glu(out, self_, dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = GluBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = (dim, )
-    return attach(out, node)
 
 
 class GluBackwardBackward0(Node):
@@ -875,20 +458,6 @@ class GluBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_glu_backward(out, grad_output, self_, dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = GluBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = [keep(grad_output), keep(self_)]
-    node.consts = (dim, )
-    return attach(out, node)
-
-
 class SoftmaxBackward0_of_softmax_int(Node):
     __slots__ = ()
 
@@ -900,19 +469,6 @@ class SoftmaxBackward0_of_softmax_int(Node):
 
 
 SoftmaxBackward0_of_softmax_int.__name__ = "SoftmaxBackward0"
-
-
-def _record_softmax_int(out, self_, dim, dtype):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SoftmaxBackward0_of_softmax_int()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out)]
-    node.consts = (dim, getattr(self_, "dtype", None), )
-    return attach(out, node)
 
 
 class LogSoftmaxBackward0_of_log_softmax_int(Node):
@@ -928,19 +484,6 @@ class LogSoftmaxBackward0_of_log_softmax_int(Node):
 LogSoftmaxBackward0_of_log_softmax_int.__name__ = "LogSoftmaxBackward0"
 
 
-def _record_log_softmax_int(out, self_, dim, dtype):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = LogSoftmaxBackward0_of_log_softmax_int()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out)]
-    node.consts = (dim, getattr(self_, "dtype", None), )
-    return attach(out, node)
-
-
 class SoftmaxBackward0_of__softmax(Node):
     __slots__ = ()
 
@@ -954,19 +497,6 @@ class SoftmaxBackward0_of__softmax(Node):
 SoftmaxBackward0_of__softmax.__name__ = "SoftmaxBackward0"
 
 
-def _record__softmax(out, self_, dim, half_to_float):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SoftmaxBackward0_of__softmax()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out)]
-    node.consts = (dim, getattr(self_, "dtype", None), )
-    return attach(out, node)
-
-
 class LogSoftmaxBackward0_of__log_softmax(Node):
     __slots__ = ()
 
@@ -978,19 +508,6 @@ class LogSoftmaxBackward0_of__log_softmax(Node):
 
 
 LogSoftmaxBackward0_of__log_softmax.__name__ = "LogSoftmaxBackward0"
-
-
-def _record__log_softmax(out, self_, dim, half_to_float):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = LogSoftmaxBackward0_of__log_softmax()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out)]
-    node.consts = (dim, getattr(self_, "dtype", None), )
-    return attach(out, node)
 
 
 class SoftmaxBackwardDataBackward0(Node):
@@ -1010,20 +527,6 @@ class SoftmaxBackwardDataBackward0(Node):
         return (of_grad_output, of_output)
 
 
-def _record__softmax_backward_data(out, grad_output, output, dim, input_dtype):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_output = edge(output)
-    if edge_grad_output is None and edge_output is None:
-        return out
-    node = SoftmaxBackwardDataBackward0()
-    node.edges = (edge_grad_output, edge_output)
-    node.saved = [keep(grad_output) if edge_output is not None else None, keep(output)]
-    node.consts = (dim, input_dtype, )
-    return attach(out, node)
-
-
 class LogSoftmaxBackwardDataBackward0(Node):
     __slots__ = ()
 
@@ -1041,20 +544,6 @@ class LogSoftmaxBackwardDataBackward0(Node):
         return (of_grad_output, of_output)
 
 
-def _record__log_softmax_backward_data(out, grad_output, output, dim, input_dtype):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_output = edge(output)
-    if edge_grad_output is None and edge_output is None:
-        return out
-    node = LogSoftmaxBackwardDataBackward0()
-    node.edges = (edge_grad_output, edge_output)
-    node.saved = [keep(grad_output) if edge_output is not None else None, keep(output)]
-    node.consts = (dim, )
-    return attach(out, node)
-
-
 class SafeSoftmaxBackward0(Node):
     __slots__ = ()
 
@@ -1063,19 +552,6 @@ class SafeSoftmaxBackward0(Node):
         (result0,) = node.unpack()
         (dim, self_dtype) = node.consts
         return (_softmax_backward_data(grad, result0, dim, self_dtype),)
-
-
-def _record__safe_softmax(out, self_, dim, dtype):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SafeSoftmaxBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out)]
-    node.consts = (dim, getattr(self_, "dtype", None), )
-    return attach(out, node)
 
 
 class EmbeddingBackward0(Node):
@@ -1088,19 +564,6 @@ class EmbeddingBackward0(Node):
         return (embedding_gradient(grad, indices, weight_shape, padding_idx, scale_grad_by_freq, sparse),)
 
 
-def _record_embedding(out, weight, indices, padding_idx, scale_grad_by_freq, sparse):
-    if not TLS.grad_enabled:
-        return out
-    edge_weight = edge(weight)
-    if edge_weight is None:
-        return out
-    node = EmbeddingBackward0()
-    node.edges = (edge_weight,)
-    node.saved = [keep(indices)]
-    node.consts = (padding_idx, scale_grad_by_freq, sparse, getattr(weight, "shape", None), )
-    return attach(out, node)
-
-
 class EmbeddingDenseBackwardBackward0(Node):
     __slots__ = ()
 
@@ -1109,19 +572,6 @@ class EmbeddingDenseBackwardBackward0(Node):
         (indices,) = node.unpack()
         (padding_idx,) = node.consts
         return (embedding_second(grad, indices, padding_idx),)
-
-
-def _record_embedding_dense_backward(out, grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    if edge_grad_output is None:
-        return out
-    node = EmbeddingDenseBackwardBackward0()
-    node.edges = (edge_grad_output,)
-    node.saved = [keep(indices)]
-    node.consts = (padding_idx, )
-    return attach(out, node)
 
 
 class ScaledDotProductFlashAttentionForCpuBackward0(Node):
@@ -1138,21 +588,6 @@ class ScaledDotProductFlashAttentionForCpuBackward0(Node):
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_query, of_key, of_value = flash_attention_gradient(grad, query, key, value, result0, result1, dropout_p, is_causal, attn_mask, scale)
         return (of_query, of_key, of_value)
-
-
-def _record__scaled_dot_product_flash_attention_for_cpu(out, query, key, value, dropout_p, is_causal, attn_mask, scale):
-    if not TLS.grad_enabled:
-        return out
-    edge_query = edge(query)
-    edge_key = edge(key)
-    edge_value = edge(value)
-    if edge_query is None and edge_key is None and edge_value is None:
-        return out
-    node = ScaledDotProductFlashAttentionForCpuBackward0()
-    node.edges = (edge_query, edge_key, edge_value)
-    node.saved = [keep(query), keep(key), keep(value), keep(attn_mask), keep_output(out[0], 0), keep_output(out[1], 1)]
-    node.consts = (dropout_p, is_causal, scale, )
-    return attach_many(out, node, (0,))
 
 
 class ScaledDotProductFlashAttentionForCpuBackwardBackward0(Node):
@@ -1182,64 +617,46 @@ class ScaledDotProductFlashAttentionForCpuBackwardBackward0(Node):
         return (of_grad_out, of_query, of_key, of_value, of_out, of_logsumexp)
 
 
-def _record__scaled_dot_product_flash_attention_for_cpu_backward(out, grad_out, query, key, value, out_, logsumexp, dropout_p, is_causal, attn_mask, scale):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_out = edge(grad_out)
-    edge_query = edge(query)
-    edge_key = edge(key)
-    edge_value = edge(value)
-    edge_out = edge(out_)
-    edge_logsumexp = edge(logsumexp)
-    if edge_grad_out is None and edge_query is None and edge_key is None and edge_value is None and edge_out is None and edge_logsumexp is None:
-        return out
-    node = ScaledDotProductFlashAttentionForCpuBackwardBackward0()
-    node.edges = (edge_grad_out, edge_query, edge_key, edge_value, edge_out, edge_logsumexp)
-    node.saved = None
-    node.consts = None
-    return attach_many(out, node, (0,))
-
-
-tables.relu.record = recorder(_record_relu, ReluBackward0, 1, (0,), ((-1, ()),), ())
-tables.relu6.record = recorder(_record_relu6, HardtanhBackward0_of_relu6, 1, (0,), ((0, ()),), ())
-tables.hardtanh.record = recorder(_record_hardtanh, HardtanhBackward0_of_hardtanh, 3, (0,), ((0, ()),), ((1, None), (2, None)))
-tables.hardtanh_backward.record = recorder(_record_hardtanh_backward, HardtanhBackwardBackward0, 4, (0, 1), ((1, (0,)),), ((2, None), (3, None)))
-tables.threshold.record = recorder(_record_threshold, ThresholdBackward0, 3, (0,), ((0, ()),), ((1, None),))
-tables.threshold_backward.record = recorder(_record_threshold_backward, ThresholdBackwardBackward0, 3, (0, 1), ((1, (0,)),), ((2, None),))
-tables.leaky_relu.record = recorder(_record_leaky_relu, LeakyReluBackward0, 2, (0,), ((0, ()),), ((1, None),))
-tables.leaky_relu_backward.record = recorder(_record_leaky_relu_backward, LeakyReluBackwardBackward0, 4, (0, 1), ((1, (0,)),), ((2, None),))
-tables._prelu_kernel.record = recorder(_record__prelu_kernel, PreluKernelBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
-tables.gelu.record = recorder(_record_gelu, GeluBackward0, 2, (0,), ((0, ()),), ((1, None),))
-tables.gelu_backward.record = recorder(_record_gelu_backward, GeluBackwardBackward0, 3, (0, 1), ((0, (1,)), (1, ())), ((2, None),))
-tables.silu.record = recorder(_record_silu, SiluBackward0, 1, (0,), ((0, ()),), ())
-tables.silu_backward.record = recorder(_record_silu_backward, SiluBackwardBackward0, 2, (0, 1), ((0, (1,)), (1, ())), ())
-tables.mish.record = recorder(_record_mish, MishBackward0, 1, (0,), ((0, ()),), ())
-tables.mish_backward.record = recorder(_record_mish_backward, MishBackwardBackward0, 2, (0, 1), ((0, (1,)), (1, ())), ())
-tables.softplus.record = recorder(_record_softplus, SoftplusBackward0, 3, (0,), ((0, ()),), ((1, None), (2, None)))
-tables.softplus_backward.record = recorder(_record_softplus_backward, SoftplusBackwardBackward0, 4, (0, 1), ((0, (1,)), (1, ())), ((2, None), (3, None)))
-tables.hardswish.record = recorder(_record_hardswish, HardswishBackward0, 1, (0,), ((0, ()),), ())
-tables.hardswish_backward.record = recorder(_record_hardswish_backward, HardswishBackwardBackward0, 2, (0, 1), ((0, (1,)), (1, ())), ())
-tables.hardsigmoid.record = recorder(_record_hardsigmoid, HardsigmoidBackward0, 1, (0,), ((0, ()),), ())
-tables.hardsigmoid_backward.record = recorder(_record_hardsigmoid_backward, HardsigmoidBackwardBackward0, 2, (0, 1), ((1, (0,)),), ())
-tables.log_sigmoid.record = recorder(_record_log_sigmoid, LogSigmoidBackward0, 1, (0,), ((0, ()),), ())
-tables.elu.record = recorder(_record_elu, EluBackward0_of_elu, 4, (0,), ((0, ()),), ((1, None), (2, None), (3, None)))
-tables.elu_backward.record = recorder(_record_elu_backward, EluBackwardBackward0, 6, (0, 5), ((0, (1,)), (5, ())), ((1, None), (2, None), (3, None), (4, None)))
-tables.selu.record = recorder(_record_selu, EluBackward0_of_selu, 1, (0,), ((0, ()),), ())
-tables.celu.record = recorder(_record_celu, CeluBackward0, 2, (0,), ((0, ()),), ((1, None),))
-tables.softshrink.record = recorder(_record_softshrink, SoftshrinkBackward0, 2, (0,), ((0, ()),), ((1, None),))
-tables.softshrink_backward.record = recorder(_record_softshrink_backward, SoftshrinkBackwardBackward0, 3, (0, 1), ((1, (0,)),), ((2, None),))
-tables.hardshrink.record = recorder(_record_hardshrink, HardshrinkBackward0, 2, (0,), ((0, ()),), ((1, None),))
-tables.hardshrink_backward.record = recorder(_record_hardshrink_backward, HardshrinkBackwardBackward0, 3, (0, 1), ((1, (0,)),), ((2, None),))
-tables.glu.record = recorder(_record_glu, GluBackward0, 2, (0,), ((0, ()),), ((1, None),))
-tables.glu_backward.record = recorder(_record_glu_backward, GluBackwardBackward0, 3, (0, 1), ((0, ()), (1, ())), ((2, None),))
-tables.softmax_int.record = recorder(_record_softmax_int, SoftmaxBackward0_of_softmax_int, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
-tables.log_softmax_int.record = recorder(_record_log_softmax_int, LogSoftmaxBackward0_of_log_softmax_int, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
-tables._softmax.record = recorder(_record__softmax, SoftmaxBackward0_of__softmax, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
-tables._log_softmax.record = recorder(_record__log_softmax, LogSoftmaxBackward0_of__log_softmax, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
-tables._softmax_backward_data.record = recorder(_record__softmax_backward_data, SoftmaxBackwardDataBackward0, 4, (0, 1), ((0, (1,)), (1, ())), ((2, None), (3, None)))
-tables._log_softmax_backward_data.record = recorder(_record__log_softmax_backward_data, LogSoftmaxBackwardDataBackward0, 4, (0, 1), ((0, (1,)), (1, ())), ((2, None),))
-tables._safe_softmax.record = recorder(_record__safe_softmax, SafeSoftmaxBackward0, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
-tables.embedding.record = recorder(_record_embedding, EmbeddingBackward0, 5, (0,), ((1, ()),), ((2, None), (3, None), (4, None), (0, 'shape')))
-tables.embedding_dense_backward.record = recorder(_record_embedding_dense_backward, EmbeddingDenseBackwardBackward0, 5, (0,), ((1, ()),), ((3, None),))
-tables._scaled_dot_product_flash_attention_for_cpu.record = recorder(_record__scaled_dot_product_flash_attention_for_cpu, ScaledDotProductFlashAttentionForCpuBackward0, 7, (0, 1, 2), ((0, ()), (1, ()), (2, ()), (5, ()), (-1, ()), (-2, ())), ((3, None), (4, None), (6, None)), 2)
-tables._scaled_dot_product_flash_attention_for_cpu_backward.record = recorder(_record__scaled_dot_product_flash_attention_for_cpu_backward, ScaledDotProductFlashAttentionForCpuBackwardBackward0, 10, (0, 1, 2, 3, 4, 5), (), (), 2)
+tables.relu.record = recorder(tables.relu, ReluBackward0, 1, (0,), ((-1, ()),), ())
+tables.relu6.record = recorder(tables.relu6, HardtanhBackward0_of_relu6, 1, (0,), ((0, ()),), ())
+tables.hardtanh.record = recorder(tables.hardtanh, HardtanhBackward0_of_hardtanh, 3, (0,), ((0, ()),), ((1, None), (2, None)))
+tables.hardtanh_backward.record = recorder(tables.hardtanh_backward, HardtanhBackwardBackward0, 4, (0, 1), ((1, (0,)),), ((2, None), (3, None)))
+tables.threshold.record = recorder(tables.threshold, ThresholdBackward0, 3, (0,), ((0, ()),), ((1, None),))
+tables.threshold_backward.record = recorder(tables.threshold_backward, ThresholdBackwardBackward0, 3, (0, 1), ((1, (0,)),), ((2, None),))
+tables.leaky_relu.record = recorder(tables.leaky_relu, LeakyReluBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.leaky_relu_backward.record = recorder(tables.leaky_relu_backward, LeakyReluBackwardBackward0, 4, (0, 1), ((1, (0,)),), ((2, None),))
+tables._prelu_kernel.record = recorder(tables._prelu_kernel, PreluKernelBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.gelu.record = recorder(tables.gelu, GeluBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.gelu_backward.record = recorder(tables.gelu_backward, GeluBackwardBackward0, 3, (0, 1), ((0, (1,)), (1, ())), ((2, None),))
+tables.silu.record = recorder(tables.silu, SiluBackward0, 1, (0,), ((0, ()),), ())
+tables.silu_backward.record = recorder(tables.silu_backward, SiluBackwardBackward0, 2, (0, 1), ((0, (1,)), (1, ())), ())
+tables.mish.record = recorder(tables.mish, MishBackward0, 1, (0,), ((0, ()),), ())
+tables.mish_backward.record = recorder(tables.mish_backward, MishBackwardBackward0, 2, (0, 1), ((0, (1,)), (1, ())), ())
+tables.softplus.record = recorder(tables.softplus, SoftplusBackward0, 3, (0,), ((0, ()),), ((1, None), (2, None)))
+tables.softplus_backward.record = recorder(tables.softplus_backward, SoftplusBackwardBackward0, 4, (0, 1), ((0, (1,)), (1, ())), ((2, None), (3, None)))
+tables.hardswish.record = recorder(tables.hardswish, HardswishBackward0, 1, (0,), ((0, ()),), ())
+tables.hardswish_backward.record = recorder(tables.hardswish_backward, HardswishBackwardBackward0, 2, (0, 1), ((0, (1,)), (1, ())), ())
+tables.hardsigmoid.record = recorder(tables.hardsigmoid, HardsigmoidBackward0, 1, (0,), ((0, ()),), ())
+tables.hardsigmoid_backward.record = recorder(tables.hardsigmoid_backward, HardsigmoidBackwardBackward0, 2, (0, 1), ((1, (0,)),), ())
+tables.log_sigmoid.record = recorder(tables.log_sigmoid, LogSigmoidBackward0, 1, (0,), ((0, ()),), ())
+tables.elu.record = recorder(tables.elu, EluBackward0_of_elu, 4, (0,), ((0, ()),), ((1, None), (2, None), (3, None)))
+tables.elu_backward.record = recorder(tables.elu_backward, EluBackwardBackward0, 6, (0, 5), ((0, (1,)), (5, ())), ((1, None), (2, None), (3, None), (4, None)))
+tables.selu.record = recorder(tables.selu, EluBackward0_of_selu, 1, (0,), ((0, ()),), ())
+tables.celu.record = recorder(tables.celu, CeluBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.softshrink.record = recorder(tables.softshrink, SoftshrinkBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.softshrink_backward.record = recorder(tables.softshrink_backward, SoftshrinkBackwardBackward0, 3, (0, 1), ((1, (0,)),), ((2, None),))
+tables.hardshrink.record = recorder(tables.hardshrink, HardshrinkBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.hardshrink_backward.record = recorder(tables.hardshrink_backward, HardshrinkBackwardBackward0, 3, (0, 1), ((1, (0,)),), ((2, None),))
+tables.glu.record = recorder(tables.glu, GluBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.glu_backward.record = recorder(tables.glu_backward, GluBackwardBackward0, 3, (0, 1), ((0, ()), (1, ())), ((2, None),))
+tables.softmax_int.record = recorder(tables.softmax_int, SoftmaxBackward0_of_softmax_int, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
+tables.log_softmax_int.record = recorder(tables.log_softmax_int, LogSoftmaxBackward0_of_log_softmax_int, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
+tables._softmax.record = recorder(tables._softmax, SoftmaxBackward0_of__softmax, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
+tables._log_softmax.record = recorder(tables._log_softmax, LogSoftmaxBackward0_of__log_softmax, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
+tables._softmax_backward_data.record = recorder(tables._softmax_backward_data, SoftmaxBackwardDataBackward0, 4, (0, 1), ((0, (1,)), (1, ())), ((2, None), (3, None)))
+tables._log_softmax_backward_data.record = recorder(tables._log_softmax_backward_data, LogSoftmaxBackwardDataBackward0, 4, (0, 1), ((0, (1,)), (1, ())), ((2, None),))
+tables._safe_softmax.record = recorder(tables._safe_softmax, SafeSoftmaxBackward0, 3, (0,), ((-1, ()),), ((1, None), (0, 'dtype')))
+tables.embedding.record = recorder(tables.embedding, EmbeddingBackward0, 5, (0,), ((1, ()),), ((2, None), (3, None), (4, None), (0, 'shape')))
+tables.embedding_dense_backward.record = recorder(tables.embedding_dense_backward, EmbeddingDenseBackwardBackward0, 5, (0,), ((1, ()),), ((3, None),))
+tables._scaled_dot_product_flash_attention_for_cpu.record = recorder(tables._scaled_dot_product_flash_attention_for_cpu, ScaledDotProductFlashAttentionForCpuBackward0, 7, (0, 1, 2), ((0, ()), (1, ()), (2, ()), (5, ()), (-1, ()), (-2, ())), ((3, None), (4, None), (6, None)), 2)
+tables._scaled_dot_product_flash_attention_for_cpu_backward.record = recorder(tables._scaled_dot_product_flash_attention_for_cpu_backward, ScaledDotProductFlashAttentionForCpuBackwardBackward0, 10, (0, 1, 2, 3, 4, 5), (), (), 2)

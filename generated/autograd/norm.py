@@ -13,9 +13,8 @@ from mindtorch_v2._autograd.formulas import (
     rms_norm_gradient,
     weight_norm_gradient,
 )
-from mindtorch_v2._autograd.node import attach, attach_many, edge, keep, keep_output, Node
-from mindtorch_v2._dispatch.native import recorder
-from mindtorch_v2._state import TLS
+from mindtorch_v2._autograd.node import Node
+from mindtorch_v2._autograd.recording import recorder
 
 from ..tables import norm as tables
 
@@ -39,21 +38,6 @@ class NativeLayerNormBackward0_of_layer_norm(Node):
 NativeLayerNormBackward0_of_layer_norm.__name__ = "NativeLayerNormBackward0"
 
 
-def _record_layer_norm(out, input, normalized_shape, weight, bias, eps, cudnn_enable):
-    if not TLS.grad_enabled:
-        return out
-    edge_input = edge(input)
-    edge_weight = edge(weight)
-    edge_bias = edge(bias)
-    if edge_input is None and edge_weight is None and edge_bias is None:
-        return out
-    node = NativeLayerNormBackward0_of_layer_norm()
-    node.edges = (edge_input, edge_weight, edge_bias)
-    node.saved = [keep(input), keep(weight), keep(bias)]
-    node.consts = (normalized_shape, eps, )
-    return attach(out, node)
-
-
 class NativeLayerNormBackward0_of_native_layer_norm(Node):
     __slots__ = ()
 
@@ -73,21 +57,6 @@ class NativeLayerNormBackward0_of_native_layer_norm(Node):
 NativeLayerNormBackward0_of_native_layer_norm.__name__ = "NativeLayerNormBackward0"
 
 
-def _record_native_layer_norm(out, input, normalized_shape, weight, bias, eps):
-    if not TLS.grad_enabled:
-        return out
-    edge_input = edge(input)
-    edge_weight = edge(weight)
-    edge_bias = edge(bias)
-    if edge_input is None and edge_weight is None and edge_bias is None:
-        return out
-    node = NativeLayerNormBackward0_of_native_layer_norm()
-    node.edges = (edge_input, edge_weight, edge_bias)
-    node.saved = [keep(input), keep(weight), keep(bias), keep_output(out[1], 1), keep_output(out[2], 2)]
-    node.consts = (normalized_shape, )
-    return attach_many(out, node, (0,))
-
-
 class NativeLayerNormBackwardBackward0(Node):
     __slots__ = ()
 
@@ -105,21 +74,6 @@ class NativeLayerNormBackwardBackward0(Node):
         return (of_grad_out, of_input, of_weight)
 
 
-def _record_native_layer_norm_backward(out, grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_out = edge(grad_out)
-    edge_input = edge(input)
-    edge_weight = edge(weight)
-    if edge_grad_out is None and edge_input is None and edge_weight is None:
-        return out
-    node = NativeLayerNormBackwardBackward0()
-    node.edges = (edge_grad_out, edge_input, edge_weight)
-    node.saved = [keep(grad_out), keep(input), keep(mean), keep(rstd), keep(weight)]
-    node.consts = (normalized_shape, )
-    return attach_many(out, node)
-
-
 class MulBackward0(Node):
     __slots__ = ()
 
@@ -133,20 +87,6 @@ class MulBackward0(Node):
         if edges[0] is not None or edges[1] is not None:
             of_input, of_weight = rms_norm_gradient(grad, input, normalized_shape, weight, eps, (edges[0] is not None, edges[1] is not None,))
         return (of_input, of_weight)
-
-
-def _record_rms_norm(out, input, normalized_shape, weight, eps):
-    if not TLS.grad_enabled:
-        return out
-    edge_input = edge(input)
-    edge_weight = edge(weight)
-    if edge_input is None and edge_weight is None:
-        return out
-    node = MulBackward0()
-    node.edges = (edge_input, edge_weight)
-    node.saved = [keep(input), keep(weight)]
-    node.consts = (normalized_shape, eps, )
-    return attach(out, node)
 
 
 class NativeGroupNormBackward0(Node):
@@ -163,21 +103,6 @@ class NativeGroupNormBackward0(Node):
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_input, of_weight, of_bias = native_group_norm_gradient(grad, input, weight, bias, result1, result2, [N, C, HxW, group], (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_input, of_weight, of_bias)
-
-
-def _record_native_group_norm(out, input, weight, bias, N, C, HxW, group, eps):
-    if not TLS.grad_enabled:
-        return out
-    edge_input = edge(input)
-    edge_weight = edge(weight)
-    edge_bias = edge(bias)
-    if edge_input is None and edge_weight is None and edge_bias is None:
-        return out
-    node = NativeGroupNormBackward0()
-    node.edges = (edge_input, edge_weight, edge_bias)
-    node.saved = [keep(input), keep(weight), keep(bias), keep_output(out[1], 1), keep_output(out[2], 2)]
-    node.consts = (N, C, HxW, group, )
-    return attach_many(out, node, (0,))
 
 
 class NativeGroupNormBackwardBackward0(Node):
@@ -197,21 +122,6 @@ class NativeGroupNormBackwardBackward0(Node):
         return (of_grad_out, of_input, of_weight)
 
 
-def _record_native_group_norm_backward(out, grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_out = edge(grad_out)
-    edge_input = edge(input)
-    edge_weight = edge(weight)
-    if edge_grad_out is None and edge_input is None and edge_weight is None:
-        return out
-    node = NativeGroupNormBackwardBackward0()
-    node.edges = (edge_grad_out, edge_input, edge_weight)
-    node.saved = [keep(grad_out), keep(input), keep(mean), keep(rstd), keep(weight)]
-    node.consts = (N, C, HxW, group, )
-    return attach_many(out, node)
-
-
 class NativeBatchNormBackward0(Node):
     __slots__ = ()
 
@@ -226,21 +136,6 @@ class NativeBatchNormBackward0(Node):
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_input, of_weight, of_bias = native_batch_norm_gradient(grad, input, weight, bias, running_mean, running_var, training, eps, result1, result2, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_input, of_weight, of_bias)
-
-
-def _record_native_batch_norm(out, input, weight, bias, running_mean, running_var, training, momentum, eps):
-    if not TLS.grad_enabled:
-        return out
-    edge_input = edge(input)
-    edge_weight = edge(weight)
-    edge_bias = edge(bias)
-    if edge_input is None and edge_weight is None and edge_bias is None:
-        return out
-    node = NativeBatchNormBackward0()
-    node.edges = (edge_input, edge_weight, edge_bias)
-    node.saved = [keep(input), keep(weight), keep(bias), keep(running_mean), keep(running_var), keep_output(out[1], 1), keep_output(out[2], 2)]
-    node.consts = (training, eps, )
-    return attach_many(out, node, (0,))
 
 
 class NativeBatchNormBackwardBackward0(Node):
@@ -260,21 +155,6 @@ class NativeBatchNormBackwardBackward0(Node):
         return (of_grad_out, of_input, of_weight)
 
 
-def _record_native_batch_norm_backward(out, grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_out = edge(grad_out)
-    edge_input = edge(input)
-    edge_weight = edge(weight)
-    if edge_grad_out is None and edge_input is None and edge_weight is None:
-        return out
-    node = NativeBatchNormBackwardBackward0()
-    node.edges = (edge_grad_out, edge_input, edge_weight)
-    node.saved = [keep(grad_out), keep(input), keep(weight), keep(running_mean), keep(running_var), keep(save_mean), keep(save_invstd)]
-    node.consts = (train, eps, )
-    return attach_many(out, node)
-
-
 class WeightNormInterfaceBackward0(Node):
     __slots__ = ()
 
@@ -290,26 +170,12 @@ class WeightNormInterfaceBackward0(Node):
         return (of_v, of_g)
 
 
-def _record__weight_norm_interface(out, v, g, dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_v = edge(v)
-    edge_g = edge(g)
-    if edge_v is None and edge_g is None:
-        return out
-    node = WeightNormInterfaceBackward0()
-    node.edges = (edge_v, edge_g)
-    node.saved = [keep(v), keep(g), keep_output(out[1], 1)]
-    node.consts = (dim, )
-    return attach_many(out, node, (0,))
-
-
-tables.layer_norm.record = recorder(_record_layer_norm, NativeLayerNormBackward0_of_layer_norm, 6, (0, 2, 3), ((0, ()), (2, ()), (3, ())), ((1, None), (4, None)))
-tables.native_layer_norm.record = recorder(_record_native_layer_norm, NativeLayerNormBackward0_of_native_layer_norm, 5, (0, 2, 3), ((0, ()), (2, ()), (3, ()), (-2, ()), (-3, ())), ((1, None),), 2)
-tables.native_layer_norm_backward.record = recorder(_record_native_layer_norm_backward, NativeLayerNormBackwardBackward0, 8, (0, 1, 5), ((0, ()), (1, ()), (3, ()), (4, ()), (5, ())), ((2, None),), 1)
-tables.rms_norm.record = recorder(_record_rms_norm, MulBackward0, 4, (0, 2), ((0, ()), (2, ())), ((1, None), (3, None)))
-tables.native_group_norm.record = recorder(_record_native_group_norm, NativeGroupNormBackward0, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ()), (-2, ()), (-3, ())), ((3, None), (4, None), (5, None), (6, None)), 2)
-tables.native_group_norm_backward.record = recorder(_record_native_group_norm_backward, NativeGroupNormBackwardBackward0, 10, (0, 1, 4), ((0, ()), (1, ()), (2, ()), (3, ()), (4, ())), ((5, None), (6, None), (7, None), (8, None)), 1)
-tables.native_batch_norm.record = recorder(_record_native_batch_norm, NativeBatchNormBackward0, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ()), (3, ()), (4, ()), (-2, ()), (-3, ())), ((5, None), (7, None)), 2)
-tables.native_batch_norm_backward.record = recorder(_record_native_batch_norm_backward, NativeBatchNormBackwardBackward0, 10, (0, 1, 2), ((0, ()), (1, ()), (2, ()), (3, ()), (4, ()), (5, ()), (6, ())), ((7, None), (8, None)), 1)
-tables._weight_norm_interface.record = recorder(_record__weight_norm_interface, WeightNormInterfaceBackward0, 3, (0, 1), ((0, ()), (1, ()), (-2, ())), ((2, None),), 2)
+tables.layer_norm.record = recorder(tables.layer_norm, NativeLayerNormBackward0_of_layer_norm, 6, (0, 2, 3), ((0, ()), (2, ()), (3, ())), ((1, None), (4, None)))
+tables.native_layer_norm.record = recorder(tables.native_layer_norm, NativeLayerNormBackward0_of_native_layer_norm, 5, (0, 2, 3), ((0, ()), (2, ()), (3, ()), (-2, ()), (-3, ())), ((1, None),), 2)
+tables.native_layer_norm_backward.record = recorder(tables.native_layer_norm_backward, NativeLayerNormBackwardBackward0, 8, (0, 1, 5), ((0, ()), (1, ()), (3, ()), (4, ()), (5, ())), ((2, None),), 1)
+tables.rms_norm.record = recorder(tables.rms_norm, MulBackward0, 4, (0, 2), ((0, ()), (2, ())), ((1, None), (3, None)))
+tables.native_group_norm.record = recorder(tables.native_group_norm, NativeGroupNormBackward0, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ()), (-2, ()), (-3, ())), ((3, None), (4, None), (5, None), (6, None)), 2)
+tables.native_group_norm_backward.record = recorder(tables.native_group_norm_backward, NativeGroupNormBackwardBackward0, 10, (0, 1, 4), ((0, ()), (1, ()), (2, ()), (3, ()), (4, ())), ((5, None), (6, None), (7, None), (8, None)), 1)
+tables.native_batch_norm.record = recorder(tables.native_batch_norm, NativeBatchNormBackward0, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ()), (3, ()), (4, ()), (-2, ()), (-3, ())), ((5, None), (7, None)), 2)
+tables.native_batch_norm_backward.record = recorder(tables.native_batch_norm_backward, NativeBatchNormBackwardBackward0, 10, (0, 1, 2), ((0, ()), (1, ()), (2, ()), (3, ()), (4, ()), (5, ()), (6, ())), ((7, None), (8, None)), 1)
+tables._weight_norm_interface.record = recorder(tables._weight_norm_interface, WeightNormInterfaceBackward0, 3, (0, 1), ((0, ()), (1, ()), (-2, ())), ((2, None),), 2)

@@ -26,8 +26,8 @@ from mindtorch_v2._autograd.formulas import (
     xlog1py_self,
     xlogy_self,
 )
-from mindtorch_v2._autograd.node import attach, attach_many, edge, keep, keep_output, Node
-from mindtorch_v2._dispatch.native import recorder
+from mindtorch_v2._autograd.node import Node
+from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
     conj,
     cos,
@@ -57,7 +57,6 @@ from mindtorch_v2._generated.functions import (
     where,
     zeros_like,
 )
-from mindtorch_v2._state import TLS
 
 from ..tables import pointwise as tables
 
@@ -78,20 +77,6 @@ class AddBackward0(Node):
         return (of_self, of_other)
 
 
-def _record_add_Tensor(out, self_, other, alpha):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = AddBackward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = None
-    node.consts = (alpha, )
-    return attach(out, node)
-
-
 class SubBackward0(Node):
     __slots__ = ()
 
@@ -106,20 +91,6 @@ class SubBackward0(Node):
         if edges[1] is not None:
             of_other = grad * -alpha
         return (of_self, of_other)
-
-
-def _record_sub_Tensor(out, self_, other, alpha):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = SubBackward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = None
-    node.consts = (alpha, )
-    return attach(out, node)
 
 
 class RsubBackward1(Node):
@@ -138,20 +109,6 @@ class RsubBackward1(Node):
         return (of_self, of_other)
 
 
-def _record_rsub_Tensor(out, self_, other, alpha):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = RsubBackward1()
-    node.edges = (edge_self, edge_other)
-    node.saved = None
-    node.consts = (alpha, )
-    return attach(out, node)
-
-
 class MulBackward0(Node):
     __slots__ = ()
 
@@ -166,20 +123,6 @@ class MulBackward0(Node):
         if edges[1] is not None:
             of_other = grad * conj_of(self_)
         return (of_self, of_other)
-
-
-def _record_mul_Tensor(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = MulBackward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(self_) if edge_other is not None else None, keep(other) if edge_self is not None else None]
-    node.consts = None
-    return attach(out, node)
 
 
 class DivBackward0(Node):
@@ -198,20 +141,6 @@ class DivBackward0(Node):
         return (of_self, of_other)
 
 
-def _record_div_Tensor(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = DivBackward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(self_) if edge_other is not None else None, keep(other)]
-    node.consts = None
-    return attach(out, node)
-
-
 class DivBackward2(Node):
     __slots__ = ()
 
@@ -227,20 +156,6 @@ class DivBackward2(Node):
         if edges[1] is not None:
             of_other = div_other_mode(grad, self_, other, rounding_mode)
         return (of_self, of_other)
-
-
-def _record_div_Tensor_mode(out, self_, other, rounding_mode):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = DivBackward2()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(self_) if edge_other is not None else None, keep(other)]
-    node.consts = (rounding_mode, )
-    return attach(out, node)
 
 
 class NotImplemented_of_floor_divide(Node):
@@ -261,20 +176,6 @@ class NotImplemented_of_floor_divide(Node):
 NotImplemented_of_floor_divide.__name__ = "NotImplemented"
 
 
-def _record_floor_divide(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = NotImplemented_of_floor_divide()
-    node.edges = (edge_self, edge_other)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
 class RemainderBackward0(Node):
     __slots__ = ()
 
@@ -291,20 +192,6 @@ class RemainderBackward0(Node):
         return (of_self, of_other)
 
 
-def _record_remainder_Tensor(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = RemainderBackward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(self_) if edge_other is not None else None, keep(other) if edge_other is not None else None]
-    node.consts = None
-    return attach(out, node)
-
-
 class RemainderBackward1(Node):
     __slots__ = ()
 
@@ -313,19 +200,6 @@ class RemainderBackward1(Node):
         (other,) = node.unpack()
         (self_,) = node.consts
         return (-grad * floor_quotient(self_, other),)
-
-
-def _record_remainder_Scalar_Tensor(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_other = edge(other)
-    if edge_other is None:
-        return out
-    node = RemainderBackward1()
-    node.edges = (edge_other,)
-    node.saved = [keep(other)]
-    node.consts = (self_, )
-    return attach(out, node)
 
 
 class FmodBackward0(Node):
@@ -342,20 +216,6 @@ class FmodBackward0(Node):
         if edges[1] is not None:
             of_other = -grad * div(self_, other, rounding_mode='trunc')
         return (of_self, of_other)
-
-
-def _record_fmod_Tensor(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = FmodBackward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(self_) if edge_other is not None else None, keep(other) if edge_other is not None else None]
-    node.consts = None
-    return attach(out, node)
 
 
 class PowBackward0_of_pow_Tensor_Tensor(Node):
@@ -377,20 +237,6 @@ class PowBackward0_of_pow_Tensor_Tensor(Node):
 PowBackward0_of_pow_Tensor_Tensor.__name__ = "PowBackward0"
 
 
-def _record_pow_Tensor_Tensor(out, self_, exponent):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_exponent = edge(exponent)
-    if edge_self is None and edge_exponent is None:
-        return out
-    node = PowBackward0_of_pow_Tensor_Tensor()
-    node.edges = (edge_self, edge_exponent)
-    node.saved = [keep(self_), keep(exponent), keep_output(out) if edge_exponent is not None else None]
-    node.consts = None
-    return attach(out, node)
-
-
 class PowBackward2(Node):
     __slots__ = ()
 
@@ -401,38 +247,12 @@ class PowBackward2(Node):
         return (pow_exponent(grad, self_, exponent, result0),)
 
 
-def _record_pow_Scalar(out, self_, exponent):
-    if not TLS.grad_enabled:
-        return out
-    edge_exponent = edge(exponent)
-    if edge_exponent is None:
-        return out
-    node = PowBackward2()
-    node.edges = (edge_exponent,)
-    node.saved = [keep(exponent), keep_output(out)]
-    node.consts = (self_, )
-    return attach(out, node)
-
-
 class NegBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         return (-grad,)
-
-
-def _record_neg(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = NegBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
 
 
 class AbsBackward0(Node):
@@ -442,19 +262,6 @@ class AbsBackward0(Node):
         (grad,) = grads
         (self_,) = node.unpack()
         return (grad * sgn(self_),)
-
-
-def _record_abs(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = AbsBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
 
 
 class PowBackward0_of_square(Node):
@@ -469,19 +276,6 @@ class PowBackward0_of_square(Node):
 PowBackward0_of_square.__name__ = "PowBackward0"
 
 
-def _record_square(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = PowBackward0_of_square()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
-
-
 class SqrtBackward0(Node):
     __slots__ = ()
 
@@ -489,19 +283,6 @@ class SqrtBackward0(Node):
         (grad,) = grads
         (result0,) = node.unpack()
         return (grad / (2 * conj_of(result0)),)
-
-
-def _record_sqrt(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SqrtBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out)]
-    node.consts = None
-    return attach(out, node)
 
 
 class RsqrtBackward0(Node):
@@ -513,19 +294,6 @@ class RsqrtBackward0(Node):
         return (-0.5 * grad * conj_of(result0) ** 3,)
 
 
-def _record_rsqrt(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = RsqrtBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out)]
-    node.consts = None
-    return attach(out, node)
-
-
 class ReciprocalBackward0(Node):
     __slots__ = ()
 
@@ -533,19 +301,6 @@ class ReciprocalBackward0(Node):
         (grad,) = grads
         (result0,) = node.unpack()
         return (-grad * conj_of(result0 * result0),)
-
-
-def _record_reciprocal(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ReciprocalBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out)]
-    node.consts = None
-    return attach(out, node)
 
 
 class AddcmulBackward0(Node):
@@ -568,21 +323,6 @@ class AddcmulBackward0(Node):
         return (of_self, of_tensor1, of_tensor2)
 
 
-def _record_addcmul(out, self_, tensor1, tensor2, value):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_tensor1 = edge(tensor1)
-    edge_tensor2 = edge(tensor2)
-    if edge_self is None and edge_tensor1 is None and edge_tensor2 is None:
-        return out
-    node = AddcmulBackward0()
-    node.edges = (edge_self, edge_tensor1, edge_tensor2)
-    node.saved = [keep(tensor1) if edge_tensor2 is not None else None, keep(tensor2) if edge_tensor1 is not None else None]
-    node.consts = (value, )
-    return attach(out, node)
-
-
 class AddcdivBackward0(Node):
     __slots__ = ()
 
@@ -601,21 +341,6 @@ class AddcdivBackward0(Node):
         if edges[2] is not None:
             of_tensor2 = -grad * conj_of((value * tensor1) / (tensor2 * tensor2))
         return (of_self, of_tensor1, of_tensor2)
-
-
-def _record_addcdiv(out, self_, tensor1, tensor2, value):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_tensor1 = edge(tensor1)
-    edge_tensor2 = edge(tensor2)
-    if edge_self is None and edge_tensor1 is None and edge_tensor2 is None:
-        return out
-    node = AddcdivBackward0()
-    node.edges = (edge_self, edge_tensor1, edge_tensor2)
-    node.saved = [keep(tensor1) if edge_tensor2 is not None else None, keep(tensor2) if edge_tensor1 is not None or edge_tensor2 is not None else None]
-    node.consts = (value, )
-    return attach(out, node)
 
 
 class LerpBackward0(Node):
@@ -637,21 +362,6 @@ class LerpBackward0(Node):
         return (of_self, of_end, of_weight)
 
 
-def _record_lerp_Tensor(out, self_, end, weight):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_end = edge(end)
-    edge_weight = edge(weight)
-    if edge_self is None and edge_end is None and edge_weight is None:
-        return out
-    node = LerpBackward0()
-    node.edges = (edge_self, edge_end, edge_weight)
-    node.saved = [keep(self_) if edge_weight is not None else None, keep(end) if edge_weight is not None else None, keep(weight) if edge_self is not None or edge_end is not None else None]
-    node.consts = None
-    return attach(out, node)
-
-
 class ExpBackward0(Node):
     __slots__ = ()
 
@@ -659,19 +369,6 @@ class ExpBackward0(Node):
         (grad,) = grads
         (result0,) = node.unpack()
         return (grad * conj_of(result0),)
-
-
-def _record_exp(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ExpBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out)]
-    node.consts = None
-    return attach(out, node)
 
 
 class Exp2Backward0(Node):
@@ -683,19 +380,6 @@ class Exp2Backward0(Node):
         return (grad * (conj_of(result0) * 0.6931471805599453),)
 
 
-def _record_exp2(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = Exp2Backward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out)]
-    node.consts = None
-    return attach(out, node)
-
-
 class Expm1Backward0(Node):
     __slots__ = ()
 
@@ -703,19 +387,6 @@ class Expm1Backward0(Node):
         (grad,) = grads
         (result0,) = node.unpack()
         return (grad * (conj_of(result0) + 1),)
-
-
-def _record_expm1(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = Expm1Backward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out)]
-    node.consts = None
-    return attach(out, node)
 
 
 class LogBackward0(Node):
@@ -727,19 +398,6 @@ class LogBackward0(Node):
         return (grad / conj_of(self_),)
 
 
-def _record_log(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = LogBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
-
-
 class Log2Backward0(Node):
     __slots__ = ()
 
@@ -747,19 +405,6 @@ class Log2Backward0(Node):
         (grad,) = grads
         (self_,) = node.unpack()
         return (grad / (conj_of(self_) * 0.6931471805599453),)
-
-
-def _record_log2(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = Log2Backward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
 
 
 class Log10Backward0(Node):
@@ -771,19 +416,6 @@ class Log10Backward0(Node):
         return (grad / (conj_of(self_) * 2.302585092994046),)
 
 
-def _record_log10(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = Log10Backward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
-
-
 class Log1PBackward0(Node):
     __slots__ = ()
 
@@ -791,19 +423,6 @@ class Log1PBackward0(Node):
         (grad,) = grads
         (self_,) = node.unpack()
         return (grad / (conj_of(self_) + 1),)
-
-
-def _record_log1p(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = Log1PBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
 
 
 class LogaddexpBackward0(Node):
@@ -822,20 +441,6 @@ class LogaddexpBackward0(Node):
         return (of_self, of_other)
 
 
-def _record_logaddexp(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = LogaddexpBackward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(self_) if edge_self is not None else None, keep(other) if edge_other is not None else None, keep_output(out)]
-    node.consts = None
-    return attach(out, node)
-
-
 class Logaddexp2Backward0(Node):
     __slots__ = ()
 
@@ -852,20 +457,6 @@ class Logaddexp2Backward0(Node):
         return (of_self, of_other)
 
 
-def _record_logaddexp2(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = Logaddexp2Backward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(self_) if edge_self is not None else None, keep(other) if edge_other is not None else None, keep_output(out)]
-    node.consts = None
-    return attach(out, node)
-
-
 class SigmoidBackward0(Node):
     __slots__ = ()
 
@@ -873,19 +464,6 @@ class SigmoidBackward0(Node):
         (grad,) = grads
         (result0,) = node.unpack()
         return (sigmoid_backward(grad, conj_of(result0)),)
-
-
-def _record_sigmoid(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SigmoidBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out)]
-    node.consts = None
-    return attach(out, node)
 
 
 class SigmoidBackwardBackward0(Node):
@@ -904,20 +482,6 @@ class SigmoidBackwardBackward0(Node):
         return (of_grad_output, of_output)
 
 
-def _record_sigmoid_backward(out, grad_output, output):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_output = edge(output)
-    if edge_grad_output is None and edge_output is None:
-        return out
-    node = SigmoidBackwardBackward0()
-    node.edges = (edge_grad_output, edge_output)
-    node.saved = [keep(grad_output) if edge_output is not None else None, keep(output)]
-    node.consts = None
-    return attach(out, node)
-
-
 class TanhBackwardBackward0(Node):
     __slots__ = ()
 
@@ -934,20 +498,6 @@ class TanhBackwardBackward0(Node):
         return (of_grad_output, of_output)
 
 
-def _record_tanh_backward(out, grad_output, output):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_output = edge(output)
-    if edge_grad_output is None and edge_output is None:
-        return out
-    node = TanhBackwardBackward0()
-    node.edges = (edge_grad_output, edge_output)
-    node.saved = [keep(grad_output) if edge_output is not None else None, keep(output)]
-    node.consts = None
-    return attach(out, node)
-
-
 class LogitBackward0(Node):
     __slots__ = ()
 
@@ -956,19 +506,6 @@ class LogitBackward0(Node):
         (self_,) = node.unpack()
         (eps,) = node.consts
         return (logit_backward(grad, self_, eps),)
-
-
-def _record_logit(out, self_, eps):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = LogitBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = (eps, )
-    return attach(out, node)
 
 
 class LogitBackwardBackward0(Node):
@@ -988,20 +525,6 @@ class LogitBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_logit_backward(out, grad_output, self_, eps):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = LogitBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = [keep(grad_output) if edge_self is not None else None, keep(self_)]
-    node.consts = (eps, )
-    return attach(out, node)
-
-
 class XlogyBackward0(Node):
     __slots__ = ()
 
@@ -1018,20 +541,6 @@ class XlogyBackward0(Node):
         return (of_self, of_other)
 
 
-def _record_xlogy_Tensor(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = XlogyBackward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(self_), keep(other)]
-    node.consts = None
-    return attach(out, node)
-
-
 class XlogyBackward1(Node):
     __slots__ = ()
 
@@ -1040,19 +549,6 @@ class XlogyBackward1(Node):
         (other,) = node.unpack()
         (self_,) = node.consts
         return (grad * self_ / other,)
-
-
-def _record_xlogy_Scalar_Self(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_other = edge(other)
-    if edge_other is None:
-        return out
-    node = XlogyBackward1()
-    node.edges = (edge_other,)
-    node.saved = [keep(other)]
-    node.consts = (self_, )
-    return attach(out, node)
 
 
 class SpecialXlog1PyBackward0(Node):
@@ -1071,20 +567,6 @@ class SpecialXlog1PyBackward0(Node):
         return (of_self, of_other)
 
 
-def _record_special_xlog1py(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = SpecialXlog1PyBackward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(self_), keep(other)]
-    node.consts = None
-    return attach(out, node)
-
-
 class SpecialXlog1PyBackward1(Node):
     __slots__ = ()
 
@@ -1093,19 +575,6 @@ class SpecialXlog1PyBackward1(Node):
         (other,) = node.unpack()
         (self_,) = node.consts
         return (grad * self_ / (other + 1),)
-
-
-def _record_special_xlog1py_self_scalar(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_other = edge(other)
-    if edge_other is None:
-        return out
-    node = SpecialXlog1PyBackward1()
-    node.edges = (edge_other,)
-    node.saved = [keep(other)]
-    node.consts = (self_, )
-    return attach(out, node)
 
 
 class SpecialEntrBackward0(Node):
@@ -1117,19 +586,6 @@ class SpecialEntrBackward0(Node):
         return (grad * (-log(self_) - 1),)
 
 
-def _record_special_entr(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SpecialEntrBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
-
-
 class SinBackward0(Node):
     __slots__ = ()
 
@@ -1137,19 +593,6 @@ class SinBackward0(Node):
         (grad,) = grads
         (self_,) = node.unpack()
         return (grad * conj_of(cos(self_)),)
-
-
-def _record_sin(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SinBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
 
 
 class CosBackward0(Node):
@@ -1161,19 +604,6 @@ class CosBackward0(Node):
         return (grad * -conj_of(sin(self_)),)
 
 
-def _record_cos(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = CosBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
-
-
 class TanBackward0(Node):
     __slots__ = ()
 
@@ -1181,19 +611,6 @@ class TanBackward0(Node):
         (grad,) = grads
         (result0,) = node.unpack()
         return (grad * conj_of(1 + result0 * result0),)
-
-
-def _record_tan(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = TanBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out)]
-    node.consts = None
-    return attach(out, node)
 
 
 class AsinBackward0(Node):
@@ -1205,19 +622,6 @@ class AsinBackward0(Node):
         return (grad * conj_of(rsqrt(1 - self_ * self_)),)
 
 
-def _record_asin(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = AsinBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
-
-
 class AcosBackward0(Node):
     __slots__ = ()
 
@@ -1225,19 +629,6 @@ class AcosBackward0(Node):
         (grad,) = grads
         (self_,) = node.unpack()
         return (grad * -conj_of(rsqrt(1 - self_ * self_)),)
-
-
-def _record_acos(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = AcosBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
 
 
 class AtanBackward0(Node):
@@ -1249,19 +640,6 @@ class AtanBackward0(Node):
         return (grad / conj_of(self_ * self_ + 1),)
 
 
-def _record_atan(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = AtanBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
-
-
 class SinhBackward0(Node):
     __slots__ = ()
 
@@ -1269,19 +647,6 @@ class SinhBackward0(Node):
         (grad,) = grads
         (self_,) = node.unpack()
         return (grad * conj_of(cosh(self_)),)
-
-
-def _record_sinh(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SinhBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
 
 
 class CoshBackward0(Node):
@@ -1293,19 +658,6 @@ class CoshBackward0(Node):
         return (grad * conj_of(sinh(self_)),)
 
 
-def _record_cosh(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = CoshBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
-
-
 class TanhBackward0(Node):
     __slots__ = ()
 
@@ -1313,19 +665,6 @@ class TanhBackward0(Node):
         (grad,) = grads
         (result0,) = node.unpack()
         return (tanh_backward(grad, conj_of(result0)),)
-
-
-def _record_tanh(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = TanhBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out)]
-    node.consts = None
-    return attach(out, node)
 
 
 class AsinhBackward0(Node):
@@ -1337,19 +676,6 @@ class AsinhBackward0(Node):
         return (grad * conj_of(rsqrt(self_ * self_ + 1)),)
 
 
-def _record_asinh(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = AsinhBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
-
-
 class AcoshBackward0(Node):
     __slots__ = ()
 
@@ -1359,19 +685,6 @@ class AcoshBackward0(Node):
         return (grad * conj_of(rsqrt(self_ - 1) * rsqrt(self_ + 1)),)
 
 
-def _record_acosh(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = AcoshBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
-
-
 class AtanhBackward0(Node):
     __slots__ = ()
 
@@ -1379,19 +692,6 @@ class AtanhBackward0(Node):
         (grad,) = grads
         (self_,) = node.unpack()
         return (grad / conj_of(1 - self_ * self_),)
-
-
-def _record_atanh(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = AtanhBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
 
 
 class Atan2Backward0(Node):
@@ -1410,20 +710,6 @@ class Atan2Backward0(Node):
         return (of_self, of_other)
 
 
-def _record_atan2(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = Atan2Backward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(self_), keep(other)]
-    node.consts = None
-    return attach(out, node)
-
-
 class HypotBackward0(Node):
     __slots__ = ()
 
@@ -1440,20 +726,6 @@ class HypotBackward0(Node):
         return (of_self, of_other)
 
 
-def _record_hypot(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = HypotBackward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(self_) if edge_self is not None else None, keep(other) if edge_other is not None else None, keep_output(out)]
-    node.consts = None
-    return attach(out, node)
-
-
 class SincBackward0(Node):
     __slots__ = ()
 
@@ -1461,19 +733,6 @@ class SincBackward0(Node):
         (grad,) = grads
         (self_,) = node.unpack()
         return (sinc_gradient(grad, self_),)
-
-
-def _record_sinc(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SincBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
 
 
 class Deg2RadBackward0(Node):
@@ -1484,38 +743,12 @@ class Deg2RadBackward0(Node):
         return (deg2rad(grad),)
 
 
-def _record_deg2rad(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = Deg2RadBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
 class Rad2DegBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         return (rad2deg(grad),)
-
-
-def _record_rad2deg(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = Rad2DegBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
 
 
 class FloorBackward0(Node):
@@ -1526,38 +759,12 @@ class FloorBackward0(Node):
         return (zeros_like(grad),)
 
 
-def _record_floor(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = FloorBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
 class CeilBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
-
-
-def _record_ceil(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = CeilBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
 
 
 class TruncBackward0(Node):
@@ -1568,38 +775,12 @@ class TruncBackward0(Node):
         return (zeros_like(grad),)
 
 
-def _record_trunc(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = TruncBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
 class RoundBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
-
-
-def _record_round(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = RoundBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
 
 
 class RoundBackward1(Node):
@@ -1610,19 +791,6 @@ class RoundBackward1(Node):
         return (zeros_like(grad),)
 
 
-def _record_round_decimals(out, self_, decimals):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = RoundBackward1()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
 class FracBackward0(Node):
     __slots__ = ()
 
@@ -1631,38 +799,12 @@ class FracBackward0(Node):
         return (grad,)
 
 
-def _record_frac(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = FracBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
 class SignBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
-
-
-def _record_sign(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SignBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
 
 
 class SgnBackward0(Node):
@@ -1674,19 +816,6 @@ class SgnBackward0(Node):
         return (sgn_gradient(grad, self_, result0),)
 
 
-def _record_sgn(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SgnBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_), keep_output(out)]
-    node.consts = None
-    return attach(out, node)
-
-
 class NanToNumBackward0(Node):
     __slots__ = ()
 
@@ -1694,19 +823,6 @@ class NanToNumBackward0(Node):
         (grad,) = grads
         (self_,) = node.unpack()
         return (grad * isfinite(self_),)
-
-
-def _record_nan_to_num(out, self_, nan, posinf, neginf):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = NanToNumBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
 
 
 class ClampBackward1(Node):
@@ -1722,21 +838,6 @@ class ClampBackward1(Node):
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_self, of_min, of_max = clamp_gradient(grad, self_, min, max, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_self, of_min, of_max)
-
-
-def _record_clamp_Tensor(out, self_, min, max):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_min = edge(min)
-    edge_max = edge(max)
-    if edge_self is None and edge_min is None and edge_max is None:
-        return out
-    node = ClampBackward1()
-    node.edges = (edge_self, edge_min, edge_max)
-    node.saved = [keep(self_), keep(min), keep(max)]
-    node.consts = None
-    return attach(out, node)
 
 
 class ClampMinBackward0(Node):
@@ -1755,20 +856,6 @@ class ClampMinBackward0(Node):
         return (of_self, of_min)
 
 
-def _record_clamp_min_Tensor(out, self_, min):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_min = edge(min)
-    if edge_self is None and edge_min is None:
-        return out
-    node = ClampMinBackward0()
-    node.edges = (edge_self, edge_min)
-    node.saved = [keep(self_), keep(min)]
-    node.consts = None
-    return attach(out, node)
-
-
 class ClampMaxBackward0(Node):
     __slots__ = ()
 
@@ -1783,20 +870,6 @@ class ClampMaxBackward0(Node):
         if edges[1] is not None:
             of_max = where(self_ > max, grad, 0)
         return (of_self, of_max)
-
-
-def _record_clamp_max_Tensor(out, self_, max):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_max = edge(max)
-    if edge_self is None and edge_max is None:
-        return out
-    node = ClampMaxBackward0()
-    node.edges = (edge_self, edge_max)
-    node.saved = [keep(self_), keep(max)]
-    node.consts = None
-    return attach(out, node)
 
 
 class MaximumBackward0(Node):
@@ -1815,20 +888,6 @@ class MaximumBackward0(Node):
         return (of_self, of_other)
 
 
-def _record_maximum(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = MaximumBackward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(self_), keep(other)]
-    node.consts = None
-    return attach(out, node)
-
-
 class MinimumBackward0(Node):
     __slots__ = ()
 
@@ -1843,20 +902,6 @@ class MinimumBackward0(Node):
         if edges[1] is not None:
             of_other = extremum_gradient(grad, self_, other, self_ > other)
         return (of_self, of_other)
-
-
-def _record_minimum(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = MinimumBackward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(self_), keep(other)]
-    node.consts = None
-    return attach(out, node)
 
 
 class FmaxBackward0(Node):
@@ -1875,20 +920,6 @@ class FmaxBackward0(Node):
         return (of_self, of_other)
 
 
-def _record_fmax(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = FmaxBackward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(self_), keep(other)]
-    node.consts = None
-    return attach(out, node)
-
-
 class FminBackward0(Node):
     __slots__ = ()
 
@@ -1905,20 +936,6 @@ class FminBackward0(Node):
         return (of_self, of_other)
 
 
-def _record_fmin(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = FminBackward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(self_), keep(other)]
-    node.consts = None
-    return attach(out, node)
-
-
 class CopysignBackward0(Node):
     __slots__ = ()
 
@@ -1933,20 +950,6 @@ class CopysignBackward0(Node):
         if edges[1] is not None:
             of_other = zeros_like(grad)
         return (of_self, of_other)
-
-
-def _record_copysign_Tensor(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = CopysignBackward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(self_) if edge_self is not None else None, keep_output(out) if edge_self is not None else None]
-    node.consts = None
-    return attach(out, node)
 
 
 class NotImplemented_of_heaviside(Node):
@@ -1967,20 +970,6 @@ class NotImplemented_of_heaviside(Node):
 NotImplemented_of_heaviside.__name__ = "NotImplemented"
 
 
-def _record_heaviside(out, self_, values):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_values = edge(values)
-    if edge_self is None and edge_values is None:
-        return out
-    node = NotImplemented_of_heaviside()
-    node.edges = (edge_self, edge_values)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
 class NextafterBackward0(Node):
     __slots__ = ()
 
@@ -1995,20 +984,6 @@ class NextafterBackward0(Node):
         if edges[1] is not None:
             of_other = zeros_like(other)
         return (of_self, of_other)
-
-
-def _record_nextafter(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = NextafterBackward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(self_) if edge_self is not None else None, keep(other)]
-    node.consts = None
-    return attach(out, node)
 
 
 class WhereBackward0(Node):
@@ -2027,20 +1002,6 @@ class WhereBackward0(Node):
         return (of_self, of_other)
 
 
-def _record_where_self(out, condition, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = WhereBackward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(condition)]
-    node.consts = None
-    return attach(out, node)
-
-
 class ErfBackward0(Node):
     __slots__ = ()
 
@@ -2048,19 +1009,6 @@ class ErfBackward0(Node):
         (grad,) = grads
         (self_,) = node.unpack()
         return (grad * (exp(-self_ * self_) * 1.1283791670955126),)
-
-
-def _record_erf(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ErfBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
 
 
 class ErfcBackward0(Node):
@@ -2072,19 +1020,6 @@ class ErfcBackward0(Node):
         return (grad * (exp(-self_ * self_) * -1.1283791670955126),)
 
 
-def _record_erfc(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ErfcBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
-
-
 class ErfinvBackward0(Node):
     __slots__ = ()
 
@@ -2092,19 +1027,6 @@ class ErfinvBackward0(Node):
         (grad,) = grads
         (result0,) = node.unpack()
         return (grad * (exp(result0 * result0) * 0.886226925452758),)
-
-
-def _record_erfinv(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ErfinvBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out)]
-    node.consts = None
-    return attach(out, node)
 
 
 class LgammaBackward0(Node):
@@ -2116,19 +1038,6 @@ class LgammaBackward0(Node):
         return (grad * digamma(self_),)
 
 
-def _record_lgamma(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = LgammaBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
-
-
 class DigammaBackward0(Node):
     __slots__ = ()
 
@@ -2136,19 +1045,6 @@ class DigammaBackward0(Node):
         (grad,) = grads
         (self_,) = node.unpack()
         return (grad * polygamma(1, self_),)
-
-
-def _record_digamma(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = DigammaBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
 
 
 class FrexpBackward0(Node):
@@ -2160,19 +1056,6 @@ class FrexpBackward0(Node):
         return (grad / exp2(result1),)
 
 
-def _record_frexp_Tensor(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = FrexpBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out[1], 1)]
-    node.consts = None
-    return attach_many(out, node, (0,))
-
-
 class PolygammaBackward0(Node):
     __slots__ = ()
 
@@ -2181,19 +1064,6 @@ class PolygammaBackward0(Node):
         (self_,) = node.unpack()
         (n,) = node.consts
         return (grad * polygamma(n + 1, self_),)
-
-
-def _record_polygamma(out, n, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = PolygammaBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = (n, )
-    return attach(out, node)
 
 
 class SpecialZetaBackward0(Node):
@@ -2212,20 +1082,6 @@ class SpecialZetaBackward0(Node):
         return (of_self, of_other)
 
 
-def _record_special_zeta(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = SpecialZetaBackward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(self_) if edge_other is not None else None, keep(other) if edge_other is not None else None]
-    node.consts = None
-    return attach(out, node)
-
-
 class SpecialZetaBackward1(Node):
     __slots__ = ()
 
@@ -2234,19 +1090,6 @@ class SpecialZetaBackward1(Node):
         (other,) = node.unpack()
         (self_,) = node.consts
         return (grad * -self_ * special_zeta(self_ + 1.0, other),)
-
-
-def _record_special_zeta_self_scalar(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_other = edge(other)
-    if edge_other is None:
-        return out
-    node = SpecialZetaBackward1()
-    node.edges = (edge_other,)
-    node.saved = [keep(other)]
-    node.consts = (self_, )
-    return attach(out, node)
 
 
 class I0Backward0(Node):
@@ -2258,19 +1101,6 @@ class I0Backward0(Node):
         return (grad * special_i1(self_),)
 
 
-def _record_i0(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = I0Backward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
-
-
 class SpecialI0EBackward0(Node):
     __slots__ = ()
 
@@ -2278,19 +1108,6 @@ class SpecialI0EBackward0(Node):
         (grad,) = grads
         (self_, result0) = node.unpack()
         return (grad * (special_i1e(self_) - sgn(self_) * result0),)
-
-
-def _record_special_i0e(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SpecialI0EBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_), keep_output(out)]
-    node.consts = None
-    return attach(out, node)
 
 
 class SpecialI1Backward0(Node):
@@ -2302,19 +1119,6 @@ class SpecialI1Backward0(Node):
         return (i1_gradient(grad, self_, result0),)
 
 
-def _record_special_i1(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SpecialI1Backward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_), keep_output(out)]
-    node.consts = None
-    return attach(out, node)
-
-
 class SpecialI1EBackward0(Node):
     __slots__ = ()
 
@@ -2322,19 +1126,6 @@ class SpecialI1EBackward0(Node):
         (grad,) = grads
         (self_, result0) = node.unpack()
         return (i1e_gradient(grad, self_, result0),)
-
-
-def _record_special_i1e(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SpecialI1EBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_), keep_output(out)]
-    node.consts = None
-    return attach(out, node)
 
 
 class SpecialErfcxBackward0(Node):
@@ -2346,19 +1137,6 @@ class SpecialErfcxBackward0(Node):
         return (grad * (2 * self_ * result0 - 1.1283791670955126),)
 
 
-def _record_special_erfcx(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SpecialErfcxBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_), keep_output(out)]
-    node.consts = None
-    return attach(out, node)
-
-
 class SpecialNdtriBackward0(Node):
     __slots__ = ()
 
@@ -2368,19 +1146,6 @@ class SpecialNdtriBackward0(Node):
         return (grad * 2.5066282746310002 * exp(result0 * result0 / 2),)
 
 
-def _record_special_ndtri(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SpecialNdtriBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out)]
-    node.consts = None
-    return attach(out, node)
-
-
 class SpecialLogNdtrBackward0(Node):
     __slots__ = ()
 
@@ -2388,19 +1153,6 @@ class SpecialLogNdtrBackward0(Node):
         (grad,) = grads
         (self_,) = node.unpack()
         return (grad / special_erfcx(self_ * -0.7071067811865476) * 0.7978845608028654,)
-
-
-def _record_special_log_ndtr(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SpecialLogNdtrBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
 
 
 class IgammaBackward0(Node):
@@ -2419,20 +1171,6 @@ class IgammaBackward0(Node):
         return (of_self, of_other)
 
 
-def _record_igamma(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = IgammaBackward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(self_) if edge_other is not None else None, keep(other) if edge_other is not None else None]
-    node.consts = None
-    return attach(out, node)
-
-
 class IgammacBackward0(Node):
     __slots__ = ()
 
@@ -2449,20 +1187,6 @@ class IgammacBackward0(Node):
         return (of_self, of_other)
 
 
-def _record_igammac(out, self_, other):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_other = edge(other)
-    if edge_self is None and edge_other is None:
-        return out
-    node = IgammacBackward0()
-    node.edges = (edge_self, edge_other)
-    node.saved = [keep(self_) if edge_other is not None else None, keep(other) if edge_other is not None else None]
-    node.consts = None
-    return attach(out, node)
-
-
 class ComplexBackward0(Node):
     __slots__ = ()
 
@@ -2474,20 +1198,6 @@ class ComplexBackward0(Node):
         if edges[0] is not None or edges[1] is not None:
             of_real, of_imag = complex_gradient(grad)
         return (of_real, of_imag)
-
-
-def _record_complex(out, real, imag):
-    if not TLS.grad_enabled:
-        return out
-    edge_real = edge(real)
-    edge_imag = edge(imag)
-    if edge_real is None and edge_imag is None:
-        return out
-    node = ComplexBackward0()
-    node.edges = (edge_real, edge_imag)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
 
 
 class PolarBackward0(Node):
@@ -2504,20 +1214,6 @@ class PolarBackward0(Node):
         return (of_abs, of_angle)
 
 
-def _record_polar(out, abs, angle):
-    if not TLS.grad_enabled:
-        return out
-    edge_abs = edge(abs)
-    edge_angle = edge(angle)
-    if edge_abs is None and edge_angle is None:
-        return out
-    node = PolarBackward0()
-    node.edges = (edge_abs, edge_angle)
-    node.saved = [keep_output(out)]
-    node.consts = None
-    return attach(out, node)
-
-
 class AngleBackward0(Node):
     __slots__ = ()
 
@@ -2525,19 +1221,6 @@ class AngleBackward0(Node):
         (grad,) = grads
         (self_,) = node.unpack()
         return (angle_gradient(grad, self_),)
-
-
-def _record_angle(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = AngleBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = None
-    return attach(out, node)
 
 
 class ConjPhysicalBackward0(Node):
@@ -2548,115 +1231,102 @@ class ConjPhysicalBackward0(Node):
         return (conj(grad),)
 
 
-def _record__conj_physical(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ConjPhysicalBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
-tables.add_Tensor.record = recorder(_record_add_Tensor, AddBackward0, 3, (0, 1), (), ((2, None),))
-tables.sub_Tensor.record = recorder(_record_sub_Tensor, SubBackward0, 3, (0, 1), (), ((2, None),))
-tables.rsub_Tensor.record = recorder(_record_rsub_Tensor, RsubBackward1, 3, (0, 1), (), ((2, None),))
-tables.mul_Tensor.record = recorder(_record_mul_Tensor, MulBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
-tables.div_Tensor.record = recorder(_record_div_Tensor, DivBackward0, 2, (0, 1), ((0, (1,)), (1, ())), ())
-tables.div_Tensor_mode.record = recorder(_record_div_Tensor_mode, DivBackward2, 3, (0, 1), ((0, (1,)), (1, ())), ((2, None),))
-tables.floor_divide.record = recorder(_record_floor_divide, NotImplemented_of_floor_divide, 2, (0, 1), (), ())
-tables.remainder_Tensor.record = recorder(_record_remainder_Tensor, RemainderBackward0, 2, (0, 1), ((0, (1,)), (1, (1,))), ())
-tables.remainder_Scalar_Tensor.record = recorder(_record_remainder_Scalar_Tensor, RemainderBackward1, 2, (1,), ((1, ()),), ((0, None),))
-tables.fmod_Tensor.record = recorder(_record_fmod_Tensor, FmodBackward0, 2, (0, 1), ((0, (1,)), (1, (1,))), ())
-tables.pow_Tensor_Tensor.record = recorder(_record_pow_Tensor_Tensor, PowBackward0_of_pow_Tensor_Tensor, 2, (0, 1), ((0, ()), (1, ()), (-1, (1,))), ())
-tables.pow_Scalar.record = recorder(_record_pow_Scalar, PowBackward2, 2, (1,), ((1, ()), (-1, ())), ((0, None),))
-tables.neg.record = recorder(_record_neg, NegBackward0, 1, (0,), (), ())
-tables.abs.record = recorder(_record_abs, AbsBackward0, 1, (0,), ((0, ()),), ())
-tables.square.record = recorder(_record_square, PowBackward0_of_square, 1, (0,), ((0, ()),), ())
-tables.sqrt.record = recorder(_record_sqrt, SqrtBackward0, 1, (0,), ((-1, ()),), ())
-tables.rsqrt.record = recorder(_record_rsqrt, RsqrtBackward0, 1, (0,), ((-1, ()),), ())
-tables.reciprocal.record = recorder(_record_reciprocal, ReciprocalBackward0, 1, (0,), ((-1, ()),), ())
-tables.addcmul.record = recorder(_record_addcmul, AddcmulBackward0, 4, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None),))
-tables.addcdiv.record = recorder(_record_addcdiv, AddcdivBackward0, 4, (0, 1, 2), ((1, (2,)), (2, (1, 2))), ((3, None),))
-tables.lerp_Tensor.record = recorder(_record_lerp_Tensor, LerpBackward0, 3, (0, 1, 2), ((0, (2,)), (1, (2,)), (2, (0, 1))), ())
-tables.exp.record = recorder(_record_exp, ExpBackward0, 1, (0,), ((-1, ()),), ())
-tables.exp2.record = recorder(_record_exp2, Exp2Backward0, 1, (0,), ((-1, ()),), ())
-tables.expm1.record = recorder(_record_expm1, Expm1Backward0, 1, (0,), ((-1, ()),), ())
-tables.log.record = recorder(_record_log, LogBackward0, 1, (0,), ((0, ()),), ())
-tables.log2.record = recorder(_record_log2, Log2Backward0, 1, (0,), ((0, ()),), ())
-tables.log10.record = recorder(_record_log10, Log10Backward0, 1, (0,), ((0, ()),), ())
-tables.log1p.record = recorder(_record_log1p, Log1PBackward0, 1, (0,), ((0, ()),), ())
-tables.logaddexp.record = recorder(_record_logaddexp, LogaddexpBackward0, 2, (0, 1), ((0, (0,)), (1, (1,)), (-1, ())), ())
-tables.logaddexp2.record = recorder(_record_logaddexp2, Logaddexp2Backward0, 2, (0, 1), ((0, (0,)), (1, (1,)), (-1, ())), ())
-tables.sigmoid.record = recorder(_record_sigmoid, SigmoidBackward0, 1, (0,), ((-1, ()),), ())
-tables.sigmoid_backward.record = recorder(_record_sigmoid_backward, SigmoidBackwardBackward0, 2, (0, 1), ((0, (1,)), (1, ())), ())
-tables.tanh_backward.record = recorder(_record_tanh_backward, TanhBackwardBackward0, 2, (0, 1), ((0, (1,)), (1, ())), ())
-tables.logit.record = recorder(_record_logit, LogitBackward0, 2, (0,), ((0, ()),), ((1, None),))
-tables.logit_backward.record = recorder(_record_logit_backward, LogitBackwardBackward0, 3, (0, 1), ((0, (1,)), (1, ())), ((2, None),))
-tables.xlogy_Tensor.record = recorder(_record_xlogy_Tensor, XlogyBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
-tables.xlogy_Scalar_Self.record = recorder(_record_xlogy_Scalar_Self, XlogyBackward1, 2, (1,), ((1, ()),), ((0, None),))
-tables.special_xlog1py.record = recorder(_record_special_xlog1py, SpecialXlog1PyBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
-tables.special_xlog1py_self_scalar.record = recorder(_record_special_xlog1py_self_scalar, SpecialXlog1PyBackward1, 2, (1,), ((1, ()),), ((0, None),))
-tables.special_entr.record = recorder(_record_special_entr, SpecialEntrBackward0, 1, (0,), ((0, ()),), ())
-tables.sin.record = recorder(_record_sin, SinBackward0, 1, (0,), ((0, ()),), ())
-tables.cos.record = recorder(_record_cos, CosBackward0, 1, (0,), ((0, ()),), ())
-tables.tan.record = recorder(_record_tan, TanBackward0, 1, (0,), ((-1, ()),), ())
-tables.asin.record = recorder(_record_asin, AsinBackward0, 1, (0,), ((0, ()),), ())
-tables.acos.record = recorder(_record_acos, AcosBackward0, 1, (0,), ((0, ()),), ())
-tables.atan.record = recorder(_record_atan, AtanBackward0, 1, (0,), ((0, ()),), ())
-tables.sinh.record = recorder(_record_sinh, SinhBackward0, 1, (0,), ((0, ()),), ())
-tables.cosh.record = recorder(_record_cosh, CoshBackward0, 1, (0,), ((0, ()),), ())
-tables.tanh.record = recorder(_record_tanh, TanhBackward0, 1, (0,), ((-1, ()),), ())
-tables.asinh.record = recorder(_record_asinh, AsinhBackward0, 1, (0,), ((0, ()),), ())
-tables.acosh.record = recorder(_record_acosh, AcoshBackward0, 1, (0,), ((0, ()),), ())
-tables.atanh.record = recorder(_record_atanh, AtanhBackward0, 1, (0,), ((0, ()),), ())
-tables.atan2.record = recorder(_record_atan2, Atan2Backward0, 2, (0, 1), ((0, ()), (1, ())), ())
-tables.hypot.record = recorder(_record_hypot, HypotBackward0, 2, (0, 1), ((0, (0,)), (1, (1,)), (-1, ())), ())
-tables.sinc.record = recorder(_record_sinc, SincBackward0, 1, (0,), ((0, ()),), ())
-tables.deg2rad.record = recorder(_record_deg2rad, Deg2RadBackward0, 1, (0,), (), ())
-tables.rad2deg.record = recorder(_record_rad2deg, Rad2DegBackward0, 1, (0,), (), ())
-tables.floor.record = recorder(_record_floor, FloorBackward0, 1, (0,), (), ())
-tables.ceil.record = recorder(_record_ceil, CeilBackward0, 1, (0,), (), ())
-tables.trunc.record = recorder(_record_trunc, TruncBackward0, 1, (0,), (), ())
-tables.round.record = recorder(_record_round, RoundBackward0, 1, (0,), (), ())
-tables.round_decimals.record = recorder(_record_round_decimals, RoundBackward1, 2, (0,), (), ())
-tables.frac.record = recorder(_record_frac, FracBackward0, 1, (0,), (), ())
-tables.sign.record = recorder(_record_sign, SignBackward0, 1, (0,), (), ())
-tables.sgn.record = recorder(_record_sgn, SgnBackward0, 1, (0,), ((0, ()), (-1, ())), ())
-tables.nan_to_num.record = recorder(_record_nan_to_num, NanToNumBackward0, 4, (0,), ((0, ()),), ())
-tables.clamp_Tensor.record = recorder(_record_clamp_Tensor, ClampBackward1, 3, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ())
-tables.clamp_min_Tensor.record = recorder(_record_clamp_min_Tensor, ClampMinBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
-tables.clamp_max_Tensor.record = recorder(_record_clamp_max_Tensor, ClampMaxBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
-tables.maximum.record = recorder(_record_maximum, MaximumBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
-tables.minimum.record = recorder(_record_minimum, MinimumBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
-tables.fmax.record = recorder(_record_fmax, FmaxBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
-tables.fmin.record = recorder(_record_fmin, FminBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
-tables.copysign_Tensor.record = recorder(_record_copysign_Tensor, CopysignBackward0, 2, (0, 1), ((0, (0,)), (-1, (0,))), ())
-tables.heaviside.record = recorder(_record_heaviside, NotImplemented_of_heaviside, 2, (0, 1), (), ())
-tables.nextafter.record = recorder(_record_nextafter, NextafterBackward0, 2, (0, 1), ((0, (0,)), (1, ())), ())
-tables.where_self.record = recorder(_record_where_self, WhereBackward0, 3, (1, 2), ((0, ()),), ())
-tables.erf.record = recorder(_record_erf, ErfBackward0, 1, (0,), ((0, ()),), ())
-tables.erfc.record = recorder(_record_erfc, ErfcBackward0, 1, (0,), ((0, ()),), ())
-tables.erfinv.record = recorder(_record_erfinv, ErfinvBackward0, 1, (0,), ((-1, ()),), ())
-tables.lgamma.record = recorder(_record_lgamma, LgammaBackward0, 1, (0,), ((0, ()),), ())
-tables.digamma.record = recorder(_record_digamma, DigammaBackward0, 1, (0,), ((0, ()),), ())
-tables.frexp_Tensor.record = recorder(_record_frexp_Tensor, FrexpBackward0, 1, (0,), ((-2, ()),), (), 2)
-tables.polygamma.record = recorder(_record_polygamma, PolygammaBackward0, 2, (1,), ((1, ()),), ((0, None),))
-tables.special_zeta.record = recorder(_record_special_zeta, SpecialZetaBackward0, 2, (0, 1), ((0, (1,)), (1, (1,))), ())
-tables.special_zeta_self_scalar.record = recorder(_record_special_zeta_self_scalar, SpecialZetaBackward1, 2, (1,), ((1, ()),), ((0, None),))
-tables.i0.record = recorder(_record_i0, I0Backward0, 1, (0,), ((0, ()),), ())
-tables.special_i0e.record = recorder(_record_special_i0e, SpecialI0EBackward0, 1, (0,), ((0, ()), (-1, ())), ())
-tables.special_i1.record = recorder(_record_special_i1, SpecialI1Backward0, 1, (0,), ((0, ()), (-1, ())), ())
-tables.special_i1e.record = recorder(_record_special_i1e, SpecialI1EBackward0, 1, (0,), ((0, ()), (-1, ())), ())
-tables.special_erfcx.record = recorder(_record_special_erfcx, SpecialErfcxBackward0, 1, (0,), ((0, ()), (-1, ())), ())
-tables.special_ndtri.record = recorder(_record_special_ndtri, SpecialNdtriBackward0, 1, (0,), ((-1, ()),), ())
-tables.special_log_ndtr.record = recorder(_record_special_log_ndtr, SpecialLogNdtrBackward0, 1, (0,), ((0, ()),), ())
-tables.igamma.record = recorder(_record_igamma, IgammaBackward0, 2, (0, 1), ((0, (1,)), (1, (1,))), ())
-tables.igammac.record = recorder(_record_igammac, IgammacBackward0, 2, (0, 1), ((0, (1,)), (1, (1,))), ())
-tables.complex.record = recorder(_record_complex, ComplexBackward0, 2, (0, 1), (), ())
-tables.polar.record = recorder(_record_polar, PolarBackward0, 2, (0, 1), ((-1, ()),), ())
-tables.angle.record = recorder(_record_angle, AngleBackward0, 1, (0,), ((0, ()),), ())
-tables._conj_physical.record = recorder(_record__conj_physical, ConjPhysicalBackward0, 1, (0,), (), ())
+tables.add_Tensor.record = recorder(tables.add_Tensor, AddBackward0, 3, (0, 1), (), ((2, None),))
+tables.sub_Tensor.record = recorder(tables.sub_Tensor, SubBackward0, 3, (0, 1), (), ((2, None),))
+tables.rsub_Tensor.record = recorder(tables.rsub_Tensor, RsubBackward1, 3, (0, 1), (), ((2, None),))
+tables.mul_Tensor.record = recorder(tables.mul_Tensor, MulBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
+tables.div_Tensor.record = recorder(tables.div_Tensor, DivBackward0, 2, (0, 1), ((0, (1,)), (1, ())), ())
+tables.div_Tensor_mode.record = recorder(tables.div_Tensor_mode, DivBackward2, 3, (0, 1), ((0, (1,)), (1, ())), ((2, None),))
+tables.floor_divide.record = recorder(tables.floor_divide, NotImplemented_of_floor_divide, 2, (0, 1), (), ())
+tables.remainder_Tensor.record = recorder(tables.remainder_Tensor, RemainderBackward0, 2, (0, 1), ((0, (1,)), (1, (1,))), ())
+tables.remainder_Scalar_Tensor.record = recorder(tables.remainder_Scalar_Tensor, RemainderBackward1, 2, (1,), ((1, ()),), ((0, None),))
+tables.fmod_Tensor.record = recorder(tables.fmod_Tensor, FmodBackward0, 2, (0, 1), ((0, (1,)), (1, (1,))), ())
+tables.pow_Tensor_Tensor.record = recorder(tables.pow_Tensor_Tensor, PowBackward0_of_pow_Tensor_Tensor, 2, (0, 1), ((0, ()), (1, ()), (-1, (1,))), ())
+tables.pow_Scalar.record = recorder(tables.pow_Scalar, PowBackward2, 2, (1,), ((1, ()), (-1, ())), ((0, None),))
+tables.neg.record = recorder(tables.neg, NegBackward0, 1, (0,), (), ())
+tables.abs.record = recorder(tables.abs, AbsBackward0, 1, (0,), ((0, ()),), ())
+tables.square.record = recorder(tables.square, PowBackward0_of_square, 1, (0,), ((0, ()),), ())
+tables.sqrt.record = recorder(tables.sqrt, SqrtBackward0, 1, (0,), ((-1, ()),), ())
+tables.rsqrt.record = recorder(tables.rsqrt, RsqrtBackward0, 1, (0,), ((-1, ()),), ())
+tables.reciprocal.record = recorder(tables.reciprocal, ReciprocalBackward0, 1, (0,), ((-1, ()),), ())
+tables.addcmul.record = recorder(tables.addcmul, AddcmulBackward0, 4, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None),))
+tables.addcdiv.record = recorder(tables.addcdiv, AddcdivBackward0, 4, (0, 1, 2), ((1, (2,)), (2, (1, 2))), ((3, None),))
+tables.lerp_Tensor.record = recorder(tables.lerp_Tensor, LerpBackward0, 3, (0, 1, 2), ((0, (2,)), (1, (2,)), (2, (0, 1))), ())
+tables.exp.record = recorder(tables.exp, ExpBackward0, 1, (0,), ((-1, ()),), ())
+tables.exp2.record = recorder(tables.exp2, Exp2Backward0, 1, (0,), ((-1, ()),), ())
+tables.expm1.record = recorder(tables.expm1, Expm1Backward0, 1, (0,), ((-1, ()),), ())
+tables.log.record = recorder(tables.log, LogBackward0, 1, (0,), ((0, ()),), ())
+tables.log2.record = recorder(tables.log2, Log2Backward0, 1, (0,), ((0, ()),), ())
+tables.log10.record = recorder(tables.log10, Log10Backward0, 1, (0,), ((0, ()),), ())
+tables.log1p.record = recorder(tables.log1p, Log1PBackward0, 1, (0,), ((0, ()),), ())
+tables.logaddexp.record = recorder(tables.logaddexp, LogaddexpBackward0, 2, (0, 1), ((0, (0,)), (1, (1,)), (-1, ())), ())
+tables.logaddexp2.record = recorder(tables.logaddexp2, Logaddexp2Backward0, 2, (0, 1), ((0, (0,)), (1, (1,)), (-1, ())), ())
+tables.sigmoid.record = recorder(tables.sigmoid, SigmoidBackward0, 1, (0,), ((-1, ()),), ())
+tables.sigmoid_backward.record = recorder(tables.sigmoid_backward, SigmoidBackwardBackward0, 2, (0, 1), ((0, (1,)), (1, ())), ())
+tables.tanh_backward.record = recorder(tables.tanh_backward, TanhBackwardBackward0, 2, (0, 1), ((0, (1,)), (1, ())), ())
+tables.logit.record = recorder(tables.logit, LogitBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.logit_backward.record = recorder(tables.logit_backward, LogitBackwardBackward0, 3, (0, 1), ((0, (1,)), (1, ())), ((2, None),))
+tables.xlogy_Tensor.record = recorder(tables.xlogy_Tensor, XlogyBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.xlogy_Scalar_Self.record = recorder(tables.xlogy_Scalar_Self, XlogyBackward1, 2, (1,), ((1, ()),), ((0, None),))
+tables.special_xlog1py.record = recorder(tables.special_xlog1py, SpecialXlog1PyBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.special_xlog1py_self_scalar.record = recorder(tables.special_xlog1py_self_scalar, SpecialXlog1PyBackward1, 2, (1,), ((1, ()),), ((0, None),))
+tables.special_entr.record = recorder(tables.special_entr, SpecialEntrBackward0, 1, (0,), ((0, ()),), ())
+tables.sin.record = recorder(tables.sin, SinBackward0, 1, (0,), ((0, ()),), ())
+tables.cos.record = recorder(tables.cos, CosBackward0, 1, (0,), ((0, ()),), ())
+tables.tan.record = recorder(tables.tan, TanBackward0, 1, (0,), ((-1, ()),), ())
+tables.asin.record = recorder(tables.asin, AsinBackward0, 1, (0,), ((0, ()),), ())
+tables.acos.record = recorder(tables.acos, AcosBackward0, 1, (0,), ((0, ()),), ())
+tables.atan.record = recorder(tables.atan, AtanBackward0, 1, (0,), ((0, ()),), ())
+tables.sinh.record = recorder(tables.sinh, SinhBackward0, 1, (0,), ((0, ()),), ())
+tables.cosh.record = recorder(tables.cosh, CoshBackward0, 1, (0,), ((0, ()),), ())
+tables.tanh.record = recorder(tables.tanh, TanhBackward0, 1, (0,), ((-1, ()),), ())
+tables.asinh.record = recorder(tables.asinh, AsinhBackward0, 1, (0,), ((0, ()),), ())
+tables.acosh.record = recorder(tables.acosh, AcoshBackward0, 1, (0,), ((0, ()),), ())
+tables.atanh.record = recorder(tables.atanh, AtanhBackward0, 1, (0,), ((0, ()),), ())
+tables.atan2.record = recorder(tables.atan2, Atan2Backward0, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.hypot.record = recorder(tables.hypot, HypotBackward0, 2, (0, 1), ((0, (0,)), (1, (1,)), (-1, ())), ())
+tables.sinc.record = recorder(tables.sinc, SincBackward0, 1, (0,), ((0, ()),), ())
+tables.deg2rad.record = recorder(tables.deg2rad, Deg2RadBackward0, 1, (0,), (), ())
+tables.rad2deg.record = recorder(tables.rad2deg, Rad2DegBackward0, 1, (0,), (), ())
+tables.floor.record = recorder(tables.floor, FloorBackward0, 1, (0,), (), ())
+tables.ceil.record = recorder(tables.ceil, CeilBackward0, 1, (0,), (), ())
+tables.trunc.record = recorder(tables.trunc, TruncBackward0, 1, (0,), (), ())
+tables.round.record = recorder(tables.round, RoundBackward0, 1, (0,), (), ())
+tables.round_decimals.record = recorder(tables.round_decimals, RoundBackward1, 2, (0,), (), ())
+tables.frac.record = recorder(tables.frac, FracBackward0, 1, (0,), (), ())
+tables.sign.record = recorder(tables.sign, SignBackward0, 1, (0,), (), ())
+tables.sgn.record = recorder(tables.sgn, SgnBackward0, 1, (0,), ((0, ()), (-1, ())), ())
+tables.nan_to_num.record = recorder(tables.nan_to_num, NanToNumBackward0, 4, (0,), ((0, ()),), ())
+tables.clamp_Tensor.record = recorder(tables.clamp_Tensor, ClampBackward1, 3, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ())
+tables.clamp_min_Tensor.record = recorder(tables.clamp_min_Tensor, ClampMinBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.clamp_max_Tensor.record = recorder(tables.clamp_max_Tensor, ClampMaxBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.maximum.record = recorder(tables.maximum, MaximumBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.minimum.record = recorder(tables.minimum, MinimumBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.fmax.record = recorder(tables.fmax, FmaxBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.fmin.record = recorder(tables.fmin, FminBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
+tables.copysign_Tensor.record = recorder(tables.copysign_Tensor, CopysignBackward0, 2, (0, 1), ((0, (0,)), (-1, (0,))), ())
+tables.heaviside.record = recorder(tables.heaviside, NotImplemented_of_heaviside, 2, (0, 1), (), ())
+tables.nextafter.record = recorder(tables.nextafter, NextafterBackward0, 2, (0, 1), ((0, (0,)), (1, ())), ())
+tables.where_self.record = recorder(tables.where_self, WhereBackward0, 3, (1, 2), ((0, ()),), ())
+tables.erf.record = recorder(tables.erf, ErfBackward0, 1, (0,), ((0, ()),), ())
+tables.erfc.record = recorder(tables.erfc, ErfcBackward0, 1, (0,), ((0, ()),), ())
+tables.erfinv.record = recorder(tables.erfinv, ErfinvBackward0, 1, (0,), ((-1, ()),), ())
+tables.lgamma.record = recorder(tables.lgamma, LgammaBackward0, 1, (0,), ((0, ()),), ())
+tables.digamma.record = recorder(tables.digamma, DigammaBackward0, 1, (0,), ((0, ()),), ())
+tables.frexp_Tensor.record = recorder(tables.frexp_Tensor, FrexpBackward0, 1, (0,), ((-2, ()),), (), 2)
+tables.polygamma.record = recorder(tables.polygamma, PolygammaBackward0, 2, (1,), ((1, ()),), ((0, None),))
+tables.special_zeta.record = recorder(tables.special_zeta, SpecialZetaBackward0, 2, (0, 1), ((0, (1,)), (1, (1,))), ())
+tables.special_zeta_self_scalar.record = recorder(tables.special_zeta_self_scalar, SpecialZetaBackward1, 2, (1,), ((1, ()),), ((0, None),))
+tables.i0.record = recorder(tables.i0, I0Backward0, 1, (0,), ((0, ()),), ())
+tables.special_i0e.record = recorder(tables.special_i0e, SpecialI0EBackward0, 1, (0,), ((0, ()), (-1, ())), ())
+tables.special_i1.record = recorder(tables.special_i1, SpecialI1Backward0, 1, (0,), ((0, ()), (-1, ())), ())
+tables.special_i1e.record = recorder(tables.special_i1e, SpecialI1EBackward0, 1, (0,), ((0, ()), (-1, ())), ())
+tables.special_erfcx.record = recorder(tables.special_erfcx, SpecialErfcxBackward0, 1, (0,), ((0, ()), (-1, ())), ())
+tables.special_ndtri.record = recorder(tables.special_ndtri, SpecialNdtriBackward0, 1, (0,), ((-1, ()),), ())
+tables.special_log_ndtr.record = recorder(tables.special_log_ndtr, SpecialLogNdtrBackward0, 1, (0,), ((0, ()),), ())
+tables.igamma.record = recorder(tables.igamma, IgammaBackward0, 2, (0, 1), ((0, (1,)), (1, (1,))), ())
+tables.igammac.record = recorder(tables.igammac, IgammacBackward0, 2, (0, 1), ((0, (1,)), (1, (1,))), ())
+tables.complex.record = recorder(tables.complex, ComplexBackward0, 2, (0, 1), (), ())
+tables.polar.record = recorder(tables.polar, PolarBackward0, 2, (0, 1), ((-1, ()),), ())
+tables.angle.record = recorder(tables.angle, AngleBackward0, 1, (0,), ((0, ()),), ())
+tables._conj_physical.record = recorder(tables._conj_physical, ConjPhysicalBackward0, 1, (0,), (), ())

@@ -6,12 +6,11 @@ from mindtorch_v2._autograd.formulas import (
     native_dropout_gradient,
     no_derivative,
 )
-from mindtorch_v2._autograd.node import attach, attach_many, edge, keep, keep_output, Node
-from mindtorch_v2._dispatch.native import recorder
+from mindtorch_v2._autograd.node import Node
+from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
     zeros_like,
 )
-from mindtorch_v2._state import TLS
 
 from ..tables import random as tables
 
@@ -24,38 +23,12 @@ class UniformBackward0(Node):
         return (zeros_like(grad),)
 
 
-def _record_uniform_(out, self_, from_, to, generator):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = UniformBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
 class NormalBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
-
-
-def _record_normal_(out, self_, mean, std, generator):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = NormalBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
 
 
 class RandomBackward0(Node):
@@ -66,19 +39,6 @@ class RandomBackward0(Node):
         return (zeros_like(grad),)
 
 
-def _record_random__from(out, self_, from_, to, generator):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = RandomBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
 class RandomBackward1(Node):
     __slots__ = ()
 
@@ -87,38 +47,12 @@ class RandomBackward1(Node):
         return (zeros_like(grad),)
 
 
-def _record_random__to(out, self_, to, generator):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = RandomBackward1()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
 class RandomBackward2(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
-
-
-def _record_random_(out, self_, generator):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = RandomBackward2()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
 
 
 class BernoulliBackward1(Node):
@@ -137,39 +71,12 @@ class BernoulliBackward1(Node):
         return (of_self, of_p)
 
 
-def _record_bernoulli__Tensor(out, self_, p, generator):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_p = edge(p)
-    if edge_self is None and edge_p is None:
-        return out
-    node = BernoulliBackward1()
-    node.edges = (edge_self, edge_p)
-    node.saved = [keep(p) if edge_p is not None else None]
-    node.consts = None
-    return attach(out, node)
-
-
 class BernoulliBackward2(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
-
-
-def _record_bernoulli__float(out, self_, p, generator):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = BernoulliBackward2()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
 
 
 class ExponentialBackward0(Node):
@@ -180,38 +87,12 @@ class ExponentialBackward0(Node):
         return (zeros_like(grad),)
 
 
-def _record_exponential_(out, self_, lambd, generator):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ExponentialBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
 class GeometricBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
-
-
-def _record_geometric_(out, self_, p, generator):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = GeometricBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
 
 
 class CauchyBackward0(Node):
@@ -222,38 +103,12 @@ class CauchyBackward0(Node):
         return (zeros_like(grad),)
 
 
-def _record_cauchy_(out, self_, median, sigma, generator):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = CauchyBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
 class LogNormalBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
-
-
-def _record_log_normal_(out, self_, mean, std, generator):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = LogNormalBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
 
 
 class NormalBackward3(Node):
@@ -271,39 +126,12 @@ class NormalBackward3(Node):
         return (of_mean, of_std)
 
 
-def _record_normal_Tensor_Tensor(out, mean, std, generator):
-    if not TLS.grad_enabled:
-        return out
-    edge_mean = edge(mean)
-    edge_std = edge(std)
-    if edge_mean is None and edge_std is None:
-        return out
-    node = NormalBackward3()
-    node.edges = (edge_mean, edge_std)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
 class NormalBackward1(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
-
-
-def _record_normal_Tensor_float(out, mean, std, generator):
-    if not TLS.grad_enabled:
-        return out
-    edge_mean = edge(mean)
-    if edge_mean is None:
-        return out
-    node = NormalBackward1()
-    node.edges = (edge_mean,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
 
 
 class NormalBackward2(Node):
@@ -314,38 +142,12 @@ class NormalBackward2(Node):
         return (zeros_like(grad),)
 
 
-def _record_normal_float_Tensor(out, mean, std, generator):
-    if not TLS.grad_enabled:
-        return out
-    edge_std = edge(std)
-    if edge_std is None:
-        return out
-    node = NormalBackward2()
-    node.edges = (edge_std,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
 class BernoulliBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
-
-
-def _record_bernoulli(out, self_, generator):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = BernoulliBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
 
 
 class NotImplemented(Node):
@@ -356,38 +158,12 @@ class NotImplemented(Node):
         return (no_derivative('bernoulli'),)
 
 
-def _record_bernoulli_p(out, self_, p, generator):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = NotImplemented()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
 class PoissonBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
-
-
-def _record_poisson(out, self_, generator):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = PoissonBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
 
 
 class NativeDropoutBackward0(Node):
@@ -400,34 +176,21 @@ class NativeDropoutBackward0(Node):
         return (native_dropout_gradient(grad, result1, p, train),)
 
 
-def _record_native_dropout(out, input, p, train):
-    if not TLS.grad_enabled:
-        return out
-    edge_input = edge(input)
-    if edge_input is None:
-        return out
-    node = NativeDropoutBackward0()
-    node.edges = (edge_input,)
-    node.saved = [keep_output(out[1], 1)]
-    node.consts = (p, train, )
-    return attach_many(out, node, (0,))
-
-
-tables.uniform_.record = recorder(_record_uniform_, UniformBackward0, 4, (0,), (), ())
-tables.normal_.record = recorder(_record_normal_, NormalBackward0, 4, (0,), (), ())
-tables.random__from.record = recorder(_record_random__from, RandomBackward0, 4, (0,), (), ())
-tables.random__to.record = recorder(_record_random__to, RandomBackward1, 3, (0,), (), ())
-tables.random_.record = recorder(_record_random_, RandomBackward2, 2, (0,), (), ())
-tables.bernoulli__Tensor.record = recorder(_record_bernoulli__Tensor, BernoulliBackward1, 3, (0, 1), ((1, (1,)),), ())
-tables.bernoulli__float.record = recorder(_record_bernoulli__float, BernoulliBackward2, 3, (0,), (), ())
-tables.exponential_.record = recorder(_record_exponential_, ExponentialBackward0, 3, (0,), (), ())
-tables.geometric_.record = recorder(_record_geometric_, GeometricBackward0, 3, (0,), (), ())
-tables.cauchy_.record = recorder(_record_cauchy_, CauchyBackward0, 4, (0,), (), ())
-tables.log_normal_.record = recorder(_record_log_normal_, LogNormalBackward0, 4, (0,), (), ())
-tables.normal_Tensor_Tensor.record = recorder(_record_normal_Tensor_Tensor, NormalBackward3, 3, (0, 1), (), ())
-tables.normal_Tensor_float.record = recorder(_record_normal_Tensor_float, NormalBackward1, 3, (0,), (), ())
-tables.normal_float_Tensor.record = recorder(_record_normal_float_Tensor, NormalBackward2, 3, (1,), (), ())
-tables.bernoulli.record = recorder(_record_bernoulli, BernoulliBackward0, 2, (0,), (), ())
-tables.bernoulli_p.record = recorder(_record_bernoulli_p, NotImplemented, 3, (0,), (), ())
-tables.poisson.record = recorder(_record_poisson, PoissonBackward0, 2, (0,), (), ())
-tables.native_dropout.record = recorder(_record_native_dropout, NativeDropoutBackward0, 3, (0,), ((-2, ()),), ((1, None), (2, None)), 2)
+tables.uniform_.record = recorder(tables.uniform_, UniformBackward0, 4, (0,), (), ())
+tables.normal_.record = recorder(tables.normal_, NormalBackward0, 4, (0,), (), ())
+tables.random__from.record = recorder(tables.random__from, RandomBackward0, 4, (0,), (), ())
+tables.random__to.record = recorder(tables.random__to, RandomBackward1, 3, (0,), (), ())
+tables.random_.record = recorder(tables.random_, RandomBackward2, 2, (0,), (), ())
+tables.bernoulli__Tensor.record = recorder(tables.bernoulli__Tensor, BernoulliBackward1, 3, (0, 1), ((1, (1,)),), ())
+tables.bernoulli__float.record = recorder(tables.bernoulli__float, BernoulliBackward2, 3, (0,), (), ())
+tables.exponential_.record = recorder(tables.exponential_, ExponentialBackward0, 3, (0,), (), ())
+tables.geometric_.record = recorder(tables.geometric_, GeometricBackward0, 3, (0,), (), ())
+tables.cauchy_.record = recorder(tables.cauchy_, CauchyBackward0, 4, (0,), (), ())
+tables.log_normal_.record = recorder(tables.log_normal_, LogNormalBackward0, 4, (0,), (), ())
+tables.normal_Tensor_Tensor.record = recorder(tables.normal_Tensor_Tensor, NormalBackward3, 3, (0, 1), (), ())
+tables.normal_Tensor_float.record = recorder(tables.normal_Tensor_float, NormalBackward1, 3, (0,), (), ())
+tables.normal_float_Tensor.record = recorder(tables.normal_float_Tensor, NormalBackward2, 3, (1,), (), ())
+tables.bernoulli.record = recorder(tables.bernoulli, BernoulliBackward0, 2, (0,), (), ())
+tables.bernoulli_p.record = recorder(tables.bernoulli_p, NotImplemented, 3, (0,), (), ())
+tables.poisson.record = recorder(tables.poisson, PoissonBackward0, 2, (0,), (), ())
+tables.native_dropout.record = recorder(tables.native_dropout, NativeDropoutBackward0, 3, (0,), ((-2, ()),), ((1, None), (2, None)), 2)

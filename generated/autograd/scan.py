@@ -8,9 +8,8 @@ from mindtorch_v2._autograd.formulas import (
     cumulative_selected_gradient,
     logcumsumexp_gradient,
 )
-from mindtorch_v2._autograd.node import attach, attach_many, edge, keep, keep_output, Node
-from mindtorch_v2._dispatch.native import recorder
-from mindtorch_v2._state import TLS
+from mindtorch_v2._autograd.node import Node
+from mindtorch_v2._autograd.recording import recorder
 
 from ..tables import scan as tables
 
@@ -24,19 +23,6 @@ class CumsumBackward0(Node):
         return (cumsum_gradient(grad, dim),)
 
 
-def _record_cumsum(out, self_, dim, dtype):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = CumsumBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (dim, )
-    return attach(out, node)
-
-
 class CumprodBackward0(Node):
     __slots__ = ()
 
@@ -45,19 +31,6 @@ class CumprodBackward0(Node):
         (self_, result0) = node.unpack()
         (dim,) = node.consts
         return (cumprod_gradient(grad, self_, dim, result0),)
-
-
-def _record_cumprod(out, self_, dim, dtype):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = CumprodBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_), keep_output(out)]
-    node.consts = (dim, )
-    return attach(out, node)
 
 
 class LogcumsumexpBackward0(Node):
@@ -70,19 +43,6 @@ class LogcumsumexpBackward0(Node):
         return (logcumsumexp_gradient(grad, self_, result0, dim),)
 
 
-def _record_logcumsumexp(out, self_, dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = LogcumsumexpBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_), keep_output(out)]
-    node.consts = (dim, )
-    return attach(out, node)
-
-
 class CummaxBackward0(Node):
     __slots__ = ()
 
@@ -91,19 +51,6 @@ class CummaxBackward0(Node):
         (result1,) = node.unpack()
         (dim, self_shape) = node.consts
         return (cumulative_selected_gradient(grad, self_shape, dim, result1),)
-
-
-def _record_cummax(out, self_, dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = CummaxBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out[1], 1)]
-    node.consts = (dim, getattr(self_, "shape", None), )
-    return attach_many(out, node, (0,))
 
 
 class CumminBackward0(Node):
@@ -116,21 +63,8 @@ class CumminBackward0(Node):
         return (cumulative_selected_gradient(grad, self_shape, dim, result1),)
 
 
-def _record_cummin(out, self_, dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = CumminBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out[1], 1)]
-    node.consts = (dim, getattr(self_, "shape", None), )
-    return attach_many(out, node, (0,))
-
-
-tables.cumsum.record = recorder(_record_cumsum, CumsumBackward0, 3, (0,), (), ((1, None),))
-tables.cumprod.record = recorder(_record_cumprod, CumprodBackward0, 3, (0,), ((0, ()), (-1, ())), ((1, None),))
-tables.logcumsumexp.record = recorder(_record_logcumsumexp, LogcumsumexpBackward0, 2, (0,), ((0, ()), (-1, ())), ((1, None),))
-tables.cummax.record = recorder(_record_cummax, CummaxBackward0, 2, (0,), ((-2, ()),), ((1, None), (0, 'shape')), 2)
-tables.cummin.record = recorder(_record_cummin, CumminBackward0, 2, (0,), ((-2, ()),), ((1, None), (0, 'shape')), 2)
+tables.cumsum.record = recorder(tables.cumsum, CumsumBackward0, 3, (0,), (), ((1, None),))
+tables.cumprod.record = recorder(tables.cumprod, CumprodBackward0, 3, (0,), ((0, ()), (-1, ())), ((1, None),))
+tables.logcumsumexp.record = recorder(tables.logcumsumexp, LogcumsumexpBackward0, 2, (0,), ((0, ()), (-1, ())), ((1, None),))
+tables.cummax.record = recorder(tables.cummax, CummaxBackward0, 2, (0,), ((-2, ()),), ((1, None), (0, 'shape')), 2)
+tables.cummin.record = recorder(tables.cummin, CumminBackward0, 2, (0,), ((-2, ()),), ((1, None), (0, 'shape')), 2)

@@ -9,8 +9,8 @@ from mindtorch_v2._autograd.formulas import (
     stack_gradient,
     trace_gradient,
 )
-from mindtorch_v2._autograd.node import attach, edge, keep, Node
-from mindtorch_v2._dispatch.native import recorder
+from mindtorch_v2._autograd.node import Node
+from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
     constant_pad_nd,
     diagonal,
@@ -31,7 +31,6 @@ from mindtorch_v2._generated.functions import (
     replication_pad3d_backward,
     zeros_like,
 )
-from mindtorch_v2._state import TLS
 
 from ..tables import shape as tables
 
@@ -50,19 +49,6 @@ class CatBackward0(Node):
         return (*(of_tensors or [None] * tensors_count),)
 
 
-def _record_cat(out, tensors, dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_tensors = [edge(t) for t in tensors]
-    if not any(edge_tensors):
-        return out
-    node = CatBackward0()
-    node.edges = (*edge_tensors,)
-    node.saved = [keep(tensors)]
-    node.consts = (dim, len(tensors), )
-    return attach(out, node)
-
-
 class StackBackward0(Node):
     __slots__ = ()
 
@@ -77,19 +63,6 @@ class StackBackward0(Node):
         return (*(of_tensors or [None] * tensors_count),)
 
 
-def _record_stack(out, tensors, dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_tensors = [edge(t) for t in tensors]
-    if not any(edge_tensors):
-        return out
-    node = StackBackward0()
-    node.edges = (*edge_tensors,)
-    node.saved = [keep(tensors)]
-    node.consts = (dim, len(tensors), )
-    return attach(out, node)
-
-
 class RepeatBackward0(Node):
     __slots__ = ()
 
@@ -97,19 +70,6 @@ class RepeatBackward0(Node):
         (grad,) = grads
         (repeats, self_shape) = node.consts
         return (repeat_gradient(grad, self_shape, repeats),)
-
-
-def _record_repeat(out, self_, repeats):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = RepeatBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (repeats, getattr(self_, "shape", None), )
-    return attach(out, node)
 
 
 class FlipBackward0(Node):
@@ -121,19 +81,6 @@ class FlipBackward0(Node):
         return (flip(grad, dims),)
 
 
-def _record_flip(out, self_, dims):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = FlipBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (dims, )
-    return attach(out, node)
-
-
 class RollBackward0(Node):
     __slots__ = ()
 
@@ -141,19 +88,6 @@ class RollBackward0(Node):
         (grad,) = grads
         (shifts, dims) = node.consts
         return (roll_gradient(grad, shifts, dims),)
-
-
-def _record_roll(out, self_, shifts, dims):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = RollBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (shifts, dims, )
-    return attach(out, node)
 
 
 class DiagEmbedBackward0(Node):
@@ -165,19 +99,6 @@ class DiagEmbedBackward0(Node):
         return (diagonal(grad, offset, dim1, dim2),)
 
 
-def _record_diag_embed(out, self_, offset, dim1, dim2):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = DiagEmbedBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (offset, dim1, dim2, )
-    return attach(out, node)
-
-
 class TraceBackward0(Node):
     __slots__ = ()
 
@@ -185,19 +106,6 @@ class TraceBackward0(Node):
         (grad,) = grads
         (self_shape,) = node.consts
         return (trace_gradient(grad, self_shape),)
-
-
-def _record_trace(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = TraceBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (getattr(self_, "shape", None), )
-    return attach(out, node)
 
 
 class PixelShuffleBackward0(Node):
@@ -209,19 +117,6 @@ class PixelShuffleBackward0(Node):
         return (pixel_unshuffle(grad, upscale_factor),)
 
 
-def _record_pixel_shuffle(out, self_, upscale_factor):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = PixelShuffleBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (upscale_factor, )
-    return attach(out, node)
-
-
 class PixelUnshuffleBackward0(Node):
     __slots__ = ()
 
@@ -229,19 +124,6 @@ class PixelUnshuffleBackward0(Node):
         (grad,) = grads
         (downscale_factor,) = node.consts
         return (pixel_shuffle(grad, downscale_factor),)
-
-
-def _record_pixel_unshuffle(out, self_, downscale_factor):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = PixelUnshuffleBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (downscale_factor, )
-    return attach(out, node)
 
 
 class ConstantPadNdBackward0(Node):
@@ -253,19 +135,6 @@ class ConstantPadNdBackward0(Node):
         return (constant_pad_nd(grad, [-n for n in pad], 0),)
 
 
-def _record_constant_pad_nd(out, self_, pad, value):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ConstantPadNdBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (pad, )
-    return attach(out, node)
-
-
 class ReflectionPad1DBackward0(Node):
     __slots__ = ()
 
@@ -274,19 +143,6 @@ class ReflectionPad1DBackward0(Node):
         (self_,) = node.unpack()
         (padding,) = node.consts
         return (reflection_pad1d_backward(grad, self_, padding),)
-
-
-def _record_reflection_pad1d(out, self_, padding):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ReflectionPad1DBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = (padding, )
-    return attach(out, node)
 
 
 class ReflectionPad1DBackwardBackward0(Node):
@@ -305,20 +161,6 @@ class ReflectionPad1DBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_reflection_pad1d_backward(out, grad_output, self_, padding):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = ReflectionPad1DBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = None
-    node.consts = (padding, )
-    return attach(out, node)
-
-
 class ReflectionPad2DBackward0(Node):
     __slots__ = ()
 
@@ -327,19 +169,6 @@ class ReflectionPad2DBackward0(Node):
         (self_,) = node.unpack()
         (padding,) = node.consts
         return (reflection_pad2d_backward(grad, self_, padding),)
-
-
-def _record_reflection_pad2d(out, self_, padding):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ReflectionPad2DBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = (padding, )
-    return attach(out, node)
 
 
 class ReflectionPad2DBackwardBackward0(Node):
@@ -358,20 +187,6 @@ class ReflectionPad2DBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_reflection_pad2d_backward(out, grad_output, self_, padding):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = ReflectionPad2DBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = None
-    node.consts = (padding, )
-    return attach(out, node)
-
-
 class ReflectionPad3DBackward0(Node):
     __slots__ = ()
 
@@ -380,19 +195,6 @@ class ReflectionPad3DBackward0(Node):
         (self_,) = node.unpack()
         (padding,) = node.consts
         return (reflection_pad3d_backward(grad, self_, padding),)
-
-
-def _record_reflection_pad3d(out, self_, padding):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ReflectionPad3DBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = (padding, )
-    return attach(out, node)
 
 
 class ReflectionPad3DBackwardBackward0(Node):
@@ -411,20 +213,6 @@ class ReflectionPad3DBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_reflection_pad3d_backward(out, grad_output, self_, padding):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = ReflectionPad3DBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = None
-    node.consts = (padding, )
-    return attach(out, node)
-
-
 class ReplicationPad1DBackward0(Node):
     __slots__ = ()
 
@@ -433,19 +221,6 @@ class ReplicationPad1DBackward0(Node):
         (self_,) = node.unpack()
         (padding,) = node.consts
         return (replication_pad1d_backward(grad, self_, padding),)
-
-
-def _record_replication_pad1d(out, self_, padding):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ReplicationPad1DBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = (padding, )
-    return attach(out, node)
 
 
 class ReplicationPad1DBackwardBackward0(Node):
@@ -464,20 +239,6 @@ class ReplicationPad1DBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_replication_pad1d_backward(out, grad_output, self_, padding):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = ReplicationPad1DBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = None
-    node.consts = (padding, )
-    return attach(out, node)
-
-
 class ReplicationPad2DBackward0(Node):
     __slots__ = ()
 
@@ -486,19 +247,6 @@ class ReplicationPad2DBackward0(Node):
         (self_,) = node.unpack()
         (padding,) = node.consts
         return (replication_pad2d_backward(grad, self_, padding),)
-
-
-def _record_replication_pad2d(out, self_, padding):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ReplicationPad2DBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = (padding, )
-    return attach(out, node)
 
 
 class ReplicationPad2DBackwardBackward0(Node):
@@ -517,20 +265,6 @@ class ReplicationPad2DBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_replication_pad2d_backward(out, grad_output, self_, padding):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = ReplicationPad2DBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = None
-    node.consts = (padding, )
-    return attach(out, node)
-
-
 class ReplicationPad3DBackward0(Node):
     __slots__ = ()
 
@@ -539,19 +273,6 @@ class ReplicationPad3DBackward0(Node):
         (self_,) = node.unpack()
         (padding,) = node.consts
         return (replication_pad3d_backward(grad, self_, padding),)
-
-
-def _record_replication_pad3d(out, self_, padding):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ReplicationPad3DBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = (padding, )
-    return attach(out, node)
 
 
 class ReplicationPad3DBackwardBackward0(Node):
@@ -570,39 +291,25 @@ class ReplicationPad3DBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-def _record_replication_pad3d_backward(out, grad_output, self_, padding):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    edge_self = edge(self_)
-    if edge_grad_output is None and edge_self is None:
-        return out
-    node = ReplicationPad3DBackwardBackward0()
-    node.edges = (edge_grad_output, edge_self)
-    node.saved = None
-    node.consts = (padding, )
-    return attach(out, node)
-
-
-tables.cat.record = recorder(_record_cat, CatBackward0, 2, (0,), ((0, ()),), ((1, None), (0, 0)))
-tables.stack.record = recorder(_record_stack, StackBackward0, 2, (0,), ((0, ()),), ((1, None), (0, 0)))
-tables.repeat.record = recorder(_record_repeat, RepeatBackward0, 2, (0,), (), ((1, None), (0, 'shape')))
-tables.flip.record = recorder(_record_flip, FlipBackward0, 2, (0,), (), ((1, None),))
-tables.roll.record = recorder(_record_roll, RollBackward0, 3, (0,), (), ((1, None), (2, None)))
-tables.diag_embed.record = recorder(_record_diag_embed, DiagEmbedBackward0, 4, (0,), (), ((1, None), (2, None), (3, None)))
-tables.trace.record = recorder(_record_trace, TraceBackward0, 1, (0,), (), ((0, 'shape'),))
-tables.pixel_shuffle.record = recorder(_record_pixel_shuffle, PixelShuffleBackward0, 2, (0,), (), ((1, None),))
-tables.pixel_unshuffle.record = recorder(_record_pixel_unshuffle, PixelUnshuffleBackward0, 2, (0,), (), ((1, None),))
-tables.constant_pad_nd.record = recorder(_record_constant_pad_nd, ConstantPadNdBackward0, 3, (0,), (), ((1, None),))
-tables.reflection_pad1d.record = recorder(_record_reflection_pad1d, ReflectionPad1DBackward0, 2, (0,), ((0, ()),), ((1, None),))
-tables.reflection_pad1d_backward.record = recorder(_record_reflection_pad1d_backward, ReflectionPad1DBackwardBackward0, 3, (0, 1), (), ((2, None),))
-tables.reflection_pad2d.record = recorder(_record_reflection_pad2d, ReflectionPad2DBackward0, 2, (0,), ((0, ()),), ((1, None),))
-tables.reflection_pad2d_backward.record = recorder(_record_reflection_pad2d_backward, ReflectionPad2DBackwardBackward0, 3, (0, 1), (), ((2, None),))
-tables.reflection_pad3d.record = recorder(_record_reflection_pad3d, ReflectionPad3DBackward0, 2, (0,), ((0, ()),), ((1, None),))
-tables.reflection_pad3d_backward.record = recorder(_record_reflection_pad3d_backward, ReflectionPad3DBackwardBackward0, 3, (0, 1), (), ((2, None),))
-tables.replication_pad1d.record = recorder(_record_replication_pad1d, ReplicationPad1DBackward0, 2, (0,), ((0, ()),), ((1, None),))
-tables.replication_pad1d_backward.record = recorder(_record_replication_pad1d_backward, ReplicationPad1DBackwardBackward0, 3, (0, 1), (), ((2, None),))
-tables.replication_pad2d.record = recorder(_record_replication_pad2d, ReplicationPad2DBackward0, 2, (0,), ((0, ()),), ((1, None),))
-tables.replication_pad2d_backward.record = recorder(_record_replication_pad2d_backward, ReplicationPad2DBackwardBackward0, 3, (0, 1), (), ((2, None),))
-tables.replication_pad3d.record = recorder(_record_replication_pad3d, ReplicationPad3DBackward0, 2, (0,), ((0, ()),), ((1, None),))
-tables.replication_pad3d_backward.record = recorder(_record_replication_pad3d_backward, ReplicationPad3DBackwardBackward0, 3, (0, 1), (), ((2, None),))
+tables.cat.record = recorder(tables.cat, CatBackward0, 2, (0,), ((0, ()),), ((1, None), (0, 0)))
+tables.stack.record = recorder(tables.stack, StackBackward0, 2, (0,), ((0, ()),), ((1, None), (0, 0)))
+tables.repeat.record = recorder(tables.repeat, RepeatBackward0, 2, (0,), (), ((1, None), (0, 'shape')))
+tables.flip.record = recorder(tables.flip, FlipBackward0, 2, (0,), (), ((1, None),))
+tables.roll.record = recorder(tables.roll, RollBackward0, 3, (0,), (), ((1, None), (2, None)))
+tables.diag_embed.record = recorder(tables.diag_embed, DiagEmbedBackward0, 4, (0,), (), ((1, None), (2, None), (3, None)))
+tables.trace.record = recorder(tables.trace, TraceBackward0, 1, (0,), (), ((0, 'shape'),))
+tables.pixel_shuffle.record = recorder(tables.pixel_shuffle, PixelShuffleBackward0, 2, (0,), (), ((1, None),))
+tables.pixel_unshuffle.record = recorder(tables.pixel_unshuffle, PixelUnshuffleBackward0, 2, (0,), (), ((1, None),))
+tables.constant_pad_nd.record = recorder(tables.constant_pad_nd, ConstantPadNdBackward0, 3, (0,), (), ((1, None),))
+tables.reflection_pad1d.record = recorder(tables.reflection_pad1d, ReflectionPad1DBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.reflection_pad1d_backward.record = recorder(tables.reflection_pad1d_backward, ReflectionPad1DBackwardBackward0, 3, (0, 1), (), ((2, None),))
+tables.reflection_pad2d.record = recorder(tables.reflection_pad2d, ReflectionPad2DBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.reflection_pad2d_backward.record = recorder(tables.reflection_pad2d_backward, ReflectionPad2DBackwardBackward0, 3, (0, 1), (), ((2, None),))
+tables.reflection_pad3d.record = recorder(tables.reflection_pad3d, ReflectionPad3DBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.reflection_pad3d_backward.record = recorder(tables.reflection_pad3d_backward, ReflectionPad3DBackwardBackward0, 3, (0, 1), (), ((2, None),))
+tables.replication_pad1d.record = recorder(tables.replication_pad1d, ReplicationPad1DBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.replication_pad1d_backward.record = recorder(tables.replication_pad1d_backward, ReplicationPad1DBackwardBackward0, 3, (0, 1), (), ((2, None),))
+tables.replication_pad2d.record = recorder(tables.replication_pad2d, ReplicationPad2DBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.replication_pad2d_backward.record = recorder(tables.replication_pad2d_backward, ReplicationPad2DBackwardBackward0, 3, (0, 1), (), ((2, None),))
+tables.replication_pad3d.record = recorder(tables.replication_pad3d, ReplicationPad3DBackward0, 2, (0,), ((0, ()),), ((1, None),))
+tables.replication_pad3d_backward.record = recorder(tables.replication_pad3d_backward, ReplicationPad3DBackwardBackward0, 3, (0, 1), (), ((2, None),))

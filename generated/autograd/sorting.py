@@ -9,9 +9,8 @@ from mindtorch_v2._autograd.formulas import (
     placed_gradient,
     selected_gradient,
 )
-from mindtorch_v2._autograd.node import attach, attach_many, edge, keep, keep_output, Node
-from mindtorch_v2._dispatch.native import recorder
-from mindtorch_v2._state import TLS
+from mindtorch_v2._autograd.node import Node
+from mindtorch_v2._autograd.recording import recorder
 
 from ..tables import sorting as tables
 
@@ -26,19 +25,6 @@ class SortBackward0(Node):
         return (placed_gradient(grad, self_shape, dim, result1),)
 
 
-def _record_sort(out, self_, dim, descending):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SortBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out[1], 1)]
-    node.consts = (dim, getattr(self_, "shape", None), )
-    return attach_many(out, node, (0,))
-
-
 class SortBackward1(Node):
     __slots__ = ()
 
@@ -47,19 +33,6 @@ class SortBackward1(Node):
         (result1,) = node.unpack()
         (dim, self_shape) = node.consts
         return (placed_gradient(grad, self_shape, dim, result1),)
-
-
-def _record_sort_stable(out, self_, stable, dim, descending):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SortBackward1()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out[1], 1)]
-    node.consts = (dim, getattr(self_, "shape", None), )
-    return attach_many(out, node, (0,))
 
 
 class TopkBackward0(Node):
@@ -72,19 +45,6 @@ class TopkBackward0(Node):
         return (placed_gradient(grad, self_shape, dim, result1),)
 
 
-def _record_topk(out, self_, k, dim, largest, sorted):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = TopkBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out[1], 1)]
-    node.consts = (dim, getattr(self_, "shape", None), )
-    return attach_many(out, node, (0,))
-
-
 class KthvalueBackward0(Node):
     __slots__ = ()
 
@@ -95,19 +55,6 @@ class KthvalueBackward0(Node):
         return (selected_gradient(grad, self_shape, dim, result1, keepdim),)
 
 
-def _record_kthvalue(out, self_, k, dim, keepdim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = KthvalueBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out[1], 1)]
-    node.consts = (dim, keepdim, getattr(self_, "shape", None), )
-    return attach_many(out, node, (0,))
-
-
 class MedianBackward0(Node):
     __slots__ = ()
 
@@ -115,19 +62,6 @@ class MedianBackward0(Node):
         (grad,) = grads
         (self_, result0) = node.unpack()
         return (evenly_gradient(grad, self_, result0),)
-
-
-def _record_median(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = MedianBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_), keep_output(out)]
-    node.consts = None
-    return attach(out, node)
 
 
 class MedianBackward1(Node):
@@ -140,19 +74,6 @@ class MedianBackward1(Node):
         return (selected_gradient(grad, self_shape, dim, result1, keepdim),)
 
 
-def _record_median_dim(out, self_, dim, keepdim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = MedianBackward1()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out[1], 1)]
-    node.consts = (dim, keepdim, getattr(self_, "shape", None), )
-    return attach_many(out, node, (0,))
-
-
 class NanmedianBackward0(Node):
     __slots__ = ()
 
@@ -160,19 +81,6 @@ class NanmedianBackward0(Node):
         (grad,) = grads
         (self_, result0) = node.unpack()
         return (evenly_gradient(grad, self_, result0),)
-
-
-def _record_nanmedian(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = NanmedianBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_), keep_output(out)]
-    node.consts = None
-    return attach(out, node)
 
 
 class NanmedianBackward1(Node):
@@ -185,19 +93,6 @@ class NanmedianBackward1(Node):
         return (selected_gradient(grad, self_shape, dim, result1, keepdim),)
 
 
-def _record_nanmedian_dim(out, self_, dim, keepdim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = NanmedianBackward1()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out[1], 1)]
-    node.consts = (dim, keepdim, getattr(self_, "shape", None), )
-    return attach_many(out, node, (0,))
-
-
 class ModeBackward0(Node):
     __slots__ = ()
 
@@ -208,38 +103,12 @@ class ModeBackward0(Node):
         return (selected_gradient(grad, self_shape, dim, result1, keepdim),)
 
 
-def _record_mode(out, self_, dim, keepdim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ModeBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep_output(out[1], 1)]
-    node.consts = (dim, keepdim, getattr(self_, "shape", None), )
-    return attach_many(out, node, (0,))
-
-
 class Unique2Backward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         return (not_implemented('_unique2'),)
-
-
-def _record__unique2(out, self_, sorted, return_inverse, return_counts):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = Unique2Backward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach_many(out, node, (0,))
 
 
 class UniqueDimBackward0(Node):
@@ -250,38 +119,12 @@ class UniqueDimBackward0(Node):
         return (not_implemented('unique_dim'),)
 
 
-def _record_unique_dim(out, self_, dim, sorted, return_inverse, return_counts):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = UniqueDimBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach_many(out, node, (0,))
-
-
 class UniqueConsecutiveBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         return (not_implemented('unique_consecutive'),)
-
-
-def _record_unique_consecutive(out, self_, return_inverse, return_counts, dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = UniqueConsecutiveBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach_many(out, node, (0,))
 
 
 class NotImplemented_of_bincount(Node):
@@ -293,19 +136,6 @@ class NotImplemented_of_bincount(Node):
 
 
 NotImplemented_of_bincount.__name__ = "NotImplemented"
-
-
-def _record_bincount(out, self_, weights, minlength):
-    if not TLS.grad_enabled:
-        return out
-    edge_weights = edge(weights)
-    if edge_weights is None:
-        return out
-    node = NotImplemented_of_bincount()
-    node.edges = (edge_weights,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
 
 
 class NotImplemented_of_histogram_bins_tensor(Node):
@@ -329,21 +159,6 @@ class NotImplemented_of_histogram_bins_tensor(Node):
 NotImplemented_of_histogram_bins_tensor.__name__ = "NotImplemented"
 
 
-def _record_histogram_bins_tensor(out, self_, bins, weight, density):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_bins = edge(bins)
-    edge_weight = edge(weight)
-    if edge_self is None and edge_bins is None and edge_weight is None:
-        return out
-    node = NotImplemented_of_histogram_bins_tensor()
-    node.edges = (edge_self, edge_bins, edge_weight)
-    node.saved = None
-    node.consts = None
-    return attach_many(out, node, (0,))
-
-
 class NotImplemented_of_histogram_bin_ct(Node):
     __slots__ = ()
 
@@ -362,32 +177,18 @@ class NotImplemented_of_histogram_bin_ct(Node):
 NotImplemented_of_histogram_bin_ct.__name__ = "NotImplemented"
 
 
-def _record_histogram_bin_ct(out, self_, bins, range, weight, density):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    edge_weight = edge(weight)
-    if edge_self is None and edge_weight is None:
-        return out
-    node = NotImplemented_of_histogram_bin_ct()
-    node.edges = (edge_self, edge_weight)
-    node.saved = None
-    node.consts = None
-    return attach_many(out, node, (0,))
-
-
-tables.sort.record = recorder(_record_sort, SortBackward0, 3, (0,), ((-2, ()),), ((1, None), (0, 'shape')), 2)
-tables.sort_stable.record = recorder(_record_sort_stable, SortBackward1, 4, (0,), ((-2, ()),), ((2, None), (0, 'shape')), 2)
-tables.topk.record = recorder(_record_topk, TopkBackward0, 5, (0,), ((-2, ()),), ((2, None), (0, 'shape')), 2)
-tables.kthvalue.record = recorder(_record_kthvalue, KthvalueBackward0, 4, (0,), ((-2, ()),), ((2, None), (3, None), (0, 'shape')), 2)
-tables.median.record = recorder(_record_median, MedianBackward0, 1, (0,), ((0, ()), (-1, ())), ())
-tables.median_dim.record = recorder(_record_median_dim, MedianBackward1, 3, (0,), ((-2, ()),), ((1, None), (2, None), (0, 'shape')), 2)
-tables.nanmedian.record = recorder(_record_nanmedian, NanmedianBackward0, 1, (0,), ((0, ()), (-1, ())), ())
-tables.nanmedian_dim.record = recorder(_record_nanmedian_dim, NanmedianBackward1, 3, (0,), ((-2, ()),), ((1, None), (2, None), (0, 'shape')), 2)
-tables.mode.record = recorder(_record_mode, ModeBackward0, 3, (0,), ((-2, ()),), ((1, None), (2, None), (0, 'shape')), 2)
-tables._unique2.record = recorder(_record__unique2, Unique2Backward0, 4, (0,), (), (), 2)
-tables.unique_dim.record = recorder(_record_unique_dim, UniqueDimBackward0, 5, (0,), (), (), 2)
-tables.unique_consecutive.record = recorder(_record_unique_consecutive, UniqueConsecutiveBackward0, 4, (0,), (), (), 2)
-tables.bincount.record = recorder(_record_bincount, NotImplemented_of_bincount, 3, (1,), (), ())
-tables.histogram_bins_tensor.record = recorder(_record_histogram_bins_tensor, NotImplemented_of_histogram_bins_tensor, 4, (0, 1, 2), (), (), 2)
-tables.histogram_bin_ct.record = recorder(_record_histogram_bin_ct, NotImplemented_of_histogram_bin_ct, 5, (0, 3), (), (), 2)
+tables.sort.record = recorder(tables.sort, SortBackward0, 3, (0,), ((-2, ()),), ((1, None), (0, 'shape')), 2)
+tables.sort_stable.record = recorder(tables.sort_stable, SortBackward1, 4, (0,), ((-2, ()),), ((2, None), (0, 'shape')), 2)
+tables.topk.record = recorder(tables.topk, TopkBackward0, 5, (0,), ((-2, ()),), ((2, None), (0, 'shape')), 2)
+tables.kthvalue.record = recorder(tables.kthvalue, KthvalueBackward0, 4, (0,), ((-2, ()),), ((2, None), (3, None), (0, 'shape')), 2)
+tables.median.record = recorder(tables.median, MedianBackward0, 1, (0,), ((0, ()), (-1, ())), ())
+tables.median_dim.record = recorder(tables.median_dim, MedianBackward1, 3, (0,), ((-2, ()),), ((1, None), (2, None), (0, 'shape')), 2)
+tables.nanmedian.record = recorder(tables.nanmedian, NanmedianBackward0, 1, (0,), ((0, ()), (-1, ())), ())
+tables.nanmedian_dim.record = recorder(tables.nanmedian_dim, NanmedianBackward1, 3, (0,), ((-2, ()),), ((1, None), (2, None), (0, 'shape')), 2)
+tables.mode.record = recorder(tables.mode, ModeBackward0, 3, (0,), ((-2, ()),), ((1, None), (2, None), (0, 'shape')), 2)
+tables._unique2.record = recorder(tables._unique2, Unique2Backward0, 4, (0,), (), (), 2)
+tables.unique_dim.record = recorder(tables.unique_dim, UniqueDimBackward0, 5, (0,), (), (), 2)
+tables.unique_consecutive.record = recorder(tables.unique_consecutive, UniqueConsecutiveBackward0, 4, (0,), (), (), 2)
+tables.bincount.record = recorder(tables.bincount, NotImplemented_of_bincount, 3, (1,), (), ())
+tables.histogram_bins_tensor.record = recorder(tables.histogram_bins_tensor, NotImplemented_of_histogram_bins_tensor, 4, (0, 1, 2), (), (), 2)
+tables.histogram_bin_ct.record = recorder(tables.histogram_bin_ct, NotImplemented_of_histogram_bin_ct, 5, (0, 3), (), (), 2)

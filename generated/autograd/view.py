@@ -13,8 +13,8 @@ from mindtorch_v2._autograd.formulas import (
     tensor_split_gradient,
     unbind_gradient,
 )
-from mindtorch_v2._autograd.node import attach, attach_many, edge, keep, Node
-from mindtorch_v2._dispatch.native import recorder
+from mindtorch_v2._autograd.node import Node
+from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
     contiguous,
     diagonal,
@@ -34,7 +34,6 @@ from mindtorch_v2._generated.functions import (
     view_as_complex,
     view_as_real,
 )
-from mindtorch_v2._state import TLS
 
 from ..tables import view as tables
 
@@ -51,19 +50,6 @@ class ViewBackward0_of_view(Node):
 ViewBackward0_of_view.__name__ = "ViewBackward0"
 
 
-def _record_view(out, self_, size):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ViewBackward0_of_view()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (getattr(self_, "shape", None), )
-    return attach(out, node)
-
-
 class UnsafeViewBackward0(Node):
     __slots__ = ()
 
@@ -71,19 +57,6 @@ class UnsafeViewBackward0(Node):
         (grad,) = grads
         (self_shape,) = node.consts
         return (reshape(grad, self_shape),)
-
-
-def _record__unsafe_view(out, self_, size):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = UnsafeViewBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (getattr(self_, "shape", None), )
-    return attach(out, node)
 
 
 class ViewBackward0_of_reshape(Node):
@@ -98,19 +71,6 @@ class ViewBackward0_of_reshape(Node):
 ViewBackward0_of_reshape.__name__ = "ViewBackward0"
 
 
-def _record_reshape(out, self_, shape):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ViewBackward0_of_reshape()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (getattr(self_, "shape", None), )
-    return attach(out, node)
-
-
 class ViewBackward0_of_flatten_using_ints(Node):
     __slots__ = ()
 
@@ -121,19 +81,6 @@ class ViewBackward0_of_flatten_using_ints(Node):
 
 
 ViewBackward0_of_flatten_using_ints.__name__ = "ViewBackward0"
-
-
-def _record_flatten_using_ints(out, self_, start_dim, end_dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ViewBackward0_of_flatten_using_ints()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (getattr(self_, "shape", None), )
-    return attach(out, node)
 
 
 class ViewBackward0_of_unflatten_int(Node):
@@ -148,19 +95,6 @@ class ViewBackward0_of_unflatten_int(Node):
 ViewBackward0_of_unflatten_int.__name__ = "ViewBackward0"
 
 
-def _record_unflatten_int(out, self_, dim, sizes):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ViewBackward0_of_unflatten_int()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (getattr(self_, "shape", None), )
-    return attach(out, node)
-
-
 class TransposeBackward0_of_transpose_int(Node):
     __slots__ = ()
 
@@ -171,19 +105,6 @@ class TransposeBackward0_of_transpose_int(Node):
 
 
 TransposeBackward0_of_transpose_int.__name__ = "TransposeBackward0"
-
-
-def _record_transpose_int(out, self_, dim0, dim1):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = TransposeBackward0_of_transpose_int()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (dim0, dim1, )
-    return attach(out, node)
 
 
 class TransposeBackward0_of_swapaxes(Node):
@@ -198,19 +119,6 @@ class TransposeBackward0_of_swapaxes(Node):
 TransposeBackward0_of_swapaxes.__name__ = "TransposeBackward0"
 
 
-def _record_swapaxes(out, self_, axis0, axis1):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = TransposeBackward0_of_swapaxes()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (axis0, axis1, )
-    return attach(out, node)
-
-
 class TransposeBackward0_of_swapdims(Node):
     __slots__ = ()
 
@@ -223,38 +131,12 @@ class TransposeBackward0_of_swapdims(Node):
 TransposeBackward0_of_swapdims.__name__ = "TransposeBackward0"
 
 
-def _record_swapdims(out, self_, dim0, dim1):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = TransposeBackward0_of_swapdims()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (dim0, dim1, )
-    return attach(out, node)
-
-
 class TBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         return (t(grad),)
-
-
-def _record_t(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = TBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
 
 
 class PermuteBackward0_of_numpy_T(Node):
@@ -268,19 +150,6 @@ class PermuteBackward0_of_numpy_T(Node):
 PermuteBackward0_of_numpy_T.__name__ = "PermuteBackward0"
 
 
-def _record_numpy_T(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = PermuteBackward0_of_numpy_T()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
 class TransposeBackward0_of_mT(Node):
     __slots__ = ()
 
@@ -290,19 +159,6 @@ class TransposeBackward0_of_mT(Node):
 
 
 TransposeBackward0_of_mT.__name__ = "TransposeBackward0"
-
-
-def _record_mT(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = TransposeBackward0_of_mT()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
 
 
 class PermuteBackward0_of_permute(Node):
@@ -317,19 +173,6 @@ class PermuteBackward0_of_permute(Node):
 PermuteBackward0_of_permute.__name__ = "PermuteBackward0"
 
 
-def _record_permute(out, self_, dims):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = PermuteBackward0_of_permute()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (dims, )
-    return attach(out, node)
-
-
 class PermuteBackward0_of_movedim_intlist(Node):
     __slots__ = ()
 
@@ -340,19 +183,6 @@ class PermuteBackward0_of_movedim_intlist(Node):
 
 
 PermuteBackward0_of_movedim_intlist.__name__ = "PermuteBackward0"
-
-
-def _record_movedim_intlist(out, self_, source, destination):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = PermuteBackward0_of_movedim_intlist()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (source, destination, )
-    return attach(out, node)
 
 
 class PermuteBackward0_of_movedim_int(Node):
@@ -367,19 +197,6 @@ class PermuteBackward0_of_movedim_int(Node):
 PermuteBackward0_of_movedim_int.__name__ = "PermuteBackward0"
 
 
-def _record_movedim_int(out, self_, source, destination):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = PermuteBackward0_of_movedim_int()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (source, destination, )
-    return attach(out, node)
-
-
 class PermuteBackward0_of_moveaxis_intlist(Node):
     __slots__ = ()
 
@@ -390,19 +207,6 @@ class PermuteBackward0_of_moveaxis_intlist(Node):
 
 
 PermuteBackward0_of_moveaxis_intlist.__name__ = "PermuteBackward0"
-
-
-def _record_moveaxis_intlist(out, self_, source, destination):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = PermuteBackward0_of_moveaxis_intlist()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (source, destination, )
-    return attach(out, node)
 
 
 class PermuteBackward0_of_moveaxis_int(Node):
@@ -417,19 +221,6 @@ class PermuteBackward0_of_moveaxis_int(Node):
 PermuteBackward0_of_moveaxis_int.__name__ = "PermuteBackward0"
 
 
-def _record_moveaxis_int(out, self_, source, destination):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = PermuteBackward0_of_moveaxis_int()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (source, destination, )
-    return attach(out, node)
-
-
 class ExpandBackward0_of_expand(Node):
     __slots__ = ()
 
@@ -439,19 +230,6 @@ class ExpandBackward0_of_expand(Node):
 
 
 ExpandBackward0_of_expand.__name__ = "ExpandBackward0"
-
-
-def _record_expand(out, self_, size, implicit):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ExpandBackward0_of_expand()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
 
 
 class ExpandBackward0_of_broadcast_to(Node):
@@ -465,19 +243,6 @@ class ExpandBackward0_of_broadcast_to(Node):
 ExpandBackward0_of_broadcast_to.__name__ = "ExpandBackward0"
 
 
-def _record_broadcast_to(out, self_, size):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ExpandBackward0_of_broadcast_to()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
 class SqueezeBackward0(Node):
     __slots__ = ()
 
@@ -485,19 +250,6 @@ class SqueezeBackward0(Node):
         (grad,) = grads
         (self_shape,) = node.consts
         return (reshape(grad, self_shape),)
-
-
-def _record_squeeze(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SqueezeBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (getattr(self_, "shape", None), )
-    return attach(out, node)
 
 
 class SqueezeBackward1(Node):
@@ -509,19 +261,6 @@ class SqueezeBackward1(Node):
         return (reshape(grad, self_shape),)
 
 
-def _record_squeeze_dim(out, self_, dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SqueezeBackward1()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (getattr(self_, "shape", None), )
-    return attach(out, node)
-
-
 class SqueezeBackward2(Node):
     __slots__ = ()
 
@@ -529,19 +268,6 @@ class SqueezeBackward2(Node):
         (grad,) = grads
         (self_shape,) = node.consts
         return (reshape(grad, self_shape),)
-
-
-def _record_squeeze_dims(out, self_, dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SqueezeBackward2()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (getattr(self_, "shape", None), )
-    return attach(out, node)
 
 
 class UnsqueezeBackward0(Node):
@@ -553,19 +279,6 @@ class UnsqueezeBackward0(Node):
         return (squeeze(grad, dim),)
 
 
-def _record_unsqueeze(out, self_, dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = UnsqueezeBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (dim, )
-    return attach(out, node)
-
-
 class SelectBackward0(Node):
     __slots__ = ()
 
@@ -573,19 +286,6 @@ class SelectBackward0(Node):
         (grad,) = grads
         (dim, index, self_shape) = node.consts
         return (select_backward(grad, self_shape, dim, index),)
-
-
-def _record_select_int(out, self_, dim, index):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SelectBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (dim, index, getattr(self_, "shape", None), )
-    return attach(out, node)
 
 
 class SliceBackward0_of_slice_Tensor(Node):
@@ -600,19 +300,6 @@ class SliceBackward0_of_slice_Tensor(Node):
 SliceBackward0_of_slice_Tensor.__name__ = "SliceBackward0"
 
 
-def _record_slice_Tensor(out, self_, dim, start, end, step):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SliceBackward0_of_slice_Tensor()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (dim, start, end, step, getattr(self_, "shape", None), )
-    return attach(out, node)
-
-
 class SliceBackward0_of_narrow(Node):
     __slots__ = ()
 
@@ -625,19 +312,6 @@ class SliceBackward0_of_narrow(Node):
 SliceBackward0_of_narrow.__name__ = "SliceBackward0"
 
 
-def _record_narrow(out, self_, dim, start, length):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SliceBackward0_of_narrow()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (dim, start, length, getattr(self_, "shape", None), )
-    return attach(out, node)
-
-
 class AsStridedBackward0(Node):
     __slots__ = ()
 
@@ -646,19 +320,6 @@ class AsStridedBackward0(Node):
         (self_,) = node.unpack()
         (size, stride, storage_offset) = node.consts
         return (as_strided_gradient(grad, self_, size, stride, storage_offset),)
-
-
-def _record_as_strided(out, self_, size, stride, storage_offset):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = AsStridedBackward0()
-    node.edges = (edge_self,)
-    node.saved = [keep(self_)]
-    node.consts = (size, stride, storage_offset, )
-    return attach(out, node)
 
 
 class DiagonalBackward0(Node):
@@ -670,19 +331,6 @@ class DiagonalBackward0(Node):
         return (diagonal_backward(grad, self_shape, offset, dim1, dim2),)
 
 
-def _record_diagonal(out, self_, offset, dim1, dim2):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = DiagonalBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (offset, dim1, dim2, getattr(self_, "shape", None), )
-    return attach(out, node)
-
-
 class UnfoldBackward0(Node):
     __slots__ = ()
 
@@ -690,19 +338,6 @@ class UnfoldBackward0(Node):
         (grad,) = grads
         (dimension, size, step, self_shape) = node.consts
         return (unfold_backward(grad, self_shape, dimension, size, step),)
-
-
-def _record_unfold(out, self_, dimension, size, step):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = UnfoldBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (dimension, size, step, getattr(self_, "shape", None), )
-    return attach(out, node)
 
 
 class SplitBackward0_of_split_Tensor(Node):
@@ -718,19 +353,6 @@ class SplitBackward0_of_split_Tensor(Node):
 SplitBackward0_of_split_Tensor.__name__ = "SplitBackward0"
 
 
-def _record_split_Tensor(out, self_, split_size, dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SplitBackward0_of_split_Tensor()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (split_size, dim, getattr(self_, "shape", None), )
-    return attach_many(out, node)
-
-
 class SplitWithSizesBackward0_of_split_sizes(Node):
     __slots__ = ()
 
@@ -742,19 +364,6 @@ class SplitWithSizesBackward0_of_split_sizes(Node):
 
 
 SplitWithSizesBackward0_of_split_sizes.__name__ = "SplitWithSizesBackward0"
-
-
-def _record_split_sizes(out, self_, split_size, dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SplitWithSizesBackward0_of_split_sizes()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (split_size, dim, getattr(self_, "shape", None), )
-    return attach_many(out, node)
 
 
 class SplitWithSizesBackward0_of_split_with_sizes(Node):
@@ -770,19 +379,6 @@ class SplitWithSizesBackward0_of_split_with_sizes(Node):
 SplitWithSizesBackward0_of_split_with_sizes.__name__ = "SplitWithSizesBackward0"
 
 
-def _record_split_with_sizes(out, self_, split_sizes, dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SplitWithSizesBackward0_of_split_with_sizes()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (split_sizes, dim, getattr(self_, "shape", None), )
-    return attach_many(out, node)
-
-
 class UnsafeSplitBackward0_of_unsafe_split_Tensor(Node):
     __slots__ = ()
 
@@ -796,19 +392,6 @@ class UnsafeSplitBackward0_of_unsafe_split_Tensor(Node):
 UnsafeSplitBackward0_of_unsafe_split_Tensor.__name__ = "UnsafeSplitBackward0"
 
 
-def _record_unsafe_split_Tensor(out, self_, split_size, dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = UnsafeSplitBackward0_of_unsafe_split_Tensor()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (split_size, dim, getattr(self_, "shape", None), )
-    return attach_many(out, node)
-
-
 class UnsafeSplitWithSizesBackward0(Node):
     __slots__ = ()
 
@@ -817,19 +400,6 @@ class UnsafeSplitWithSizesBackward0(Node):
         grad = grads[0]
         (split_sizes, dim, self_shape) = node.consts
         return (split_sizes_gradient(grads, self_shape, split_sizes, dim),)
-
-
-def _record_unsafe_split_with_sizes(out, self_, split_sizes, dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = UnsafeSplitWithSizesBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (split_sizes, dim, getattr(self_, "shape", None), )
-    return attach_many(out, node)
 
 
 class SplitBackward0_of_chunk(Node):
@@ -845,19 +415,6 @@ class SplitBackward0_of_chunk(Node):
 SplitBackward0_of_chunk.__name__ = "SplitBackward0"
 
 
-def _record_chunk(out, self_, chunks, dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SplitBackward0_of_chunk()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (chunks, dim, getattr(self_, "shape", None), )
-    return attach_many(out, node)
-
-
 class UnsafeSplitBackward0_of_unsafe_chunk(Node):
     __slots__ = ()
 
@@ -869,19 +426,6 @@ class UnsafeSplitBackward0_of_unsafe_chunk(Node):
 
 
 UnsafeSplitBackward0_of_unsafe_chunk.__name__ = "UnsafeSplitBackward0"
-
-
-def _record_unsafe_chunk(out, self_, chunks, dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = UnsafeSplitBackward0_of_unsafe_chunk()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (chunks, dim, getattr(self_, "shape", None), )
-    return attach_many(out, node)
 
 
 class SliceBackward0_of_tensor_split_sections(Node):
@@ -897,19 +441,6 @@ class SliceBackward0_of_tensor_split_sections(Node):
 SliceBackward0_of_tensor_split_sections.__name__ = "SliceBackward0"
 
 
-def _record_tensor_split_sections(out, self_, sections, dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SliceBackward0_of_tensor_split_sections()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (sections, dim, getattr(self_, "shape", None), )
-    return attach_many(out, node)
-
-
 class SliceBackward0_of_tensor_split_indices(Node):
     __slots__ = ()
 
@@ -923,19 +454,6 @@ class SliceBackward0_of_tensor_split_indices(Node):
 SliceBackward0_of_tensor_split_indices.__name__ = "SliceBackward0"
 
 
-def _record_tensor_split_indices(out, self_, indices, dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = SliceBackward0_of_tensor_split_indices()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (indices, dim, getattr(self_, "shape", None), )
-    return attach_many(out, node)
-
-
 class UnbindBackward0(Node):
     __slots__ = ()
 
@@ -946,38 +464,12 @@ class UnbindBackward0(Node):
         return (unbind_gradient(grads, self_shape, dim),)
 
 
-def _record_unbind_int(out, self_, dim):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = UnbindBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = (dim, getattr(self_, "shape", None), )
-    return attach_many(out, node)
-
-
 class AliasBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         return (grad,)
-
-
-def _record_alias(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = AliasBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
 
 
 class LiftFreshBackward0(Node):
@@ -988,38 +480,12 @@ class LiftFreshBackward0(Node):
         return (grad,)
 
 
-def _record_lift_fresh(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = LiftFreshBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
 class CloneBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         return (grad,)
-
-
-def _record_clone(out, self_, memory_format):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = CloneBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
 
 
 class ViewAsRealBackward0(Node):
@@ -1030,38 +496,12 @@ class ViewAsRealBackward0(Node):
         return (view_as_complex(contiguous(grad)),)
 
 
-def _record_view_as_real(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ViewAsRealBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
-
-
 class ViewAsComplexBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
         (grad,) = grads
         return (view_as_real(contiguous(grad)),)
-
-
-def _record_view_as_complex(out, self_):
-    if not TLS.grad_enabled:
-        return out
-    edge_self = edge(self_)
-    if edge_self is None:
-        return out
-    node = ViewAsComplexBackward0()
-    node.edges = (edge_self,)
-    node.saved = None
-    node.consts = None
-    return attach(out, node)
 
 
 class SelectBackwardBackward0(Node):
@@ -1073,19 +513,6 @@ class SelectBackwardBackward0(Node):
         return (select(grad, dim, index),)
 
 
-def _record_select_backward(out, grad_output, input_sizes, dim, index):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    if edge_grad_output is None:
-        return out
-    node = SelectBackwardBackward0()
-    node.edges = (edge_grad_output,)
-    node.saved = None
-    node.consts = (dim, index, )
-    return attach(out, node)
-
-
 class SliceBackwardBackward0(Node):
     __slots__ = ()
 
@@ -1093,19 +520,6 @@ class SliceBackwardBackward0(Node):
         (grad,) = grads
         (dim, start, end, step) = node.consts
         return (slice(grad, dim, start, end, step),)
-
-
-def _record_slice_backward(out, grad_output, input_sizes, dim, start, end, step):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    if edge_grad_output is None:
-        return out
-    node = SliceBackwardBackward0()
-    node.edges = (edge_grad_output,)
-    node.saved = None
-    node.consts = (dim, start, end, step, )
-    return attach(out, node)
 
 
 class DiagonalBackwardBackward0(Node):
@@ -1117,19 +531,6 @@ class DiagonalBackwardBackward0(Node):
         return (diagonal(grad, offset, dim1, dim2),)
 
 
-def _record_diagonal_backward(out, grad_output, input_sizes, offset, dim1, dim2):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_output = edge(grad_output)
-    if edge_grad_output is None:
-        return out
-    node = DiagonalBackwardBackward0()
-    node.edges = (edge_grad_output,)
-    node.saved = None
-    node.consts = (offset, dim1, dim2, )
-    return attach(out, node)
-
-
 class UnfoldBackwardBackward0(Node):
     __slots__ = ()
 
@@ -1139,63 +540,50 @@ class UnfoldBackwardBackward0(Node):
         return (unfold(grad, dim, size, step),)
 
 
-def _record_unfold_backward(out, grad_in, input_sizes, dim, size, step):
-    if not TLS.grad_enabled:
-        return out
-    edge_grad_in = edge(grad_in)
-    if edge_grad_in is None:
-        return out
-    node = UnfoldBackwardBackward0()
-    node.edges = (edge_grad_in,)
-    node.saved = None
-    node.consts = (dim, size, step, )
-    return attach(out, node)
-
-
-tables.view.record = recorder(_record_view, ViewBackward0_of_view, 2, (0,), (), ((0, 'shape'),))
-tables._unsafe_view.record = recorder(_record__unsafe_view, UnsafeViewBackward0, 2, (0,), (), ((0, 'shape'),))
-tables.reshape.record = recorder(_record_reshape, ViewBackward0_of_reshape, 2, (0,), (), ((0, 'shape'),))
-tables.flatten_using_ints.record = recorder(_record_flatten_using_ints, ViewBackward0_of_flatten_using_ints, 3, (0,), (), ((0, 'shape'),))
-tables.unflatten_int.record = recorder(_record_unflatten_int, ViewBackward0_of_unflatten_int, 3, (0,), (), ((0, 'shape'),))
-tables.transpose_int.record = recorder(_record_transpose_int, TransposeBackward0_of_transpose_int, 3, (0,), (), ((1, None), (2, None)))
-tables.swapaxes.record = recorder(_record_swapaxes, TransposeBackward0_of_swapaxes, 3, (0,), (), ((1, None), (2, None)))
-tables.swapdims.record = recorder(_record_swapdims, TransposeBackward0_of_swapdims, 3, (0,), (), ((1, None), (2, None)))
-tables.t.record = recorder(_record_t, TBackward0, 1, (0,), (), ())
-tables.numpy_T.record = recorder(_record_numpy_T, PermuteBackward0_of_numpy_T, 1, (0,), (), ())
-tables.mT.record = recorder(_record_mT, TransposeBackward0_of_mT, 1, (0,), (), ())
-tables.permute.record = recorder(_record_permute, PermuteBackward0_of_permute, 2, (0,), (), ((1, None),))
-tables.movedim_intlist.record = recorder(_record_movedim_intlist, PermuteBackward0_of_movedim_intlist, 3, (0,), (), ((1, None), (2, None)))
-tables.movedim_int.record = recorder(_record_movedim_int, PermuteBackward0_of_movedim_int, 3, (0,), (), ((1, None), (2, None)))
-tables.moveaxis_intlist.record = recorder(_record_moveaxis_intlist, PermuteBackward0_of_moveaxis_intlist, 3, (0,), (), ((1, None), (2, None)))
-tables.moveaxis_int.record = recorder(_record_moveaxis_int, PermuteBackward0_of_moveaxis_int, 3, (0,), (), ((1, None), (2, None)))
-tables.expand.record = recorder(_record_expand, ExpandBackward0_of_expand, 3, (0,), (), ())
-tables.broadcast_to.record = recorder(_record_broadcast_to, ExpandBackward0_of_broadcast_to, 2, (0,), (), ())
-tables.squeeze.record = recorder(_record_squeeze, SqueezeBackward0, 1, (0,), (), ((0, 'shape'),))
-tables.squeeze_dim.record = recorder(_record_squeeze_dim, SqueezeBackward1, 2, (0,), (), ((0, 'shape'),))
-tables.squeeze_dims.record = recorder(_record_squeeze_dims, SqueezeBackward2, 2, (0,), (), ((0, 'shape'),))
-tables.unsqueeze.record = recorder(_record_unsqueeze, UnsqueezeBackward0, 2, (0,), (), ((1, None),))
-tables.select_int.record = recorder(_record_select_int, SelectBackward0, 3, (0,), (), ((1, None), (2, None), (0, 'shape')))
-tables.slice_Tensor.record = recorder(_record_slice_Tensor, SliceBackward0_of_slice_Tensor, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
-tables.narrow.record = recorder(_record_narrow, SliceBackward0_of_narrow, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
-tables.as_strided.record = recorder(_record_as_strided, AsStridedBackward0, 4, (0,), ((0, ()),), ((1, None), (2, None), (3, None)))
-tables.diagonal.record = recorder(_record_diagonal, DiagonalBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
-tables.unfold.record = recorder(_record_unfold, UnfoldBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
-tables.split_Tensor.record = recorder(_record_split_Tensor, SplitBackward0_of_split_Tensor, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
-tables.split_sizes.record = recorder(_record_split_sizes, SplitWithSizesBackward0_of_split_sizes, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
-tables.split_with_sizes.record = recorder(_record_split_with_sizes, SplitWithSizesBackward0_of_split_with_sizes, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
-tables.unsafe_split_Tensor.record = recorder(_record_unsafe_split_Tensor, UnsafeSplitBackward0_of_unsafe_split_Tensor, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
-tables.unsafe_split_with_sizes.record = recorder(_record_unsafe_split_with_sizes, UnsafeSplitWithSizesBackward0, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
-tables.chunk.record = recorder(_record_chunk, SplitBackward0_of_chunk, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
-tables.unsafe_chunk.record = recorder(_record_unsafe_chunk, UnsafeSplitBackward0_of_unsafe_chunk, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
-tables.tensor_split_sections.record = recorder(_record_tensor_split_sections, SliceBackward0_of_tensor_split_sections, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
-tables.tensor_split_indices.record = recorder(_record_tensor_split_indices, SliceBackward0_of_tensor_split_indices, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
-tables.unbind_int.record = recorder(_record_unbind_int, UnbindBackward0, 2, (0,), (), ((1, None), (0, 'shape')), 1)
-tables.alias.record = recorder(_record_alias, AliasBackward0, 1, (0,), (), ())
-tables.lift_fresh.record = recorder(_record_lift_fresh, LiftFreshBackward0, 1, (0,), (), ())
-tables.clone.record = recorder(_record_clone, CloneBackward0, 2, (0,), (), ())
-tables.view_as_real.record = recorder(_record_view_as_real, ViewAsRealBackward0, 1, (0,), (), ())
-tables.view_as_complex.record = recorder(_record_view_as_complex, ViewAsComplexBackward0, 1, (0,), (), ())
-tables.select_backward.record = recorder(_record_select_backward, SelectBackwardBackward0, 4, (0,), (), ((2, None), (3, None)))
-tables.slice_backward.record = recorder(_record_slice_backward, SliceBackwardBackward0, 6, (0,), (), ((2, None), (3, None), (4, None), (5, None)))
-tables.diagonal_backward.record = recorder(_record_diagonal_backward, DiagonalBackwardBackward0, 5, (0,), (), ((2, None), (3, None), (4, None)))
-tables.unfold_backward.record = recorder(_record_unfold_backward, UnfoldBackwardBackward0, 5, (0,), (), ((2, None), (3, None), (4, None)))
+tables.view.record = recorder(tables.view, ViewBackward0_of_view, 2, (0,), (), ((0, 'shape'),))
+tables._unsafe_view.record = recorder(tables._unsafe_view, UnsafeViewBackward0, 2, (0,), (), ((0, 'shape'),))
+tables.reshape.record = recorder(tables.reshape, ViewBackward0_of_reshape, 2, (0,), (), ((0, 'shape'),))
+tables.flatten_using_ints.record = recorder(tables.flatten_using_ints, ViewBackward0_of_flatten_using_ints, 3, (0,), (), ((0, 'shape'),))
+tables.unflatten_int.record = recorder(tables.unflatten_int, ViewBackward0_of_unflatten_int, 3, (0,), (), ((0, 'shape'),))
+tables.transpose_int.record = recorder(tables.transpose_int, TransposeBackward0_of_transpose_int, 3, (0,), (), ((1, None), (2, None)))
+tables.swapaxes.record = recorder(tables.swapaxes, TransposeBackward0_of_swapaxes, 3, (0,), (), ((1, None), (2, None)))
+tables.swapdims.record = recorder(tables.swapdims, TransposeBackward0_of_swapdims, 3, (0,), (), ((1, None), (2, None)))
+tables.t.record = recorder(tables.t, TBackward0, 1, (0,), (), ())
+tables.numpy_T.record = recorder(tables.numpy_T, PermuteBackward0_of_numpy_T, 1, (0,), (), ())
+tables.mT.record = recorder(tables.mT, TransposeBackward0_of_mT, 1, (0,), (), ())
+tables.permute.record = recorder(tables.permute, PermuteBackward0_of_permute, 2, (0,), (), ((1, None),))
+tables.movedim_intlist.record = recorder(tables.movedim_intlist, PermuteBackward0_of_movedim_intlist, 3, (0,), (), ((1, None), (2, None)))
+tables.movedim_int.record = recorder(tables.movedim_int, PermuteBackward0_of_movedim_int, 3, (0,), (), ((1, None), (2, None)))
+tables.moveaxis_intlist.record = recorder(tables.moveaxis_intlist, PermuteBackward0_of_moveaxis_intlist, 3, (0,), (), ((1, None), (2, None)))
+tables.moveaxis_int.record = recorder(tables.moveaxis_int, PermuteBackward0_of_moveaxis_int, 3, (0,), (), ((1, None), (2, None)))
+tables.expand.record = recorder(tables.expand, ExpandBackward0_of_expand, 3, (0,), (), ())
+tables.broadcast_to.record = recorder(tables.broadcast_to, ExpandBackward0_of_broadcast_to, 2, (0,), (), ())
+tables.squeeze.record = recorder(tables.squeeze, SqueezeBackward0, 1, (0,), (), ((0, 'shape'),))
+tables.squeeze_dim.record = recorder(tables.squeeze_dim, SqueezeBackward1, 2, (0,), (), ((0, 'shape'),))
+tables.squeeze_dims.record = recorder(tables.squeeze_dims, SqueezeBackward2, 2, (0,), (), ((0, 'shape'),))
+tables.unsqueeze.record = recorder(tables.unsqueeze, UnsqueezeBackward0, 2, (0,), (), ((1, None),))
+tables.select_int.record = recorder(tables.select_int, SelectBackward0, 3, (0,), (), ((1, None), (2, None), (0, 'shape')))
+tables.slice_Tensor.record = recorder(tables.slice_Tensor, SliceBackward0_of_slice_Tensor, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
+tables.narrow.record = recorder(tables.narrow, SliceBackward0_of_narrow, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
+tables.as_strided.record = recorder(tables.as_strided, AsStridedBackward0, 4, (0,), ((0, ()),), ((1, None), (2, None), (3, None)))
+tables.diagonal.record = recorder(tables.diagonal, DiagonalBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
+tables.unfold.record = recorder(tables.unfold, UnfoldBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
+tables.split_Tensor.record = recorder(tables.split_Tensor, SplitBackward0_of_split_Tensor, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
+tables.split_sizes.record = recorder(tables.split_sizes, SplitWithSizesBackward0_of_split_sizes, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
+tables.split_with_sizes.record = recorder(tables.split_with_sizes, SplitWithSizesBackward0_of_split_with_sizes, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
+tables.unsafe_split_Tensor.record = recorder(tables.unsafe_split_Tensor, UnsafeSplitBackward0_of_unsafe_split_Tensor, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
+tables.unsafe_split_with_sizes.record = recorder(tables.unsafe_split_with_sizes, UnsafeSplitWithSizesBackward0, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
+tables.chunk.record = recorder(tables.chunk, SplitBackward0_of_chunk, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
+tables.unsafe_chunk.record = recorder(tables.unsafe_chunk, UnsafeSplitBackward0_of_unsafe_chunk, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
+tables.tensor_split_sections.record = recorder(tables.tensor_split_sections, SliceBackward0_of_tensor_split_sections, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
+tables.tensor_split_indices.record = recorder(tables.tensor_split_indices, SliceBackward0_of_tensor_split_indices, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
+tables.unbind_int.record = recorder(tables.unbind_int, UnbindBackward0, 2, (0,), (), ((1, None), (0, 'shape')), 1)
+tables.alias.record = recorder(tables.alias, AliasBackward0, 1, (0,), (), ())
+tables.lift_fresh.record = recorder(tables.lift_fresh, LiftFreshBackward0, 1, (0,), (), ())
+tables.clone.record = recorder(tables.clone, CloneBackward0, 2, (0,), (), ())
+tables.view_as_real.record = recorder(tables.view_as_real, ViewAsRealBackward0, 1, (0,), (), ())
+tables.view_as_complex.record = recorder(tables.view_as_complex, ViewAsComplexBackward0, 1, (0,), (), ())
+tables.select_backward.record = recorder(tables.select_backward, SelectBackwardBackward0, 4, (0,), (), ((2, None), (3, None)))
+tables.slice_backward.record = recorder(tables.slice_backward, SliceBackwardBackward0, 6, (0,), (), ((2, None), (3, None), (4, None), (5, None)))
+tables.diagonal_backward.record = recorder(tables.diagonal_backward, DiagonalBackwardBackward0, 5, (0,), (), ((2, None), (3, None), (4, None)))
+tables.unfold_backward.record = recorder(tables.unfold_backward, UnfoldBackwardBackward0, 5, (0,), (), ((2, None), (3, None), (4, None)))

@@ -6,306 +6,208 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 import numpy
 
 from mindtorch_v2._dispatch.dispatcher import call, call_inplace
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 
 from ..tables import comparison as tables
 
 
+@road((tables.eq_Tensor, numpy.equal, "bool"), )
 def eq(input, other, *, out=None):
     """eq.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.eq_Tensor, (input, other), out)
 
 
-eq = accelerate(eq, (tables.eq_Tensor, numpy.equal, "bool"))
-
-
+@road((tables.eq_Tensor,), inplace=True)
 def eq_(input, other):
     """The in-place form of eq: writes into its first argument and returns it."""
     return call_inplace(tables.eq_Tensor, (input, other))
 
 
-eq_ = accelerate(eq_, (tables.eq_Tensor,), inplace=True)
-
-
+@road((tables.ne_Tensor, numpy.not_equal, "bool"), )
 def ne(input, other, *, out=None):
     """ne.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.ne_Tensor, (input, other), out)
 
 
-ne = accelerate(ne, (tables.ne_Tensor, numpy.not_equal, "bool"))
-
-
+@road((tables.ne_Tensor,), inplace=True)
 def ne_(input, other):
     """The in-place form of ne: writes into its first argument and returns it."""
     return call_inplace(tables.ne_Tensor, (input, other))
 
 
-ne_ = accelerate(ne_, (tables.ne_Tensor,), inplace=True)
-
-
+@road((tables.lt_Tensor, numpy.less, "bool"), )
 def lt(input, other, *, out=None):
     """lt.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.lt_Tensor, (input, other), out)
 
 
-lt = accelerate(lt, (tables.lt_Tensor, numpy.less, "bool"))
-
-
+@road((tables.lt_Tensor,), inplace=True)
 def lt_(input, other):
     """The in-place form of lt: writes into its first argument and returns it."""
     return call_inplace(tables.lt_Tensor, (input, other))
 
 
-lt_ = accelerate(lt_, (tables.lt_Tensor,), inplace=True)
-
-
+@road((tables.le_Tensor, numpy.less_equal, "bool"), )
 def le(input, other, *, out=None):
     """le.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.le_Tensor, (input, other), out)
 
 
-le = accelerate(le, (tables.le_Tensor, numpy.less_equal, "bool"))
-
-
+@road((tables.le_Tensor,), inplace=True)
 def le_(input, other):
     """The in-place form of le: writes into its first argument and returns it."""
     return call_inplace(tables.le_Tensor, (input, other))
 
 
-le_ = accelerate(le_, (tables.le_Tensor,), inplace=True)
-
-
+@road((tables.gt_Tensor, numpy.greater, "bool"), )
 def gt(input, other, *, out=None):
     """gt.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.gt_Tensor, (input, other), out)
 
 
-gt = accelerate(gt, (tables.gt_Tensor, numpy.greater, "bool"))
-
-
+@road((tables.gt_Tensor,), inplace=True)
 def gt_(input, other):
     """The in-place form of gt: writes into its first argument and returns it."""
     return call_inplace(tables.gt_Tensor, (input, other))
 
 
-gt_ = accelerate(gt_, (tables.gt_Tensor,), inplace=True)
-
-
+@road((tables.ge_Tensor, numpy.greater_equal, "bool"), )
 def ge(input, other, *, out=None):
     """ge.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.ge_Tensor, (input, other), out)
 
 
-ge = accelerate(ge, (tables.ge_Tensor, numpy.greater_equal, "bool"))
-
-
+@road((tables.ge_Tensor,), inplace=True)
 def ge_(input, other):
     """The in-place form of ge: writes into its first argument and returns it."""
     return call_inplace(tables.ge_Tensor, (input, other))
 
 
-ge_ = accelerate(ge_, (tables.ge_Tensor,), inplace=True)
-
-
+@road((tables.logical_and,), )
 def logical_and(input, other, *, out=None):
     """logical_and(Tensor self, Tensor other) -> Tensor"""
     return call(tables.logical_and, (input, other), out)
 
 
-logical_and = accelerate(logical_and, (tables.logical_and,))
-
-
+@road((tables.logical_and,), inplace=True)
 def logical_and_(input, other):
     """The in-place form of logical_and: writes into its first argument and returns it."""
     return call_inplace(tables.logical_and, (input, other))
 
 
-logical_and_ = accelerate(logical_and_, (tables.logical_and,), inplace=True)
-
-
+@road((tables.logical_or,), )
 def logical_or(input, other, *, out=None):
     """logical_or(Tensor self, Tensor other) -> Tensor"""
     return call(tables.logical_or, (input, other), out)
 
 
-logical_or = accelerate(logical_or, (tables.logical_or,))
-
-
+@road((tables.logical_or,), inplace=True)
 def logical_or_(input, other):
     """The in-place form of logical_or: writes into its first argument and returns it."""
     return call_inplace(tables.logical_or, (input, other))
 
 
-logical_or_ = accelerate(logical_or_, (tables.logical_or,), inplace=True)
-
-
+@road((tables.logical_xor,), )
 def logical_xor(input, other, *, out=None):
     """logical_xor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.logical_xor, (input, other), out)
 
 
-logical_xor = accelerate(logical_xor, (tables.logical_xor,))
-
-
+@road((tables.logical_xor,), inplace=True)
 def logical_xor_(input, other):
     """The in-place form of logical_xor: writes into its first argument and returns it."""
     return call_inplace(tables.logical_xor, (input, other))
 
 
-logical_xor_ = accelerate(logical_xor_, (tables.logical_xor,), inplace=True)
-
-
+@road((tables.logical_not,), )
 def logical_not(input, *, out=None):
     """logical_not(Tensor self) -> Tensor"""
     return call(tables.logical_not, (input,), out)
 
 
-logical_not = accelerate(logical_not, (tables.logical_not,))
-
-
+@road((tables.logical_not,), inplace=True)
 def logical_not_(input):
     """The in-place form of logical_not: writes into its first argument and returns it."""
     return call_inplace(tables.logical_not, (input,))
 
 
-logical_not_ = accelerate(logical_not_, (tables.logical_not,), inplace=True)
-
-
+@road((tables.isnan,), )
 def isnan(input):
     """isnan(Tensor self) -> Tensor"""
     return call(tables.isnan, (input,))
 
 
-isnan = accelerate(isnan, (tables.isnan,))
-
-
+@road((tables.isinf,), )
 def isinf(input):
     """isinf(Tensor self) -> Tensor"""
     return call(tables.isinf, (input,))
 
 
-isinf = accelerate(isinf, (tables.isinf,))
-
-
+@road((tables.isfinite,), )
 def isfinite(input):
     """isfinite(Tensor self) -> Tensor"""
     return call(tables.isfinite, (input,))
 
 
-isfinite = accelerate(isfinite, (tables.isfinite,))
-
-
+@road((tables.isposinf,), )
 def isposinf(input, *, out=None):
     """isposinf(Tensor self) -> Tensor"""
     return call(tables.isposinf, (input,), out)
 
 
-isposinf = accelerate(isposinf, (tables.isposinf,))
-
-
+@road((tables.isneginf,), )
 def isneginf(input, *, out=None):
     """isneginf(Tensor self) -> Tensor"""
     return call(tables.isneginf, (input,), out)
 
 
-isneginf = accelerate(isneginf, (tables.isneginf,))
-
-
+@road((tables.signbit,), )
 def signbit(input, *, out=None):
     """signbit(Tensor self) -> Tensor"""
     return call(tables.signbit, (input,), out)
 
 
-signbit = accelerate(signbit, (tables.signbit,))
-
-
+@road((tables.isreal,), )
 def isreal(input):
     """isreal(Tensor self) -> Tensor"""
     return call(tables.isreal, (input,))
 
 
-isreal = accelerate(isreal, (tables.isreal,))
-
-
+@road((tables.isclose,), )
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor"""
     return call(tables.isclose, (input, other, rtol, atol, equal_nan))
 
 
-isclose = accelerate(isclose, (tables.isclose,))
-
-
+@road((tables.allclose,), )
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool"""
     return call(tables.allclose, (input, other, rtol, atol, equal_nan))
 
 
-allclose = accelerate(allclose, (tables.allclose,))
-
-
+@road((tables.equal,), )
 def equal(input, other):
     """equal(Tensor self, Tensor other) -> bool"""
     return call(tables.equal, (input, other))
 
 
-equal = accelerate(equal, (tables.equal,))
-
-
 tables.eq_Tensor.function = eq
-
-
 tables.ne_Tensor.function = ne
-
-
 tables.lt_Tensor.function = lt
-
-
 tables.le_Tensor.function = le
-
-
 tables.gt_Tensor.function = gt
-
-
 tables.ge_Tensor.function = ge
-
-
 tables.logical_and.function = logical_and
-
-
 tables.logical_or.function = logical_or
-
-
 tables.logical_xor.function = logical_xor
-
-
 tables.logical_not.function = logical_not
-
-
 tables.isnan.function = isnan
-
-
 tables.isinf.function = isinf
-
-
 tables.isfinite.function = isfinite
-
-
 tables.isposinf.function = isposinf
-
-
 tables.isneginf.function = isneginf
-
-
 tables.signbit.function = signbit
-
-
 tables.isreal.function = isreal
-
-
 tables.isclose.function = isclose
-
-
 tables.allclose.function = allclose
-
-
 tables.equal.function = equal

@@ -6,475 +6,365 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 
 from ..tables import conv as tables
 
 _conv1d_overloads = (tables.conv1d, tables.conv1d_padding, )
 
 
+@road((tables.conv1d,), (tables.conv1d_padding,), )
 def conv1d(*args, **kwargs):
     """conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, SymInt[1] dilation=1, SymInt groups=1) -> Tensor; conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, str padding="valid", SymInt[1] dilation=1, SymInt groups=1) -> Tensor"""
     return call_overloaded(_conv1d_overloads, args, kwargs)
 
-
-conv1d = accelerate(conv1d, (tables.conv1d,), (tables.conv1d_padding,))
-
 _conv2d_overloads = (tables.conv2d, tables.conv2d_padding, )
 
 
+@road((tables.conv2d,), (tables.conv2d_padding,), )
 def conv2d(*args, **kwargs):
     """conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, SymInt[2] dilation=1, SymInt groups=1) -> Tensor; conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, str padding="valid", SymInt[2] dilation=1, SymInt groups=1) -> Tensor"""
     return call_overloaded(_conv2d_overloads, args, kwargs)
 
-
-conv2d = accelerate(conv2d, (tables.conv2d,), (tables.conv2d_padding,))
-
 _conv3d_overloads = (tables.conv3d, tables.conv3d_padding, )
 
 
+@road((tables.conv3d,), (tables.conv3d_padding,), )
 def conv3d(*args, **kwargs):
     """conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] padding=0, SymInt[3] dilation=1, SymInt groups=1) -> Tensor; conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, str padding="valid", SymInt[3] dilation=1, SymInt groups=1) -> Tensor"""
     return call_overloaded(_conv3d_overloads, args, kwargs)
 
 
-conv3d = accelerate(conv3d, (tables.conv3d,), (tables.conv3d_padding,))
-
-
+@road((tables.conv_transpose1d,), )
 def conv_transpose1d(input, weight, bias=None, stride=(1,), padding=(0,), output_padding=(0,), groups=1, dilation=(1,)):
     """conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, SymInt[1] output_padding=0, SymInt groups=1, SymInt[1] dilation=1) -> Tensor"""
     return call(tables.conv_transpose1d, (input, weight, bias, stride, padding, output_padding, groups, dilation))
 
 
-conv_transpose1d = accelerate(conv_transpose1d, (tables.conv_transpose1d,))
-
-
+@road((tables.conv_transpose2d_input,), )
 def conv_transpose2d(input, weight, bias=None, stride=(1, 1), padding=(0, 0), output_padding=(0, 0), groups=1, dilation=(1, 1)):
     """conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, SymInt[2] output_padding=0, SymInt groups=1, SymInt[2] dilation=1) -> Tensor"""
     return call(tables.conv_transpose2d_input, (input, weight, bias, stride, padding, output_padding, groups, dilation))
 
 
-conv_transpose2d = accelerate(conv_transpose2d, (tables.conv_transpose2d_input,))
-
-
+@road((tables.conv_transpose3d_input,), )
 def conv_transpose3d(input, weight, bias=None, stride=(1, 1, 1), padding=(0, 0, 0), output_padding=(0, 0, 0), groups=1, dilation=(1, 1, 1)):
     """conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] padding=0, SymInt[3] output_padding=0, SymInt groups=1, SymInt[3] dilation=1) -> Tensor"""
     return call(tables.conv_transpose3d_input, (input, weight, bias, stride, padding, output_padding, groups, dilation))
 
 
-conv_transpose3d = accelerate(conv_transpose3d, (tables.conv_transpose3d_input,))
-
-
+@road((tables.convolution,), )
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     """convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor"""
     return call(tables.convolution, (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups))
 
 
-convolution = accelerate(convolution, (tables.convolution,))
-
-
+@road((tables._convolution,), )
 def _convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, benchmark, deterministic, cudnn_enabled, allow_tf32):
     """_convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor"""
     return call(tables._convolution, (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, benchmark, deterministic, cudnn_enabled, allow_tf32))
 
 
-_convolution = accelerate(_convolution, (tables._convolution,))
-
-
+@road((tables.convolution_backward,), )
 def convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask):
     """convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"""
     return call(tables.convolution_backward, (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask))
 
 
-convolution_backward = accelerate(convolution_backward, (tables.convolution_backward,))
-
-
+@road((tables.im2col,), )
 def im2col(input, kernel_size, dilation, padding, stride, *, out=None):
     """im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor"""
     return call(tables.im2col, (input, kernel_size, dilation, padding, stride), out)
 
 
-im2col = accelerate(im2col, (tables.im2col,))
-
-
+@road((tables.col2im,), )
 def col2im(input, output_size, kernel_size, dilation, padding, stride, *, out=None):
     """col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor"""
     return call(tables.col2im, (input, output_size, kernel_size, dilation, padding, stride), out)
 
 
-col2im = accelerate(col2im, (tables.col2im,))
-
-
+@road((tables.max_pool1d,), )
 def max_pool1d(input, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
     """max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor"""
     return call(tables.max_pool1d, (input, kernel_size, stride, padding, dilation, ceil_mode))
 
 
-max_pool1d = accelerate(max_pool1d, (tables.max_pool1d,))
-
-
+@road((tables.max_pool2d,), )
 def max_pool2d(input, kernel_size, stride=(), padding=(0, 0), dilation=(1, 1), ceil_mode=False):
     """max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor"""
     return call(tables.max_pool2d, (input, kernel_size, stride, padding, dilation, ceil_mode))
 
 
-max_pool2d = accelerate(max_pool2d, (tables.max_pool2d,))
-
-
+@road((tables.max_pool3d,), )
 def max_pool3d(input, kernel_size, stride=(), padding=(0, 0, 0), dilation=(1, 1, 1), ceil_mode=False):
     """max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor"""
     return call(tables.max_pool3d, (input, kernel_size, stride, padding, dilation, ceil_mode))
 
 
-max_pool3d = accelerate(max_pool3d, (tables.max_pool3d,))
-
-
+@road((tables.max_pool1d_with_indices,), )
 def max_pool1d_with_indices(input, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
     """max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"""
     return call(tables.max_pool1d_with_indices, (input, kernel_size, stride, padding, dilation, ceil_mode))
 
 
-max_pool1d_with_indices = accelerate(max_pool1d_with_indices, (tables.max_pool1d_with_indices,))
-
-
+@road((tables.max_pool2d_with_indices,), )
 def max_pool2d_with_indices(input, kernel_size, stride=(), padding=(0, 0), dilation=(1, 1), ceil_mode=False):
     """max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"""
     return call(tables.max_pool2d_with_indices, (input, kernel_size, stride, padding, dilation, ceil_mode))
 
 
-max_pool2d_with_indices = accelerate(max_pool2d_with_indices, (tables.max_pool2d_with_indices,))
-
-
+@road((tables.max_pool2d_with_indices_backward,), )
 def max_pool2d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices):
     """max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor"""
     return call(tables.max_pool2d_with_indices_backward, (grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices))
 
 
-max_pool2d_with_indices_backward = accelerate(max_pool2d_with_indices_backward, (tables.max_pool2d_with_indices_backward,))
-
-
+@road((tables.max_pool3d_with_indices,), )
 def max_pool3d_with_indices(input, kernel_size, stride=(), padding=(0, 0, 0), dilation=(1, 1, 1), ceil_mode=False):
     """max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"""
     return call(tables.max_pool3d_with_indices, (input, kernel_size, stride, padding, dilation, ceil_mode))
 
 
-max_pool3d_with_indices = accelerate(max_pool3d_with_indices, (tables.max_pool3d_with_indices,))
-
-
+@road((tables.max_pool3d_with_indices_backward,), )
 def max_pool3d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices):
     """max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor"""
     return call(tables.max_pool3d_with_indices_backward, (grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices))
 
 
-max_pool3d_with_indices_backward = accelerate(max_pool3d_with_indices_backward, (tables.max_pool3d_with_indices_backward,))
-
-
+@road((tables.adaptive_max_pool1d,), )
 def adaptive_max_pool1d(input, output_size):
     """adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)"""
     return call(tables.adaptive_max_pool1d, (input, output_size))
 
 
-adaptive_max_pool1d = accelerate(adaptive_max_pool1d, (tables.adaptive_max_pool1d,))
-
-
+@road((tables.adaptive_max_pool2d,), )
 def adaptive_max_pool2d(input, output_size):
     """adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)"""
     return call(tables.adaptive_max_pool2d, (input, output_size))
 
 
-adaptive_max_pool2d = accelerate(adaptive_max_pool2d, (tables.adaptive_max_pool2d,))
-
-
+@road((tables.adaptive_max_pool2d_backward,), )
 def adaptive_max_pool2d_backward(grad_output, self, indices):
     """adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor"""
     return call(tables.adaptive_max_pool2d_backward, (grad_output, self, indices))
 
 
-adaptive_max_pool2d_backward = accelerate(adaptive_max_pool2d_backward, (tables.adaptive_max_pool2d_backward,))
-
-
+@road((tables.adaptive_max_pool3d,), )
 def adaptive_max_pool3d(input, output_size):
     """adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)"""
     return call(tables.adaptive_max_pool3d, (input, output_size))
 
 
-adaptive_max_pool3d = accelerate(adaptive_max_pool3d, (tables.adaptive_max_pool3d,))
-
-
+@road((tables.avg_pool1d,), )
 def avg_pool1d(input, kernel_size, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True):
     """avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor"""
     return call(tables.avg_pool1d, (input, kernel_size, stride, padding, ceil_mode, count_include_pad))
 
 
-avg_pool1d = accelerate(avg_pool1d, (tables.avg_pool1d,))
-
-
+@road((tables.avg_pool2d,), )
 def avg_pool2d(input, kernel_size, stride=(), padding=(0, 0), ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
     """avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"""
     return call(tables.avg_pool2d, (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override), out)
 
 
-avg_pool2d = accelerate(avg_pool2d, (tables.avg_pool2d,))
-
-
+@road((tables.avg_pool2d_backward,), )
 def avg_pool2d_backward(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
     """avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor"""
     return call(tables.avg_pool2d_backward, (grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
 
 
-avg_pool2d_backward = accelerate(avg_pool2d_backward, (tables.avg_pool2d_backward,))
-
-
+@road((tables.avg_pool3d,), )
 def avg_pool3d(input, kernel_size, stride=(), padding=(0, 0, 0), ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
     """avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"""
     return call(tables.avg_pool3d, (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override), out)
 
 
-avg_pool3d = accelerate(avg_pool3d, (tables.avg_pool3d,))
-
-
+@road((tables.avg_pool3d_backward,), )
 def avg_pool3d_backward(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
     """avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor"""
     return call(tables.avg_pool3d_backward, (grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
 
 
-avg_pool3d_backward = accelerate(avg_pool3d_backward, (tables.avg_pool3d_backward,))
-
-
+@road((tables.adaptive_avg_pool1d,), )
 def adaptive_avg_pool1d(input, output_size):
     """adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor"""
     return call(tables.adaptive_avg_pool1d, (input, output_size))
 
 
-adaptive_avg_pool1d = accelerate(adaptive_avg_pool1d, (tables.adaptive_avg_pool1d,))
-
-
+@road((tables.adaptive_avg_pool2d,), )
 def adaptive_avg_pool2d(input, output_size, *, out=None):
     """adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor"""
     return call(tables.adaptive_avg_pool2d, (input, output_size), out)
 
 
-adaptive_avg_pool2d = accelerate(adaptive_avg_pool2d, (tables.adaptive_avg_pool2d,))
-
-
+@road((tables._adaptive_avg_pool2d,), )
 def _adaptive_avg_pool2d(input, output_size):
     """_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor"""
     return call(tables._adaptive_avg_pool2d, (input, output_size))
 
 
-_adaptive_avg_pool2d = accelerate(_adaptive_avg_pool2d, (tables._adaptive_avg_pool2d,))
-
-
+@road((tables._adaptive_avg_pool2d_backward,), )
 def _adaptive_avg_pool2d_backward(grad_output, self):
     """_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor"""
     return call(tables._adaptive_avg_pool2d_backward, (grad_output, self))
 
 
-_adaptive_avg_pool2d_backward = accelerate(_adaptive_avg_pool2d_backward, (tables._adaptive_avg_pool2d_backward,))
-
-
+@road((tables.adaptive_avg_pool3d,), )
 def adaptive_avg_pool3d(input, output_size, *, out=None):
     """adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor"""
     return call(tables.adaptive_avg_pool3d, (input, output_size), out)
 
 
-adaptive_avg_pool3d = accelerate(adaptive_avg_pool3d, (tables.adaptive_avg_pool3d,))
-
-
+@road((tables._adaptive_avg_pool3d,), )
 def _adaptive_avg_pool3d(input, output_size):
     """_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor"""
     return call(tables._adaptive_avg_pool3d, (input, output_size))
 
 
-_adaptive_avg_pool3d = accelerate(_adaptive_avg_pool3d, (tables._adaptive_avg_pool3d,))
-
-
+@road((tables._adaptive_avg_pool3d_backward,), )
 def _adaptive_avg_pool3d_backward(grad_output, self):
     """_adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor"""
     return call(tables._adaptive_avg_pool3d_backward, (grad_output, self))
 
-
-_adaptive_avg_pool3d_backward = accelerate(_adaptive_avg_pool3d_backward, (tables._adaptive_avg_pool3d_backward,))
-
 _upsample_nearest1d_overloads = (tables.upsample_nearest1d_vec, tables.upsample_nearest1d, )
 
 
+@road((tables.upsample_nearest1d_vec,), (tables.upsample_nearest1d,), )
 def upsample_nearest1d(*args, **kwargs):
     """upsample_nearest1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor; upsample_nearest1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor"""
     return call_overloaded(_upsample_nearest1d_overloads, args, kwargs, has_out=True)
 
 
-upsample_nearest1d = accelerate(upsample_nearest1d, (tables.upsample_nearest1d_vec,), (tables.upsample_nearest1d,))
-
-
+@road((tables.upsample_nearest1d_backward,), )
 def upsample_nearest1d_backward(grad_output, output_size, input_size, scales=None):
     """upsample_nearest1d_backward(Tensor grad_output, SymInt[1] output_size, SymInt[3] input_size, float? scales=None) -> Tensor"""
     return call(tables.upsample_nearest1d_backward, (grad_output, output_size, input_size, scales))
 
-
-upsample_nearest1d_backward = accelerate(upsample_nearest1d_backward, (tables.upsample_nearest1d_backward,))
-
 _upsample_nearest2d_overloads = (tables.upsample_nearest2d_vec, tables.upsample_nearest2d, )
 
 
+@road((tables.upsample_nearest2d_vec,), (tables.upsample_nearest2d,), )
 def upsample_nearest2d(*args, **kwargs):
     """upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor; upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor"""
     return call_overloaded(_upsample_nearest2d_overloads, args, kwargs, has_out=True)
 
 
-upsample_nearest2d = accelerate(upsample_nearest2d, (tables.upsample_nearest2d_vec,), (tables.upsample_nearest2d,))
-
-
+@road((tables.upsample_nearest2d_backward,), )
 def upsample_nearest2d_backward(grad_output, output_size, input_size, scales_h=None, scales_w=None):
     """upsample_nearest2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor"""
     return call(tables.upsample_nearest2d_backward, (grad_output, output_size, input_size, scales_h, scales_w))
 
-
-upsample_nearest2d_backward = accelerate(upsample_nearest2d_backward, (tables.upsample_nearest2d_backward,))
-
 _upsample_nearest3d_overloads = (tables.upsample_nearest3d_vec, tables.upsample_nearest3d, )
 
 
+@road((tables.upsample_nearest3d_vec,), (tables.upsample_nearest3d,), )
 def upsample_nearest3d(*args, **kwargs):
     """upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor; upsample_nearest3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
     return call_overloaded(_upsample_nearest3d_overloads, args, kwargs, has_out=True)
 
 
-upsample_nearest3d = accelerate(upsample_nearest3d, (tables.upsample_nearest3d_vec,), (tables.upsample_nearest3d,))
-
-
+@road((tables.upsample_nearest3d_backward,), )
 def upsample_nearest3d_backward(grad_output, output_size, input_size, scales_d=None, scales_h=None, scales_w=None):
     """upsample_nearest3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
     return call(tables.upsample_nearest3d_backward, (grad_output, output_size, input_size, scales_d, scales_h, scales_w))
 
-
-upsample_nearest3d_backward = accelerate(upsample_nearest3d_backward, (tables.upsample_nearest3d_backward,))
-
 _upsample_nearest_exact1d_overloads = (tables._upsample_nearest_exact1d_vec, tables._upsample_nearest_exact1d, )
 
 
+@road((tables._upsample_nearest_exact1d_vec,), (tables._upsample_nearest_exact1d,), )
 def _upsample_nearest_exact1d(*args, **kwargs):
     """_upsample_nearest_exact1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor; _upsample_nearest_exact1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor"""
     return call_overloaded(_upsample_nearest_exact1d_overloads, args, kwargs, has_out=True)
 
 
-_upsample_nearest_exact1d = accelerate(_upsample_nearest_exact1d, (tables._upsample_nearest_exact1d_vec,), (tables._upsample_nearest_exact1d,))
-
-
+@road((tables._upsample_nearest_exact1d_backward,), )
 def _upsample_nearest_exact1d_backward(grad_output, output_size, input_size, scales=None):
     """_upsample_nearest_exact1d_backward(Tensor grad_output, SymInt[1] output_size, SymInt[3] input_size, float? scales=None) -> Tensor"""
     return call(tables._upsample_nearest_exact1d_backward, (grad_output, output_size, input_size, scales))
 
-
-_upsample_nearest_exact1d_backward = accelerate(_upsample_nearest_exact1d_backward, (tables._upsample_nearest_exact1d_backward,))
-
 _upsample_nearest_exact2d_overloads = (tables._upsample_nearest_exact2d_vec, tables._upsample_nearest_exact2d, )
 
 
+@road((tables._upsample_nearest_exact2d_vec,), (tables._upsample_nearest_exact2d,), )
 def _upsample_nearest_exact2d(*args, **kwargs):
     """_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor; _upsample_nearest_exact2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor"""
     return call_overloaded(_upsample_nearest_exact2d_overloads, args, kwargs, has_out=True)
 
 
-_upsample_nearest_exact2d = accelerate(_upsample_nearest_exact2d, (tables._upsample_nearest_exact2d_vec,), (tables._upsample_nearest_exact2d,))
-
-
+@road((tables._upsample_nearest_exact2d_backward,), )
 def _upsample_nearest_exact2d_backward(grad_output, output_size, input_size, scales_h=None, scales_w=None):
     """_upsample_nearest_exact2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor"""
     return call(tables._upsample_nearest_exact2d_backward, (grad_output, output_size, input_size, scales_h, scales_w))
 
-
-_upsample_nearest_exact2d_backward = accelerate(_upsample_nearest_exact2d_backward, (tables._upsample_nearest_exact2d_backward,))
-
 _upsample_nearest_exact3d_overloads = (tables._upsample_nearest_exact3d_vec, tables._upsample_nearest_exact3d, )
 
 
+@road((tables._upsample_nearest_exact3d_vec,), (tables._upsample_nearest_exact3d,), )
 def _upsample_nearest_exact3d(*args, **kwargs):
     """_upsample_nearest_exact3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor; _upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
     return call_overloaded(_upsample_nearest_exact3d_overloads, args, kwargs, has_out=True)
 
 
-_upsample_nearest_exact3d = accelerate(_upsample_nearest_exact3d, (tables._upsample_nearest_exact3d_vec,), (tables._upsample_nearest_exact3d,))
-
-
+@road((tables._upsample_nearest_exact3d_backward,), )
 def _upsample_nearest_exact3d_backward(grad_output, output_size, input_size, scales_d=None, scales_h=None, scales_w=None):
     """_upsample_nearest_exact3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
     return call(tables._upsample_nearest_exact3d_backward, (grad_output, output_size, input_size, scales_d, scales_h, scales_w))
 
-
-_upsample_nearest_exact3d_backward = accelerate(_upsample_nearest_exact3d_backward, (tables._upsample_nearest_exact3d_backward,))
-
 _upsample_linear1d_overloads = (tables.upsample_linear1d_vec, tables.upsample_linear1d, )
 
 
+@road((tables.upsample_linear1d_vec,), (tables.upsample_linear1d,), )
 def upsample_linear1d(*args, **kwargs):
     """upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor; upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None) -> Tensor"""
     return call_overloaded(_upsample_linear1d_overloads, args, kwargs, has_out=True)
 
 
-upsample_linear1d = accelerate(upsample_linear1d, (tables.upsample_linear1d_vec,), (tables.upsample_linear1d,))
-
-
+@road((tables.upsample_linear1d_backward,), )
 def upsample_linear1d_backward(grad_output, output_size, input_size, align_corners, scales=None):
     """upsample_linear1d_backward(Tensor grad_output, SymInt[1] output_size, SymInt[3] input_size, bool align_corners, float? scales=None) -> Tensor"""
     return call(tables.upsample_linear1d_backward, (grad_output, output_size, input_size, align_corners, scales))
 
-
-upsample_linear1d_backward = accelerate(upsample_linear1d_backward, (tables.upsample_linear1d_backward,))
-
 _upsample_bilinear2d_overloads = (tables.upsample_bilinear2d_vec, tables.upsample_bilinear2d, )
 
 
+@road((tables.upsample_bilinear2d_vec,), (tables.upsample_bilinear2d,), )
 def upsample_bilinear2d(*args, **kwargs):
     """upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor; upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
     return call_overloaded(_upsample_bilinear2d_overloads, args, kwargs, has_out=True)
 
 
-upsample_bilinear2d = accelerate(upsample_bilinear2d, (tables.upsample_bilinear2d_vec,), (tables.upsample_bilinear2d,))
-
-
+@road((tables.upsample_bilinear2d_backward,), )
 def upsample_bilinear2d_backward(grad_output, output_size, input_size, align_corners, scales_h=None, scales_w=None):
     """upsample_bilinear2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
     return call(tables.upsample_bilinear2d_backward, (grad_output, output_size, input_size, align_corners, scales_h, scales_w))
 
-
-upsample_bilinear2d_backward = accelerate(upsample_bilinear2d_backward, (tables.upsample_bilinear2d_backward,))
-
 _upsample_bicubic2d_overloads = (tables.upsample_bicubic2d_vec, tables.upsample_bicubic2d, )
 
 
+@road((tables.upsample_bicubic2d_vec,), (tables.upsample_bicubic2d,), )
 def upsample_bicubic2d(*args, **kwargs):
     """upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor; upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
     return call_overloaded(_upsample_bicubic2d_overloads, args, kwargs, has_out=True)
 
 
-upsample_bicubic2d = accelerate(upsample_bicubic2d, (tables.upsample_bicubic2d_vec,), (tables.upsample_bicubic2d,))
-
-
+@road((tables.upsample_bicubic2d_backward,), )
 def upsample_bicubic2d_backward(grad_output, output_size, input_size, align_corners, scales_h=None, scales_w=None):
     """upsample_bicubic2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
     return call(tables.upsample_bicubic2d_backward, (grad_output, output_size, input_size, align_corners, scales_h, scales_w))
 
-
-upsample_bicubic2d_backward = accelerate(upsample_bicubic2d_backward, (tables.upsample_bicubic2d_backward,))
-
 _upsample_trilinear3d_overloads = (tables.upsample_trilinear3d_vec, tables.upsample_trilinear3d, )
 
 
+@road((tables.upsample_trilinear3d_vec,), (tables.upsample_trilinear3d,), )
 def upsample_trilinear3d(*args, **kwargs):
     """upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor; upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
     return call_overloaded(_upsample_trilinear3d_overloads, args, kwargs, has_out=True)
 
 
-upsample_trilinear3d = accelerate(upsample_trilinear3d, (tables.upsample_trilinear3d_vec,), (tables.upsample_trilinear3d,))
-
-
+@road((tables.upsample_trilinear3d_backward,), )
 def upsample_trilinear3d_backward(grad_output, output_size, input_size, align_corners, scales_d=None, scales_h=None, scales_w=None):
     """upsample_trilinear3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
     return call(tables.upsample_trilinear3d_backward, (grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w))
-
-
-upsample_trilinear3d_backward = accelerate(upsample_trilinear3d_backward, (tables.upsample_trilinear3d_backward,))
 
 
 def _upsample_lanczos2d_aa(input, output_size, align_corners, scales_h=None, scales_w=None):
@@ -502,216 +392,90 @@ def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
     return call(tables.grid_sampler, (input, grid, interpolation_mode, padding_mode, align_corners))
 
 
+@road((tables.fractional_max_pool2d,), )
 def fractional_max_pool2d(input, kernel_size, output_size, random_samples):
     """fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)"""
     return call(tables.fractional_max_pool2d, (input, kernel_size, output_size, random_samples))
 
 
-fractional_max_pool2d = accelerate(fractional_max_pool2d, (tables.fractional_max_pool2d,))
-
-
+@road((tables.fractional_max_pool3d,), )
 def fractional_max_pool3d(input, kernel_size, output_size, random_samples):
     """fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)"""
     return call(tables.fractional_max_pool3d, (input, kernel_size, output_size, random_samples))
 
 
-fractional_max_pool3d = accelerate(fractional_max_pool3d, (tables.fractional_max_pool3d,))
-
-
 tables.conv1d.function = conv1d
 tables.conv1d_padding.function = conv1d
-
-
 tables.conv2d.function = conv2d
 tables.conv2d_padding.function = conv2d
-
-
 tables.conv3d.function = conv3d
 tables.conv3d_padding.function = conv3d
-
-
 tables.conv_transpose1d.function = conv_transpose1d
-
-
 tables.conv_transpose2d_input.function = conv_transpose2d
-
-
 tables.conv_transpose3d_input.function = conv_transpose3d
-
-
 tables.convolution.function = convolution
-
-
 tables._convolution.function = _convolution
-
-
 tables.convolution_backward.function = convolution_backward
-
-
 tables.im2col.function = im2col
-
-
 tables.col2im.function = col2im
-
-
 tables.max_pool1d.function = max_pool1d
-
-
 tables.max_pool2d.function = max_pool2d
-
-
 tables.max_pool3d.function = max_pool3d
-
-
 tables.max_pool1d_with_indices.function = max_pool1d_with_indices
-
-
 tables.max_pool2d_with_indices.function = max_pool2d_with_indices
-
-
 tables.max_pool2d_with_indices_backward.function = max_pool2d_with_indices_backward
-
-
 tables.max_pool3d_with_indices.function = max_pool3d_with_indices
-
-
 tables.max_pool3d_with_indices_backward.function = max_pool3d_with_indices_backward
-
-
 tables.adaptive_max_pool1d.function = adaptive_max_pool1d
-
-
 tables.adaptive_max_pool2d.function = adaptive_max_pool2d
-
-
 tables.adaptive_max_pool2d_backward.function = adaptive_max_pool2d_backward
-
-
 tables.adaptive_max_pool3d.function = adaptive_max_pool3d
-
-
 tables.avg_pool1d.function = avg_pool1d
-
-
 tables.avg_pool2d.function = avg_pool2d
-
-
 tables.avg_pool2d_backward.function = avg_pool2d_backward
-
-
 tables.avg_pool3d.function = avg_pool3d
-
-
 tables.avg_pool3d_backward.function = avg_pool3d_backward
-
-
 tables.adaptive_avg_pool1d.function = adaptive_avg_pool1d
-
-
 tables.adaptive_avg_pool2d.function = adaptive_avg_pool2d
-
-
 tables._adaptive_avg_pool2d.function = _adaptive_avg_pool2d
-
-
 tables._adaptive_avg_pool2d_backward.function = _adaptive_avg_pool2d_backward
-
-
 tables.adaptive_avg_pool3d.function = adaptive_avg_pool3d
-
-
 tables._adaptive_avg_pool3d.function = _adaptive_avg_pool3d
-
-
 tables._adaptive_avg_pool3d_backward.function = _adaptive_avg_pool3d_backward
-
-
 tables.upsample_nearest1d_vec.function = upsample_nearest1d
 tables.upsample_nearest1d.function = upsample_nearest1d
-
-
 tables.upsample_nearest1d_backward.function = upsample_nearest1d_backward
-
-
 tables.upsample_nearest2d_vec.function = upsample_nearest2d
 tables.upsample_nearest2d.function = upsample_nearest2d
-
-
 tables.upsample_nearest2d_backward.function = upsample_nearest2d_backward
-
-
 tables.upsample_nearest3d_vec.function = upsample_nearest3d
 tables.upsample_nearest3d.function = upsample_nearest3d
-
-
 tables.upsample_nearest3d_backward.function = upsample_nearest3d_backward
-
-
 tables._upsample_nearest_exact1d_vec.function = _upsample_nearest_exact1d
 tables._upsample_nearest_exact1d.function = _upsample_nearest_exact1d
-
-
 tables._upsample_nearest_exact1d_backward.function = _upsample_nearest_exact1d_backward
-
-
 tables._upsample_nearest_exact2d_vec.function = _upsample_nearest_exact2d
 tables._upsample_nearest_exact2d.function = _upsample_nearest_exact2d
-
-
 tables._upsample_nearest_exact2d_backward.function = _upsample_nearest_exact2d_backward
-
-
 tables._upsample_nearest_exact3d_vec.function = _upsample_nearest_exact3d
 tables._upsample_nearest_exact3d.function = _upsample_nearest_exact3d
-
-
 tables._upsample_nearest_exact3d_backward.function = _upsample_nearest_exact3d_backward
-
-
 tables.upsample_linear1d_vec.function = upsample_linear1d
 tables.upsample_linear1d.function = upsample_linear1d
-
-
 tables.upsample_linear1d_backward.function = upsample_linear1d_backward
-
-
 tables.upsample_bilinear2d_vec.function = upsample_bilinear2d
 tables.upsample_bilinear2d.function = upsample_bilinear2d
-
-
 tables.upsample_bilinear2d_backward.function = upsample_bilinear2d_backward
-
-
 tables.upsample_bicubic2d_vec.function = upsample_bicubic2d
 tables.upsample_bicubic2d.function = upsample_bicubic2d
-
-
 tables.upsample_bicubic2d_backward.function = upsample_bicubic2d_backward
-
-
 tables.upsample_trilinear3d_vec.function = upsample_trilinear3d
 tables.upsample_trilinear3d.function = upsample_trilinear3d
-
-
 tables.upsample_trilinear3d_backward.function = upsample_trilinear3d_backward
-
-
 tables._upsample_lanczos2d_aa.function = _upsample_lanczos2d_aa
-
-
 tables.max_unpool2d.function = max_unpool2d
-
-
 tables.max_unpool3d.function = max_unpool3d
-
-
 tables.affine_grid_generator.function = affine_grid_generator
-
-
 tables.grid_sampler.function = grid_sampler
-
-
 tables.fractional_max_pool2d.function = fractional_max_pool2d
-
-
 tables.fractional_max_pool3d.function = fractional_max_pool3d

@@ -6,66 +6,48 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call, call_inplace
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 
 from ..tables import conversion as tables
 
 
+@road((tables._to_copy,), )
 def _to_copy(input, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None, requires_grad=False):
     """_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor"""
     return call(tables._to_copy, (input, dtype, layout, device, pin_memory, non_blocking, memory_format), None, requires_grad)
 
-
-_to_copy = accelerate(_to_copy, (tables._to_copy,))
-
 _to_overloads = (tables.to_dtype, tables.to_device, tables.to_other, tables.to_dtype_layout, )
 
 
+@road((tables.to_dtype,), (tables.to_device,), (tables.to_other,), (tables.to_dtype_layout,), )
 def to(*args, **kwargs):
     """to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a); to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a); to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a); to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"""
     return call_overloaded(_to_overloads, args, kwargs, is_factory=True)
 
 
-to = accelerate(to, (tables.to_dtype,), (tables.to_device,), (tables.to_other,), (tables.to_dtype_layout,))
-
-
+@road((tables.type_as,), )
 def type_as(input, other):
     """type_as(Tensor self, Tensor other) -> Tensor"""
     return call(tables.type_as, (input, other))
 
 
-type_as = accelerate(type_as, (tables.type_as,))
-
-
+@road((tables.copy_,), )
 def copy_(input, src, non_blocking=False):
     """copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)"""
     return call_inplace(tables.copy_, (input, src, non_blocking))
 
 
-copy_ = accelerate(copy_, (tables.copy_,))
-
-
+@road((tables.copy,), )
 def copy(input, src, non_blocking=False):
     """copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor"""
     return call(tables.copy, (input, src, non_blocking))
 
 
-copy = accelerate(copy, (tables.copy,))
-
-
 tables._to_copy.function = _to_copy
-
-
 tables.to_dtype.function = to
 tables.to_device.function = to
 tables.to_other.function = to
 tables.to_dtype_layout.function = to
-
-
 tables.type_as.function = type_as
-
-
 tables.copy_.function = copy_
-
-
 tables.copy.function = copy

@@ -6,7 +6,7 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call, call_inplace
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dtype import int64
 
 from ..tables import creation as tables
@@ -14,419 +14,287 @@ from ..tables import creation as tables
 _empty_overloads = (tables.empty_memory_format, )
 
 
+@road((tables.empty_memory_format,), )
 def empty(*args, **kwargs):
     """empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
     return call_overloaded(_empty_overloads, args, kwargs, has_out=True, is_factory=True)
 
-
-empty = accelerate(empty, (tables.empty_memory_format,))
-
 _zeros_overloads = (tables.zeros, )
 
 
+@road((tables.zeros,), )
 def zeros(*args, **kwargs):
     """zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call_overloaded(_zeros_overloads, args, kwargs, has_out=True, is_factory=True)
 
-
-zeros = accelerate(zeros, (tables.zeros,))
-
 _ones_overloads = (tables.ones, )
 
 
+@road((tables.ones,), )
 def ones(*args, **kwargs):
     """ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call_overloaded(_ones_overloads, args, kwargs, has_out=True, is_factory=True)
 
 
-ones = accelerate(ones, (tables.ones,))
-
-
+@road((tables.full,), )
 def full(size, fill_value, *, dtype=None, layout=None, device=None, pin_memory=None, out=None, requires_grad=False):
     """full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables.full, (size, fill_value, dtype, layout, device, pin_memory), out, requires_grad)
 
 
-full = accelerate(full, (tables.full,))
-
-
+@road((tables.empty_strided,), )
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
     """empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables.empty_strided, (size, stride, dtype, layout, device, pin_memory), None, requires_grad)
 
 
-empty_strided = accelerate(empty_strided, (tables.empty_strided,))
-
-
+@road((tables.empty_permuted,), )
 def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
     """empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables.empty_permuted, (size, physical_layout, dtype, layout, device, pin_memory), None, requires_grad)
 
 
-empty_permuted = accelerate(empty_permuted, (tables.empty_permuted,))
-
-
+@road((tables.empty_like,), )
 def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None, requires_grad=False):
     """empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
     return call(tables.empty_like, (input, dtype, layout, device, pin_memory, memory_format), None, requires_grad)
 
 
-empty_like = accelerate(empty_like, (tables.empty_like,))
-
-
+@road((tables.zeros_like,), )
 def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None, requires_grad=False):
     """zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
     return call(tables.zeros_like, (input, dtype, layout, device, pin_memory, memory_format), None, requires_grad)
 
 
-zeros_like = accelerate(zeros_like, (tables.zeros_like,))
-
-
+@road((tables.ones_like,), )
 def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None, requires_grad=False):
     """ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
     return call(tables.ones_like, (input, dtype, layout, device, pin_memory, memory_format), None, requires_grad)
 
 
-ones_like = accelerate(ones_like, (tables.ones_like,))
-
-
+@road((tables.full_like,), )
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None, requires_grad=False):
     """full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
     return call(tables.full_like, (input, fill_value, dtype, layout, device, pin_memory, memory_format), None, requires_grad)
 
 
-full_like = accelerate(full_like, (tables.full_like,))
-
-
+@road((tables.new_empty,), )
 def new_empty(input, size, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
     """new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables.new_empty, (input, size, dtype, layout, device, pin_memory), None, requires_grad)
 
 
-new_empty = accelerate(new_empty, (tables.new_empty,))
-
-
+@road((tables.new_empty_strided,), )
 def new_empty_strided(input, size, stride, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
     """new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables.new_empty_strided, (input, size, stride, dtype, layout, device, pin_memory), None, requires_grad)
 
 
-new_empty_strided = accelerate(new_empty_strided, (tables.new_empty_strided,))
-
-
+@road((tables.new_zeros,), )
 def new_zeros(input, size, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
     """new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables.new_zeros, (input, size, dtype, layout, device, pin_memory), None, requires_grad)
 
 
-new_zeros = accelerate(new_zeros, (tables.new_zeros,))
-
-
+@road((tables.new_ones,), )
 def new_ones(input, size, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
     """new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables.new_ones, (input, size, dtype, layout, device, pin_memory), None, requires_grad)
 
 
-new_ones = accelerate(new_ones, (tables.new_ones,))
-
-
+@road((tables.new_full,), )
 def new_full(input, size, fill_value, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
     """new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables.new_full, (input, size, fill_value, dtype, layout, device, pin_memory), None, requires_grad)
 
 
-new_full = accelerate(new_full, (tables.new_full,))
-
-
+@road((tables.scalar_tensor,), )
 def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
     """scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables.scalar_tensor, (s, dtype, layout, device, pin_memory), None, requires_grad)
 
-
-scalar_tensor = accelerate(scalar_tensor, (tables.scalar_tensor,))
-
 _arange_overloads = (tables.arange, tables.arange_start, tables.arange_start_step, )
 
 
+@road((tables.arange,), (tables.arange_start,), (tables.arange_start_step,), )
 def arange(*args, **kwargs):
     """arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call_overloaded(_arange_overloads, args, kwargs, has_out=True, is_factory=True)
 
-
-arange = accelerate(arange, (tables.arange,), (tables.arange_start,), (tables.arange_start_step,))
-
 _range_overloads = (tables.range_step, tables.range, )
 
 
+@road((tables.range_step,), (tables.range,), )
 def range(*args, **kwargs):
     """range.step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; range(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call_overloaded(_range_overloads, args, kwargs, has_out=True, is_factory=True)
 
-
-range = accelerate(range, (tables.range_step,), (tables.range,))
-
 _linspace_overloads = (tables.linspace, tables.linspace_Tensor_Tensor, tables.linspace_Tensor_Scalar, tables.linspace_Scalar_Tensor, )
 
 
+@road((tables.linspace,), (tables.linspace_Tensor_Tensor,), (tables.linspace_Tensor_Scalar,), (tables.linspace_Scalar_Tensor,), )
 def linspace(*args, **kwargs):
     """linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call_overloaded(_linspace_overloads, args, kwargs, has_out=True, is_factory=True)
 
-
-linspace = accelerate(linspace, (tables.linspace,), (tables.linspace_Tensor_Tensor,), (tables.linspace_Tensor_Scalar,), (tables.linspace_Scalar_Tensor,))
-
 _logspace_overloads = (tables.logspace, tables.logspace_Tensor_Tensor, tables.logspace_Tensor_Scalar, tables.logspace_Scalar_Tensor, )
 
 
+@road((tables.logspace,), (tables.logspace_Tensor_Tensor,), (tables.logspace_Tensor_Scalar,), (tables.logspace_Scalar_Tensor,), )
 def logspace(*args, **kwargs):
     """logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call_overloaded(_logspace_overloads, args, kwargs, has_out=True, is_factory=True)
 
-
-logspace = accelerate(logspace, (tables.logspace,), (tables.logspace_Tensor_Tensor,), (tables.logspace_Tensor_Scalar,), (tables.logspace_Scalar_Tensor,))
-
 _eye_overloads = (tables.eye, tables.eye_m, )
 
 
+@road((tables.eye,), (tables.eye_m,), )
 def eye(*args, **kwargs):
     """eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call_overloaded(_eye_overloads, args, kwargs, has_out=True, is_factory=True)
 
 
-eye = accelerate(eye, (tables.eye,), (tables.eye_m,))
-
-
+@road((tables.tril,), )
 def tril(input, diagonal=0, *, out=None):
     """tril(Tensor self, SymInt diagonal=0) -> Tensor"""
     return call(tables.tril, (input, diagonal), out)
 
 
-tril = accelerate(tril, (tables.tril,))
-
-
+@road((tables.tril,), inplace=True)
 def tril_(input, diagonal=0):
     """The in-place form of tril: writes into its first argument and returns it."""
     return call_inplace(tables.tril, (input, diagonal))
 
 
-tril_ = accelerate(tril_, (tables.tril,), inplace=True)
-
-
+@road((tables.triu,), )
 def triu(input, diagonal=0, *, out=None):
     """triu(Tensor self, SymInt diagonal=0) -> Tensor"""
     return call(tables.triu, (input, diagonal), out)
 
 
-triu = accelerate(triu, (tables.triu,))
-
-
+@road((tables.triu,), inplace=True)
 def triu_(input, diagonal=0):
     """The in-place form of triu: writes into its first argument and returns it."""
     return call_inplace(tables.triu, (input, diagonal))
 
 
-triu_ = accelerate(triu_, (tables.triu,), inplace=True)
-
-
+@road((tables.tril_indices,), )
 def tril_indices(row, col, offset=0, *, dtype=int64, layout=None, device=None, pin_memory=None, requires_grad=False):
     """tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables.tril_indices, (row, col, offset, dtype, layout, device, pin_memory), None, requires_grad)
 
 
-tril_indices = accelerate(tril_indices, (tables.tril_indices,))
-
-
+@road((tables.triu_indices,), )
 def triu_indices(row, col, offset=0, *, dtype=int64, layout=None, device=None, pin_memory=None, requires_grad=False):
     """triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables.triu_indices, (row, col, offset, dtype, layout, device, pin_memory), None, requires_grad)
 
 
-triu_indices = accelerate(triu_indices, (tables.triu_indices,))
-
-
+@road((tables.fill_Tensor,), )
 def fill(input, value):
     """fill.Tensor(Tensor self, Tensor value) -> Tensor"""
     return call(tables.fill_Tensor, (input, value))
 
 
-fill = accelerate(fill, (tables.fill_Tensor,))
-
-
+@road((tables.fill_Tensor,), inplace=True)
 def fill_(input, value):
     """The in-place form of fill: writes into its first argument and returns it."""
     return call_inplace(tables.fill_Tensor, (input, value))
 
 
-fill_ = accelerate(fill_, (tables.fill_Tensor,), inplace=True)
-
-
+@road((tables.zero_,), )
 def zero_(input):
     """zero_(Tensor(a!) self) -> Tensor(a!)"""
     return call_inplace(tables.zero_, (input,))
 
-
-zero_ = accelerate(zero_, (tables.zero_,))
-
 _hann_window_overloads = (tables.hann_window, tables.hann_window_periodic, )
 
 
+@road((tables.hann_window,), (tables.hann_window_periodic,), )
 def hann_window(*args, **kwargs):
     """hann_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; hann_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call_overloaded(_hann_window_overloads, args, kwargs, is_factory=True)
 
-
-hann_window = accelerate(hann_window, (tables.hann_window,), (tables.hann_window_periodic,))
-
 _hamming_window_overloads = (tables.hamming_window, tables.hamming_window_periodic, tables.hamming_window_periodic_alpha, tables.hamming_window_periodic_alpha_beta, )
 
 
+@road((tables.hamming_window,), (tables.hamming_window_periodic,), (tables.hamming_window_periodic_alpha,), (tables.hamming_window_periodic_alpha_beta,), )
 def hamming_window(*args, **kwargs):
     """hamming_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; hamming_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call_overloaded(_hamming_window_overloads, args, kwargs, is_factory=True)
 
-
-hamming_window = accelerate(hamming_window, (tables.hamming_window,), (tables.hamming_window_periodic,), (tables.hamming_window_periodic_alpha,), (tables.hamming_window_periodic_alpha_beta,))
-
 _blackman_window_overloads = (tables.blackman_window, tables.blackman_window_periodic, )
 
 
+@road((tables.blackman_window,), (tables.blackman_window_periodic,), )
 def blackman_window(*args, **kwargs):
     """blackman_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; blackman_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call_overloaded(_blackman_window_overloads, args, kwargs, is_factory=True)
 
-
-blackman_window = accelerate(blackman_window, (tables.blackman_window,), (tables.blackman_window_periodic,))
-
 _bartlett_window_overloads = (tables.bartlett_window, tables.bartlett_window_periodic, )
 
 
+@road((tables.bartlett_window,), (tables.bartlett_window_periodic,), )
 def bartlett_window(*args, **kwargs):
     """bartlett_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; bartlett_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call_overloaded(_bartlett_window_overloads, args, kwargs, is_factory=True)
 
-
-bartlett_window = accelerate(bartlett_window, (tables.bartlett_window,), (tables.bartlett_window_periodic,))
-
 _kaiser_window_overloads = (tables.kaiser_window, tables.kaiser_window_periodic, tables.kaiser_window_beta, )
 
 
+@road((tables.kaiser_window,), (tables.kaiser_window_periodic,), (tables.kaiser_window_beta,), )
 def kaiser_window(*args, **kwargs):
     """kaiser_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; kaiser_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; kaiser_window.beta(int window_length, bool periodic, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call_overloaded(_kaiser_window_overloads, args, kwargs, is_factory=True)
 
 
-kaiser_window = accelerate(kaiser_window, (tables.kaiser_window,), (tables.kaiser_window_periodic,), (tables.kaiser_window_beta,))
-
-
 tables.empty_memory_format.function = empty
-
-
 tables.zeros.function = zeros
-
-
 tables.ones.function = ones
-
-
 tables.full.function = full
-
-
 tables.empty_strided.function = empty_strided
-
-
 tables.empty_permuted.function = empty_permuted
-
-
 tables.empty_like.function = empty_like
-
-
 tables.zeros_like.function = zeros_like
-
-
 tables.ones_like.function = ones_like
-
-
 tables.full_like.function = full_like
-
-
 tables.new_empty.function = new_empty
-
-
 tables.new_empty_strided.function = new_empty_strided
-
-
 tables.new_zeros.function = new_zeros
-
-
 tables.new_ones.function = new_ones
-
-
 tables.new_full.function = new_full
-
-
 tables.scalar_tensor.function = scalar_tensor
-
-
 tables.arange.function = arange
 tables.arange_start.function = arange
 tables.arange_start_step.function = arange
-
-
 tables.range_step.function = range
 tables.range.function = range
-
-
 tables.linspace.function = linspace
 tables.linspace_Tensor_Tensor.function = linspace
 tables.linspace_Tensor_Scalar.function = linspace
 tables.linspace_Scalar_Tensor.function = linspace
-
-
 tables.logspace.function = logspace
 tables.logspace_Tensor_Tensor.function = logspace
 tables.logspace_Tensor_Scalar.function = logspace
 tables.logspace_Scalar_Tensor.function = logspace
-
-
 tables.eye.function = eye
 tables.eye_m.function = eye
-
-
 tables.tril.function = tril
-
-
 tables.triu.function = triu
-
-
 tables.tril_indices.function = tril_indices
-
-
 tables.triu_indices.function = triu_indices
-
-
 tables.fill_Tensor.function = fill
-
-
 tables.zero_.function = zero_
-
-
 tables.hann_window.function = hann_window
 tables.hann_window_periodic.function = hann_window
-
-
 tables.hamming_window.function = hamming_window
 tables.hamming_window_periodic.function = hamming_window
 tables.hamming_window_periodic_alpha.function = hamming_window
 tables.hamming_window_periodic_alpha_beta.function = hamming_window
-
-
 tables.blackman_window.function = blackman_window
 tables.blackman_window_periodic.function = blackman_window
-
-
 tables.bartlett_window.function = bartlett_window
 tables.bartlett_window_periodic.function = bartlett_window
-
-
 tables.kaiser_window.function = kaiser_window
 tables.kaiser_window_periodic.function = kaiser_window
 tables.kaiser_window_beta.function = kaiser_window

@@ -6,12 +6,13 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import REQUIRED, respelled
 
 from ..tables import fft as tables
 
 
+@road((tables._fft_r2c,), )
 def _fft_r2c(input, dim=REQUIRED, normalization=REQUIRED, onesided=REQUIRED, *, out=None, **spellings):
     """_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor"""
     if spellings:
@@ -19,9 +20,7 @@ def _fft_r2c(input, dim=REQUIRED, normalization=REQUIRED, onesided=REQUIRED, *, 
     return call(tables._fft_r2c, (input, dim, normalization, onesided), out)
 
 
-_fft_r2c = accelerate(_fft_r2c, (tables._fft_r2c,))
-
-
+@road((tables._fft_c2r,), )
 def _fft_c2r(input, dim=REQUIRED, normalization=REQUIRED, last_dim_size=REQUIRED, *, out=None, **spellings):
     """_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor"""
     if spellings:
@@ -29,9 +28,7 @@ def _fft_c2r(input, dim=REQUIRED, normalization=REQUIRED, last_dim_size=REQUIRED
     return call(tables._fft_c2r, (input, dim, normalization, last_dim_size), out)
 
 
-_fft_c2r = accelerate(_fft_c2r, (tables._fft_c2r,))
-
-
+@road((tables._fft_c2c,), )
 def _fft_c2c(input, dim=REQUIRED, normalization=REQUIRED, forward=REQUIRED, *, out=None, **spellings):
     """_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor"""
     if spellings:
@@ -39,9 +36,7 @@ def _fft_c2c(input, dim=REQUIRED, normalization=REQUIRED, forward=REQUIRED, *, o
     return call(tables._fft_c2c, (input, dim, normalization, forward), out)
 
 
-_fft_c2c = accelerate(_fft_c2c, (tables._fft_c2c,))
-
-
+@road((tables.fft_fft,), )
 def fft_fft(input, n=None, dim=-1, norm=None, *, out=None, **spellings):
     """fft_fft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"""
     if spellings:
@@ -49,9 +44,7 @@ def fft_fft(input, n=None, dim=-1, norm=None, *, out=None, **spellings):
     return call(tables.fft_fft, (input, n, dim, norm), out)
 
 
-fft_fft = accelerate(fft_fft, (tables.fft_fft,))
-
-
+@road((tables.fft_ifft,), )
 def fft_ifft(input, n=None, dim=-1, norm=None, *, out=None, **spellings):
     """fft_ifft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"""
     if spellings:
@@ -59,9 +52,7 @@ def fft_ifft(input, n=None, dim=-1, norm=None, *, out=None, **spellings):
     return call(tables.fft_ifft, (input, n, dim, norm), out)
 
 
-fft_ifft = accelerate(fft_ifft, (tables.fft_ifft,))
-
-
+@road((tables.fft_rfft,), )
 def fft_rfft(input, n=None, dim=-1, norm=None, *, out=None, **spellings):
     """fft_rfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"""
     if spellings:
@@ -69,9 +60,7 @@ def fft_rfft(input, n=None, dim=-1, norm=None, *, out=None, **spellings):
     return call(tables.fft_rfft, (input, n, dim, norm), out)
 
 
-fft_rfft = accelerate(fft_rfft, (tables.fft_rfft,))
-
-
+@road((tables.fft_irfft,), )
 def fft_irfft(input, n=None, dim=-1, norm=None, *, out=None, **spellings):
     """fft_irfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"""
     if spellings:
@@ -79,9 +68,7 @@ def fft_irfft(input, n=None, dim=-1, norm=None, *, out=None, **spellings):
     return call(tables.fft_irfft, (input, n, dim, norm), out)
 
 
-fft_irfft = accelerate(fft_irfft, (tables.fft_irfft,))
-
-
+@road((tables.fft_hfft,), )
 def fft_hfft(input, n=None, dim=-1, norm=None, *, out=None, **spellings):
     """fft_hfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"""
     if spellings:
@@ -89,9 +76,7 @@ def fft_hfft(input, n=None, dim=-1, norm=None, *, out=None, **spellings):
     return call(tables.fft_hfft, (input, n, dim, norm), out)
 
 
-fft_hfft = accelerate(fft_hfft, (tables.fft_hfft,))
-
-
+@road((tables.fft_ihfft,), )
 def fft_ihfft(input, n=None, dim=-1, norm=None, *, out=None, **spellings):
     """fft_ihfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"""
     if spellings:
@@ -99,9 +84,7 @@ def fft_ihfft(input, n=None, dim=-1, norm=None, *, out=None, **spellings):
     return call(tables.fft_ihfft, (input, n, dim, norm), out)
 
 
-fft_ihfft = accelerate(fft_ihfft, (tables.fft_ihfft,))
-
-
+@road((tables.fft_fft2,), )
 def fft_fft2(input, s=None, dim=(-2, -1), norm=None, *, out=None, **spellings):
     """fft_fft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor"""
     if spellings:
@@ -109,9 +92,7 @@ def fft_fft2(input, s=None, dim=(-2, -1), norm=None, *, out=None, **spellings):
     return call(tables.fft_fft2, (input, s, dim, norm), out)
 
 
-fft_fft2 = accelerate(fft_fft2, (tables.fft_fft2,))
-
-
+@road((tables.fft_ifft2,), )
 def fft_ifft2(input, s=None, dim=(-2, -1), norm=None, *, out=None, **spellings):
     """fft_ifft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor"""
     if spellings:
@@ -119,9 +100,7 @@ def fft_ifft2(input, s=None, dim=(-2, -1), norm=None, *, out=None, **spellings):
     return call(tables.fft_ifft2, (input, s, dim, norm), out)
 
 
-fft_ifft2 = accelerate(fft_ifft2, (tables.fft_ifft2,))
-
-
+@road((tables.fft_rfft2,), )
 def fft_rfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None, **spellings):
     """fft_rfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor"""
     if spellings:
@@ -129,9 +108,7 @@ def fft_rfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None, **spellings):
     return call(tables.fft_rfft2, (input, s, dim, norm), out)
 
 
-fft_rfft2 = accelerate(fft_rfft2, (tables.fft_rfft2,))
-
-
+@road((tables.fft_irfft2,), )
 def fft_irfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None, **spellings):
     """fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor"""
     if spellings:
@@ -139,9 +116,7 @@ def fft_irfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None, **spellings)
     return call(tables.fft_irfft2, (input, s, dim, norm), out)
 
 
-fft_irfft2 = accelerate(fft_irfft2, (tables.fft_irfft2,))
-
-
+@road((tables.fft_hfft2,), )
 def fft_hfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None, **spellings):
     """fft_hfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor"""
     if spellings:
@@ -149,9 +124,7 @@ def fft_hfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None, **spellings):
     return call(tables.fft_hfft2, (input, s, dim, norm), out)
 
 
-fft_hfft2 = accelerate(fft_hfft2, (tables.fft_hfft2,))
-
-
+@road((tables.fft_ihfft2,), )
 def fft_ihfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None, **spellings):
     """fft_ihfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor"""
     if spellings:
@@ -159,9 +132,7 @@ def fft_ihfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None, **spellings)
     return call(tables.fft_ihfft2, (input, s, dim, norm), out)
 
 
-fft_ihfft2 = accelerate(fft_ihfft2, (tables.fft_ihfft2,))
-
-
+@road((tables.fft_fftn,), )
 def fft_fftn(input, s=None, dim=None, norm=None, *, out=None, **spellings):
     """fft_fftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"""
     if spellings:
@@ -169,9 +140,7 @@ def fft_fftn(input, s=None, dim=None, norm=None, *, out=None, **spellings):
     return call(tables.fft_fftn, (input, s, dim, norm), out)
 
 
-fft_fftn = accelerate(fft_fftn, (tables.fft_fftn,))
-
-
+@road((tables.fft_ifftn,), )
 def fft_ifftn(input, s=None, dim=None, norm=None, *, out=None, **spellings):
     """fft_ifftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"""
     if spellings:
@@ -179,9 +148,7 @@ def fft_ifftn(input, s=None, dim=None, norm=None, *, out=None, **spellings):
     return call(tables.fft_ifftn, (input, s, dim, norm), out)
 
 
-fft_ifftn = accelerate(fft_ifftn, (tables.fft_ifftn,))
-
-
+@road((tables.fft_rfftn,), )
 def fft_rfftn(input, s=None, dim=None, norm=None, *, out=None, **spellings):
     """fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"""
     if spellings:
@@ -189,9 +156,7 @@ def fft_rfftn(input, s=None, dim=None, norm=None, *, out=None, **spellings):
     return call(tables.fft_rfftn, (input, s, dim, norm), out)
 
 
-fft_rfftn = accelerate(fft_rfftn, (tables.fft_rfftn,))
-
-
+@road((tables.fft_irfftn,), )
 def fft_irfftn(input, s=None, dim=None, norm=None, *, out=None, **spellings):
     """fft_irfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"""
     if spellings:
@@ -199,9 +164,7 @@ def fft_irfftn(input, s=None, dim=None, norm=None, *, out=None, **spellings):
     return call(tables.fft_irfftn, (input, s, dim, norm), out)
 
 
-fft_irfftn = accelerate(fft_irfftn, (tables.fft_irfftn,))
-
-
+@road((tables.fft_hfftn,), )
 def fft_hfftn(input, s=None, dim=None, norm=None, *, out=None, **spellings):
     """fft_hfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"""
     if spellings:
@@ -209,9 +172,7 @@ def fft_hfftn(input, s=None, dim=None, norm=None, *, out=None, **spellings):
     return call(tables.fft_hfftn, (input, s, dim, norm), out)
 
 
-fft_hfftn = accelerate(fft_hfftn, (tables.fft_hfftn,))
-
-
+@road((tables.fft_ihfftn,), )
 def fft_ihfftn(input, s=None, dim=None, norm=None, *, out=None, **spellings):
     """fft_ihfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"""
     if spellings:
@@ -219,25 +180,19 @@ def fft_ihfftn(input, s=None, dim=None, norm=None, *, out=None, **spellings):
     return call(tables.fft_ihfftn, (input, s, dim, norm), out)
 
 
-fft_ihfftn = accelerate(fft_ihfftn, (tables.fft_ihfftn,))
-
-
+@road((tables.fft_fftfreq,), )
 def fft_fftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, pin_memory=None, out=None, requires_grad=False):
     """fft_fftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables.fft_fftfreq, (n, d, dtype, layout, device, pin_memory), out, requires_grad)
 
 
-fft_fftfreq = accelerate(fft_fftfreq, (tables.fft_fftfreq,))
-
-
+@road((tables.fft_rfftfreq,), )
 def fft_rfftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, pin_memory=None, out=None, requires_grad=False):
     """fft_rfftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables.fft_rfftfreq, (n, d, dtype, layout, device, pin_memory), out, requires_grad)
 
 
-fft_rfftfreq = accelerate(fft_rfftfreq, (tables.fft_rfftfreq,))
-
-
+@road((tables.fft_fftshift,), )
 def fft_fftshift(input, dim=None, **spellings):
     """fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor"""
     if spellings:
@@ -245,114 +200,53 @@ def fft_fftshift(input, dim=None, **spellings):
     return call(tables.fft_fftshift, (input, dim))
 
 
-fft_fftshift = accelerate(fft_fftshift, (tables.fft_fftshift,))
-
-
+@road((tables.fft_ifftshift,), )
 def fft_ifftshift(input, dim=None, **spellings):
     """fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor"""
     if spellings:
         (input, dim) = respelled(tables.fft_ifftshift, (input, dim), spellings)
     return call(tables.fft_ifftshift, (input, dim))
 
-
-fft_ifftshift = accelerate(fft_ifftshift, (tables.fft_ifftshift,))
-
 _stft_overloads = (tables.stft, tables.stft_center, )
 
 
+@road((tables.stft,), (tables.stft_center,), )
 def stft(*args, **kwargs):
     """stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor; stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode="reflect", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor"""
     return call_overloaded(_stft_overloads, args, kwargs)
 
 
-stft = accelerate(stft, (tables.stft,), (tables.stft_center,))
-
-
+@road((tables.istft,), )
 def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None, return_complex=False):
     """istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor"""
     return call(tables.istft, (input, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex))
 
 
-istft = accelerate(istft, (tables.istft,))
-
-
 tables._fft_r2c.function = _fft_r2c
-
-
 tables._fft_c2r.function = _fft_c2r
-
-
 tables._fft_c2c.function = _fft_c2c
-
-
 tables.fft_fft.function = fft_fft
-
-
 tables.fft_ifft.function = fft_ifft
-
-
 tables.fft_rfft.function = fft_rfft
-
-
 tables.fft_irfft.function = fft_irfft
-
-
 tables.fft_hfft.function = fft_hfft
-
-
 tables.fft_ihfft.function = fft_ihfft
-
-
 tables.fft_fft2.function = fft_fft2
-
-
 tables.fft_ifft2.function = fft_ifft2
-
-
 tables.fft_rfft2.function = fft_rfft2
-
-
 tables.fft_irfft2.function = fft_irfft2
-
-
 tables.fft_hfft2.function = fft_hfft2
-
-
 tables.fft_ihfft2.function = fft_ihfft2
-
-
 tables.fft_fftn.function = fft_fftn
-
-
 tables.fft_ifftn.function = fft_ifftn
-
-
 tables.fft_rfftn.function = fft_rfftn
-
-
 tables.fft_irfftn.function = fft_irfftn
-
-
 tables.fft_hfftn.function = fft_hfftn
-
-
 tables.fft_ihfftn.function = fft_ihfftn
-
-
 tables.fft_fftfreq.function = fft_fftfreq
-
-
 tables.fft_rfftfreq.function = fft_rfftfreq
-
-
 tables.fft_fftshift.function = fft_fftshift
-
-
 tables.fft_ifftshift.function = fft_ifftshift
-
-
 tables.stft.function = stft
 tables.stft_center.function = stft
-
-
 tables.istft.function = istft

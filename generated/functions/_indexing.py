@@ -8,68 +8,55 @@ import numpy
 from mindtorch_v2._backends.cpu.ops import indexing as kernels_indexing
 from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call, call_inplace
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 
 from ..tables import indexing as tables
 
 
+@road((tables.index_Tensor,), )
 def index(input, indices, *, out=None):
     """index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"""
     return call(tables.index_Tensor, (input, indices), out)
 
 
-index = accelerate(index, (tables.index_Tensor,))
-
-
+@road((tables.index_put,), )
 def index_put(input, indices, values, accumulate=False):
     """index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"""
     return call(tables.index_put, (input, indices, values, accumulate))
 
 
-index_put = accelerate(index_put, (tables.index_put,))
-
-
+@road((tables.index_put,), inplace=True)
 def index_put_(input, indices, values, accumulate=False):
     """The in-place form of index_put: writes into its first argument and returns it."""
     return call_inplace(tables.index_put, (input, indices, values, accumulate))
 
 
-index_put_ = accelerate(index_put_, (tables.index_put,), inplace=True)
-
-
+@road((tables._unsafe_index_Tensor,), )
 def _unsafe_index(input, indices):
     """_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"""
     return call(tables._unsafe_index_Tensor, (input, indices))
 
 
-_unsafe_index = accelerate(_unsafe_index, (tables._unsafe_index_Tensor,))
-
-
+@road((tables._unsafe_masked_index,), )
 def _unsafe_masked_index(input, mask, indices, fill):
     """_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor"""
     return call(tables._unsafe_masked_index, (input, mask, indices, fill))
 
 
-_unsafe_masked_index = accelerate(_unsafe_masked_index, (tables._unsafe_masked_index,))
-
-
+@road((tables._unsafe_masked_index_put_accumulate,), )
 def _unsafe_masked_index_put_accumulate(input, mask, indices, values):
     """_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> Tensor"""
     return call(tables._unsafe_masked_index_put_accumulate, (input, mask, indices, values))
 
 
-_unsafe_masked_index_put_accumulate = accelerate(_unsafe_masked_index_put_accumulate, (tables._unsafe_masked_index_put_accumulate,))
-
-
+@road((tables._unsafe_index_put,), )
 def _unsafe_index_put(input, indices, values, accumulate=False):
     """_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"""
     return call(tables._unsafe_index_put, (input, indices, values, accumulate))
 
 
-_unsafe_index_put = accelerate(_unsafe_index_put, (tables._unsafe_index_put,))
-
-
+@road((tables.index_select,), )
 def index_select(input, dim=REQUIRED, index=REQUIRED, *, out=None, **spellings):
     """index_select(Tensor self, int dim, Tensor index) -> Tensor"""
     if spellings:
@@ -77,9 +64,7 @@ def index_select(input, dim=REQUIRED, index=REQUIRED, *, out=None, **spellings):
     return call(tables.index_select, (input, dim, index), out)
 
 
-index_select = accelerate(index_select, (tables.index_select,))
-
-
+@road((tables.index_add,), )
 def index_add(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, *, alpha=1, out=None, **spellings):
     """index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor"""
     if spellings:
@@ -87,9 +72,7 @@ def index_add(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, *, alpha=1, 
     return call(tables.index_add, (input, dim, index, source, alpha), out)
 
 
-index_add = accelerate(index_add, (tables.index_add,))
-
-
+@road((tables.index_add,), inplace=True)
 def index_add_(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, *, alpha=1, **spellings):
     """The in-place form of index_add: writes into its first argument and returns it."""
     if spellings:
@@ -97,9 +80,7 @@ def index_add_(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, *, alpha=1,
     return call_inplace(tables.index_add, (input, dim, index, source, alpha))
 
 
-index_add_ = accelerate(index_add_, (tables.index_add,), inplace=True)
-
-
+@road((tables.index_copy,), )
 def index_copy(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, *, out=None, **spellings):
     """index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor"""
     if spellings:
@@ -107,41 +88,33 @@ def index_copy(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, *, out=None
     return call(tables.index_copy, (input, dim, index, source), out)
 
 
-index_copy = accelerate(index_copy, (tables.index_copy,))
-
-
+@road((tables.index_copy,), inplace=True)
 def index_copy_(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, **spellings):
     """The in-place form of index_copy: writes into its first argument and returns it."""
     if spellings:
         (input, dim, index, source) = respelled(tables.index_copy, (input, dim, index, source), spellings)
     return call_inplace(tables.index_copy, (input, dim, index, source))
 
-
-index_copy_ = accelerate(index_copy_, (tables.index_copy,), inplace=True)
-
 _index_fill_overloads = (tables.index_fill_int_Scalar, tables.index_fill_int_Tensor, )
 
 
+@road((tables.index_fill_int_Scalar,), (tables.index_fill_int_Tensor,), )
 def index_fill(*args, **kwargs):
     """index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor; index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor"""
     return call_overloaded(_index_fill_overloads, args, kwargs)
 
 
-index_fill = accelerate(index_fill, (tables.index_fill_int_Scalar,), (tables.index_fill_int_Tensor,))
-
-
 _index_fill_inplace = (tables.index_fill_int_Scalar, tables.index_fill_int_Tensor, )
 
 
+@road((tables.index_fill_int_Scalar,), (tables.index_fill_int_Tensor,), inplace=True)
 def index_fill_(*args, **kwargs):
     """The in-place form of index_fill: writes into its first argument and returns it."""
     op, bound = resolve(_index_fill_inplace, args, kwargs, True)
     return call_inplace(op, bound)
 
 
-index_fill_ = accelerate(index_fill_, (tables.index_fill_int_Scalar,), (tables.index_fill_int_Tensor,), inplace=True)
-
-
+@road((tables.index_reduce,), )
 def index_reduce(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, reduce=REQUIRED, *, include_self=True, out=None, **spellings):
     """index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor"""
     if spellings:
@@ -149,9 +122,7 @@ def index_reduce(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, reduce=RE
     return call(tables.index_reduce, (input, dim, index, source, reduce, include_self), out)
 
 
-index_reduce = accelerate(index_reduce, (tables.index_reduce,))
-
-
+@road((tables.index_reduce,), inplace=True)
 def index_reduce_(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, reduce=REQUIRED, *, include_self=True, **spellings):
     """The in-place form of index_reduce: writes into its first argument and returns it."""
     if spellings:
@@ -159,41 +130,33 @@ def index_reduce_(input, dim=REQUIRED, index=REQUIRED, source=REQUIRED, reduce=R
     return call_inplace(tables.index_reduce, (input, dim, index, source, reduce, include_self))
 
 
-index_reduce_ = accelerate(index_reduce_, (tables.index_reduce,), inplace=True)
-
-
+@road((tables.gather,), )
 def gather(input, dim=REQUIRED, index=REQUIRED, *, sparse_grad=False, out=None, **spellings):
     """gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"""
     if spellings:
         (input, dim, index, sparse_grad) = respelled(tables.gather, (input, dim, index, sparse_grad), spellings)
     return call(tables.gather, (input, dim, index, sparse_grad), out)
 
-
-gather = accelerate(gather, (tables.gather,))
-
 _scatter_overloads = (tables.scatter_src, tables.scatter_value, tables.scatter_reduce, tables.scatter_value_reduce, )
 
 
+@road((tables.scatter_src,), (tables.scatter_value,), (tables.scatter_reduce,), (tables.scatter_value_reduce,), )
 def scatter(*args, **kwargs):
     """scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor; scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor; scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor; scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor"""
     return call_overloaded(_scatter_overloads, args, kwargs, has_out=True)
 
 
-scatter = accelerate(scatter, (tables.scatter_src,), (tables.scatter_value,), (tables.scatter_reduce,), (tables.scatter_value_reduce,))
-
-
 _scatter_inplace = (tables.scatter_src, tables.scatter_value, tables.scatter_reduce, tables.scatter_value_reduce, )
 
 
+@road((tables.scatter_src,), (tables.scatter_value,), (tables.scatter_reduce,), (tables.scatter_value_reduce,), inplace=True)
 def scatter_(*args, **kwargs):
     """The in-place form of scatter: writes into its first argument and returns it."""
     op, bound = resolve(_scatter_inplace, args, kwargs, True)
     return call_inplace(op, bound)
 
 
-scatter_ = accelerate(scatter_, (tables.scatter_src,), (tables.scatter_value,), (tables.scatter_reduce,), (tables.scatter_value_reduce,), inplace=True)
-
-
+@road((tables.scatter_add,), )
 def scatter_add(input, dim=REQUIRED, index=REQUIRED, src=REQUIRED, *, out=None, **spellings):
     """scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"""
     if spellings:
@@ -201,9 +164,7 @@ def scatter_add(input, dim=REQUIRED, index=REQUIRED, src=REQUIRED, *, out=None, 
     return call(tables.scatter_add, (input, dim, index, src), out)
 
 
-scatter_add = accelerate(scatter_add, (tables.scatter_add,))
-
-
+@road((tables.scatter_add,), inplace=True)
 def scatter_add_(input, dim=REQUIRED, index=REQUIRED, src=REQUIRED, **spellings):
     """The in-place form of scatter_add: writes into its first argument and returns it."""
     if spellings:
@@ -211,9 +172,7 @@ def scatter_add_(input, dim=REQUIRED, index=REQUIRED, src=REQUIRED, **spellings)
     return call_inplace(tables.scatter_add, (input, dim, index, src))
 
 
-scatter_add_ = accelerate(scatter_add_, (tables.scatter_add,), inplace=True)
-
-
+@road((tables.scatter_reduce_two,), )
 def scatter_reduce(input, dim=REQUIRED, index=REQUIRED, src=REQUIRED, reduce=REQUIRED, *, include_self=True, out=None, **spellings):
     """scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor"""
     if spellings:
@@ -221,9 +180,7 @@ def scatter_reduce(input, dim=REQUIRED, index=REQUIRED, src=REQUIRED, reduce=REQ
     return call(tables.scatter_reduce_two, (input, dim, index, src, reduce, include_self), out)
 
 
-scatter_reduce = accelerate(scatter_reduce, (tables.scatter_reduce_two,))
-
-
+@road((tables.scatter_reduce_two,), inplace=True)
 def scatter_reduce_(input, dim=REQUIRED, index=REQUIRED, src=REQUIRED, reduce=REQUIRED, *, include_self=True, **spellings):
     """The in-place form of scatter_reduce: writes into its first argument and returns it."""
     if spellings:
@@ -231,207 +188,126 @@ def scatter_reduce_(input, dim=REQUIRED, index=REQUIRED, src=REQUIRED, reduce=RE
     return call_inplace(tables.scatter_reduce_two, (input, dim, index, src, reduce, include_self))
 
 
-scatter_reduce_ = accelerate(scatter_reduce_, (tables.scatter_reduce_two,), inplace=True)
-
-
+@road((tables.take,), )
 def take(input, index, *, out=None):
     """take(Tensor self, Tensor index) -> Tensor"""
     return call(tables.take, (input, index), out)
 
 
-take = accelerate(take, (tables.take,))
-
-
+@road((tables.put,), )
 def put(input, index, source, accumulate=False):
     """put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor"""
     return call(tables.put, (input, index, source, accumulate))
 
 
-put = accelerate(put, (tables.put,))
-
-
+@road((tables.put,), inplace=True)
 def put_(input, index, source, accumulate=False):
     """The in-place form of put: writes into its first argument and returns it."""
     return call_inplace(tables.put, (input, index, source, accumulate))
 
 
-put_ = accelerate(put_, (tables.put,), inplace=True)
-
-
+@road((tables.take_along_dim,), )
 def take_along_dim(input, indices, dim=None, *, out=None, **spellings):
     """take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor"""
     if spellings:
         (input, indices, dim) = respelled(tables.take_along_dim, (input, indices, dim), spellings)
     return call(tables.take_along_dim, (input, indices, dim), out)
 
-
-take_along_dim = accelerate(take_along_dim, (tables.take_along_dim,))
-
 _masked_fill_overloads = (tables.masked_fill_Scalar, tables.masked_fill_Tensor, )
 
 
+@road((tables.masked_fill_Scalar, kernels_indexing.fast_masked_fill), (tables.masked_fill_Tensor,), )
 def masked_fill(*args, **kwargs):
     """masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor; masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor"""
     return call_overloaded(_masked_fill_overloads, args, kwargs)
 
 
-masked_fill = accelerate(masked_fill, (tables.masked_fill_Scalar, kernels_indexing.fast_masked_fill), (tables.masked_fill_Tensor,))
-
-
 _masked_fill_inplace = (tables.masked_fill_Scalar, tables.masked_fill_Tensor, )
 
 
+@road((tables.masked_fill_Scalar,), (tables.masked_fill_Tensor,), inplace=True)
 def masked_fill_(*args, **kwargs):
     """The in-place form of masked_fill: writes into its first argument and returns it."""
     op, bound = resolve(_masked_fill_inplace, args, kwargs, True)
     return call_inplace(op, bound)
 
 
-masked_fill_ = accelerate(masked_fill_, (tables.masked_fill_Scalar,), (tables.masked_fill_Tensor,), inplace=True)
-
-
+@road((tables.masked_select,), )
 def masked_select(input, mask, *, out=None):
     """masked_select(Tensor self, Tensor mask) -> Tensor"""
     return call(tables.masked_select, (input, mask), out)
 
 
-masked_select = accelerate(masked_select, (tables.masked_select,))
-
-
+@road((tables.masked_scatter,), )
 def masked_scatter(input, mask, source):
     """masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor"""
     return call(tables.masked_scatter, (input, mask, source))
 
 
-masked_scatter = accelerate(masked_scatter, (tables.masked_scatter,))
-
-
+@road((tables.masked_scatter,), inplace=True)
 def masked_scatter_(input, mask, source):
     """The in-place form of masked_scatter: writes into its first argument and returns it."""
     return call_inplace(tables.masked_scatter, (input, mask, source))
 
 
-masked_scatter_ = accelerate(masked_scatter_, (tables.masked_scatter,), inplace=True)
-
-
+@road((tables.masked_scatter_backward,), )
 def masked_scatter_backward(grad_output, mask, sizes):
     """masked_scatter_backward(Tensor grad_output, Tensor mask, SymInt[] sizes) -> Tensor"""
     return call(tables.masked_scatter_backward, (grad_output, mask, sizes))
 
 
-masked_scatter_backward = accelerate(masked_scatter_backward, (tables.masked_scatter_backward,))
-
-
+@road((tables.nonzero,), )
 def nonzero(input, *, out=None):
     """nonzero(Tensor self) -> Tensor"""
     return call(tables.nonzero, (input,), out)
 
 
-nonzero = accelerate(nonzero, (tables.nonzero,))
-
-
+@road((tables.nonzero_numpy,), )
 def nonzero_numpy(input):
     """nonzero_numpy(Tensor self) -> Tensor[]"""
     return call(tables.nonzero_numpy, (input,))
 
 
-nonzero_numpy = accelerate(nonzero_numpy, (tables.nonzero_numpy,))
-
-
+@road((tables.argwhere,), )
 def argwhere(input):
     """argwhere(Tensor self) -> Tensor"""
     return call(tables.argwhere, (input,))
 
 
-argwhere = accelerate(argwhere, (tables.argwhere,))
-
-
+@road((tables.one_hot,), )
 def one_hot(input, num_classes=-1):
     """one_hot(Tensor self, int num_classes=-1) -> Tensor"""
     return call(tables.one_hot, (input, num_classes))
 
 
-one_hot = accelerate(one_hot, (tables.one_hot,))
-
-
 tables.index_Tensor.function = index
-
-
 tables.index_put.function = index_put
-
-
 tables._unsafe_index_Tensor.function = _unsafe_index
-
-
 tables._unsafe_masked_index.function = _unsafe_masked_index
-
-
 tables._unsafe_masked_index_put_accumulate.function = _unsafe_masked_index_put_accumulate
-
-
 tables._unsafe_index_put.function = _unsafe_index_put
-
-
 tables.index_select.function = index_select
-
-
 tables.index_add.function = index_add
-
-
 tables.index_copy.function = index_copy
-
-
 tables.index_fill_int_Scalar.function = index_fill
 tables.index_fill_int_Tensor.function = index_fill
-
-
 tables.index_reduce.function = index_reduce
-
-
 tables.gather.function = gather
-
-
 tables.scatter_src.function = scatter
 tables.scatter_value.function = scatter
 tables.scatter_reduce.function = scatter
 tables.scatter_value_reduce.function = scatter
-
-
 tables.scatter_add.function = scatter_add
-
-
 tables.scatter_reduce_two.function = scatter_reduce
-
-
 tables.take.function = take
-
-
 tables.put.function = put
-
-
 tables.take_along_dim.function = take_along_dim
-
-
 tables.masked_fill_Scalar.function = masked_fill
 tables.masked_fill_Tensor.function = masked_fill
-
-
 tables.masked_select.function = masked_select
-
-
 tables.masked_scatter.function = masked_scatter
-
-
 tables.masked_scatter_backward.function = masked_scatter_backward
-
-
 tables.nonzero.function = nonzero
-
-
 tables.nonzero_numpy.function = nonzero_numpy
-
-
 tables.argwhere.function = argwhere
-
-
 tables.one_hot.function = one_hot

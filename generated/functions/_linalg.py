@@ -6,633 +6,415 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 
 from ..tables import linalg as tables
 
 
+@road((tables.linalg_cholesky_ex,), )
 def linalg_cholesky_ex(input, *, upper=False, check_errors=False, out=None):
     """linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)"""
     return call(tables.linalg_cholesky_ex, (input, upper, check_errors), out)
 
 
-linalg_cholesky_ex = accelerate(linalg_cholesky_ex, (tables.linalg_cholesky_ex,))
-
-
+@road((tables.linalg_cholesky,), )
 def linalg_cholesky(input, *, upper=False, out=None):
     """linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor"""
     return call(tables.linalg_cholesky, (input, upper), out)
 
 
-linalg_cholesky = accelerate(linalg_cholesky, (tables.linalg_cholesky,))
-
-
+@road((tables.cholesky,), )
 def cholesky(input, upper=False, *, out=None):
     """cholesky(Tensor self, bool upper=False) -> Tensor"""
     return call(tables.cholesky, (input, upper), out)
 
 
-cholesky = accelerate(cholesky, (tables.cholesky,))
-
-
+@road((tables.cholesky_solve,), )
 def cholesky_solve(input, input2, upper=False, *, out=None):
     """cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor"""
     return call(tables.cholesky_solve, (input, input2, upper), out)
 
 
-cholesky_solve = accelerate(cholesky_solve, (tables.cholesky_solve,))
-
-
+@road((tables.cholesky_inverse,), )
 def cholesky_inverse(input, upper=False, *, out=None):
     """cholesky_inverse(Tensor self, bool upper=False) -> Tensor"""
     return call(tables.cholesky_inverse, (input, upper), out)
 
 
-cholesky_inverse = accelerate(cholesky_inverse, (tables.cholesky_inverse,))
-
-
+@road((tables.linalg_lu_factor_ex,), )
 def linalg_lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     """linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)"""
     return call(tables.linalg_lu_factor_ex, (A, pivot, check_errors), out)
 
 
-linalg_lu_factor_ex = accelerate(linalg_lu_factor_ex, (tables.linalg_lu_factor_ex,))
-
-
+@road((tables.linalg_lu_factor,), )
 def linalg_lu_factor(A, *, pivot=True, out=None):
     """linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)"""
     return call(tables.linalg_lu_factor, (A, pivot), out)
 
 
-linalg_lu_factor = accelerate(linalg_lu_factor, (tables.linalg_lu_factor,))
-
-
+@road((tables._lu_with_info,), )
 def _lu_with_info(input, pivot=True, check_errors=True):
     """_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)"""
     return call(tables._lu_with_info, (input, pivot, check_errors))
 
 
-_lu_with_info = accelerate(_lu_with_info, (tables._lu_with_info,))
-
-
+@road((tables.linalg_lu,), )
 def linalg_lu(A, *, pivot=True, out=None):
     """linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)"""
     return call(tables.linalg_lu, (A, pivot), out)
 
 
-linalg_lu = accelerate(linalg_lu, (tables.linalg_lu,))
-
-
+@road((tables.lu_unpack,), )
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None):
     """lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)"""
     return call(tables.lu_unpack, (LU_data, LU_pivots, unpack_data, unpack_pivots), out)
 
 
-lu_unpack = accelerate(lu_unpack, (tables.lu_unpack,))
-
-
+@road((tables.linalg_lu_solve,), )
 def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     """linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor"""
     return call(tables.linalg_lu_solve, (LU, pivots, B, left, adjoint), out)
 
 
-linalg_lu_solve = accelerate(linalg_lu_solve, (tables.linalg_lu_solve,))
-
-
+@road((tables.lu_solve,), )
 def lu_solve(input, LU_data, LU_pivots, *, out=None):
     """lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor"""
     return call(tables.lu_solve, (input, LU_data, LU_pivots), out)
 
 
-lu_solve = accelerate(lu_solve, (tables.lu_solve,))
-
-
+@road((tables.linalg_qr,), )
 def linalg_qr(A, mode='reduced', *, out=None):
     """linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)"""
     return call(tables.linalg_qr, (A, mode), out)
 
 
-linalg_qr = accelerate(linalg_qr, (tables.linalg_qr,))
-
-
+@road((tables.qr,), )
 def qr(input, some=True, *, out=None):
     """qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)"""
     return call(tables.qr, (input, some), out)
 
 
-qr = accelerate(qr, (tables.qr,))
-
-
+@road((tables.geqrf,), )
 def geqrf(input, *, out=None):
     """geqrf(Tensor self) -> (Tensor a, Tensor tau)"""
     return call(tables.geqrf, (input,), out)
 
 
-geqrf = accelerate(geqrf, (tables.geqrf,))
-
-
+@road((tables.linalg_householder_product,), )
 def linalg_householder_product(input, tau, *, out=None):
     """linalg_householder_product(Tensor input, Tensor tau) -> Tensor"""
     return call(tables.linalg_householder_product, (input, tau), out)
 
 
-linalg_householder_product = accelerate(linalg_householder_product, (tables.linalg_householder_product,))
-
-
+@road((tables.orgqr,), )
 def orgqr(input, input2, *, out=None):
     """orgqr(Tensor self, Tensor input2) -> Tensor"""
     return call(tables.orgqr, (input, input2), out)
 
 
-orgqr = accelerate(orgqr, (tables.orgqr,))
-
-
+@road((tables.ormqr,), )
 def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
     """ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor"""
     return call(tables.ormqr, (input, input2, input3, left, transpose), out)
 
 
-ormqr = accelerate(ormqr, (tables.ormqr,))
-
-
+@road((tables._linalg_svd,), )
 def _linalg_svd(A, full_matrices=False, compute_uv=True, *, driver=None):
     """_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"""
     return call(tables._linalg_svd, (A, full_matrices, compute_uv, driver))
 
 
-_linalg_svd = accelerate(_linalg_svd, (tables._linalg_svd,))
-
-
+@road((tables.linalg_svd,), )
 def linalg_svd(A, full_matrices=True, *, driver=None, out=None):
     """linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"""
     return call(tables.linalg_svd, (A, full_matrices, driver), out)
 
 
-linalg_svd = accelerate(linalg_svd, (tables.linalg_svd,))
-
-
+@road((tables.linalg_svdvals,), )
 def linalg_svdvals(A, *, driver=None, out=None):
     """linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor"""
     return call(tables.linalg_svdvals, (A, driver), out)
 
 
-linalg_svdvals = accelerate(linalg_svdvals, (tables.linalg_svdvals,))
-
-
+@road((tables.svd,), )
 def svd(input, some=True, compute_uv=True, *, out=None):
     """svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)"""
     return call(tables.svd, (input, some, compute_uv), out)
 
 
-svd = accelerate(svd, (tables.svd,))
-
-
+@road((tables._linalg_eigh,), )
 def _linalg_eigh(A, UPLO='L', compute_v=True):
     """_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)"""
     return call(tables._linalg_eigh, (A, UPLO, compute_v))
 
 
-_linalg_eigh = accelerate(_linalg_eigh, (tables._linalg_eigh,))
-
-
+@road((tables.linalg_eigh,), )
 def linalg_eigh(input, UPLO='L', *, out=None):
     """linalg_eigh(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)"""
     return call(tables.linalg_eigh, (input, UPLO), out)
 
 
-linalg_eigh = accelerate(linalg_eigh, (tables.linalg_eigh,))
-
-
+@road((tables.linalg_eigvalsh,), )
 def linalg_eigvalsh(input, UPLO='L', *, out=None):
     """linalg_eigvalsh(Tensor self, str UPLO="L") -> Tensor"""
     return call(tables.linalg_eigvalsh, (input, UPLO), out)
 
 
-linalg_eigvalsh = accelerate(linalg_eigvalsh, (tables.linalg_eigvalsh,))
-
-
+@road((tables.linalg_eig,), )
 def linalg_eig(input, *, out=None):
     """linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)"""
     return call(tables.linalg_eig, (input,), out)
 
 
-linalg_eig = accelerate(linalg_eig, (tables.linalg_eig,))
-
-
+@road((tables.linalg_eigvals,), )
 def linalg_eigvals(input, *, out=None):
     """linalg_eigvals(Tensor self) -> Tensor"""
     return call(tables.linalg_eigvals, (input,), out)
 
 
-linalg_eigvals = accelerate(linalg_eigvals, (tables.linalg_eigvals,))
-
-
+@road((tables.linalg_inv_ex,), )
 def linalg_inv_ex(A, *, check_errors=False, out=None):
     """linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)"""
     return call(tables.linalg_inv_ex, (A, check_errors), out)
 
 
-linalg_inv_ex = accelerate(linalg_inv_ex, (tables.linalg_inv_ex,))
-
-
+@road((tables.linalg_inv,), )
 def linalg_inv(A, *, out=None):
     """linalg_inv(Tensor A) -> Tensor"""
     return call(tables.linalg_inv, (A,), out)
 
 
-linalg_inv = accelerate(linalg_inv, (tables.linalg_inv,))
-
-
+@road((tables.inverse,), )
 def inverse(input, *, out=None):
     """inverse(Tensor self) -> Tensor"""
     return call(tables.inverse, (input,), out)
 
 
-inverse = accelerate(inverse, (tables.inverse,))
-
-
+@road((tables.linalg_solve_ex,), )
 def linalg_solve_ex(A, B, *, left=True, check_errors=False, out=None):
     """linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)"""
     return call(tables.linalg_solve_ex, (A, B, left, check_errors), out)
 
 
-linalg_solve_ex = accelerate(linalg_solve_ex, (tables.linalg_solve_ex,))
-
-
+@road((tables.linalg_solve,), )
 def linalg_solve(A, B, *, left=True, out=None):
     """linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor"""
     return call(tables.linalg_solve, (A, B, left), out)
 
 
-linalg_solve = accelerate(linalg_solve, (tables.linalg_solve,))
-
-
+@road((tables.linalg_solve_triangular,), )
 def linalg_solve_triangular(input, B, *, upper, left=True, unitriangular=False, out=None):
     """linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor"""
     return call(tables.linalg_solve_triangular, (input, B, upper, left, unitriangular), out)
 
 
-linalg_solve_triangular = accelerate(linalg_solve_triangular, (tables.linalg_solve_triangular,))
-
-
+@road((tables.triangular_solve,), )
 def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False, *, out=None):
     """triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)"""
     return call(tables.triangular_solve, (input, A, upper, transpose, unitriangular), out)
 
 
-triangular_solve = accelerate(triangular_solve, (tables.triangular_solve,))
-
-
+@road((tables.linalg_lstsq,), )
 def linalg_lstsq(input, b, rcond=None, *, driver=None, out=None):
     """linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)"""
     return call(tables.linalg_lstsq, (input, b, rcond, driver), out)
 
-
-linalg_lstsq = accelerate(linalg_lstsq, (tables.linalg_lstsq,))
-
 _linalg_pinv_overloads = (tables.linalg_pinv_atol_rtol_tensor, tables.linalg_pinv_atol_rtol_float, tables.linalg_pinv, tables.linalg_pinv_rcond_tensor, )
 
 
+@road((tables.linalg_pinv_atol_rtol_tensor,), (tables.linalg_pinv_atol_rtol_float,), (tables.linalg_pinv,), (tables.linalg_pinv_rcond_tensor,), )
 def linalg_pinv(*args, **kwargs):
     """linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor; linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor; linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor; linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor"""
     return call_overloaded(_linalg_pinv_overloads, args, kwargs, has_out=True)
 
 
-linalg_pinv = accelerate(linalg_pinv, (tables.linalg_pinv_atol_rtol_tensor,), (tables.linalg_pinv_atol_rtol_float,), (tables.linalg_pinv,), (tables.linalg_pinv_rcond_tensor,))
-
-
+@road((tables.pinverse,), )
 def pinverse(input, rcond=1e-15):
     """pinverse(Tensor self, float rcond=1e-15) -> Tensor"""
     return call(tables.pinverse, (input, rcond))
 
 
-pinverse = accelerate(pinverse, (tables.pinverse,))
-
-
+@road((tables.linalg_tensorinv,), )
 def linalg_tensorinv(input, ind=2, *, out=None):
     """linalg_tensorinv(Tensor self, int ind=2) -> Tensor"""
     return call(tables.linalg_tensorinv, (input, ind), out)
 
 
-linalg_tensorinv = accelerate(linalg_tensorinv, (tables.linalg_tensorinv,))
-
-
+@road((tables.linalg_tensorsolve,), )
 def linalg_tensorsolve(input, other, dims=None, *, out=None):
     """linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor"""
     return call(tables.linalg_tensorsolve, (input, other, dims), out)
 
 
-linalg_tensorsolve = accelerate(linalg_tensorsolve, (tables.linalg_tensorsolve,))
-
-
+@road((tables.linalg_det,), )
 def linalg_det(A, *, out=None):
     """linalg_det(Tensor A) -> Tensor"""
     return call(tables.linalg_det, (A,), out)
 
 
-linalg_det = accelerate(linalg_det, (tables.linalg_det,))
-
-
+@road((tables.det,), )
 def det(input):
     """det(Tensor self) -> Tensor"""
     return call(tables.det, (input,))
 
 
-det = accelerate(det, (tables.det,))
-
-
+@road((tables.linalg_slogdet,), )
 def linalg_slogdet(A, *, out=None):
     """linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)"""
     return call(tables.linalg_slogdet, (A,), out)
 
 
-linalg_slogdet = accelerate(linalg_slogdet, (tables.linalg_slogdet,))
-
-
+@road((tables.slogdet,), )
 def slogdet(input, *, out=None):
     """slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)"""
     return call(tables.slogdet, (input,), out)
 
 
-slogdet = accelerate(slogdet, (tables.slogdet,))
-
-
+@road((tables.logdet,), )
 def logdet(input):
     """logdet(Tensor self) -> Tensor"""
     return call(tables.logdet, (input,))
 
-
-logdet = accelerate(logdet, (tables.logdet,))
-
 _linalg_matrix_rank_overloads = (tables.linalg_matrix_rank_atol_rtol_tensor, tables.linalg_matrix_rank_atol_rtol_float, tables.linalg_matrix_rank_tol_tensor, tables.linalg_matrix_rank, )
 
 
+@road((tables.linalg_matrix_rank_atol_rtol_tensor,), (tables.linalg_matrix_rank_atol_rtol_float,), (tables.linalg_matrix_rank_tol_tensor,), (tables.linalg_matrix_rank,), )
 def linalg_matrix_rank(*args, **kwargs):
     """linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor; linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor; linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor; linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor"""
     return call_overloaded(_linalg_matrix_rank_overloads, args, kwargs, has_out=True)
 
-
-linalg_matrix_rank = accelerate(linalg_matrix_rank, (tables.linalg_matrix_rank_atol_rtol_tensor,), (tables.linalg_matrix_rank_atol_rtol_float,), (tables.linalg_matrix_rank_tol_tensor,), (tables.linalg_matrix_rank,))
-
 _linalg_matrix_norm_overloads = (tables.linalg_matrix_norm, tables.linalg_matrix_norm_str_ord, )
 
 
+@road((tables.linalg_matrix_norm,), (tables.linalg_matrix_norm_str_ord,), )
 def linalg_matrix_norm(*args, **kwargs):
     """linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor; linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
     return call_overloaded(_linalg_matrix_norm_overloads, args, kwargs, has_out=True)
 
-
-linalg_matrix_norm = accelerate(linalg_matrix_norm, (tables.linalg_matrix_norm,), (tables.linalg_matrix_norm_str_ord,))
-
 _linalg_norm_overloads = (tables.linalg_norm, tables.linalg_norm_ord_str, )
 
 
+@road((tables.linalg_norm,), (tables.linalg_norm_ord_str,), )
 def linalg_norm(*args, **kwargs):
     """linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor; linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
     return call_overloaded(_linalg_norm_overloads, args, kwargs, has_out=True)
 
-
-linalg_norm = accelerate(linalg_norm, (tables.linalg_norm,), (tables.linalg_norm_ord_str,))
-
 _nuclear_norm_overloads = (tables.nuclear_norm, tables.nuclear_norm_dim, )
 
 
+@road((tables.nuclear_norm,), (tables.nuclear_norm_dim,), )
 def nuclear_norm(*args, **kwargs):
     """nuclear_norm(Tensor self, bool keepdim=False) -> Tensor; nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor"""
     return call_overloaded(_nuclear_norm_overloads, args, kwargs, has_out=True)
 
-
-nuclear_norm = accelerate(nuclear_norm, (tables.nuclear_norm,), (tables.nuclear_norm_dim,))
-
 _linalg_cond_overloads = (tables.linalg_cond, tables.linalg_cond_p_str, )
 
 
+@road((tables.linalg_cond,), (tables.linalg_cond_p_str,), )
 def linalg_cond(*args, **kwargs):
     """linalg_cond(Tensor self, Scalar? p=None) -> Tensor; linalg_cond.p_str(Tensor self, str p) -> Tensor"""
     return call_overloaded(_linalg_cond_overloads, args, kwargs, has_out=True)
 
 
-linalg_cond = accelerate(linalg_cond, (tables.linalg_cond,), (tables.linalg_cond_p_str,))
-
-
+@road((tables.linalg_matrix_power,), )
 def linalg_matrix_power(input, n, *, out=None):
     """linalg_matrix_power(Tensor self, int n) -> Tensor"""
     return call(tables.linalg_matrix_power, (input, n), out)
 
 
-linalg_matrix_power = accelerate(linalg_matrix_power, (tables.linalg_matrix_power,))
-
-
+@road((tables.matrix_power,), )
 def matrix_power(input, n, *, out=None):
     """matrix_power(Tensor self, int n) -> Tensor"""
     return call(tables.matrix_power, (input, n), out)
 
 
-matrix_power = accelerate(matrix_power, (tables.matrix_power,))
-
-
+@road((tables.linalg_matrix_exp,), )
 def linalg_matrix_exp(input):
     """linalg_matrix_exp(Tensor self) -> Tensor"""
     return call(tables.linalg_matrix_exp, (input,))
 
 
-linalg_matrix_exp = accelerate(linalg_matrix_exp, (tables.linalg_matrix_exp,))
-
-
+@road((tables.matrix_exp,), )
 def matrix_exp(input):
     """matrix_exp(Tensor self) -> Tensor"""
     return call(tables.matrix_exp, (input,))
 
 
-matrix_exp = accelerate(matrix_exp, (tables.matrix_exp,))
-
-
+@road((tables.linalg_vander,), )
 def linalg_vander(x, *, N=None):
     """linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor"""
     return call(tables.linalg_vander, (x, N))
 
 
-linalg_vander = accelerate(linalg_vander, (tables.linalg_vander,))
-
-
+@road((tables.vander,), )
 def vander(x, N=None, increasing=False):
     """vander(Tensor x, int? N=None, bool increasing=False) -> Tensor"""
     return call(tables.vander, (x, N, increasing))
 
 
-vander = accelerate(vander, (tables.vander,))
-
-
 tables.linalg_cholesky_ex.function = linalg_cholesky_ex
-
-
 tables.linalg_cholesky.function = linalg_cholesky
-
-
 tables.cholesky.function = cholesky
-
-
 tables.cholesky_solve.function = cholesky_solve
-
-
 tables.cholesky_inverse.function = cholesky_inverse
-
-
 tables.linalg_lu_factor_ex.function = linalg_lu_factor_ex
-
-
 tables.linalg_lu_factor.function = linalg_lu_factor
-
-
 tables._lu_with_info.function = _lu_with_info
-
-
 tables.linalg_lu.function = linalg_lu
-
-
 tables.lu_unpack.function = lu_unpack
-
-
 tables.linalg_lu_solve.function = linalg_lu_solve
-
-
 tables.lu_solve.function = lu_solve
-
-
 tables.linalg_qr.function = linalg_qr
-
-
 tables.qr.function = qr
-
-
 tables.geqrf.function = geqrf
-
-
 tables.linalg_householder_product.function = linalg_householder_product
-
-
 tables.orgqr.function = orgqr
-
-
 tables.ormqr.function = ormqr
-
-
 tables._linalg_svd.function = _linalg_svd
-
-
 tables.linalg_svd.function = linalg_svd
-
-
 tables.linalg_svdvals.function = linalg_svdvals
-
-
 tables.svd.function = svd
-
-
 tables._linalg_eigh.function = _linalg_eigh
-
-
 tables.linalg_eigh.function = linalg_eigh
-
-
 tables.linalg_eigvalsh.function = linalg_eigvalsh
-
-
 tables.linalg_eig.function = linalg_eig
-
-
 tables.linalg_eigvals.function = linalg_eigvals
-
-
 tables.linalg_inv_ex.function = linalg_inv_ex
-
-
 tables.linalg_inv.function = linalg_inv
-
-
 tables.inverse.function = inverse
-
-
 tables.linalg_solve_ex.function = linalg_solve_ex
-
-
 tables.linalg_solve.function = linalg_solve
-
-
 tables.linalg_solve_triangular.function = linalg_solve_triangular
-
-
 tables.triangular_solve.function = triangular_solve
-
-
 tables.linalg_lstsq.function = linalg_lstsq
-
-
 tables.linalg_pinv_atol_rtol_tensor.function = linalg_pinv
 tables.linalg_pinv_atol_rtol_float.function = linalg_pinv
 tables.linalg_pinv.function = linalg_pinv
 tables.linalg_pinv_rcond_tensor.function = linalg_pinv
-
-
 tables.pinverse.function = pinverse
-
-
 tables.linalg_tensorinv.function = linalg_tensorinv
-
-
 tables.linalg_tensorsolve.function = linalg_tensorsolve
-
-
 tables.linalg_det.function = linalg_det
-
-
 tables.det.function = det
-
-
 tables.linalg_slogdet.function = linalg_slogdet
-
-
 tables.slogdet.function = slogdet
-
-
 tables.logdet.function = logdet
-
-
 tables.linalg_matrix_rank_atol_rtol_tensor.function = linalg_matrix_rank
 tables.linalg_matrix_rank_atol_rtol_float.function = linalg_matrix_rank
 tables.linalg_matrix_rank_tol_tensor.function = linalg_matrix_rank
 tables.linalg_matrix_rank.function = linalg_matrix_rank
-
-
 tables.linalg_matrix_norm.function = linalg_matrix_norm
 tables.linalg_matrix_norm_str_ord.function = linalg_matrix_norm
-
-
 tables.linalg_norm.function = linalg_norm
 tables.linalg_norm_ord_str.function = linalg_norm
-
-
 tables.nuclear_norm.function = nuclear_norm
 tables.nuclear_norm_dim.function = nuclear_norm
-
-
 tables.linalg_cond.function = linalg_cond
 tables.linalg_cond_p_str.function = linalg_cond
-
-
 tables.linalg_matrix_power.function = linalg_matrix_power
-
-
 tables.matrix_power.function = matrix_power
-
-
 tables.linalg_matrix_exp.function = linalg_matrix_exp
-
-
 tables.matrix_exp.function = matrix_exp
-
-
 tables.linalg_vander.function = linalg_vander
-
-
 tables.vander.function = vander

@@ -6,306 +6,200 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 
 from ..tables import loss as tables
 
 
+@road((tables.mse_loss,), )
 def mse_loss(input, target, reduction=1, *, out=None):
     """mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor"""
     return call(tables.mse_loss, (input, target, reduction), out)
 
 
-mse_loss = accelerate(mse_loss, (tables.mse_loss,))
-
-
+@road((tables.l1_loss,), )
 def l1_loss(input, target, reduction=1):
     """l1_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor"""
     return call(tables.l1_loss, (input, target, reduction))
 
 
-l1_loss = accelerate(l1_loss, (tables.l1_loss,))
-
-
+@road((tables.smooth_l1_loss,), )
 def smooth_l1_loss(input, target, reduction=1, beta=1.0, *, out=None):
     """smooth_l1_loss(Tensor self, Tensor target, int reduction=Mean, float beta=1.0) -> Tensor"""
     return call(tables.smooth_l1_loss, (input, target, reduction, beta), out)
 
 
-smooth_l1_loss = accelerate(smooth_l1_loss, (tables.smooth_l1_loss,))
-
-
+@road((tables.huber_loss,), )
 def huber_loss(input, target, reduction=1, delta=1.0, *, out=None):
     """huber_loss(Tensor self, Tensor target, int reduction=Mean, float delta=1.0) -> Tensor"""
     return call(tables.huber_loss, (input, target, reduction, delta), out)
 
 
-huber_loss = accelerate(huber_loss, (tables.huber_loss,))
-
-
+@road((tables.soft_margin_loss,), )
 def soft_margin_loss(input, target, reduction=1, *, out=None):
     """soft_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor"""
     return call(tables.soft_margin_loss, (input, target, reduction), out)
 
 
-soft_margin_loss = accelerate(soft_margin_loss, (tables.soft_margin_loss,))
-
-
+@road((tables.binary_cross_entropy,), )
 def binary_cross_entropy(input, target, weight=None, reduction=1, *, out=None):
     """binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean) -> Tensor"""
     return call(tables.binary_cross_entropy, (input, target, weight, reduction), out)
 
 
-binary_cross_entropy = accelerate(binary_cross_entropy, (tables.binary_cross_entropy,))
-
-
+@road((tables.binary_cross_entropy_backward,), )
 def binary_cross_entropy_backward(grad_output, self, target, weight=None, reduction=1):
     """binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean) -> Tensor"""
     return call(tables.binary_cross_entropy_backward, (grad_output, self, target, weight, reduction))
 
 
-binary_cross_entropy_backward = accelerate(binary_cross_entropy_backward, (tables.binary_cross_entropy_backward,))
-
-
+@road((tables.binary_cross_entropy_with_logits,), )
 def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction=1):
     """binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=Mean) -> Tensor"""
     return call(tables.binary_cross_entropy_with_logits, (input, target, weight, pos_weight, reduction))
 
 
-binary_cross_entropy_with_logits = accelerate(binary_cross_entropy_with_logits, (tables.binary_cross_entropy_with_logits,))
-
-
+@road((tables.kl_div,), )
 def kl_div(input, target, reduction=1, *, log_target=False):
     """kl_div(Tensor self, Tensor target, int reduction=Mean, *, bool log_target=False) -> Tensor"""
     return call(tables.kl_div, (input, target, reduction, log_target))
 
 
-kl_div = accelerate(kl_div, (tables.kl_div,))
-
-
+@road((tables.cosine_embedding_loss,), )
 def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1):
     """cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=Mean) -> Tensor"""
     return call(tables.cosine_embedding_loss, (input1, input2, target, margin, reduction))
 
 
-cosine_embedding_loss = accelerate(cosine_embedding_loss, (tables.cosine_embedding_loss,))
-
-
+@road((tables.margin_ranking_loss,), )
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1):
     """margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=Mean) -> Tensor"""
     return call(tables.margin_ranking_loss, (input1, input2, target, margin, reduction))
 
 
-margin_ranking_loss = accelerate(margin_ranking_loss, (tables.margin_ranking_loss,))
-
-
+@road((tables.hinge_embedding_loss,), )
 def hinge_embedding_loss(input, target, margin=1.0, reduction=1):
     """hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=Mean) -> Tensor"""
     return call(tables.hinge_embedding_loss, (input, target, margin, reduction))
 
 
-hinge_embedding_loss = accelerate(hinge_embedding_loss, (tables.hinge_embedding_loss,))
-
-
+@road((tables.triplet_margin_loss,), )
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-06, swap=False, reduction=1):
     """triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, int reduction=Mean) -> Tensor"""
     return call(tables.triplet_margin_loss, (anchor, positive, negative, margin, p, eps, swap, reduction))
 
 
-triplet_margin_loss = accelerate(triplet_margin_loss, (tables.triplet_margin_loss,))
-
-
+@road((tables.poisson_nll_loss,), )
 def poisson_nll_loss(input, target, log_input, full, eps, reduction):
     """poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor"""
     return call(tables.poisson_nll_loss, (input, target, log_input, full, eps, reduction))
 
 
-poisson_nll_loss = accelerate(poisson_nll_loss, (tables.poisson_nll_loss,))
-
-
+@road((tables.multi_margin_loss,), )
 def multi_margin_loss(input, target, p=1, margin=1, weight=None, reduction=1, *, out=None):
     """multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=Mean) -> Tensor"""
     return call(tables.multi_margin_loss, (input, target, p, margin, weight, reduction), out)
 
 
-multi_margin_loss = accelerate(multi_margin_loss, (tables.multi_margin_loss,))
-
-
+@road((tables.cross_entropy_loss,), )
 def cross_entropy_loss(input, target, weight=None, reduction=1, ignore_index=-100, label_smoothing=0.0):
     """cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100, float label_smoothing=0.0) -> Tensor"""
     return call(tables.cross_entropy_loss, (input, target, weight, reduction, ignore_index, label_smoothing))
 
 
-cross_entropy_loss = accelerate(cross_entropy_loss, (tables.cross_entropy_loss,))
-
-
+@road((tables.nll_loss,), )
 def nll_loss(input, target, weight=None, reduction=1, ignore_index=-100, *, out=None):
     """nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> Tensor"""
     return call(tables.nll_loss, (input, target, weight, reduction, ignore_index), out)
 
 
-nll_loss = accelerate(nll_loss, (tables.nll_loss,))
-
-
+@road((tables.nll_loss_nd,), )
 def nll_loss_nd(input, target, weight=None, reduction=1, ignore_index=-100):
     """nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> Tensor"""
     return call(tables.nll_loss_nd, (input, target, weight, reduction, ignore_index))
 
 
-nll_loss_nd = accelerate(nll_loss_nd, (tables.nll_loss_nd,))
-
-
+@road((tables.nll_loss_forward,), )
 def nll_loss_forward(input, target, weight, reduction, ignore_index):
     """nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)"""
     return call(tables.nll_loss_forward, (input, target, weight, reduction, ignore_index))
 
 
-nll_loss_forward = accelerate(nll_loss_forward, (tables.nll_loss_forward,))
-
-
+@road((tables.nll_loss_backward,), )
 def nll_loss_backward(grad_output, self, target, weight, reduction, ignore_index, total_weight):
     """nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor"""
     return call(tables.nll_loss_backward, (grad_output, self, target, weight, reduction, ignore_index, total_weight))
 
 
-nll_loss_backward = accelerate(nll_loss_backward, (tables.nll_loss_backward,))
-
-
+@road((tables.nll_loss2d,), )
 def nll_loss2d(input, target, weight=None, reduction=1, ignore_index=-100, *, out=None):
     """nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> Tensor"""
     return call(tables.nll_loss2d, (input, target, weight, reduction, ignore_index), out)
 
 
-nll_loss2d = accelerate(nll_loss2d, (tables.nll_loss2d,))
-
-
+@road((tables.nll_loss2d_forward,), )
 def nll_loss2d_forward(input, target, weight, reduction, ignore_index):
     """nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)"""
     return call(tables.nll_loss2d_forward, (input, target, weight, reduction, ignore_index))
 
 
-nll_loss2d_forward = accelerate(nll_loss2d_forward, (tables.nll_loss2d_forward,))
-
-
+@road((tables.nll_loss2d_backward,), )
 def nll_loss2d_backward(grad_output, self, target, weight, reduction, ignore_index, total_weight):
     """nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor"""
     return call(tables.nll_loss2d_backward, (grad_output, self, target, weight, reduction, ignore_index, total_weight))
 
-
-nll_loss2d_backward = accelerate(nll_loss2d_backward, (tables.nll_loss2d_backward,))
-
 _ctc_loss_overloads = (tables.ctc_loss_IntList, tables.ctc_loss_Tensor, )
 
 
+@road((tables.ctc_loss_IntList,), (tables.ctc_loss_Tensor,), )
 def ctc_loss(*args, **kwargs):
     """ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=Mean, bool zero_infinity=False) -> Tensor; ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, int reduction=Mean, bool zero_infinity=False) -> Tensor"""
     return call_overloaded(_ctc_loss_overloads, args, kwargs)
 
 
-ctc_loss = accelerate(ctc_loss, (tables.ctc_loss_IntList,), (tables.ctc_loss_Tensor,))
-
-
+@road((tables._ctc_loss,), )
 def _ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, zero_infinity=False):
     """_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"""
     return call(tables._ctc_loss, (log_probs, targets, input_lengths, target_lengths, blank, zero_infinity))
 
 
-_ctc_loss = accelerate(_ctc_loss, (tables._ctc_loss,))
-
-
+@road((tables._ctc_loss_backward,), )
 def _ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity=False):
     """_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor"""
     return call(tables._ctc_loss_backward, (grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity))
 
 
-_ctc_loss_backward = accelerate(_ctc_loss_backward, (tables._ctc_loss_backward,))
-
-
+@road((tables.multilabel_margin_loss,), )
 def multilabel_margin_loss(input, target, reduction=1):
     """multilabel_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor"""
     return call(tables.multilabel_margin_loss, (input, target, reduction))
 
 
-multilabel_margin_loss = accelerate(multilabel_margin_loss, (tables.multilabel_margin_loss,))
-
-
 tables.mse_loss.function = mse_loss
-
-
 tables.l1_loss.function = l1_loss
-
-
 tables.smooth_l1_loss.function = smooth_l1_loss
-
-
 tables.huber_loss.function = huber_loss
-
-
 tables.soft_margin_loss.function = soft_margin_loss
-
-
 tables.binary_cross_entropy.function = binary_cross_entropy
-
-
 tables.binary_cross_entropy_backward.function = binary_cross_entropy_backward
-
-
 tables.binary_cross_entropy_with_logits.function = binary_cross_entropy_with_logits
-
-
 tables.kl_div.function = kl_div
-
-
 tables.cosine_embedding_loss.function = cosine_embedding_loss
-
-
 tables.margin_ranking_loss.function = margin_ranking_loss
-
-
 tables.hinge_embedding_loss.function = hinge_embedding_loss
-
-
 tables.triplet_margin_loss.function = triplet_margin_loss
-
-
 tables.poisson_nll_loss.function = poisson_nll_loss
-
-
 tables.multi_margin_loss.function = multi_margin_loss
-
-
 tables.cross_entropy_loss.function = cross_entropy_loss
-
-
 tables.nll_loss.function = nll_loss
-
-
 tables.nll_loss_nd.function = nll_loss_nd
-
-
 tables.nll_loss_forward.function = nll_loss_forward
-
-
 tables.nll_loss_backward.function = nll_loss_backward
-
-
 tables.nll_loss2d.function = nll_loss2d
-
-
 tables.nll_loss2d_forward.function = nll_loss2d_forward
-
-
 tables.nll_loss2d_backward.function = nll_loss2d_backward
-
-
 tables.ctc_loss_IntList.function = ctc_loss
 tables.ctc_loss_Tensor.function = ctc_loss
-
-
 tables._ctc_loss.function = _ctc_loss
-
-
 tables._ctc_loss_backward.function = _ctc_loss_backward
-
-
 tables.multilabel_margin_loss.function = multilabel_margin_loss

@@ -6,220 +6,169 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._backends.cpu.ops import matmul as kernels_matmul
 from mindtorch_v2._dispatch.dispatcher import call, call_inplace
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import respelled
 
 from ..tables import matmul as tables
 
 
+@road((tables.mm, kernels_matmul.fast_mm), )
 def mm(input, mat2, *, out=None):
     """mm(Tensor self, Tensor mat2) -> Tensor"""
     return call(tables.mm, (input, mat2), out)
 
 
-mm = accelerate(mm, (tables.mm, kernels_matmul.fast_mm))
-
-
+@road((tables.bmm, kernels_matmul.fast_bmm), )
 def bmm(input, mat2, *, out=None):
     """bmm(Tensor self, Tensor mat2) -> Tensor"""
     return call(tables.bmm, (input, mat2), out)
 
 
-bmm = accelerate(bmm, (tables.bmm, kernels_matmul.fast_bmm))
-
-
+@road((tables.matmul, kernels_matmul.fast_matmul), )
 def matmul(input, other, *, out=None):
     """matmul(Tensor self, Tensor other) -> Tensor"""
     return call(tables.matmul, (input, other), out)
 
 
-matmul = accelerate(matmul, (tables.matmul, kernels_matmul.fast_matmul))
-
-
+@road((tables.linear, kernels_matmul.fast_linear), )
 def linear(input, weight, bias=None, *, out=None):
     """linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"""
     return call(tables.linear, (input, weight, bias), out)
 
 
-linear = accelerate(linear, (tables.linear, kernels_matmul.fast_linear))
-
-
+@road((tables.addmm, kernels_matmul.fast_addmm), )
 def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     """addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return call(tables.addmm, (input, mat1, mat2, beta, alpha), out)
 
 
-addmm = accelerate(addmm, (tables.addmm, kernels_matmul.fast_addmm))
-
-
+@road((tables.addmm,), inplace=True)
 def addmm_(input, mat1, mat2, *, beta=1, alpha=1):
     """The in-place form of addmm: writes into its first argument and returns it."""
     return call_inplace(tables.addmm, (input, mat1, mat2, beta, alpha))
 
 
-addmm_ = accelerate(addmm_, (tables.addmm,), inplace=True)
-
-
+@road((tables.addbmm,), )
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return call(tables.addbmm, (input, batch1, batch2, beta, alpha), out)
 
 
-addbmm = accelerate(addbmm, (tables.addbmm,))
-
-
+@road((tables.addbmm,), inplace=True)
 def addbmm_(input, batch1, batch2, *, beta=1, alpha=1):
     """The in-place form of addbmm: writes into its first argument and returns it."""
     return call_inplace(tables.addbmm, (input, batch1, batch2, beta, alpha))
 
 
-addbmm_ = accelerate(addbmm_, (tables.addbmm,), inplace=True)
-
-
+@road((tables.baddbmm,), )
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return call(tables.baddbmm, (input, batch1, batch2, beta, alpha), out)
 
 
-baddbmm = accelerate(baddbmm, (tables.baddbmm,))
-
-
+@road((tables.baddbmm,), inplace=True)
 def baddbmm_(input, batch1, batch2, *, beta=1, alpha=1):
     """The in-place form of baddbmm: writes into its first argument and returns it."""
     return call_inplace(tables.baddbmm, (input, batch1, batch2, beta, alpha))
 
 
-baddbmm_ = accelerate(baddbmm_, (tables.baddbmm,), inplace=True)
-
-
+@road((tables.addmv,), )
 def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     """addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return call(tables.addmv, (input, mat, vec, beta, alpha), out)
 
 
-addmv = accelerate(addmv, (tables.addmv,))
-
-
+@road((tables.addmv,), inplace=True)
 def addmv_(input, mat, vec, *, beta=1, alpha=1):
     """The in-place form of addmv: writes into its first argument and returns it."""
     return call_inplace(tables.addmv, (input, mat, vec, beta, alpha))
 
 
-addmv_ = accelerate(addmv_, (tables.addmv,), inplace=True)
-
-
+@road((tables.addr,), )
 def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     """addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return call(tables.addr, (input, vec1, vec2, beta, alpha), out)
 
 
-addr = accelerate(addr, (tables.addr,))
-
-
+@road((tables.addr,), inplace=True)
 def addr_(input, vec1, vec2, *, beta=1, alpha=1):
     """The in-place form of addr: writes into its first argument and returns it."""
     return call_inplace(tables.addr, (input, vec1, vec2, beta, alpha))
 
 
-addr_ = accelerate(addr_, (tables.addr,), inplace=True)
-
-
+@road((tables.mv,), )
 def mv(input, vec, *, out=None):
     """mv(Tensor self, Tensor vec) -> Tensor"""
     return call(tables.mv, (input, vec), out)
 
 
-mv = accelerate(mv, (tables.mv,))
-
-
+@road((tables.dot,), )
 def dot(input, tensor, *, out=None):
     """dot(Tensor self, Tensor tensor) -> Tensor"""
     return call(tables.dot, (input, tensor), out)
 
 
-dot = accelerate(dot, (tables.dot,))
-
-
+@road((tables.vdot,), )
 def vdot(input, other, *, out=None):
     """vdot(Tensor self, Tensor other) -> Tensor"""
     return call(tables.vdot, (input, other), out)
 
 
-vdot = accelerate(vdot, (tables.vdot,))
-
-
+@road((tables.outer,), )
 def outer(input, vec2, *, out=None):
     """outer(Tensor self, Tensor vec2) -> Tensor"""
     return call(tables.outer, (input, vec2), out)
 
 
-outer = accelerate(outer, (tables.outer,))
-
-
+@road((tables.inner,), )
 def inner(input, other, *, out=None):
     """inner(Tensor self, Tensor other) -> Tensor"""
     return call(tables.inner, (input, other), out)
 
 
-inner = accelerate(inner, (tables.inner,))
-
-
+@road((tables.tensordot,), )
 def tensordot(input, other, dims_self, dims_other, *, out=None):
     """tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor"""
     return call(tables.tensordot, (input, other, dims_self, dims_other), out)
 
 
-tensordot = accelerate(tensordot, (tables.tensordot,))
-
-
+@road((tables.kron,), )
 def kron(input, other, *, out=None):
     """kron(Tensor self, Tensor other) -> Tensor"""
     return call(tables.kron, (input, other), out)
 
 
-kron = accelerate(kron, (tables.kron,))
-
-
+@road((tables.chain_matmul,), )
 def chain_matmul(matrices, *, out=None):
     """chain_matmul(Tensor[] matrices) -> Tensor"""
     return call(tables.chain_matmul, (matrices,), out)
 
 
-chain_matmul = accelerate(chain_matmul, (tables.chain_matmul,))
-
-
+@road((tables.einsum,), )
 def einsum(equation, tensors, *, path=None):
     """einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor"""
     return call(tables.einsum, (equation, tensors, path))
 
 
-einsum = accelerate(einsum, (tables.einsum,))
-
-
+@road((tables.bilinear,), )
 def bilinear(input1, input2, weight, bias=None):
     """bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor"""
     return call(tables.bilinear, (input1, input2, weight, bias))
 
 
-bilinear = accelerate(bilinear, (tables.bilinear,))
-
-
+@road((tables.linalg_matmul,), )
 def linalg_matmul(input, other, *, out=None):
     """linalg_matmul(Tensor self, Tensor other) -> Tensor"""
     return call(tables.linalg_matmul, (input, other), out)
 
 
-linalg_matmul = accelerate(linalg_matmul, (tables.linalg_matmul,))
-
-
+@road((tables.linalg_multi_dot,), )
 def linalg_multi_dot(tensors, *, out=None):
     """linalg_multi_dot(Tensor[] tensors) -> Tensor"""
     return call(tables.linalg_multi_dot, (tensors,), out)
 
 
-linalg_multi_dot = accelerate(linalg_multi_dot, (tables.linalg_multi_dot,))
-
-
+@road((tables.linalg_vecdot,), )
 def linalg_vecdot(x, y, *, dim=-1, out=None, **spellings):
     """linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor"""
     if spellings:
@@ -227,9 +176,7 @@ def linalg_vecdot(x, y, *, dim=-1, out=None, **spellings):
     return call(tables.linalg_vecdot, (x, y, dim), out)
 
 
-linalg_vecdot = accelerate(linalg_vecdot, (tables.linalg_vecdot,))
-
-
+@road((tables.linalg_cross,), )
 def linalg_cross(input, other, *, dim=-1, out=None, **spellings):
     """linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor"""
     if spellings:
@@ -237,9 +184,7 @@ def linalg_cross(input, other, *, dim=-1, out=None, **spellings):
     return call(tables.linalg_cross, (input, other, dim), out)
 
 
-linalg_cross = accelerate(linalg_cross, (tables.linalg_cross,))
-
-
+@road((tables.cross,), )
 def cross(input, other, dim=None, *, out=None, **spellings):
     """cross(Tensor self, Tensor other, int? dim=None) -> Tensor"""
     if spellings:
@@ -247,33 +192,25 @@ def cross(input, other, dim=None, *, out=None, **spellings):
     return call(tables.cross, (input, other, dim), out)
 
 
-cross = accelerate(cross, (tables.cross,))
-
-
+@road((tables.cdist,), )
 def cdist(x1, x2, p=2, compute_mode=None):
     """cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor"""
     return call(tables.cdist, (x1, x2, p, compute_mode))
 
 
-cdist = accelerate(cdist, (tables.cdist,))
-
-
+@road((tables._cdist_forward,), )
 def _cdist_forward(x1, x2, p, compute_mode):
     """_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor"""
     return call(tables._cdist_forward, (x1, x2, p, compute_mode))
 
 
-_cdist_forward = accelerate(_cdist_forward, (tables._cdist_forward,))
-
-
+@road((tables._cdist_backward,), )
 def _cdist_backward(grad, x1, x2, p, cdist):
     """_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor"""
     return call(tables._cdist_backward, (grad, x1, x2, p, cdist))
 
 
-_cdist_backward = accelerate(_cdist_backward, (tables._cdist_backward,))
-
-
+@road((tables.pairwise_distance,), )
 def pairwise_distance(x1, x2, p=2, eps=1e-06, keepdim=False, **spellings):
     """pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False) -> Tensor"""
     if spellings:
@@ -281,9 +218,7 @@ def pairwise_distance(x1, x2, p=2, eps=1e-06, keepdim=False, **spellings):
     return call(tables.pairwise_distance, (x1, x2, p, eps, keepdim))
 
 
-pairwise_distance = accelerate(pairwise_distance, (tables.pairwise_distance,))
-
-
+@road((tables.cosine_similarity,), )
 def cosine_similarity(x1, x2, dim=1, eps=1e-08, **spellings):
     """cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor"""
     if spellings:
@@ -291,91 +226,32 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-08, **spellings):
     return call(tables.cosine_similarity, (x1, x2, dim, eps))
 
 
-cosine_similarity = accelerate(cosine_similarity, (tables.cosine_similarity,))
-
-
 tables.mm.function = mm
-
-
 tables.bmm.function = bmm
-
-
 tables.matmul.function = matmul
-
-
 tables.linear.function = linear
-
-
 tables.addmm.function = addmm
-
-
 tables.addbmm.function = addbmm
-
-
 tables.baddbmm.function = baddbmm
-
-
 tables.addmv.function = addmv
-
-
 tables.addr.function = addr
-
-
 tables.mv.function = mv
-
-
 tables.dot.function = dot
-
-
 tables.vdot.function = vdot
-
-
 tables.outer.function = outer
-
-
 tables.inner.function = inner
-
-
 tables.tensordot.function = tensordot
-
-
 tables.kron.function = kron
-
-
 tables.chain_matmul.function = chain_matmul
-
-
 tables.einsum.function = einsum
-
-
 tables.bilinear.function = bilinear
-
-
 tables.linalg_matmul.function = linalg_matmul
-
-
 tables.linalg_multi_dot.function = linalg_multi_dot
-
-
 tables.linalg_vecdot.function = linalg_vecdot
-
-
 tables.linalg_cross.function = linalg_cross
-
-
 tables.cross.function = cross
-
-
 tables.cdist.function = cdist
-
-
 tables._cdist_forward.function = _cdist_forward
-
-
 tables._cdist_backward.function = _cdist_backward
-
-
 tables.pairwise_distance.function = pairwise_distance
-
-
 tables.cosine_similarity.function = cosine_similarity

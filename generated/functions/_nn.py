@@ -7,380 +7,289 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 from mindtorch_v2._backends.cpu.ops import nn as kernels_nn
 from mindtorch_v2._backends.cpu.ops import softmax as kernels_softmax
 from mindtorch_v2._dispatch.dispatcher import call, call_inplace
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import REQUIRED, respelled
 
 from ..tables import nn as tables
 
 
+@road((tables.relu, kernels_nn.fast_relu), )
 def relu(input):
     """relu(Tensor self) -> Tensor"""
     return call(tables.relu, (input,))
 
 
-relu = accelerate(relu, (tables.relu, kernels_nn.fast_relu))
-
-
+@road((tables.relu,), inplace=True)
 def relu_(input):
     """The in-place form of relu: writes into its first argument and returns it."""
     return call_inplace(tables.relu, (input,))
 
 
-relu_ = accelerate(relu_, (tables.relu,), inplace=True)
-
-
+@road((tables.relu6,), )
 def relu6(input):
     """relu6(Tensor self) -> Tensor"""
     return call(tables.relu6, (input,))
 
 
-relu6 = accelerate(relu6, (tables.relu6,))
-
-
+@road((tables.relu6,), inplace=True)
 def relu6_(input):
     """The in-place form of relu6: writes into its first argument and returns it."""
     return call_inplace(tables.relu6, (input,))
 
 
-relu6_ = accelerate(relu6_, (tables.relu6,), inplace=True)
-
-
+@road((tables.hardtanh,), )
 def hardtanh(input, min_val=-1, max_val=1, *, out=None):
     """hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor"""
     return call(tables.hardtanh, (input, min_val, max_val), out)
 
 
-hardtanh = accelerate(hardtanh, (tables.hardtanh,))
-
-
+@road((tables.hardtanh,), inplace=True)
 def hardtanh_(input, min_val=-1, max_val=1):
     """The in-place form of hardtanh: writes into its first argument and returns it."""
     return call_inplace(tables.hardtanh, (input, min_val, max_val))
 
 
-hardtanh_ = accelerate(hardtanh_, (tables.hardtanh,), inplace=True)
-
-
+@road((tables.hardtanh_backward,), )
 def hardtanh_backward(grad_output, self, min_val, max_val):
     """hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor"""
     return call(tables.hardtanh_backward, (grad_output, self, min_val, max_val))
 
 
-hardtanh_backward = accelerate(hardtanh_backward, (tables.hardtanh_backward,))
-
-
+@road((tables.threshold,), )
 def threshold(input, threshold, value, *, out=None):
     """threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor"""
     return call(tables.threshold, (input, threshold, value), out)
 
 
-threshold = accelerate(threshold, (tables.threshold,))
-
-
+@road((tables.threshold,), inplace=True)
 def threshold_(input, threshold, value):
     """The in-place form of threshold: writes into its first argument and returns it."""
     return call_inplace(tables.threshold, (input, threshold, value))
 
 
-threshold_ = accelerate(threshold_, (tables.threshold,), inplace=True)
-
-
+@road((tables.threshold_backward, kernels_nn.fast_threshold_backward), )
 def threshold_backward(grad_output, self, threshold):
     """threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor"""
     return call(tables.threshold_backward, (grad_output, self, threshold))
 
 
-threshold_backward = accelerate(threshold_backward, (tables.threshold_backward, kernels_nn.fast_threshold_backward))
-
-
+@road((tables.leaky_relu,), )
 def leaky_relu(input, negative_slope=0.01, *, out=None):
     """leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor"""
     return call(tables.leaky_relu, (input, negative_slope), out)
 
 
-leaky_relu = accelerate(leaky_relu, (tables.leaky_relu,))
-
-
+@road((tables.leaky_relu,), inplace=True)
 def leaky_relu_(input, negative_slope=0.01):
     """The in-place form of leaky_relu: writes into its first argument and returns it."""
     return call_inplace(tables.leaky_relu, (input, negative_slope))
 
 
-leaky_relu_ = accelerate(leaky_relu_, (tables.leaky_relu,), inplace=True)
-
-
+@road((tables.leaky_relu_backward,), )
 def leaky_relu_backward(grad_output, self, negative_slope, self_is_result):
     """leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor"""
     return call(tables.leaky_relu_backward, (grad_output, self, negative_slope, self_is_result))
 
 
-leaky_relu_backward = accelerate(leaky_relu_backward, (tables.leaky_relu_backward,))
-
-
+@road((tables.prelu,), )
 def prelu(input, weight):
     """prelu(Tensor self, Tensor weight) -> Tensor"""
     return call(tables.prelu, (input, weight))
 
 
-prelu = accelerate(prelu, (tables.prelu,))
-
-
+@road((tables._prelu_kernel,), )
 def _prelu_kernel(input, weight):
     """_prelu_kernel(Tensor self, Tensor weight) -> Tensor"""
     return call(tables._prelu_kernel, (input, weight))
 
 
-_prelu_kernel = accelerate(_prelu_kernel, (tables._prelu_kernel,))
-
-
+@road((tables.gelu, kernels_nn.fast_gelu), )
 def gelu(input, *, approximate='none', out=None):
     """gelu(Tensor self, *, str approximate='none') -> Tensor"""
     return call(tables.gelu, (input, approximate), out)
 
 
-gelu = accelerate(gelu, (tables.gelu, kernels_nn.fast_gelu))
-
-
+@road((tables.gelu,), inplace=True)
 def gelu_(input, *, approximate='none'):
     """The in-place form of gelu: writes into its first argument and returns it."""
     return call_inplace(tables.gelu, (input, approximate))
 
 
-gelu_ = accelerate(gelu_, (tables.gelu,), inplace=True)
-
-
+@road((tables.gelu_backward, kernels_nn.fast_gelu_backward), )
 def gelu_backward(grad_output, self, *, approximate='none'):
     """gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor"""
     return call(tables.gelu_backward, (grad_output, self, approximate))
 
 
-gelu_backward = accelerate(gelu_backward, (tables.gelu_backward, kernels_nn.fast_gelu_backward))
-
-
+@road((tables.silu, kernels_nn.fast_silu), )
 def silu(input, *, out=None):
     """silu(Tensor self) -> Tensor"""
     return call(tables.silu, (input,), out)
 
 
-silu = accelerate(silu, (tables.silu, kernels_nn.fast_silu))
-
-
+@road((tables.silu,), inplace=True)
 def silu_(input):
     """The in-place form of silu: writes into its first argument and returns it."""
     return call_inplace(tables.silu, (input,))
 
 
-silu_ = accelerate(silu_, (tables.silu,), inplace=True)
-
-
+@road((tables.silu_backward, kernels_nn.fast_silu_backward), )
 def silu_backward(grad_output, self):
     """silu_backward(Tensor grad_output, Tensor self) -> Tensor"""
     return call(tables.silu_backward, (grad_output, self))
 
 
-silu_backward = accelerate(silu_backward, (tables.silu_backward, kernels_nn.fast_silu_backward))
-
-
+@road((tables.mish,), )
 def mish(input, *, out=None):
     """mish(Tensor self) -> Tensor"""
     return call(tables.mish, (input,), out)
 
 
-mish = accelerate(mish, (tables.mish,))
-
-
+@road((tables.mish,), inplace=True)
 def mish_(input):
     """The in-place form of mish: writes into its first argument and returns it."""
     return call_inplace(tables.mish, (input,))
 
 
-mish_ = accelerate(mish_, (tables.mish,), inplace=True)
-
-
+@road((tables.mish_backward,), )
 def mish_backward(grad_output, self):
     """mish_backward(Tensor grad_output, Tensor self) -> Tensor"""
     return call(tables.mish_backward, (grad_output, self))
 
 
-mish_backward = accelerate(mish_backward, (tables.mish_backward,))
-
-
+@road((tables.softplus,), )
 def softplus(input, beta=1, threshold=20, *, out=None):
     """softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor"""
     return call(tables.softplus, (input, beta, threshold), out)
 
 
-softplus = accelerate(softplus, (tables.softplus,))
-
-
+@road((tables.softplus_backward,), )
 def softplus_backward(grad_output, self, beta, threshold):
     """softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor"""
     return call(tables.softplus_backward, (grad_output, self, beta, threshold))
 
 
-softplus_backward = accelerate(softplus_backward, (tables.softplus_backward,))
-
-
+@road((tables.hardswish,), )
 def hardswish(input, *, out=None):
     """hardswish(Tensor self) -> Tensor"""
     return call(tables.hardswish, (input,), out)
 
 
-hardswish = accelerate(hardswish, (tables.hardswish,))
-
-
+@road((tables.hardswish,), inplace=True)
 def hardswish_(input):
     """The in-place form of hardswish: writes into its first argument and returns it."""
     return call_inplace(tables.hardswish, (input,))
 
 
-hardswish_ = accelerate(hardswish_, (tables.hardswish,), inplace=True)
-
-
+@road((tables.hardswish_backward,), )
 def hardswish_backward(grad_output, self):
     """hardswish_backward(Tensor grad_output, Tensor self) -> Tensor"""
     return call(tables.hardswish_backward, (grad_output, self))
 
 
-hardswish_backward = accelerate(hardswish_backward, (tables.hardswish_backward,))
-
-
+@road((tables.hardsigmoid,), )
 def hardsigmoid(input, *, out=None):
     """hardsigmoid(Tensor self) -> Tensor"""
     return call(tables.hardsigmoid, (input,), out)
 
 
-hardsigmoid = accelerate(hardsigmoid, (tables.hardsigmoid,))
-
-
+@road((tables.hardsigmoid,), inplace=True)
 def hardsigmoid_(input):
     """The in-place form of hardsigmoid: writes into its first argument and returns it."""
     return call_inplace(tables.hardsigmoid, (input,))
 
 
-hardsigmoid_ = accelerate(hardsigmoid_, (tables.hardsigmoid,), inplace=True)
-
-
+@road((tables.hardsigmoid_backward,), )
 def hardsigmoid_backward(grad_output, self):
     """hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor"""
     return call(tables.hardsigmoid_backward, (grad_output, self))
 
 
-hardsigmoid_backward = accelerate(hardsigmoid_backward, (tables.hardsigmoid_backward,))
-
-
+@road((tables.log_sigmoid,), )
 def log_sigmoid(input, *, out=None):
     """log_sigmoid(Tensor self) -> Tensor"""
     return call(tables.log_sigmoid, (input,), out)
 
 
-log_sigmoid = accelerate(log_sigmoid, (tables.log_sigmoid,))
-
-
+@road((tables.elu,), )
 def elu(input, alpha=1, scale=1, input_scale=1, *, out=None):
     """elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor"""
     return call(tables.elu, (input, alpha, scale, input_scale), out)
 
 
-elu = accelerate(elu, (tables.elu,))
-
-
+@road((tables.elu,), inplace=True)
 def elu_(input, alpha=1, scale=1, input_scale=1):
     """The in-place form of elu: writes into its first argument and returns it."""
     return call_inplace(tables.elu, (input, alpha, scale, input_scale))
 
 
-elu_ = accelerate(elu_, (tables.elu,), inplace=True)
-
-
+@road((tables.elu_backward,), )
 def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_result):
     """elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor"""
     return call(tables.elu_backward, (grad_output, alpha, scale, input_scale, is_result, self_or_result))
 
 
-elu_backward = accelerate(elu_backward, (tables.elu_backward,))
-
-
+@road((tables.selu,), )
 def selu(input):
     """selu(Tensor self) -> Tensor"""
     return call(tables.selu, (input,))
 
 
-selu = accelerate(selu, (tables.selu,))
-
-
+@road((tables.selu,), inplace=True)
 def selu_(input):
     """The in-place form of selu: writes into its first argument and returns it."""
     return call_inplace(tables.selu, (input,))
 
 
-selu_ = accelerate(selu_, (tables.selu,), inplace=True)
-
-
+@road((tables.celu,), )
 def celu(input, alpha=1.0):
     """celu(Tensor self, Scalar alpha=1.0) -> Tensor"""
     return call(tables.celu, (input, alpha))
 
 
-celu = accelerate(celu, (tables.celu,))
-
-
+@road((tables.celu,), inplace=True)
 def celu_(input, alpha=1.0):
     """The in-place form of celu: writes into its first argument and returns it."""
     return call_inplace(tables.celu, (input, alpha))
 
 
-celu_ = accelerate(celu_, (tables.celu,), inplace=True)
-
-
+@road((tables.softshrink,), )
 def softshrink(input, lambd=0.5, *, out=None):
     """softshrink(Tensor self, Scalar lambd=0.5) -> Tensor"""
     return call(tables.softshrink, (input, lambd), out)
 
 
-softshrink = accelerate(softshrink, (tables.softshrink,))
-
-
+@road((tables.softshrink_backward,), )
 def softshrink_backward(grad_output, self, lambd):
     """softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor"""
     return call(tables.softshrink_backward, (grad_output, self, lambd))
 
 
-softshrink_backward = accelerate(softshrink_backward, (tables.softshrink_backward,))
-
-
+@road((tables.hardshrink,), )
 def hardshrink(input, lambd=0.5, *, out=None):
     """hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor"""
     return call(tables.hardshrink, (input, lambd), out)
 
 
-hardshrink = accelerate(hardshrink, (tables.hardshrink,))
-
-
+@road((tables.hardshrink_backward,), )
 def hardshrink_backward(grad_out, self, lambd):
     """hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor"""
     return call(tables.hardshrink_backward, (grad_out, self, lambd))
 
 
-hardshrink_backward = accelerate(hardshrink_backward, (tables.hardshrink_backward,))
-
-
+@road((tables.rrelu,), )
 def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, generator=None):
     """rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor"""
     return call(tables.rrelu, (input, lower, upper, training, generator))
 
 
-rrelu = accelerate(rrelu, (tables.rrelu,))
-
-
+@road((tables.rrelu,), inplace=True)
 def rrelu_(input, lower=0.125, upper=0.3333333333333333, training=False, generator=None):
     """The in-place form of rrelu: writes into its first argument and returns it."""
     return call_inplace(tables.rrelu, (input, lower, upper, training, generator))
 
 
-rrelu_ = accelerate(rrelu_, (tables.rrelu,), inplace=True)
-
-
+@road((tables.glu,), )
 def glu(input, dim=-1, *, out=None, **spellings):
     """glu(Tensor self, int dim=-1) -> Tensor"""
     if spellings:
@@ -388,9 +297,7 @@ def glu(input, dim=-1, *, out=None, **spellings):
     return call(tables.glu, (input, dim), out)
 
 
-glu = accelerate(glu, (tables.glu,))
-
-
+@road((tables.glu_backward,), )
 def glu_backward(grad_output, self, dim=REQUIRED, **spellings):
     """glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor"""
     if spellings:
@@ -398,9 +305,7 @@ def glu_backward(grad_output, self, dim=REQUIRED, **spellings):
     return call(tables.glu_backward, (grad_output, self, dim))
 
 
-glu_backward = accelerate(glu_backward, (tables.glu_backward,))
-
-
+@road((tables.softmax_int, kernels_softmax.fast_softmax), )
 def softmax(input, dim=REQUIRED, dtype=None, *, out=None, **spellings):
     """softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
     if spellings:
@@ -408,9 +313,7 @@ def softmax(input, dim=REQUIRED, dtype=None, *, out=None, **spellings):
     return call(tables.softmax_int, (input, dim, dtype), out)
 
 
-softmax = accelerate(softmax, (tables.softmax_int, kernels_softmax.fast_softmax))
-
-
+@road((tables.log_softmax_int, kernels_softmax.fast_log_softmax), )
 def log_softmax(input, dim=REQUIRED, dtype=None, *, out=None, **spellings):
     """log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
     if spellings:
@@ -418,9 +321,7 @@ def log_softmax(input, dim=REQUIRED, dtype=None, *, out=None, **spellings):
     return call(tables.log_softmax_int, (input, dim, dtype), out)
 
 
-log_softmax = accelerate(log_softmax, (tables.log_softmax_int, kernels_softmax.fast_log_softmax))
-
-
+@road((tables.special_softmax,), )
 def special_softmax(input, dim=REQUIRED, dtype=None, **spellings):
     """special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
     if spellings:
@@ -428,9 +329,7 @@ def special_softmax(input, dim=REQUIRED, dtype=None, **spellings):
     return call(tables.special_softmax, (input, dim, dtype))
 
 
-special_softmax = accelerate(special_softmax, (tables.special_softmax,))
-
-
+@road((tables.special_log_softmax,), )
 def special_log_softmax(input, dim=REQUIRED, *, dtype=None, **spellings):
     """special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
     if spellings:
@@ -438,9 +337,7 @@ def special_log_softmax(input, dim=REQUIRED, *, dtype=None, **spellings):
     return call(tables.special_log_softmax, (input, dim, dtype))
 
 
-special_log_softmax = accelerate(special_log_softmax, (tables.special_log_softmax,))
-
-
+@road((tables._softmax,), )
 def _softmax(input, dim=REQUIRED, half_to_float=REQUIRED, *, out=None, **spellings):
     """_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"""
     if spellings:
@@ -448,9 +345,7 @@ def _softmax(input, dim=REQUIRED, half_to_float=REQUIRED, *, out=None, **spellin
     return call(tables._softmax, (input, dim, half_to_float), out)
 
 
-_softmax = accelerate(_softmax, (tables._softmax,))
-
-
+@road((tables._log_softmax,), )
 def _log_softmax(input, dim=REQUIRED, half_to_float=REQUIRED, *, out=None, **spellings):
     """_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"""
     if spellings:
@@ -458,9 +353,7 @@ def _log_softmax(input, dim=REQUIRED, half_to_float=REQUIRED, *, out=None, **spe
     return call(tables._log_softmax, (input, dim, half_to_float), out)
 
 
-_log_softmax = accelerate(_log_softmax, (tables._log_softmax,))
-
-
+@road((tables._softmax_backward_data, kernels_softmax.fast_softmax_backward_data), )
 def _softmax_backward_data(grad_output, output, dim=REQUIRED, input_dtype=REQUIRED, **spellings):
     """_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor"""
     if spellings:
@@ -468,9 +361,7 @@ def _softmax_backward_data(grad_output, output, dim=REQUIRED, input_dtype=REQUIR
     return call(tables._softmax_backward_data, (grad_output, output, dim, input_dtype))
 
 
-_softmax_backward_data = accelerate(_softmax_backward_data, (tables._softmax_backward_data, kernels_softmax.fast_softmax_backward_data))
-
-
+@road((tables._log_softmax_backward_data, kernels_softmax.fast_log_softmax_backward_data), )
 def _log_softmax_backward_data(grad_output, output, dim=REQUIRED, input_dtype=REQUIRED, *, out=None, **spellings):
     """_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor"""
     if spellings:
@@ -478,9 +369,7 @@ def _log_softmax_backward_data(grad_output, output, dim=REQUIRED, input_dtype=RE
     return call(tables._log_softmax_backward_data, (grad_output, output, dim, input_dtype), out)
 
 
-_log_softmax_backward_data = accelerate(_log_softmax_backward_data, (tables._log_softmax_backward_data, kernels_softmax.fast_log_softmax_backward_data))
-
-
+@road((tables._safe_softmax,), )
 def _safe_softmax(input, dim=REQUIRED, dtype=None, **spellings):
     """_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
     if spellings:
@@ -488,210 +377,95 @@ def _safe_softmax(input, dim=REQUIRED, dtype=None, **spellings):
     return call(tables._safe_softmax, (input, dim, dtype))
 
 
-_safe_softmax = accelerate(_safe_softmax, (tables._safe_softmax,))
-
-
+@road((tables.embedding, kernels_nn.fast_embedding), )
 def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
     """embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor"""
     return call(tables.embedding, (weight, indices, padding_idx, scale_grad_by_freq, sparse))
 
 
-embedding = accelerate(embedding, (tables.embedding, kernels_nn.fast_embedding))
-
-
+@road((tables.embedding_dense_backward,), )
 def embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
     """embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor"""
     return call(tables.embedding_dense_backward, (grad_output, indices, num_weights, padding_idx, scale_grad_by_freq))
 
 
-embedding_dense_backward = accelerate(embedding_dense_backward, (tables.embedding_dense_backward,))
-
-
+@road((tables.embedding_renorm_,), )
 def embedding_renorm_(input, indices, max_norm, norm_type):
     """embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)"""
     return call_inplace(tables.embedding_renorm_, (input, indices, max_norm, norm_type))
 
 
-embedding_renorm_ = accelerate(embedding_renorm_, (tables.embedding_renorm_,))
-
-
+@road((tables.scaled_dot_product_attention,), )
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False):
     """scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor"""
     return call(tables.scaled_dot_product_attention, (query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa))
 
 
-scaled_dot_product_attention = accelerate(scaled_dot_product_attention, (tables.scaled_dot_product_attention,))
-
-
+@road((tables._scaled_dot_product_attention_math,), )
 def _scaled_dot_product_attention_math(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, dropout_mask=None, *, scale=None, enable_gqa=False):
     """_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)"""
     return call(tables._scaled_dot_product_attention_math, (query, key, value, attn_mask, dropout_p, is_causal, dropout_mask, scale, enable_gqa))
 
 
-_scaled_dot_product_attention_math = accelerate(_scaled_dot_product_attention_math, (tables._scaled_dot_product_attention_math,))
-
-
+@road((tables._scaled_dot_product_flash_attention_for_cpu,), )
 def _scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None):
     """_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)"""
     return call(tables._scaled_dot_product_flash_attention_for_cpu, (query, key, value, dropout_p, is_causal, attn_mask, scale))
 
 
-_scaled_dot_product_flash_attention_for_cpu = accelerate(_scaled_dot_product_flash_attention_for_cpu, (tables._scaled_dot_product_flash_attention_for_cpu,))
-
-
+@road((tables._scaled_dot_product_flash_attention_for_cpu_backward,), )
 def _scaled_dot_product_flash_attention_for_cpu_backward(grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, *, attn_mask=None, scale=None):
     """_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)"""
     return call(tables._scaled_dot_product_flash_attention_for_cpu_backward, (grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale))
 
 
-_scaled_dot_product_flash_attention_for_cpu_backward = accelerate(_scaled_dot_product_flash_attention_for_cpu_backward, (tables._scaled_dot_product_flash_attention_for_cpu_backward,))
-
-
 tables.relu.function = relu
-
-
 tables.relu6.function = relu6
-
-
 tables.hardtanh.function = hardtanh
-
-
 tables.hardtanh_backward.function = hardtanh_backward
-
-
 tables.threshold.function = threshold
-
-
 tables.threshold_backward.function = threshold_backward
-
-
 tables.leaky_relu.function = leaky_relu
-
-
 tables.leaky_relu_backward.function = leaky_relu_backward
-
-
 tables.prelu.function = prelu
-
-
 tables._prelu_kernel.function = _prelu_kernel
-
-
 tables.gelu.function = gelu
-
-
 tables.gelu_backward.function = gelu_backward
-
-
 tables.silu.function = silu
-
-
 tables.silu_backward.function = silu_backward
-
-
 tables.mish.function = mish
-
-
 tables.mish_backward.function = mish_backward
-
-
 tables.softplus.function = softplus
-
-
 tables.softplus_backward.function = softplus_backward
-
-
 tables.hardswish.function = hardswish
-
-
 tables.hardswish_backward.function = hardswish_backward
-
-
 tables.hardsigmoid.function = hardsigmoid
-
-
 tables.hardsigmoid_backward.function = hardsigmoid_backward
-
-
 tables.log_sigmoid.function = log_sigmoid
-
-
 tables.elu.function = elu
-
-
 tables.elu_backward.function = elu_backward
-
-
 tables.selu.function = selu
-
-
 tables.celu.function = celu
-
-
 tables.softshrink.function = softshrink
-
-
 tables.softshrink_backward.function = softshrink_backward
-
-
 tables.hardshrink.function = hardshrink
-
-
 tables.hardshrink_backward.function = hardshrink_backward
-
-
 tables.rrelu.function = rrelu
-
-
 tables.glu.function = glu
-
-
 tables.glu_backward.function = glu_backward
-
-
 tables.softmax_int.function = softmax
-
-
 tables.log_softmax_int.function = log_softmax
-
-
 tables.special_softmax.function = special_softmax
-
-
 tables.special_log_softmax.function = special_log_softmax
-
-
 tables._softmax.function = _softmax
-
-
 tables._log_softmax.function = _log_softmax
-
-
 tables._softmax_backward_data.function = _softmax_backward_data
-
-
 tables._log_softmax_backward_data.function = _log_softmax_backward_data
-
-
 tables._safe_softmax.function = _safe_softmax
-
-
 tables.embedding.function = embedding
-
-
 tables.embedding_dense_backward.function = embedding_dense_backward
-
-
 tables.embedding_renorm_.function = embedding_renorm_
-
-
 tables.scaled_dot_product_attention.function = scaled_dot_product_attention
-
-
 tables._scaled_dot_product_attention_math.function = _scaled_dot_product_attention_math
-
-
 tables._scaled_dot_product_flash_attention_for_cpu.function = _scaled_dot_product_flash_attention_for_cpu
-
-
 tables._scaled_dot_product_flash_attention_for_cpu_backward.function = _scaled_dot_product_flash_attention_for_cpu_backward

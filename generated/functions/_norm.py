@@ -6,100 +6,79 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._backends.cpu.ops import norm as kernels_norm
 from mindtorch_v2._dispatch.dispatcher import call
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import respelled
 
 from ..tables import norm as tables
 
 
+@road((tables.layer_norm, kernels_norm.fast_layer_norm), )
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True):
     """layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor"""
     return call(tables.layer_norm, (input, normalized_shape, weight, bias, eps, cudnn_enable))
 
 
-layer_norm = accelerate(layer_norm, (tables.layer_norm, kernels_norm.fast_layer_norm))
-
-
+@road((tables.native_layer_norm,), )
 def native_layer_norm(input, normalized_shape, weight, bias, eps):
     """native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)"""
     return call(tables.native_layer_norm, (input, normalized_shape, weight, bias, eps))
 
 
-native_layer_norm = accelerate(native_layer_norm, (tables.native_layer_norm,))
-
-
+@road((tables.native_layer_norm_backward,), )
 def native_layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask):
     """native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"""
     return call(tables.native_layer_norm_backward, (grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask))
 
 
-native_layer_norm_backward = accelerate(native_layer_norm_backward, (tables.native_layer_norm_backward,))
-
-
+@road((tables.rms_norm,), )
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor"""
     return call(tables.rms_norm, (input, normalized_shape, weight, eps))
 
 
-rms_norm = accelerate(rms_norm, (tables.rms_norm,))
-
-
+@road((tables.group_norm,), )
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True):
     """group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor"""
     return call(tables.group_norm, (input, num_groups, weight, bias, eps, cudnn_enabled))
 
 
-group_norm = accelerate(group_norm, (tables.group_norm,))
-
-
+@road((tables.native_group_norm,), )
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     """native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)"""
     return call(tables.native_group_norm, (input, weight, bias, N, C, HxW, group, eps))
 
 
-native_group_norm = accelerate(native_group_norm, (tables.native_group_norm,))
-
-
+@road((tables.native_group_norm_backward,), )
 def native_group_norm_backward(grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask):
     """native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"""
     return call(tables.native_group_norm_backward, (grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask))
 
 
-native_group_norm_backward = accelerate(native_group_norm_backward, (tables.native_group_norm_backward,))
-
-
+@road((tables.batch_norm,), )
 def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled):
     """batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor"""
     return call(tables.batch_norm, (input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled))
 
 
-batch_norm = accelerate(batch_norm, (tables.batch_norm,))
-
-
+@road((tables.native_batch_norm,), )
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
     """native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"""
     return call(tables.native_batch_norm, (input, weight, bias, running_mean, running_var, training, momentum, eps))
 
 
-native_batch_norm = accelerate(native_batch_norm, (tables.native_batch_norm,))
-
-
+@road((tables.native_batch_norm_backward,), )
 def native_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask):
     """native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"""
     return call(tables.native_batch_norm_backward, (grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask))
 
 
-native_batch_norm_backward = accelerate(native_batch_norm_backward, (tables.native_batch_norm_backward,))
-
-
+@road((tables.instance_norm,), )
 def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled):
     """instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor"""
     return call(tables.instance_norm, (input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled))
 
 
-instance_norm = accelerate(instance_norm, (tables.instance_norm,))
-
-
+@road((tables._weight_norm,), )
 def _weight_norm(v, g, dim=0, **spellings):
     """_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor"""
     if spellings:
@@ -107,9 +86,7 @@ def _weight_norm(v, g, dim=0, **spellings):
     return call(tables._weight_norm, (v, g, dim))
 
 
-_weight_norm = accelerate(_weight_norm, (tables._weight_norm,))
-
-
+@road((tables._weight_norm_interface,), )
 def _weight_norm_interface(v, g, dim=0, **spellings):
     """_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)"""
     if spellings:
@@ -117,43 +94,16 @@ def _weight_norm_interface(v, g, dim=0, **spellings):
     return call(tables._weight_norm_interface, (v, g, dim))
 
 
-_weight_norm_interface = accelerate(_weight_norm_interface, (tables._weight_norm_interface,))
-
-
 tables.layer_norm.function = layer_norm
-
-
 tables.native_layer_norm.function = native_layer_norm
-
-
 tables.native_layer_norm_backward.function = native_layer_norm_backward
-
-
 tables.rms_norm.function = rms_norm
-
-
 tables.group_norm.function = group_norm
-
-
 tables.native_group_norm.function = native_group_norm
-
-
 tables.native_group_norm_backward.function = native_group_norm_backward
-
-
 tables.batch_norm.function = batch_norm
-
-
 tables.native_batch_norm.function = native_batch_norm
-
-
 tables.native_batch_norm_backward.function = native_batch_norm_backward
-
-
 tables.instance_norm.function = instance_norm
-
-
 tables._weight_norm.function = _weight_norm
-
-
 tables._weight_norm_interface.function = _weight_norm_interface

@@ -9,772 +9,587 @@ from mindtorch_v2._backends.cpu.ops import pointwise as kernels_pointwise
 from mindtorch_v2._backends.cpu.ops import special as kernels_special
 from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call, call_inplace
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 
 from ..tables import pointwise as tables
 
 
+@road((tables.add_Tensor, numpy.add, None), )
 def add(input, other, *, alpha=1, out=None):
     """add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
     return call(tables.add_Tensor, (input, other, alpha), out)
 
 
-add = accelerate(add, (tables.add_Tensor, numpy.add, None))
-
-
+@road((tables.add_Tensor, numpy.add, None), inplace=True)
 def add_(input, other, *, alpha=1):
     """The in-place form of add: writes into its first argument and returns it."""
     return call_inplace(tables.add_Tensor, (input, other, alpha))
 
 
-add_ = accelerate(add_, (tables.add_Tensor, numpy.add, None), inplace=True)
-
-
+@road((tables.sub_Tensor, numpy.subtract, None), )
 def sub(input, other, *, alpha=1, out=None):
     """sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
     return call(tables.sub_Tensor, (input, other, alpha), out)
 
 
-sub = accelerate(sub, (tables.sub_Tensor, numpy.subtract, None))
-
-
+@road((tables.sub_Tensor, numpy.subtract, None), inplace=True)
 def sub_(input, other, *, alpha=1):
     """The in-place form of sub: writes into its first argument and returns it."""
     return call_inplace(tables.sub_Tensor, (input, other, alpha))
 
 
-sub_ = accelerate(sub_, (tables.sub_Tensor, numpy.subtract, None), inplace=True)
-
-
+@road((tables.rsub_Tensor,), )
 def rsub(input, other, *, alpha=1):
     """rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
     return call(tables.rsub_Tensor, (input, other, alpha))
 
 
-rsub = accelerate(rsub, (tables.rsub_Tensor,))
-
-
+@road((tables.mul_Tensor, numpy.multiply, None), )
 def mul(input, other, *, out=None):
     """mul.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.mul_Tensor, (input, other), out)
 
 
-mul = accelerate(mul, (tables.mul_Tensor, numpy.multiply, None))
-
-
+@road((tables.mul_Tensor, numpy.multiply, None), inplace=True)
 def mul_(input, other):
     """The in-place form of mul: writes into its first argument and returns it."""
     return call_inplace(tables.mul_Tensor, (input, other))
 
-
-mul_ = accelerate(mul_, (tables.mul_Tensor, numpy.multiply, None), inplace=True)
-
 _div_overloads = (tables.div_Tensor, tables.div_Tensor_mode, )
 
 
+@road((tables.div_Tensor, numpy.divide, None), (tables.div_Tensor_mode,), )
 def div(*args, **kwargs):
     """div.Tensor(Tensor self, Tensor other) -> Tensor; div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor"""
     return call_overloaded(_div_overloads, args, kwargs, has_out=True)
 
 
-div = accelerate(div, (tables.div_Tensor, numpy.divide, None), (tables.div_Tensor_mode,))
-
-
 _div_inplace = (tables.div_Tensor, tables.div_Tensor_mode, )
 
 
+@road((tables.div_Tensor, numpy.divide, None), (tables.div_Tensor_mode,), inplace=True)
 def div_(*args, **kwargs):
     """The in-place form of div: writes into its first argument and returns it."""
     op, bound = resolve(_div_inplace, args, kwargs, True)
     return call_inplace(op, bound)
 
 
-div_ = accelerate(div_, (tables.div_Tensor, numpy.divide, None), (tables.div_Tensor_mode,), inplace=True)
-
-
+@road((tables.floor_divide,), )
 def floor_divide(input, other, *, out=None):
     """floor_divide(Tensor self, Tensor other) -> Tensor"""
     return call(tables.floor_divide, (input, other), out)
 
 
-floor_divide = accelerate(floor_divide, (tables.floor_divide,))
-
-
+@road((tables.floor_divide,), inplace=True)
 def floor_divide_(input, other):
     """The in-place form of floor_divide: writes into its first argument and returns it."""
     return call_inplace(tables.floor_divide, (input, other))
 
-
-floor_divide_ = accelerate(floor_divide_, (tables.floor_divide,), inplace=True)
-
 _remainder_overloads = (tables.remainder_Tensor, tables.remainder_Scalar_Tensor, )
 
 
+@road((tables.remainder_Tensor,), (tables.remainder_Scalar_Tensor,), )
 def remainder(*args, **kwargs):
     """remainder.Tensor(Tensor self, Tensor other) -> Tensor; remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
     return call_overloaded(_remainder_overloads, args, kwargs, has_out=True)
 
 
-remainder = accelerate(remainder, (tables.remainder_Tensor,), (tables.remainder_Scalar_Tensor,))
-
-
+@road((tables.remainder_Tensor,), inplace=True)
 def remainder_(input, other):
     """The in-place form of remainder: writes into its first argument and returns it."""
     return call_inplace(tables.remainder_Tensor, (input, other))
 
 
-remainder_ = accelerate(remainder_, (tables.remainder_Tensor,), inplace=True)
-
-
+@road((tables.fmod_Tensor,), )
 def fmod(input, other, *, out=None):
     """fmod.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.fmod_Tensor, (input, other), out)
 
 
-fmod = accelerate(fmod, (tables.fmod_Tensor,))
-
-
+@road((tables.fmod_Tensor,), inplace=True)
 def fmod_(input, other):
     """The in-place form of fmod: writes into its first argument and returns it."""
     return call_inplace(tables.fmod_Tensor, (input, other))
 
-
-fmod_ = accelerate(fmod_, (tables.fmod_Tensor,), inplace=True)
-
 _pow_overloads = (tables.pow_Tensor_Tensor, tables.pow_Scalar, )
 
 
+@road((tables.pow_Tensor_Tensor,), (tables.pow_Scalar,), )
 def pow(*args, **kwargs):
     """pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor; pow.Scalar(Scalar self, Tensor exponent) -> Tensor"""
     return call_overloaded(_pow_overloads, args, kwargs, has_out=True)
 
 
-pow = accelerate(pow, (tables.pow_Tensor_Tensor,), (tables.pow_Scalar,))
-
-
+@road((tables.pow_Tensor_Tensor,), inplace=True)
 def pow_(input, exponent):
     """The in-place form of pow: writes into its first argument and returns it."""
     return call_inplace(tables.pow_Tensor_Tensor, (input, exponent))
 
-
-pow_ = accelerate(pow_, (tables.pow_Tensor_Tensor,), inplace=True)
-
 _float_power_overloads = (tables.float_power_Tensor_Tensor, tables.float_power_Scalar, )
 
 
+@road((tables.float_power_Tensor_Tensor,), (tables.float_power_Scalar,), )
 def float_power(*args, **kwargs):
     """float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor; float_power.Scalar(Scalar self, Tensor exponent) -> Tensor"""
     return call_overloaded(_float_power_overloads, args, kwargs, has_out=True)
 
 
-float_power = accelerate(float_power, (tables.float_power_Tensor_Tensor,), (tables.float_power_Scalar,))
-
-
+@road((tables.float_power_Tensor_Tensor,), inplace=True)
 def float_power_(input, exponent):
     """The in-place form of float_power: writes into its first argument and returns it."""
     return call_inplace(tables.float_power_Tensor_Tensor, (input, exponent))
 
 
-float_power_ = accelerate(float_power_, (tables.float_power_Tensor_Tensor,), inplace=True)
-
-
+@road((tables.neg, numpy.negative, None), )
 def neg(input, *, out=None):
     """neg(Tensor self) -> Tensor"""
     return call(tables.neg, (input,), out)
 
 
-neg = accelerate(neg, (tables.neg, numpy.negative, None))
-
-
+@road((tables.neg, numpy.negative, None), inplace=True)
 def neg_(input):
     """The in-place form of neg: writes into its first argument and returns it."""
     return call_inplace(tables.neg, (input,))
 
 
-neg_ = accelerate(neg_, (tables.neg, numpy.negative, None), inplace=True)
-
-
+@road((tables.positive,), )
 def positive(input):
     """positive(Tensor(a) self) -> Tensor(a)"""
     return call(tables.positive, (input,))
 
 
-positive = accelerate(positive, (tables.positive,))
-
-
+@road((tables.abs, numpy.absolute, None), )
 def abs(input, *, out=None):
     """abs(Tensor self) -> Tensor"""
     return call(tables.abs, (input,), out)
 
 
-abs = accelerate(abs, (tables.abs, numpy.absolute, None))
-
-
+@road((tables.abs, numpy.absolute, None), inplace=True)
 def abs_(input):
     """The in-place form of abs: writes into its first argument and returns it."""
     return call_inplace(tables.abs, (input,))
 
 
-abs_ = accelerate(abs_, (tables.abs, numpy.absolute, None), inplace=True)
-
-
+@road((tables.square, numpy.square, None), )
 def square(input, *, out=None):
     """square(Tensor self) -> Tensor"""
     return call(tables.square, (input,), out)
 
 
-square = accelerate(square, (tables.square, numpy.square, None))
-
-
+@road((tables.square, numpy.square, None), inplace=True)
 def square_(input):
     """The in-place form of square: writes into its first argument and returns it."""
     return call_inplace(tables.square, (input,))
 
 
-square_ = accelerate(square_, (tables.square, numpy.square, None), inplace=True)
-
-
+@road((tables.sqrt, numpy.sqrt, None), )
 def sqrt(input, *, out=None):
     """sqrt(Tensor self) -> Tensor"""
     return call(tables.sqrt, (input,), out)
 
 
-sqrt = accelerate(sqrt, (tables.sqrt, numpy.sqrt, None))
-
-
+@road((tables.sqrt, numpy.sqrt, None), inplace=True)
 def sqrt_(input):
     """The in-place form of sqrt: writes into its first argument and returns it."""
     return call_inplace(tables.sqrt, (input,))
 
 
-sqrt_ = accelerate(sqrt_, (tables.sqrt, numpy.sqrt, None), inplace=True)
-
-
+@road((tables.rsqrt,), )
 def rsqrt(input, *, out=None):
     """rsqrt(Tensor self) -> Tensor"""
     return call(tables.rsqrt, (input,), out)
 
 
-rsqrt = accelerate(rsqrt, (tables.rsqrt,))
-
-
+@road((tables.rsqrt,), inplace=True)
 def rsqrt_(input):
     """The in-place form of rsqrt: writes into its first argument and returns it."""
     return call_inplace(tables.rsqrt, (input,))
 
 
-rsqrt_ = accelerate(rsqrt_, (tables.rsqrt,), inplace=True)
-
-
+@road((tables.reciprocal, numpy.reciprocal, None), )
 def reciprocal(input, *, out=None):
     """reciprocal(Tensor self) -> Tensor"""
     return call(tables.reciprocal, (input,), out)
 
 
-reciprocal = accelerate(reciprocal, (tables.reciprocal, numpy.reciprocal, None))
-
-
+@road((tables.reciprocal, numpy.reciprocal, None), inplace=True)
 def reciprocal_(input):
     """The in-place form of reciprocal: writes into its first argument and returns it."""
     return call_inplace(tables.reciprocal, (input,))
 
 
-reciprocal_ = accelerate(reciprocal_, (tables.reciprocal, numpy.reciprocal, None), inplace=True)
-
-
+@road((tables.addcmul,), )
 def addcmul(input, tensor1, tensor2, *, value=1, out=None):
     """addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
     return call(tables.addcmul, (input, tensor1, tensor2, value), out)
 
 
-addcmul = accelerate(addcmul, (tables.addcmul,))
-
-
+@road((tables.addcmul,), inplace=True)
 def addcmul_(input, tensor1, tensor2, *, value=1):
     """The in-place form of addcmul: writes into its first argument and returns it."""
     return call_inplace(tables.addcmul, (input, tensor1, tensor2, value))
 
 
-addcmul_ = accelerate(addcmul_, (tables.addcmul,), inplace=True)
-
-
+@road((tables.addcdiv,), )
 def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
     """addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
     return call(tables.addcdiv, (input, tensor1, tensor2, value), out)
 
 
-addcdiv = accelerate(addcdiv, (tables.addcdiv,))
-
-
+@road((tables.addcdiv,), inplace=True)
 def addcdiv_(input, tensor1, tensor2, *, value=1):
     """The in-place form of addcdiv: writes into its first argument and returns it."""
     return call_inplace(tables.addcdiv, (input, tensor1, tensor2, value))
 
 
-addcdiv_ = accelerate(addcdiv_, (tables.addcdiv,), inplace=True)
-
-
+@road((tables.lerp_Tensor,), )
 def lerp(input, end, weight, *, out=None):
     """lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor"""
     return call(tables.lerp_Tensor, (input, end, weight), out)
 
 
-lerp = accelerate(lerp, (tables.lerp_Tensor,))
-
-
+@road((tables.lerp_Tensor,), inplace=True)
 def lerp_(input, end, weight):
     """The in-place form of lerp: writes into its first argument and returns it."""
     return call_inplace(tables.lerp_Tensor, (input, end, weight))
 
 
-lerp_ = accelerate(lerp_, (tables.lerp_Tensor,), inplace=True)
-
-
+@road((tables.exp, numpy.exp, None), )
 def exp(input, *, out=None):
     """exp(Tensor self) -> Tensor"""
     return call(tables.exp, (input,), out)
 
 
-exp = accelerate(exp, (tables.exp, numpy.exp, None))
-
-
+@road((tables.exp, numpy.exp, None), inplace=True)
 def exp_(input):
     """The in-place form of exp: writes into its first argument and returns it."""
     return call_inplace(tables.exp, (input,))
 
 
-exp_ = accelerate(exp_, (tables.exp, numpy.exp, None), inplace=True)
-
-
+@road((tables.exp2, numpy.exp2, None), )
 def exp2(input, *, out=None):
     """exp2(Tensor self) -> Tensor"""
     return call(tables.exp2, (input,), out)
 
 
-exp2 = accelerate(exp2, (tables.exp2, numpy.exp2, None))
-
-
+@road((tables.exp2, numpy.exp2, None), inplace=True)
 def exp2_(input):
     """The in-place form of exp2: writes into its first argument and returns it."""
     return call_inplace(tables.exp2, (input,))
 
 
-exp2_ = accelerate(exp2_, (tables.exp2, numpy.exp2, None), inplace=True)
-
-
+@road((tables.expm1, numpy.expm1, None), )
 def expm1(input, *, out=None):
     """expm1(Tensor self) -> Tensor"""
     return call(tables.expm1, (input,), out)
 
 
-expm1 = accelerate(expm1, (tables.expm1, numpy.expm1, None))
-
-
+@road((tables.expm1, numpy.expm1, None), inplace=True)
 def expm1_(input):
     """The in-place form of expm1: writes into its first argument and returns it."""
     return call_inplace(tables.expm1, (input,))
 
 
-expm1_ = accelerate(expm1_, (tables.expm1, numpy.expm1, None), inplace=True)
-
-
+@road((tables.log, numpy.log, None), )
 def log(input, *, out=None):
     """log(Tensor self) -> Tensor"""
     return call(tables.log, (input,), out)
 
 
-log = accelerate(log, (tables.log, numpy.log, None))
-
-
+@road((tables.log, numpy.log, None), inplace=True)
 def log_(input):
     """The in-place form of log: writes into its first argument and returns it."""
     return call_inplace(tables.log, (input,))
 
 
-log_ = accelerate(log_, (tables.log, numpy.log, None), inplace=True)
-
-
+@road((tables.log2, numpy.log2, None), )
 def log2(input, *, out=None):
     """log2(Tensor self) -> Tensor"""
     return call(tables.log2, (input,), out)
 
 
-log2 = accelerate(log2, (tables.log2, numpy.log2, None))
-
-
+@road((tables.log2, numpy.log2, None), inplace=True)
 def log2_(input):
     """The in-place form of log2: writes into its first argument and returns it."""
     return call_inplace(tables.log2, (input,))
 
 
-log2_ = accelerate(log2_, (tables.log2, numpy.log2, None), inplace=True)
-
-
+@road((tables.log10, numpy.log10, None), )
 def log10(input, *, out=None):
     """log10(Tensor self) -> Tensor"""
     return call(tables.log10, (input,), out)
 
 
-log10 = accelerate(log10, (tables.log10, numpy.log10, None))
-
-
+@road((tables.log10, numpy.log10, None), inplace=True)
 def log10_(input):
     """The in-place form of log10: writes into its first argument and returns it."""
     return call_inplace(tables.log10, (input,))
 
 
-log10_ = accelerate(log10_, (tables.log10, numpy.log10, None), inplace=True)
-
-
+@road((tables.log1p,), )
 def log1p(input, *, out=None):
     """log1p(Tensor self) -> Tensor"""
     return call(tables.log1p, (input,), out)
 
 
-log1p = accelerate(log1p, (tables.log1p,))
-
-
+@road((tables.log1p,), inplace=True)
 def log1p_(input):
     """The in-place form of log1p: writes into its first argument and returns it."""
     return call_inplace(tables.log1p, (input,))
 
 
-log1p_ = accelerate(log1p_, (tables.log1p,), inplace=True)
-
-
+@road((tables.logaddexp,), )
 def logaddexp(input, other, *, out=None):
     """logaddexp(Tensor self, Tensor other) -> Tensor"""
     return call(tables.logaddexp, (input, other), out)
 
 
-logaddexp = accelerate(logaddexp, (tables.logaddexp,))
-
-
+@road((tables.logaddexp2,), )
 def logaddexp2(input, other, *, out=None):
     """logaddexp2(Tensor self, Tensor other) -> Tensor"""
     return call(tables.logaddexp2, (input, other), out)
 
 
-logaddexp2 = accelerate(logaddexp2, (tables.logaddexp2,))
-
-
+@road((tables.sigmoid, kernels_pointwise.fast_sigmoid), )
 def sigmoid(input, *, out=None):
     """sigmoid(Tensor self) -> Tensor"""
     return call(tables.sigmoid, (input,), out)
 
 
-sigmoid = accelerate(sigmoid, (tables.sigmoid, kernels_pointwise.fast_sigmoid))
-
-
+@road((tables.sigmoid,), inplace=True)
 def sigmoid_(input):
     """The in-place form of sigmoid: writes into its first argument and returns it."""
     return call_inplace(tables.sigmoid, (input,))
 
 
-sigmoid_ = accelerate(sigmoid_, (tables.sigmoid,), inplace=True)
-
-
+@road((tables.sigmoid_backward, kernels_pointwise.fast_sigmoid_backward), )
 def sigmoid_backward(grad_output, output):
     """sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor"""
     return call(tables.sigmoid_backward, (grad_output, output))
 
 
-sigmoid_backward = accelerate(sigmoid_backward, (tables.sigmoid_backward, kernels_pointwise.fast_sigmoid_backward))
-
-
+@road((tables.tanh_backward, kernels_pointwise.fast_tanh_backward), )
 def tanh_backward(grad_output, output):
     """tanh_backward(Tensor grad_output, Tensor output) -> Tensor"""
     return call(tables.tanh_backward, (grad_output, output))
 
 
-tanh_backward = accelerate(tanh_backward, (tables.tanh_backward, kernels_pointwise.fast_tanh_backward))
-
-
+@road((tables.logit,), )
 def logit(input, eps=None, *, out=None):
     """logit(Tensor self, float? eps=None) -> Tensor"""
     return call(tables.logit, (input, eps), out)
 
 
-logit = accelerate(logit, (tables.logit,))
-
-
+@road((tables.logit,), inplace=True)
 def logit_(input, eps=None):
     """The in-place form of logit: writes into its first argument and returns it."""
     return call_inplace(tables.logit, (input, eps))
 
 
-logit_ = accelerate(logit_, (tables.logit,), inplace=True)
-
-
+@road((tables.logit_backward,), )
 def logit_backward(grad_output, self, eps=None):
     """logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor"""
     return call(tables.logit_backward, (grad_output, self, eps))
 
-
-logit_backward = accelerate(logit_backward, (tables.logit_backward,))
-
 _xlogy_overloads = (tables.xlogy_Tensor, tables.xlogy_Scalar_Self, )
 
 
+@road((tables.xlogy_Tensor,), (tables.xlogy_Scalar_Self,), )
 def xlogy(*args, **kwargs):
     """xlogy.Tensor(Tensor self, Tensor other) -> Tensor; xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor"""
     return call_overloaded(_xlogy_overloads, args, kwargs, has_out=True)
 
 
-xlogy = accelerate(xlogy, (tables.xlogy_Tensor,), (tables.xlogy_Scalar_Self,))
-
-
+@road((tables.xlogy_Tensor,), inplace=True)
 def xlogy_(input, other):
     """The in-place form of xlogy: writes into its first argument and returns it."""
     return call_inplace(tables.xlogy_Tensor, (input, other))
 
-
-xlogy_ = accelerate(xlogy_, (tables.xlogy_Tensor,), inplace=True)
-
 _special_xlog1py_overloads = (tables.special_xlog1py, tables.special_xlog1py_self_scalar, )
 
 
+@road((tables.special_xlog1py,), (tables.special_xlog1py_self_scalar,), )
 def special_xlog1py(*args, **kwargs):
     """special_xlog1py(Tensor self, Tensor other) -> Tensor; special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor"""
     return call_overloaded(_special_xlog1py_overloads, args, kwargs, has_out=True)
 
 
-special_xlog1py = accelerate(special_xlog1py, (tables.special_xlog1py,), (tables.special_xlog1py_self_scalar,))
-
-
+@road((tables.special_entr,), )
 def special_entr(input, *, out=None):
     """special_entr(Tensor self) -> Tensor"""
     return call(tables.special_entr, (input,), out)
 
 
-special_entr = accelerate(special_entr, (tables.special_entr,))
-
-
+@road((tables.sin, numpy.sin, None), )
 def sin(input, *, out=None):
     """sin(Tensor self) -> Tensor"""
     return call(tables.sin, (input,), out)
 
 
-sin = accelerate(sin, (tables.sin, numpy.sin, None))
-
-
+@road((tables.sin, numpy.sin, None), inplace=True)
 def sin_(input):
     """The in-place form of sin: writes into its first argument and returns it."""
     return call_inplace(tables.sin, (input,))
 
 
-sin_ = accelerate(sin_, (tables.sin, numpy.sin, None), inplace=True)
-
-
+@road((tables.cos, numpy.cos, None), )
 def cos(input, *, out=None):
     """cos(Tensor self) -> Tensor"""
     return call(tables.cos, (input,), out)
 
 
-cos = accelerate(cos, (tables.cos, numpy.cos, None))
-
-
+@road((tables.cos, numpy.cos, None), inplace=True)
 def cos_(input):
     """The in-place form of cos: writes into its first argument and returns it."""
     return call_inplace(tables.cos, (input,))
 
 
-cos_ = accelerate(cos_, (tables.cos, numpy.cos, None), inplace=True)
-
-
+@road((tables.tan, numpy.tan, None), )
 def tan(input, *, out=None):
     """tan(Tensor self) -> Tensor"""
     return call(tables.tan, (input,), out)
 
 
-tan = accelerate(tan, (tables.tan, numpy.tan, None))
-
-
+@road((tables.tan, numpy.tan, None), inplace=True)
 def tan_(input):
     """The in-place form of tan: writes into its first argument and returns it."""
     return call_inplace(tables.tan, (input,))
 
 
-tan_ = accelerate(tan_, (tables.tan, numpy.tan, None), inplace=True)
-
-
+@road((tables.asin, numpy.arcsin, None), )
 def asin(input, *, out=None):
     """asin(Tensor self) -> Tensor"""
     return call(tables.asin, (input,), out)
 
 
-asin = accelerate(asin, (tables.asin, numpy.arcsin, None))
-
-
+@road((tables.asin, numpy.arcsin, None), inplace=True)
 def asin_(input):
     """The in-place form of asin: writes into its first argument and returns it."""
     return call_inplace(tables.asin, (input,))
 
 
-asin_ = accelerate(asin_, (tables.asin, numpy.arcsin, None), inplace=True)
-
-
+@road((tables.acos, numpy.arccos, None), )
 def acos(input, *, out=None):
     """acos(Tensor self) -> Tensor"""
     return call(tables.acos, (input,), out)
 
 
-acos = accelerate(acos, (tables.acos, numpy.arccos, None))
-
-
+@road((tables.acos, numpy.arccos, None), inplace=True)
 def acos_(input):
     """The in-place form of acos: writes into its first argument and returns it."""
     return call_inplace(tables.acos, (input,))
 
 
-acos_ = accelerate(acos_, (tables.acos, numpy.arccos, None), inplace=True)
-
-
+@road((tables.atan, numpy.arctan, None), )
 def atan(input, *, out=None):
     """atan(Tensor self) -> Tensor"""
     return call(tables.atan, (input,), out)
 
 
-atan = accelerate(atan, (tables.atan, numpy.arctan, None))
-
-
+@road((tables.atan, numpy.arctan, None), inplace=True)
 def atan_(input):
     """The in-place form of atan: writes into its first argument and returns it."""
     return call_inplace(tables.atan, (input,))
 
 
-atan_ = accelerate(atan_, (tables.atan, numpy.arctan, None), inplace=True)
-
-
+@road((tables.sinh, numpy.sinh, None), )
 def sinh(input, *, out=None):
     """sinh(Tensor self) -> Tensor"""
     return call(tables.sinh, (input,), out)
 
 
-sinh = accelerate(sinh, (tables.sinh, numpy.sinh, None))
-
-
+@road((tables.sinh, numpy.sinh, None), inplace=True)
 def sinh_(input):
     """The in-place form of sinh: writes into its first argument and returns it."""
     return call_inplace(tables.sinh, (input,))
 
 
-sinh_ = accelerate(sinh_, (tables.sinh, numpy.sinh, None), inplace=True)
-
-
+@road((tables.cosh, numpy.cosh, None), )
 def cosh(input, *, out=None):
     """cosh(Tensor self) -> Tensor"""
     return call(tables.cosh, (input,), out)
 
 
-cosh = accelerate(cosh, (tables.cosh, numpy.cosh, None))
-
-
+@road((tables.cosh, numpy.cosh, None), inplace=True)
 def cosh_(input):
     """The in-place form of cosh: writes into its first argument and returns it."""
     return call_inplace(tables.cosh, (input,))
 
 
-cosh_ = accelerate(cosh_, (tables.cosh, numpy.cosh, None), inplace=True)
-
-
+@road((tables.tanh, numpy.tanh, None), )
 def tanh(input, *, out=None):
     """tanh(Tensor self) -> Tensor"""
     return call(tables.tanh, (input,), out)
 
 
-tanh = accelerate(tanh, (tables.tanh, numpy.tanh, None))
-
-
+@road((tables.tanh, numpy.tanh, None), inplace=True)
 def tanh_(input):
     """The in-place form of tanh: writes into its first argument and returns it."""
     return call_inplace(tables.tanh, (input,))
 
 
-tanh_ = accelerate(tanh_, (tables.tanh, numpy.tanh, None), inplace=True)
-
-
+@road((tables.asinh, numpy.arcsinh, None), )
 def asinh(input, *, out=None):
     """asinh(Tensor self) -> Tensor"""
     return call(tables.asinh, (input,), out)
 
 
-asinh = accelerate(asinh, (tables.asinh, numpy.arcsinh, None))
-
-
+@road((tables.asinh, numpy.arcsinh, None), inplace=True)
 def asinh_(input):
     """The in-place form of asinh: writes into its first argument and returns it."""
     return call_inplace(tables.asinh, (input,))
 
 
-asinh_ = accelerate(asinh_, (tables.asinh, numpy.arcsinh, None), inplace=True)
-
-
+@road((tables.acosh, numpy.arccosh, None), )
 def acosh(input, *, out=None):
     """acosh(Tensor self) -> Tensor"""
     return call(tables.acosh, (input,), out)
 
 
-acosh = accelerate(acosh, (tables.acosh, numpy.arccosh, None))
-
-
+@road((tables.acosh, numpy.arccosh, None), inplace=True)
 def acosh_(input):
     """The in-place form of acosh: writes into its first argument and returns it."""
     return call_inplace(tables.acosh, (input,))
 
 
-acosh_ = accelerate(acosh_, (tables.acosh, numpy.arccosh, None), inplace=True)
-
-
+@road((tables.atanh, numpy.arctanh, None), )
 def atanh(input, *, out=None):
     """atanh(Tensor self) -> Tensor"""
     return call(tables.atanh, (input,), out)
 
 
-atanh = accelerate(atanh, (tables.atanh, numpy.arctanh, None))
-
-
+@road((tables.atanh, numpy.arctanh, None), inplace=True)
 def atanh_(input):
     """The in-place form of atanh: writes into its first argument and returns it."""
     return call_inplace(tables.atanh, (input,))
 
 
-atanh_ = accelerate(atanh_, (tables.atanh, numpy.arctanh, None), inplace=True)
-
-
+@road((tables.atan2, numpy.arctan2, None), )
 def atan2(input, other, *, out=None):
     """atan2(Tensor self, Tensor other) -> Tensor"""
     return call(tables.atan2, (input, other), out)
 
 
-atan2 = accelerate(atan2, (tables.atan2, numpy.arctan2, None))
-
-
+@road((tables.atan2, numpy.arctan2, None), inplace=True)
 def atan2_(input, other):
     """The in-place form of atan2: writes into its first argument and returns it."""
     return call_inplace(tables.atan2, (input, other))
 
 
-atan2_ = accelerate(atan2_, (tables.atan2, numpy.arctan2, None), inplace=True)
-
-
+@road((tables.hypot,), )
 def hypot(input, other, *, out=None):
     """hypot(Tensor self, Tensor other) -> Tensor"""
     return call(tables.hypot, (input, other), out)
 
 
-hypot = accelerate(hypot, (tables.hypot,))
-
-
+@road((tables.hypot,), inplace=True)
 def hypot_(input, other):
     """The in-place form of hypot: writes into its first argument and returns it."""
     return call_inplace(tables.hypot, (input, other))
 
 
-hypot_ = accelerate(hypot_, (tables.hypot,), inplace=True)
-
-
+@road((tables.renorm,), )
 def renorm(input, p, dim=REQUIRED, maxnorm=REQUIRED, *, out=None, **spellings):
     """renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor"""
     if spellings:
@@ -782,9 +597,7 @@ def renorm(input, p, dim=REQUIRED, maxnorm=REQUIRED, *, out=None, **spellings):
     return call(tables.renorm, (input, p, dim, maxnorm), out)
 
 
-renorm = accelerate(renorm, (tables.renorm,))
-
-
+@road((tables.renorm,), inplace=True)
 def renorm_(input, p, dim=REQUIRED, maxnorm=REQUIRED, **spellings):
     """The in-place form of renorm: writes into its first argument and returns it."""
     if spellings:
@@ -792,645 +605,487 @@ def renorm_(input, p, dim=REQUIRED, maxnorm=REQUIRED, **spellings):
     return call_inplace(tables.renorm, (input, p, dim, maxnorm))
 
 
-renorm_ = accelerate(renorm_, (tables.renorm,), inplace=True)
-
-
+@road((tables.sinc,), )
 def sinc(input, *, out=None):
     """sinc(Tensor self) -> Tensor"""
     return call(tables.sinc, (input,), out)
 
 
-sinc = accelerate(sinc, (tables.sinc,))
-
-
+@road((tables.sinc,), inplace=True)
 def sinc_(input):
     """The in-place form of sinc: writes into its first argument and returns it."""
     return call_inplace(tables.sinc, (input,))
 
 
-sinc_ = accelerate(sinc_, (tables.sinc,), inplace=True)
-
-
+@road((tables.deg2rad, numpy.deg2rad, None), )
 def deg2rad(input, *, out=None):
     """deg2rad(Tensor self) -> Tensor"""
     return call(tables.deg2rad, (input,), out)
 
 
-deg2rad = accelerate(deg2rad, (tables.deg2rad, numpy.deg2rad, None))
-
-
+@road((tables.deg2rad, numpy.deg2rad, None), inplace=True)
 def deg2rad_(input):
     """The in-place form of deg2rad: writes into its first argument and returns it."""
     return call_inplace(tables.deg2rad, (input,))
 
 
-deg2rad_ = accelerate(deg2rad_, (tables.deg2rad, numpy.deg2rad, None), inplace=True)
-
-
+@road((tables.rad2deg, numpy.rad2deg, None), )
 def rad2deg(input, *, out=None):
     """rad2deg(Tensor self) -> Tensor"""
     return call(tables.rad2deg, (input,), out)
 
 
-rad2deg = accelerate(rad2deg, (tables.rad2deg, numpy.rad2deg, None))
-
-
+@road((tables.rad2deg, numpy.rad2deg, None), inplace=True)
 def rad2deg_(input):
     """The in-place form of rad2deg: writes into its first argument and returns it."""
     return call_inplace(tables.rad2deg, (input,))
 
 
-rad2deg_ = accelerate(rad2deg_, (tables.rad2deg, numpy.rad2deg, None), inplace=True)
-
-
+@road((tables.floor, numpy.floor, None), )
 def floor(input, *, out=None):
     """floor(Tensor self) -> Tensor"""
     return call(tables.floor, (input,), out)
 
 
-floor = accelerate(floor, (tables.floor, numpy.floor, None))
-
-
+@road((tables.floor, numpy.floor, None), inplace=True)
 def floor_(input):
     """The in-place form of floor: writes into its first argument and returns it."""
     return call_inplace(tables.floor, (input,))
 
 
-floor_ = accelerate(floor_, (tables.floor, numpy.floor, None), inplace=True)
-
-
+@road((tables.ceil, numpy.ceil, None), )
 def ceil(input, *, out=None):
     """ceil(Tensor self) -> Tensor"""
     return call(tables.ceil, (input,), out)
 
 
-ceil = accelerate(ceil, (tables.ceil, numpy.ceil, None))
-
-
+@road((tables.ceil, numpy.ceil, None), inplace=True)
 def ceil_(input):
     """The in-place form of ceil: writes into its first argument and returns it."""
     return call_inplace(tables.ceil, (input,))
 
 
-ceil_ = accelerate(ceil_, (tables.ceil, numpy.ceil, None), inplace=True)
-
-
+@road((tables.trunc, numpy.trunc, None), )
 def trunc(input, *, out=None):
     """trunc(Tensor self) -> Tensor"""
     return call(tables.trunc, (input,), out)
 
 
-trunc = accelerate(trunc, (tables.trunc, numpy.trunc, None))
-
-
+@road((tables.trunc, numpy.trunc, None), inplace=True)
 def trunc_(input):
     """The in-place form of trunc: writes into its first argument and returns it."""
     return call_inplace(tables.trunc, (input,))
 
-
-trunc_ = accelerate(trunc_, (tables.trunc, numpy.trunc, None), inplace=True)
-
 _round_overloads = (tables.round, tables.round_decimals, )
 
 
+@road((tables.round, numpy.rint, None), (tables.round_decimals,), )
 def round(*args, **kwargs):
     """round(Tensor self) -> Tensor; round.decimals(Tensor self, *, int decimals) -> Tensor"""
     return call_overloaded(_round_overloads, args, kwargs, has_out=True)
 
 
-round = accelerate(round, (tables.round, numpy.rint, None), (tables.round_decimals,))
-
-
 _round_inplace = (tables.round, tables.round_decimals, )
 
 
+@road((tables.round, numpy.rint, None), (tables.round_decimals,), inplace=True)
 def round_(*args, **kwargs):
     """The in-place form of round: writes into its first argument and returns it."""
     op, bound = resolve(_round_inplace, args, kwargs, True)
     return call_inplace(op, bound)
 
 
-round_ = accelerate(round_, (tables.round, numpy.rint, None), (tables.round_decimals,), inplace=True)
-
-
+@road((tables.frac,), )
 def frac(input, *, out=None):
     """frac(Tensor self) -> Tensor"""
     return call(tables.frac, (input,), out)
 
 
-frac = accelerate(frac, (tables.frac,))
-
-
+@road((tables.frac,), inplace=True)
 def frac_(input):
     """The in-place form of frac: writes into its first argument and returns it."""
     return call_inplace(tables.frac, (input,))
 
 
-frac_ = accelerate(frac_, (tables.frac,), inplace=True)
-
-
+@road((tables.sign,), )
 def sign(input, *, out=None):
     """sign(Tensor self) -> Tensor"""
     return call(tables.sign, (input,), out)
 
 
-sign = accelerate(sign, (tables.sign,))
-
-
+@road((tables.sign,), inplace=True)
 def sign_(input):
     """The in-place form of sign: writes into its first argument and returns it."""
     return call_inplace(tables.sign, (input,))
 
 
-sign_ = accelerate(sign_, (tables.sign,), inplace=True)
-
-
+@road((tables.sgn,), )
 def sgn(input, *, out=None):
     """sgn(Tensor self) -> Tensor"""
     return call(tables.sgn, (input,), out)
 
 
-sgn = accelerate(sgn, (tables.sgn,))
-
-
+@road((tables.sgn,), inplace=True)
 def sgn_(input):
     """The in-place form of sgn: writes into its first argument and returns it."""
     return call_inplace(tables.sgn, (input,))
 
 
-sgn_ = accelerate(sgn_, (tables.sgn,), inplace=True)
-
-
+@road((tables.nan_to_num,), )
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
     """nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor"""
     return call(tables.nan_to_num, (input, nan, posinf, neginf), out)
 
 
-nan_to_num = accelerate(nan_to_num, (tables.nan_to_num,))
-
-
+@road((tables.nan_to_num,), inplace=True)
 def nan_to_num_(input, nan=None, posinf=None, neginf=None):
     """The in-place form of nan_to_num: writes into its first argument and returns it."""
     return call_inplace(tables.nan_to_num, (input, nan, posinf, neginf))
 
 
-nan_to_num_ = accelerate(nan_to_num_, (tables.nan_to_num,), inplace=True)
-
-
+@road((tables.clamp_Tensor,), )
 def clamp(input, min=None, max=None, *, out=None):
     """clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"""
     return call(tables.clamp_Tensor, (input, min, max), out)
 
 
-clamp = accelerate(clamp, (tables.clamp_Tensor,))
-
-
+@road((tables.clamp_Tensor,), inplace=True)
 def clamp_(input, min=None, max=None):
     """The in-place form of clamp: writes into its first argument and returns it."""
     return call_inplace(tables.clamp_Tensor, (input, min, max))
 
 
-clamp_ = accelerate(clamp_, (tables.clamp_Tensor,), inplace=True)
-
-
+@road((tables.clamp_min_Tensor, numpy.maximum, None), )
 def clamp_min(input, min, *, out=None):
     """clamp_min.Tensor(Tensor self, Tensor min) -> Tensor"""
     return call(tables.clamp_min_Tensor, (input, min), out)
 
 
-clamp_min = accelerate(clamp_min, (tables.clamp_min_Tensor, numpy.maximum, None))
-
-
+@road((tables.clamp_min_Tensor, numpy.maximum, None), inplace=True)
 def clamp_min_(input, min):
     """The in-place form of clamp_min: writes into its first argument and returns it."""
     return call_inplace(tables.clamp_min_Tensor, (input, min))
 
 
-clamp_min_ = accelerate(clamp_min_, (tables.clamp_min_Tensor, numpy.maximum, None), inplace=True)
-
-
+@road((tables.clamp_max_Tensor, numpy.minimum, None), )
 def clamp_max(input, max, *, out=None):
     """clamp_max.Tensor(Tensor self, Tensor max) -> Tensor"""
     return call(tables.clamp_max_Tensor, (input, max), out)
 
 
-clamp_max = accelerate(clamp_max, (tables.clamp_max_Tensor, numpy.minimum, None))
-
-
+@road((tables.clamp_max_Tensor, numpy.minimum, None), inplace=True)
 def clamp_max_(input, max):
     """The in-place form of clamp_max: writes into its first argument and returns it."""
     return call_inplace(tables.clamp_max_Tensor, (input, max))
 
 
-clamp_max_ = accelerate(clamp_max_, (tables.clamp_max_Tensor, numpy.minimum, None), inplace=True)
-
-
+@road((tables.maximum, numpy.maximum, None), )
 def maximum(input, other, *, out=None):
     """maximum(Tensor self, Tensor other) -> Tensor"""
     return call(tables.maximum, (input, other), out)
 
 
-maximum = accelerate(maximum, (tables.maximum, numpy.maximum, None))
-
-
+@road((tables.minimum, numpy.minimum, None), )
 def minimum(input, other, *, out=None):
     """minimum(Tensor self, Tensor other) -> Tensor"""
     return call(tables.minimum, (input, other), out)
 
 
-minimum = accelerate(minimum, (tables.minimum, numpy.minimum, None))
-
-
+@road((tables.fmax, numpy.fmax, None), )
 def fmax(input, other, *, out=None):
     """fmax(Tensor self, Tensor other) -> Tensor"""
     return call(tables.fmax, (input, other), out)
 
 
-fmax = accelerate(fmax, (tables.fmax, numpy.fmax, None))
-
-
+@road((tables.fmin, numpy.fmin, None), )
 def fmin(input, other, *, out=None):
     """fmin(Tensor self, Tensor other) -> Tensor"""
     return call(tables.fmin, (input, other), out)
 
 
-fmin = accelerate(fmin, (tables.fmin, numpy.fmin, None))
-
-
+@road((tables.copysign_Tensor,), )
 def copysign(input, other, *, out=None):
     """copysign.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.copysign_Tensor, (input, other), out)
 
 
-copysign = accelerate(copysign, (tables.copysign_Tensor,))
-
-
+@road((tables.copysign_Tensor,), inplace=True)
 def copysign_(input, other):
     """The in-place form of copysign: writes into its first argument and returns it."""
     return call_inplace(tables.copysign_Tensor, (input, other))
 
 
-copysign_ = accelerate(copysign_, (tables.copysign_Tensor,), inplace=True)
-
-
+@road((tables.heaviside,), )
 def heaviside(input, values, *, out=None):
     """heaviside(Tensor self, Tensor values) -> Tensor"""
     return call(tables.heaviside, (input, values), out)
 
 
-heaviside = accelerate(heaviside, (tables.heaviside,))
-
-
+@road((tables.heaviside,), inplace=True)
 def heaviside_(input, values):
     """The in-place form of heaviside: writes into its first argument and returns it."""
     return call_inplace(tables.heaviside, (input, values))
 
 
-heaviside_ = accelerate(heaviside_, (tables.heaviside,), inplace=True)
-
-
+@road((tables.nextafter,), )
 def nextafter(input, other, *, out=None):
     """nextafter(Tensor self, Tensor other) -> Tensor"""
     return call(tables.nextafter, (input, other), out)
 
 
-nextafter = accelerate(nextafter, (tables.nextafter,))
-
-
+@road((tables.nextafter,), inplace=True)
 def nextafter_(input, other):
     """The in-place form of nextafter: writes into its first argument and returns it."""
     return call_inplace(tables.nextafter, (input, other))
 
-
-nextafter_ = accelerate(nextafter_, (tables.nextafter,), inplace=True)
-
 _where_overloads = (tables.where_self, tables.where, )
 
 
+@road((tables.where_self,), (tables.where,), )
 def where(*args, **kwargs):
     """where.self(Tensor condition, Tensor self, Tensor other) -> Tensor; where(Tensor condition) -> Tensor[]"""
     return call_overloaded(_where_overloads, args, kwargs, has_out=True)
 
 
-where = accelerate(where, (tables.where_self,), (tables.where,))
-
-
+@road((tables.erf, kernels_special.fast_erf), )
 def erf(input, *, out=None):
     """erf(Tensor self) -> Tensor"""
     return call(tables.erf, (input,), out)
 
 
-erf = accelerate(erf, (tables.erf, kernels_special.fast_erf))
-
-
+@road((tables.erf,), inplace=True)
 def erf_(input):
     """The in-place form of erf: writes into its first argument and returns it."""
     return call_inplace(tables.erf, (input,))
 
 
-erf_ = accelerate(erf_, (tables.erf,), inplace=True)
-
-
+@road((tables.erfc,), )
 def erfc(input, *, out=None):
     """erfc(Tensor self) -> Tensor"""
     return call(tables.erfc, (input,), out)
 
 
-erfc = accelerate(erfc, (tables.erfc,))
-
-
+@road((tables.erfc,), inplace=True)
 def erfc_(input):
     """The in-place form of erfc: writes into its first argument and returns it."""
     return call_inplace(tables.erfc, (input,))
 
 
-erfc_ = accelerate(erfc_, (tables.erfc,), inplace=True)
-
-
+@road((tables.erfinv,), )
 def erfinv(input, *, out=None):
     """erfinv(Tensor self) -> Tensor"""
     return call(tables.erfinv, (input,), out)
 
 
-erfinv = accelerate(erfinv, (tables.erfinv,))
-
-
+@road((tables.erfinv,), inplace=True)
 def erfinv_(input):
     """The in-place form of erfinv: writes into its first argument and returns it."""
     return call_inplace(tables.erfinv, (input,))
 
 
-erfinv_ = accelerate(erfinv_, (tables.erfinv,), inplace=True)
-
-
+@road((tables.lgamma,), )
 def lgamma(input, *, out=None):
     """lgamma(Tensor self) -> Tensor"""
     return call(tables.lgamma, (input,), out)
 
 
-lgamma = accelerate(lgamma, (tables.lgamma,))
-
-
+@road((tables.lgamma,), inplace=True)
 def lgamma_(input):
     """The in-place form of lgamma: writes into its first argument and returns it."""
     return call_inplace(tables.lgamma, (input,))
 
 
-lgamma_ = accelerate(lgamma_, (tables.lgamma,), inplace=True)
-
-
+@road((tables.digamma,), )
 def digamma(input, *, out=None):
     """digamma(Tensor self) -> Tensor"""
     return call(tables.digamma, (input,), out)
 
 
-digamma = accelerate(digamma, (tables.digamma,))
-
-
+@road((tables.digamma,), inplace=True)
 def digamma_(input):
     """The in-place form of digamma: writes into its first argument and returns it."""
     return call_inplace(tables.digamma, (input,))
 
 
-digamma_ = accelerate(digamma_, (tables.digamma,), inplace=True)
-
-
+@road((tables.frexp_Tensor,), )
 def frexp(input, *, out=None):
     """frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)"""
     return call(tables.frexp_Tensor, (input,), out)
 
 
-frexp = accelerate(frexp, (tables.frexp_Tensor,))
-
-
+@road((tables.polygamma,), )
 def polygamma(n, self, *, out=None):
     """polygamma(int n, Tensor self) -> Tensor"""
     return call(tables.polygamma, (n, self), out)
 
 
-polygamma = accelerate(polygamma, (tables.polygamma,))
-
-
+@road((tables.polygamma_,), )
 def polygamma_(input, n):
     """polygamma_(Tensor(a!) self, int n) -> Tensor(a!)"""
     return call_inplace(tables.polygamma_, (input, n))
 
 
-polygamma_ = accelerate(polygamma_, (tables.polygamma_,))
-
-
+@road((tables.mvlgamma,), )
 def mvlgamma(input, p, *, out=None):
     """mvlgamma(Tensor self, int p) -> Tensor"""
     return call(tables.mvlgamma, (input, p), out)
 
 
-mvlgamma = accelerate(mvlgamma, (tables.mvlgamma,))
-
-
+@road((tables.mvlgamma,), inplace=True)
 def mvlgamma_(input, p):
     """The in-place form of mvlgamma: writes into its first argument and returns it."""
     return call_inplace(tables.mvlgamma, (input, p))
 
-
-mvlgamma_ = accelerate(mvlgamma_, (tables.mvlgamma,), inplace=True)
-
 _special_zeta_overloads = (tables.special_zeta, tables.special_zeta_self_scalar, )
 
 
+@road((tables.special_zeta,), (tables.special_zeta_self_scalar,), )
 def special_zeta(*args, **kwargs):
     """special_zeta(Tensor self, Tensor other) -> Tensor; special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor"""
     return call_overloaded(_special_zeta_overloads, args, kwargs, has_out=True)
 
 
-special_zeta = accelerate(special_zeta, (tables.special_zeta,), (tables.special_zeta_self_scalar,))
-
-
+@road((tables.i0,), )
 def i0(input, *, out=None):
     """i0(Tensor self) -> Tensor"""
     return call(tables.i0, (input,), out)
 
 
-i0 = accelerate(i0, (tables.i0,))
-
-
+@road((tables.i0,), inplace=True)
 def i0_(input):
     """The in-place form of i0: writes into its first argument and returns it."""
     return call_inplace(tables.i0, (input,))
 
 
-i0_ = accelerate(i0_, (tables.i0,), inplace=True)
-
-
+@road((tables.special_i0e,), )
 def special_i0e(input, *, out=None):
     """special_i0e(Tensor self) -> Tensor"""
     return call(tables.special_i0e, (input,), out)
 
 
-special_i0e = accelerate(special_i0e, (tables.special_i0e,))
-
-
+@road((tables.special_i1,), )
 def special_i1(input, *, out=None):
     """special_i1(Tensor self) -> Tensor"""
     return call(tables.special_i1, (input,), out)
 
 
-special_i1 = accelerate(special_i1, (tables.special_i1,))
-
-
+@road((tables.special_i1e,), )
 def special_i1e(input, *, out=None):
     """special_i1e(Tensor self) -> Tensor"""
     return call(tables.special_i1e, (input,), out)
 
 
-special_i1e = accelerate(special_i1e, (tables.special_i1e,))
-
-
+@road((tables.special_erfcx,), )
 def special_erfcx(input, *, out=None):
     """special_erfcx(Tensor self) -> Tensor"""
     return call(tables.special_erfcx, (input,), out)
 
 
-special_erfcx = accelerate(special_erfcx, (tables.special_erfcx,))
-
-
+@road((tables.special_ndtri,), )
 def special_ndtri(input, *, out=None):
     """special_ndtri(Tensor self) -> Tensor"""
     return call(tables.special_ndtri, (input,), out)
 
 
-special_ndtri = accelerate(special_ndtri, (tables.special_ndtri,))
-
-
+@road((tables.special_log_ndtr,), )
 def special_log_ndtr(input, *, out=None):
     """special_log_ndtr(Tensor self) -> Tensor"""
     return call(tables.special_log_ndtr, (input,), out)
 
 
-special_log_ndtr = accelerate(special_log_ndtr, (tables.special_log_ndtr,))
-
-
+@road((tables.igamma,), )
 def igamma(input, other, *, out=None):
     """igamma(Tensor self, Tensor other) -> Tensor"""
     return call(tables.igamma, (input, other), out)
 
 
-igamma = accelerate(igamma, (tables.igamma,))
-
-
+@road((tables.igamma,), inplace=True)
 def igamma_(input, other):
     """The in-place form of igamma: writes into its first argument and returns it."""
     return call_inplace(tables.igamma, (input, other))
 
 
-igamma_ = accelerate(igamma_, (tables.igamma,), inplace=True)
-
-
+@road((tables.igammac,), )
 def igammac(input, other, *, out=None):
     """igammac(Tensor self, Tensor other) -> Tensor"""
     return call(tables.igammac, (input, other), out)
 
 
-igammac = accelerate(igammac, (tables.igammac,))
-
-
+@road((tables.igammac,), inplace=True)
 def igammac_(input, other):
     """The in-place form of igammac: writes into its first argument and returns it."""
     return call_inplace(tables.igammac, (input, other))
 
 
-igammac_ = accelerate(igammac_, (tables.igammac,), inplace=True)
-
-
+@road((tables.special_expm1,), )
 def special_expm1(input, *, out=None):
     """special_expm1(Tensor self) -> Tensor"""
     return call(tables.special_expm1, (input,), out)
 
 
-special_expm1 = accelerate(special_expm1, (tables.special_expm1,))
-
-
+@road((tables.special_exp2,), )
 def special_exp2(input, *, out=None):
     """special_exp2(Tensor self) -> Tensor"""
     return call(tables.special_exp2, (input,), out)
 
 
-special_exp2 = accelerate(special_exp2, (tables.special_exp2,))
-
-
+@road((tables.special_psi,), )
 def special_psi(input, *, out=None):
     """special_psi(Tensor self) -> Tensor"""
     return call(tables.special_psi, (input,), out)
 
 
-special_psi = accelerate(special_psi, (tables.special_psi,))
-
-
+@road((tables.special_digamma,), )
 def special_digamma(input, *, out=None):
     """special_digamma(Tensor self) -> Tensor"""
     return call(tables.special_digamma, (input,), out)
 
 
-special_digamma = accelerate(special_digamma, (tables.special_digamma,))
-
-
+@road((tables.special_gammaln,), )
 def special_gammaln(input, *, out=None):
     """special_gammaln(Tensor self) -> Tensor"""
     return call(tables.special_gammaln, (input,), out)
 
 
-special_gammaln = accelerate(special_gammaln, (tables.special_gammaln,))
-
-
+@road((tables.special_erf,), )
 def special_erf(input, *, out=None):
     """special_erf(Tensor self) -> Tensor"""
     return call(tables.special_erf, (input,), out)
 
 
-special_erf = accelerate(special_erf, (tables.special_erf,))
-
-
+@road((tables.special_erfc,), )
 def special_erfc(input, *, out=None):
     """special_erfc(Tensor self) -> Tensor"""
     return call(tables.special_erfc, (input,), out)
 
 
-special_erfc = accelerate(special_erfc, (tables.special_erfc,))
-
-
+@road((tables.special_erfinv,), )
 def special_erfinv(input, *, out=None):
     """special_erfinv(Tensor self) -> Tensor"""
     return call(tables.special_erfinv, (input,), out)
 
-
-special_erfinv = accelerate(special_erfinv, (tables.special_erfinv,))
-
 _special_xlogy_overloads = (tables.special_xlogy, tables.special_xlogy_self_scalar, )
 
 
+@road((tables.special_xlogy,), (tables.special_xlogy_self_scalar,), )
 def special_xlogy(*args, **kwargs):
     """special_xlogy(Tensor self, Tensor other) -> Tensor; special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor"""
     return call_overloaded(_special_xlogy_overloads, args, kwargs, has_out=True)
 
 
-special_xlogy = accelerate(special_xlogy, (tables.special_xlogy,), (tables.special_xlogy_self_scalar,))
-
-
+@road((tables.special_i0,), )
 def special_i0(input, *, out=None):
     """special_i0(Tensor self) -> Tensor"""
     return call(tables.special_i0, (input,), out)
 
 
-special_i0 = accelerate(special_i0, (tables.special_i0,))
-
-
+@road((tables.special_logit,), )
 def special_logit(input, eps=None, *, out=None):
     """special_logit(Tensor self, float? eps=None) -> Tensor"""
     return call(tables.special_logit, (input, eps), out)
 
 
-special_logit = accelerate(special_logit, (tables.special_logit,))
-
-
+@road((tables.special_logsumexp,), )
 def special_logsumexp(input, dim=REQUIRED, keepdim=False, *, out=None, **spellings):
     """special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"""
     if spellings:
@@ -1438,710 +1093,375 @@ def special_logsumexp(input, dim=REQUIRED, keepdim=False, *, out=None, **spellin
     return call(tables.special_logsumexp, (input, dim, keepdim), out)
 
 
-special_logsumexp = accelerate(special_logsumexp, (tables.special_logsumexp,))
-
-
+@road((tables.special_expit,), )
 def special_expit(input, *, out=None):
     """special_expit(Tensor self) -> Tensor"""
     return call(tables.special_expit, (input,), out)
 
 
-special_expit = accelerate(special_expit, (tables.special_expit,))
-
-
+@road((tables.special_sinc,), )
 def special_sinc(input, *, out=None):
     """special_sinc(Tensor self) -> Tensor"""
     return call(tables.special_sinc, (input,), out)
 
 
-special_sinc = accelerate(special_sinc, (tables.special_sinc,))
-
-
+@road((tables.special_round,), )
 def special_round(input, *, decimals=0, out=None):
     """special_round(Tensor self, *, int decimals=0) -> Tensor"""
     return call(tables.special_round, (input, decimals), out)
 
 
-special_round = accelerate(special_round, (tables.special_round,))
-
-
+@road((tables.special_log1p,), )
 def special_log1p(input, *, out=None):
     """special_log1p(Tensor self) -> Tensor"""
     return call(tables.special_log1p, (input,), out)
 
 
-special_log1p = accelerate(special_log1p, (tables.special_log1p,))
-
-
+@road((tables.special_polygamma,), )
 def special_polygamma(n, self, *, out=None):
     """special_polygamma(int n, Tensor self) -> Tensor"""
     return call(tables.special_polygamma, (n, self), out)
 
 
-special_polygamma = accelerate(special_polygamma, (tables.special_polygamma,))
-
-
+@road((tables.special_ndtr,), )
 def special_ndtr(input, *, out=None):
     """special_ndtr(Tensor self) -> Tensor"""
     return call(tables.special_ndtr, (input,), out)
 
 
-special_ndtr = accelerate(special_ndtr, (tables.special_ndtr,))
-
-
+@road((tables.special_multigammaln,), )
 def special_multigammaln(input, p, *, out=None):
     """special_multigammaln(Tensor self, int p) -> Tensor"""
     return call(tables.special_multigammaln, (input, p), out)
 
 
-special_multigammaln = accelerate(special_multigammaln, (tables.special_multigammaln,))
-
-
+@road((tables.special_gammainc,), )
 def special_gammainc(input, other, *, out=None):
     """special_gammainc(Tensor self, Tensor other) -> Tensor"""
     return call(tables.special_gammainc, (input, other), out)
 
 
-special_gammainc = accelerate(special_gammainc, (tables.special_gammainc,))
-
-
+@road((tables.special_gammaincc,), )
 def special_gammaincc(input, other, *, out=None):
     """special_gammaincc(Tensor self, Tensor other) -> Tensor"""
     return call(tables.special_gammaincc, (input, other), out)
 
 
-special_gammaincc = accelerate(special_gammaincc, (tables.special_gammaincc,))
-
-
+@road((tables.bitwise_not,), )
 def bitwise_not(input, *, out=None):
     """bitwise_not(Tensor self) -> Tensor"""
     return call(tables.bitwise_not, (input,), out)
 
 
-bitwise_not = accelerate(bitwise_not, (tables.bitwise_not,))
-
-
+@road((tables.bitwise_not,), inplace=True)
 def bitwise_not_(input):
     """The in-place form of bitwise_not: writes into its first argument and returns it."""
     return call_inplace(tables.bitwise_not, (input,))
 
-
-bitwise_not_ = accelerate(bitwise_not_, (tables.bitwise_not,), inplace=True)
-
 _bitwise_and_overloads = (tables.bitwise_and_Tensor, tables.bitwise_and_Scalar_Tensor, )
 
 
+@road((tables.bitwise_and_Tensor,), (tables.bitwise_and_Scalar_Tensor,), )
 def bitwise_and(*args, **kwargs):
     """bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor; bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
     return call_overloaded(_bitwise_and_overloads, args, kwargs, has_out=True)
 
 
-bitwise_and = accelerate(bitwise_and, (tables.bitwise_and_Tensor,), (tables.bitwise_and_Scalar_Tensor,))
-
-
+@road((tables.bitwise_and_Tensor,), inplace=True)
 def bitwise_and_(input, other):
     """The in-place form of bitwise_and: writes into its first argument and returns it."""
     return call_inplace(tables.bitwise_and_Tensor, (input, other))
 
-
-bitwise_and_ = accelerate(bitwise_and_, (tables.bitwise_and_Tensor,), inplace=True)
-
 _bitwise_or_overloads = (tables.bitwise_or_Tensor, tables.bitwise_or_Scalar_Tensor, )
 
 
+@road((tables.bitwise_or_Tensor,), (tables.bitwise_or_Scalar_Tensor,), )
 def bitwise_or(*args, **kwargs):
     """bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor; bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
     return call_overloaded(_bitwise_or_overloads, args, kwargs, has_out=True)
 
 
-bitwise_or = accelerate(bitwise_or, (tables.bitwise_or_Tensor,), (tables.bitwise_or_Scalar_Tensor,))
-
-
+@road((tables.bitwise_or_Tensor,), inplace=True)
 def bitwise_or_(input, other):
     """The in-place form of bitwise_or: writes into its first argument and returns it."""
     return call_inplace(tables.bitwise_or_Tensor, (input, other))
 
-
-bitwise_or_ = accelerate(bitwise_or_, (tables.bitwise_or_Tensor,), inplace=True)
-
 _bitwise_xor_overloads = (tables.bitwise_xor_Tensor, tables.bitwise_xor_Scalar_Tensor, )
 
 
+@road((tables.bitwise_xor_Tensor,), (tables.bitwise_xor_Scalar_Tensor,), )
 def bitwise_xor(*args, **kwargs):
     """bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor; bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
     return call_overloaded(_bitwise_xor_overloads, args, kwargs, has_out=True)
 
 
-bitwise_xor = accelerate(bitwise_xor, (tables.bitwise_xor_Tensor,), (tables.bitwise_xor_Scalar_Tensor,))
-
-
+@road((tables.bitwise_xor_Tensor,), inplace=True)
 def bitwise_xor_(input, other):
     """The in-place form of bitwise_xor: writes into its first argument and returns it."""
     return call_inplace(tables.bitwise_xor_Tensor, (input, other))
 
-
-bitwise_xor_ = accelerate(bitwise_xor_, (tables.bitwise_xor_Tensor,), inplace=True)
-
 _bitwise_left_shift_overloads = (tables.bitwise_left_shift_Tensor, tables.bitwise_left_shift_Scalar_Tensor, )
 
 
+@road((tables.bitwise_left_shift_Tensor,), (tables.bitwise_left_shift_Scalar_Tensor,), )
 def bitwise_left_shift(*args, **kwargs):
     """bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor; bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
     return call_overloaded(_bitwise_left_shift_overloads, args, kwargs, has_out=True)
 
 
-bitwise_left_shift = accelerate(bitwise_left_shift, (tables.bitwise_left_shift_Tensor,), (tables.bitwise_left_shift_Scalar_Tensor,))
-
-
+@road((tables.bitwise_left_shift_Tensor,), inplace=True)
 def bitwise_left_shift_(input, other):
     """The in-place form of bitwise_left_shift: writes into its first argument and returns it."""
     return call_inplace(tables.bitwise_left_shift_Tensor, (input, other))
 
-
-bitwise_left_shift_ = accelerate(bitwise_left_shift_, (tables.bitwise_left_shift_Tensor,), inplace=True)
-
 _bitwise_right_shift_overloads = (tables.bitwise_right_shift_Tensor, tables.bitwise_right_shift_Scalar_Tensor, )
 
 
+@road((tables.bitwise_right_shift_Tensor,), (tables.bitwise_right_shift_Scalar_Tensor,), )
 def bitwise_right_shift(*args, **kwargs):
     """bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor; bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
     return call_overloaded(_bitwise_right_shift_overloads, args, kwargs, has_out=True)
 
 
-bitwise_right_shift = accelerate(bitwise_right_shift, (tables.bitwise_right_shift_Tensor,), (tables.bitwise_right_shift_Scalar_Tensor,))
-
-
+@road((tables.bitwise_right_shift_Tensor,), inplace=True)
 def bitwise_right_shift_(input, other):
     """The in-place form of bitwise_right_shift: writes into its first argument and returns it."""
     return call_inplace(tables.bitwise_right_shift_Tensor, (input, other))
 
 
-bitwise_right_shift_ = accelerate(bitwise_right_shift_, (tables.bitwise_right_shift_Tensor,), inplace=True)
-
-
+@road((tables.gcd,), )
 def gcd(input, other, *, out=None):
     """gcd(Tensor self, Tensor other) -> Tensor"""
     return call(tables.gcd, (input, other), out)
 
 
-gcd = accelerate(gcd, (tables.gcd,))
-
-
+@road((tables.gcd,), inplace=True)
 def gcd_(input, other):
     """The in-place form of gcd: writes into its first argument and returns it."""
     return call_inplace(tables.gcd, (input, other))
 
 
-gcd_ = accelerate(gcd_, (tables.gcd,), inplace=True)
-
-
+@road((tables.lcm,), )
 def lcm(input, other, *, out=None):
     """lcm(Tensor self, Tensor other) -> Tensor"""
     return call(tables.lcm, (input, other), out)
 
 
-lcm = accelerate(lcm, (tables.lcm,))
-
-
+@road((tables.lcm,), inplace=True)
 def lcm_(input, other):
     """The in-place form of lcm: writes into its first argument and returns it."""
     return call_inplace(tables.lcm, (input, other))
 
 
-lcm_ = accelerate(lcm_, (tables.lcm,), inplace=True)
-
-
+@road((tables.ldexp_Tensor,), )
 def ldexp(input, other, *, out=None):
     """ldexp.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.ldexp_Tensor, (input, other), out)
 
 
-ldexp = accelerate(ldexp, (tables.ldexp_Tensor,))
-
-
+@road((tables.ldexp_Tensor,), inplace=True)
 def ldexp_(input, other):
     """The in-place form of ldexp: writes into its first argument and returns it."""
     return call_inplace(tables.ldexp_Tensor, (input, other))
 
 
-ldexp_ = accelerate(ldexp_, (tables.ldexp_Tensor,), inplace=True)
-
-
+@road((tables.complex,), )
 def complex(real, imag, *, out=None):
     """complex(Tensor real, Tensor imag) -> Tensor"""
     return call(tables.complex, (real, imag), out)
 
 
-complex = accelerate(complex, (tables.complex,))
-
-
+@road((tables.polar,), )
 def polar(abs, angle, *, out=None):
     """polar(Tensor abs, Tensor angle) -> Tensor"""
     return call(tables.polar, (abs, angle), out)
 
 
-polar = accelerate(polar, (tables.polar,))
-
-
+@road((tables.angle,), )
 def angle(input, *, out=None):
     """angle(Tensor self) -> Tensor"""
     return call(tables.angle, (input,), out)
 
 
-angle = accelerate(angle, (tables.angle,))
-
-
+@road((tables._conj_physical,), )
 def _conj_physical(input):
     """_conj_physical(Tensor self) -> Tensor"""
     return call(tables._conj_physical, (input,))
 
 
-_conj_physical = accelerate(_conj_physical, (tables._conj_physical,))
-
-
+@road((tables.conj_physical,), )
 def conj_physical(input, *, out=None):
     """conj_physical(Tensor self) -> Tensor"""
     return call(tables.conj_physical, (input,), out)
 
 
-conj_physical = accelerate(conj_physical, (tables.conj_physical,))
-
-
+@road((tables.conj_physical,), inplace=True)
 def conj_physical_(input):
     """The in-place form of conj_physical: writes into its first argument and returns it."""
     return call_inplace(tables.conj_physical, (input,))
 
 
-conj_physical_ = accelerate(conj_physical_, (tables.conj_physical,), inplace=True)
-
-
+@road((tables.conj,), )
 def conj(input):
     """conj(Tensor(a) self) -> Tensor(a)"""
     return call(tables.conj, (input,))
 
 
-conj = accelerate(conj, (tables.conj,))
-
-
+@road((tables.resolve_conj,), )
 def resolve_conj(input):
     """resolve_conj(Tensor(a) self) -> Tensor(a)"""
     return call(tables.resolve_conj, (input,))
 
 
-resolve_conj = accelerate(resolve_conj, (tables.resolve_conj,))
-
-
+@road((tables.resolve_neg,), )
 def resolve_neg(input):
     """resolve_neg(Tensor(a) self) -> Tensor(a)"""
     return call(tables.resolve_neg, (input,))
 
 
-resolve_neg = accelerate(resolve_neg, (tables.resolve_neg,))
-
-
 tables.add_Tensor.function = add
-
-
 tables.sub_Tensor.function = sub
-
-
 tables.rsub_Tensor.function = rsub
-
-
 tables.mul_Tensor.function = mul
-
-
 tables.div_Tensor.function = div
 tables.div_Tensor_mode.function = div
-
-
 tables.floor_divide.function = floor_divide
-
-
 tables.remainder_Tensor.function = remainder
 tables.remainder_Scalar_Tensor.function = remainder
-
-
 tables.fmod_Tensor.function = fmod
-
-
 tables.pow_Tensor_Tensor.function = pow
 tables.pow_Scalar.function = pow
-
-
 tables.float_power_Tensor_Tensor.function = float_power
 tables.float_power_Scalar.function = float_power
-
-
 tables.neg.function = neg
-
-
 tables.positive.function = positive
-
-
 tables.abs.function = abs
-
-
 tables.square.function = square
-
-
 tables.sqrt.function = sqrt
-
-
 tables.rsqrt.function = rsqrt
-
-
 tables.reciprocal.function = reciprocal
-
-
 tables.addcmul.function = addcmul
-
-
 tables.addcdiv.function = addcdiv
-
-
 tables.lerp_Tensor.function = lerp
-
-
 tables.exp.function = exp
-
-
 tables.exp2.function = exp2
-
-
 tables.expm1.function = expm1
-
-
 tables.log.function = log
-
-
 tables.log2.function = log2
-
-
 tables.log10.function = log10
-
-
 tables.log1p.function = log1p
-
-
 tables.logaddexp.function = logaddexp
-
-
 tables.logaddexp2.function = logaddexp2
-
-
 tables.sigmoid.function = sigmoid
-
-
 tables.sigmoid_backward.function = sigmoid_backward
-
-
 tables.tanh_backward.function = tanh_backward
-
-
 tables.logit.function = logit
-
-
 tables.logit_backward.function = logit_backward
-
-
 tables.xlogy_Tensor.function = xlogy
 tables.xlogy_Scalar_Self.function = xlogy
-
-
 tables.special_xlog1py.function = special_xlog1py
 tables.special_xlog1py_self_scalar.function = special_xlog1py
-
-
 tables.special_entr.function = special_entr
-
-
 tables.sin.function = sin
-
-
 tables.cos.function = cos
-
-
 tables.tan.function = tan
-
-
 tables.asin.function = asin
-
-
 tables.acos.function = acos
-
-
 tables.atan.function = atan
-
-
 tables.sinh.function = sinh
-
-
 tables.cosh.function = cosh
-
-
 tables.tanh.function = tanh
-
-
 tables.asinh.function = asinh
-
-
 tables.acosh.function = acosh
-
-
 tables.atanh.function = atanh
-
-
 tables.atan2.function = atan2
-
-
 tables.hypot.function = hypot
-
-
 tables.renorm.function = renorm
-
-
 tables.sinc.function = sinc
-
-
 tables.deg2rad.function = deg2rad
-
-
 tables.rad2deg.function = rad2deg
-
-
 tables.floor.function = floor
-
-
 tables.ceil.function = ceil
-
-
 tables.trunc.function = trunc
-
-
 tables.round.function = round
 tables.round_decimals.function = round
-
-
 tables.frac.function = frac
-
-
 tables.sign.function = sign
-
-
 tables.sgn.function = sgn
-
-
 tables.nan_to_num.function = nan_to_num
-
-
 tables.clamp_Tensor.function = clamp
-
-
 tables.clamp_min_Tensor.function = clamp_min
-
-
 tables.clamp_max_Tensor.function = clamp_max
-
-
 tables.maximum.function = maximum
-
-
 tables.minimum.function = minimum
-
-
 tables.fmax.function = fmax
-
-
 tables.fmin.function = fmin
-
-
 tables.copysign_Tensor.function = copysign
-
-
 tables.heaviside.function = heaviside
-
-
 tables.nextafter.function = nextafter
-
-
 tables.where_self.function = where
 tables.where.function = where
-
-
 tables.erf.function = erf
-
-
 tables.erfc.function = erfc
-
-
 tables.erfinv.function = erfinv
-
-
 tables.lgamma.function = lgamma
-
-
 tables.digamma.function = digamma
-
-
 tables.frexp_Tensor.function = frexp
-
-
 tables.polygamma.function = polygamma
-
-
 tables.polygamma_.function = polygamma_
-
-
 tables.mvlgamma.function = mvlgamma
-
-
 tables.special_zeta.function = special_zeta
 tables.special_zeta_self_scalar.function = special_zeta
-
-
 tables.i0.function = i0
-
-
 tables.special_i0e.function = special_i0e
-
-
 tables.special_i1.function = special_i1
-
-
 tables.special_i1e.function = special_i1e
-
-
 tables.special_erfcx.function = special_erfcx
-
-
 tables.special_ndtri.function = special_ndtri
-
-
 tables.special_log_ndtr.function = special_log_ndtr
-
-
 tables.igamma.function = igamma
-
-
 tables.igammac.function = igammac
-
-
 tables.special_expm1.function = special_expm1
-
-
 tables.special_exp2.function = special_exp2
-
-
 tables.special_psi.function = special_psi
-
-
 tables.special_digamma.function = special_digamma
-
-
 tables.special_gammaln.function = special_gammaln
-
-
 tables.special_erf.function = special_erf
-
-
 tables.special_erfc.function = special_erfc
-
-
 tables.special_erfinv.function = special_erfinv
-
-
 tables.special_xlogy.function = special_xlogy
 tables.special_xlogy_self_scalar.function = special_xlogy
-
-
 tables.special_i0.function = special_i0
-
-
 tables.special_logit.function = special_logit
-
-
 tables.special_logsumexp.function = special_logsumexp
-
-
 tables.special_expit.function = special_expit
-
-
 tables.special_sinc.function = special_sinc
-
-
 tables.special_round.function = special_round
-
-
 tables.special_log1p.function = special_log1p
-
-
 tables.special_polygamma.function = special_polygamma
-
-
 tables.special_ndtr.function = special_ndtr
-
-
 tables.special_multigammaln.function = special_multigammaln
-
-
 tables.special_gammainc.function = special_gammainc
-
-
 tables.special_gammaincc.function = special_gammaincc
-
-
 tables.bitwise_not.function = bitwise_not
-
-
 tables.bitwise_and_Tensor.function = bitwise_and
 tables.bitwise_and_Scalar_Tensor.function = bitwise_and
-
-
 tables.bitwise_or_Tensor.function = bitwise_or
 tables.bitwise_or_Scalar_Tensor.function = bitwise_or
-
-
 tables.bitwise_xor_Tensor.function = bitwise_xor
 tables.bitwise_xor_Scalar_Tensor.function = bitwise_xor
-
-
 tables.bitwise_left_shift_Tensor.function = bitwise_left_shift
 tables.bitwise_left_shift_Scalar_Tensor.function = bitwise_left_shift
-
-
 tables.bitwise_right_shift_Tensor.function = bitwise_right_shift
 tables.bitwise_right_shift_Scalar_Tensor.function = bitwise_right_shift
-
-
 tables.gcd.function = gcd
-
-
 tables.lcm.function = lcm
-
-
 tables.ldexp_Tensor.function = ldexp
-
-
 tables.complex.function = complex
-
-
 tables.polar.function = polar
-
-
 tables.angle.function = angle
-
-
 tables._conj_physical.function = _conj_physical
-
-
 tables.conj_physical.function = conj_physical
-
-
 tables.conj.function = conj
-
-
 tables.resolve_conj.function = resolve_conj
-
-
 tables.resolve_neg.function = resolve_neg

@@ -6,365 +6,251 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call, call_inplace
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 
 from ..tables import random as tables
 
 _uniform__overloads = (tables.uniform_, )
 
 
+@road((tables.uniform_,), )
 def uniform_(*args, **kwargs):
     """uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)"""
     return call_overloaded(_uniform__overloads, args, kwargs)
 
 
-uniform_ = accelerate(uniform_, (tables.uniform_,))
-
-
+@road((tables.normal_,), )
 def normal_(input, mean=0, std=1, *, generator=None):
     """normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)"""
     return call_inplace(tables.normal_, (input, mean, std, generator))
 
-
-normal_ = accelerate(normal_, (tables.normal_,))
-
 _random__overloads = (tables.random__from, tables.random__to, tables.random_, )
 
 
+@road((tables.random__from,), (tables.random__to,), (tables.random_,), )
 def random_(*args, **kwargs):
     """random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!); random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!); random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)"""
     return call_overloaded(_random__overloads, args, kwargs)
 
-
-random_ = accelerate(random_, (tables.random__from,), (tables.random__to,), (tables.random_,))
-
 _bernoulli__overloads = (tables.bernoulli__Tensor, tables.bernoulli__float, )
 
 
+@road((tables.bernoulli__Tensor,), (tables.bernoulli__float,), )
 def bernoulli_(*args, **kwargs):
     """bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!); bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)"""
     return call_overloaded(_bernoulli__overloads, args, kwargs)
 
 
-bernoulli_ = accelerate(bernoulli_, (tables.bernoulli__Tensor,), (tables.bernoulli__float,))
-
-
+@road((tables.exponential_,), )
 def exponential_(input, lambd=1, *, generator=None):
     """exponential_(Tensor(a!) self, float lambd=1, *, Generator? generator=None) -> Tensor(a!)"""
     return call_inplace(tables.exponential_, (input, lambd, generator))
 
 
-exponential_ = accelerate(exponential_, (tables.exponential_,))
-
-
+@road((tables.geometric_,), )
 def geometric_(input, p, *, generator=None):
     """geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)"""
     return call_inplace(tables.geometric_, (input, p, generator))
 
 
-geometric_ = accelerate(geometric_, (tables.geometric_,))
-
-
+@road((tables.cauchy_,), )
 def cauchy_(input, median=0, sigma=1, *, generator=None):
     """cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, Generator? generator=None) -> Tensor(a!)"""
     return call_inplace(tables.cauchy_, (input, median, sigma, generator))
 
 
-cauchy_ = accelerate(cauchy_, (tables.cauchy_,))
-
-
+@road((tables.log_normal_,), )
 def log_normal_(input, mean=1, std=2, *, generator=None):
     """log_normal_(Tensor(a!) self, float mean=1, float std=2, *, Generator? generator=None) -> Tensor(a!)"""
     return call_inplace(tables.log_normal_, (input, mean, std, generator))
 
-
-log_normal_ = accelerate(log_normal_, (tables.log_normal_,))
-
 _rand_overloads = (tables.rand, tables.rand_generator, )
 
 
+@road((tables.rand,), (tables.rand_generator,), )
 def rand(*args, **kwargs):
     """rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; rand.generator(SymInt[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call_overloaded(_rand_overloads, args, kwargs, has_out=True, is_factory=True)
 
-
-rand = accelerate(rand, (tables.rand,), (tables.rand_generator,))
-
 _randn_overloads = (tables.randn, tables.randn_generator, )
 
 
+@road((tables.randn,), (tables.randn_generator,), )
 def randn(*args, **kwargs):
     """randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; randn.generator(SymInt[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call_overloaded(_randn_overloads, args, kwargs, has_out=True, is_factory=True)
 
-
-randn = accelerate(randn, (tables.randn,), (tables.randn_generator,))
-
 _randint_overloads = (tables.randint, tables.randint_generator, tables.randint_low, tables.randint_low_generator, )
 
 
+@road((tables.randint,), (tables.randint_generator,), (tables.randint_low,), (tables.randint_low_generator,), )
 def randint(*args, **kwargs):
     """randint(SymInt high, SymInt[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; randint.generator(SymInt high, SymInt[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; randint.low(SymInt low, SymInt high, SymInt[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; randint.low_generator(SymInt low, SymInt high, SymInt[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call_overloaded(_randint_overloads, args, kwargs, has_out=True, is_factory=True)
 
-
-randint = accelerate(randint, (tables.randint,), (tables.randint_generator,), (tables.randint_low,), (tables.randint_low_generator,))
-
 _randperm_overloads = (tables.randperm, tables.randperm_generator, )
 
 
+@road((tables.randperm,), (tables.randperm_generator,), )
 def randperm(*args, **kwargs):
     """randperm(SymInt n, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; randperm.generator(SymInt n, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call_overloaded(_randperm_overloads, args, kwargs, has_out=True, is_factory=True)
 
-
-randperm = accelerate(randperm, (tables.randperm,), (tables.randperm_generator,))
-
 _rand_like_overloads = (tables.rand_like, tables.rand_like_generator, )
 
 
+@road((tables.rand_like,), (tables.rand_like_generator,), )
 def rand_like(*args, **kwargs):
     """rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor; rand_like.generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
     return call_overloaded(_rand_like_overloads, args, kwargs, is_factory=True)
 
-
-rand_like = accelerate(rand_like, (tables.rand_like,), (tables.rand_like_generator,))
-
 _randn_like_overloads = (tables.randn_like, tables.randn_like_generator, )
 
 
+@road((tables.randn_like,), (tables.randn_like_generator,), )
 def randn_like(*args, **kwargs):
     """randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor; randn_like.generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
     return call_overloaded(_randn_like_overloads, args, kwargs, is_factory=True)
 
-
-randn_like = accelerate(randn_like, (tables.randn_like,), (tables.randn_like_generator,))
-
 _randint_like_overloads = (tables.randint_like, tables.randint_like_low_dtype, )
 
 
+@road((tables.randint_like,), (tables.randint_like_low_dtype,), )
 def randint_like(*args, **kwargs):
     """randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor; randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
     return call_overloaded(_randint_like_overloads, args, kwargs, is_factory=True)
 
-
-randint_like = accelerate(randint_like, (tables.randint_like,), (tables.randint_like_low_dtype,))
-
 _normal_overloads = (tables.normal_Tensor_Tensor, tables.normal_Tensor_float, tables.normal_float_Tensor, tables.normal_float_float, )
 
 
+@road((tables.normal_Tensor_Tensor,), (tables.normal_Tensor_float,), (tables.normal_float_Tensor,), (tables.normal_float_float,), )
 def normal(*args, **kwargs):
     """normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor; normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor; normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor; normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call_overloaded(_normal_overloads, args, kwargs, has_out=True, is_factory=True)
 
-
-normal = accelerate(normal, (tables.normal_Tensor_Tensor,), (tables.normal_Tensor_float,), (tables.normal_float_Tensor,), (tables.normal_float_float,))
-
 _bernoulli_overloads = (tables.bernoulli, tables.bernoulli_p, )
 
 
+@road((tables.bernoulli,), (tables.bernoulli_p,), )
 def bernoulli(*args, **kwargs):
     """bernoulli(Tensor self, *, Generator? generator=None) -> Tensor; bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor"""
     return call_overloaded(_bernoulli_overloads, args, kwargs, has_out=True)
 
 
-bernoulli = accelerate(bernoulli, (tables.bernoulli,), (tables.bernoulli_p,))
-
-
+@road((tables.multinomial,), )
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
     """multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor"""
     return call(tables.multinomial, (input, num_samples, replacement, generator), out)
 
 
-multinomial = accelerate(multinomial, (tables.multinomial,))
-
-
+@road((tables.poisson,), )
 def poisson(input, generator=None):
     """poisson(Tensor self, Generator? generator=None) -> Tensor"""
     return call(tables.poisson, (input, generator))
 
 
-poisson = accelerate(poisson, (tables.poisson,))
-
-
+@road((tables.native_dropout,), )
 def native_dropout(input, p, train):
     """native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)"""
     return call(tables.native_dropout, (input, p, train))
 
 
-native_dropout = accelerate(native_dropout, (tables.native_dropout,))
-
-
+@road((tables.native_dropout_backward,), )
 def native_dropout_backward(grad_output, mask, scale):
     """native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor"""
     return call(tables.native_dropout_backward, (grad_output, mask, scale))
 
 
-native_dropout_backward = accelerate(native_dropout_backward, (tables.native_dropout_backward,))
-
-
+@road((tables.dropout,), )
 def dropout(input, p, train):
     """dropout(Tensor input, float p, bool train) -> Tensor"""
     return call(tables.dropout, (input, p, train))
 
 
-dropout = accelerate(dropout, (tables.dropout,))
-
-
+@road((tables.dropout_,), )
 def dropout_(input, p, train):
     """dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)"""
     return call_inplace(tables.dropout_, (input, p, train))
 
 
-dropout_ = accelerate(dropout_, (tables.dropout_,))
-
-
+@road((tables.feature_dropout,), )
 def feature_dropout(input, p, train):
     """feature_dropout(Tensor input, float p, bool train) -> Tensor"""
     return call(tables.feature_dropout, (input, p, train))
 
 
-feature_dropout = accelerate(feature_dropout, (tables.feature_dropout,))
-
-
+@road((tables.feature_dropout_,), )
 def feature_dropout_(input, p, train):
     """feature_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)"""
     return call_inplace(tables.feature_dropout_, (input, p, train))
 
 
-feature_dropout_ = accelerate(feature_dropout_, (tables.feature_dropout_,))
-
-
+@road((tables.alpha_dropout,), )
 def alpha_dropout(input, p, train):
     """alpha_dropout(Tensor input, float p, bool train) -> Tensor"""
     return call(tables.alpha_dropout, (input, p, train))
 
 
-alpha_dropout = accelerate(alpha_dropout, (tables.alpha_dropout,))
-
-
+@road((tables.alpha_dropout_,), )
 def alpha_dropout_(input, p, train):
     """alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)"""
     return call_inplace(tables.alpha_dropout_, (input, p, train))
 
 
-alpha_dropout_ = accelerate(alpha_dropout_, (tables.alpha_dropout_,))
-
-
+@road((tables.feature_alpha_dropout,), )
 def feature_alpha_dropout(input, p, train):
     """feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor"""
     return call(tables.feature_alpha_dropout, (input, p, train))
 
 
-feature_alpha_dropout = accelerate(feature_alpha_dropout, (tables.feature_alpha_dropout,))
-
-
+@road((tables.feature_alpha_dropout_,), )
 def feature_alpha_dropout_(input, p, train):
     """feature_alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)"""
     return call_inplace(tables.feature_alpha_dropout_, (input, p, train))
 
 
-feature_alpha_dropout_ = accelerate(feature_alpha_dropout_, (tables.feature_alpha_dropout_,))
-
-
 tables.uniform_.function = uniform_
-
-
 tables.normal_.function = normal_
-
-
 tables.random__from.function = random_
 tables.random__to.function = random_
 tables.random_.function = random_
-
-
 tables.bernoulli__Tensor.function = bernoulli_
 tables.bernoulli__float.function = bernoulli_
-
-
 tables.exponential_.function = exponential_
-
-
 tables.geometric_.function = geometric_
-
-
 tables.cauchy_.function = cauchy_
-
-
 tables.log_normal_.function = log_normal_
-
-
 tables.rand.function = rand
 tables.rand_generator.function = rand
-
-
 tables.randn.function = randn
 tables.randn_generator.function = randn
-
-
 tables.randint.function = randint
 tables.randint_generator.function = randint
 tables.randint_low.function = randint
 tables.randint_low_generator.function = randint
-
-
 tables.randperm.function = randperm
 tables.randperm_generator.function = randperm
-
-
 tables.rand_like.function = rand_like
 tables.rand_like_generator.function = rand_like
-
-
 tables.randn_like.function = randn_like
 tables.randn_like_generator.function = randn_like
-
-
 tables.randint_like.function = randint_like
 tables.randint_like_low_dtype.function = randint_like
-
-
 tables.normal_Tensor_Tensor.function = normal
 tables.normal_Tensor_float.function = normal
 tables.normal_float_Tensor.function = normal
 tables.normal_float_float.function = normal
-
-
 tables.bernoulli.function = bernoulli
 tables.bernoulli_p.function = bernoulli
-
-
 tables.multinomial.function = multinomial
-
-
 tables.poisson.function = poisson
-
-
 tables.native_dropout.function = native_dropout
-
-
 tables.native_dropout_backward.function = native_dropout_backward
-
-
 tables.dropout.function = dropout
-
-
 tables.dropout_.function = dropout_
-
-
 tables.feature_dropout.function = feature_dropout
-
-
 tables.feature_dropout_.function = feature_dropout_
-
-
 tables.alpha_dropout.function = alpha_dropout
-
-
 tables.alpha_dropout_.function = alpha_dropout_
-
-
 tables.feature_alpha_dropout.function = feature_alpha_dropout
-
-
 tables.feature_alpha_dropout_.function = feature_alpha_dropout_

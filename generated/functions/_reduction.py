@@ -7,7 +7,7 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 from mindtorch_v2._backends.cpu.ops import reduction as kernels_reduction
 from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import REQUIRED, respelled
 
 from ..tables import reduction as tables
@@ -15,122 +15,99 @@ from ..tables import reduction as tables
 _sum_overloads = (tables.sum, tables.sum_dim_IntList, )
 
 
+@road((tables.sum, kernels_reduction.sum_fast), (tables.sum_dim_IntList, kernels_reduction.sum_dim_fast), )
 def sum(*args, **kwargs):
     """sum(Tensor self, *, ScalarType? dtype=None) -> Tensor; sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
     return call_overloaded(_sum_overloads, args, kwargs, has_out=True)
 
 
-sum = accelerate(sum, (tables.sum, kernels_reduction.sum_fast), (tables.sum_dim_IntList, kernels_reduction.sum_dim_fast))
-
-
+@road((tables.nansum,), )
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None, **spellings):
     """nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
     if spellings:
         (input, dim, keepdim, dtype) = respelled(tables.nansum, (input, dim, keepdim, dtype), spellings)
     return call(tables.nansum, (input, dim, keepdim, dtype), out)
 
-
-nansum = accelerate(nansum, (tables.nansum,))
-
 _mean_overloads = (tables.mean, tables.mean_dim, )
 
 
+@road((tables.mean, kernels_reduction.mean_fast), (tables.mean_dim, kernels_reduction.mean_dim_fast), )
 def mean(*args, **kwargs):
     """mean(Tensor self, *, ScalarType? dtype=None) -> Tensor; mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
     return call_overloaded(_mean_overloads, args, kwargs, has_out=True)
 
 
-mean = accelerate(mean, (tables.mean, kernels_reduction.mean_fast), (tables.mean_dim, kernels_reduction.mean_dim_fast))
-
-
+@road((tables.nanmean,), )
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None, **spellings):
     """nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
     if spellings:
         (input, dim, keepdim, dtype) = respelled(tables.nanmean, (input, dim, keepdim, dtype), spellings)
     return call(tables.nanmean, (input, dim, keepdim, dtype), out)
 
-
-nanmean = accelerate(nanmean, (tables.nanmean,))
-
 _prod_overloads = (tables.prod, tables.prod_dim_int, )
 
 
+@road((tables.prod,), (tables.prod_dim_int,), )
 def prod(*args, **kwargs):
     """prod(Tensor self, *, ScalarType? dtype=None) -> Tensor; prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
     return call_overloaded(_prod_overloads, args, kwargs, has_out=True)
 
 
-prod = accelerate(prod, (tables.prod,), (tables.prod_dim_int,))
-
-
+@road((tables.sum_to_size,), )
 def sum_to_size(input, size):
     """sum_to_size(Tensor self, SymInt[] size) -> Tensor"""
     return call(tables.sum_to_size, (input, size))
 
-
-sum_to_size = accelerate(sum_to_size, (tables.sum_to_size,))
-
 _var_overloads = (tables.var_dim, tables.var_correction, tables.var, )
 
 
+@road((tables.var_dim,), (tables.var_correction,), (tables.var,), )
 def var(*args, **kwargs):
     """var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor; var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor; var(Tensor self, bool unbiased=True) -> Tensor"""
     return call_overloaded(_var_overloads, args, kwargs, has_out=True)
 
-
-var = accelerate(var, (tables.var_dim,), (tables.var_correction,), (tables.var,))
-
 _std_overloads = (tables.std_dim, tables.std_correction, tables.std, )
 
 
+@road((tables.std_dim,), (tables.std_correction,), (tables.std,), )
 def std(*args, **kwargs):
     """std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor; std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor; std(Tensor self, bool unbiased=True) -> Tensor"""
     return call_overloaded(_std_overloads, args, kwargs, has_out=True)
 
-
-std = accelerate(std, (tables.std_dim,), (tables.std_correction,), (tables.std,))
-
 _var_mean_overloads = (tables.var_mean_dim, tables.var_mean_correction, tables.var_mean, )
 
 
+@road((tables.var_mean_dim,), (tables.var_mean_correction,), (tables.var_mean,), )
 def var_mean(*args, **kwargs):
     """var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor); var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor); var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)"""
     return call_overloaded(_var_mean_overloads, args, kwargs)
 
-
-var_mean = accelerate(var_mean, (tables.var_mean_dim,), (tables.var_mean_correction,), (tables.var_mean,))
-
 _std_mean_overloads = (tables.std_mean_dim, tables.std_mean_correction, tables.std_mean, )
 
 
+@road((tables.std_mean_dim,), (tables.std_mean_correction,), (tables.std_mean,), )
 def std_mean(*args, **kwargs):
     """std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor); std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor); std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)"""
     return call_overloaded(_std_mean_overloads, args, kwargs)
 
-
-std_mean = accelerate(std_mean, (tables.std_mean_dim,), (tables.std_mean_correction,), (tables.std_mean,))
-
 _max_overloads = (tables.max, tables.max_other, tables.max_dim, )
 
 
+@road((tables.max, kernels_reduction.max_fast), (tables.max_other,), (tables.max_dim,), )
 def max(*args, **kwargs):
     """max(Tensor self) -> Tensor; max.other(Tensor self, Tensor other) -> Tensor; max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
     return call_overloaded(_max_overloads, args, kwargs, has_out=True)
 
-
-max = accelerate(max, (tables.max, kernels_reduction.max_fast), (tables.max_other,), (tables.max_dim,))
-
 _min_overloads = (tables.min, tables.min_other, tables.min_dim, )
 
 
+@road((tables.min, kernels_reduction.min_fast), (tables.min_other,), (tables.min_dim,), )
 def min(*args, **kwargs):
     """min(Tensor self) -> Tensor; min.other(Tensor self, Tensor other) -> Tensor; min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
     return call_overloaded(_min_overloads, args, kwargs, has_out=True)
 
 
-min = accelerate(min, (tables.min, kernels_reduction.min_fast), (tables.min_other,), (tables.min_dim,))
-
-
+@road((tables.amax,), )
 def amax(input, dim=(), keepdim=False, *, out=None, **spellings):
     """amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"""
     if spellings:
@@ -138,9 +115,7 @@ def amax(input, dim=(), keepdim=False, *, out=None, **spellings):
     return call(tables.amax, (input, dim, keepdim), out)
 
 
-amax = accelerate(amax, (tables.amax,))
-
-
+@road((tables.amin,), )
 def amin(input, dim=(), keepdim=False, *, out=None, **spellings):
     """amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"""
     if spellings:
@@ -148,9 +123,7 @@ def amin(input, dim=(), keepdim=False, *, out=None, **spellings):
     return call(tables.amin, (input, dim, keepdim), out)
 
 
-amin = accelerate(amin, (tables.amin,))
-
-
+@road((tables.aminmax,), )
 def aminmax(input, *, dim=None, keepdim=False, out=None, **spellings):
     """aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)"""
     if spellings:
@@ -158,9 +131,7 @@ def aminmax(input, *, dim=None, keepdim=False, out=None, **spellings):
     return call(tables.aminmax, (input, dim, keepdim), out)
 
 
-aminmax = accelerate(aminmax, (tables.aminmax,))
-
-
+@road((tables.argmax,), )
 def argmax(input, dim=None, keepdim=False, *, out=None, **spellings):
     """argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"""
     if spellings:
@@ -168,49 +139,39 @@ def argmax(input, dim=None, keepdim=False, *, out=None, **spellings):
     return call(tables.argmax, (input, dim, keepdim), out)
 
 
-argmax = accelerate(argmax, (tables.argmax,))
-
-
+@road((tables.argmin,), )
 def argmin(input, dim=None, keepdim=False, *, out=None, **spellings):
     """argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"""
     if spellings:
         (input, dim, keepdim) = respelled(tables.argmin, (input, dim, keepdim), spellings)
     return call(tables.argmin, (input, dim, keepdim), out)
 
-
-argmin = accelerate(argmin, (tables.argmin,))
-
 _all_overloads = (tables.all, tables.all_dim, tables.all_dims, )
 
 
+@road((tables.all, kernels_reduction.truth_fast), (tables.all_dim,), (tables.all_dims,), )
 def all(*args, **kwargs):
     """all(Tensor self) -> Tensor; all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor; all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"""
     return call_overloaded(_all_overloads, args, kwargs, has_out=True)
 
-
-all = accelerate(all, (tables.all, kernels_reduction.truth_fast), (tables.all_dim,), (tables.all_dims,))
-
 _any_overloads = (tables.any, tables.any_dim, tables.any_dims, )
 
 
+@road((tables.any, kernels_reduction.some_fast), (tables.any_dim,), (tables.any_dims,), )
 def any(*args, **kwargs):
     """any(Tensor self) -> Tensor; any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor; any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"""
     return call_overloaded(_any_overloads, args, kwargs, has_out=True)
 
-
-any = accelerate(any, (tables.any, kernels_reduction.some_fast), (tables.any_dim,), (tables.any_dims,))
-
 _count_nonzero_overloads = (tables.count_nonzero_dim_IntList, tables.count_nonzero, )
 
 
+@road((tables.count_nonzero_dim_IntList,), (tables.count_nonzero,), )
 def count_nonzero(*args, **kwargs):
     """count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor; count_nonzero(Tensor self, int? dim=None) -> Tensor"""
     return call_overloaded(_count_nonzero_overloads, args, kwargs)
 
 
-count_nonzero = accelerate(count_nonzero, (tables.count_nonzero_dim_IntList,), (tables.count_nonzero,))
-
-
+@road((tables.logsumexp,), )
 def logsumexp(input, dim=REQUIRED, keepdim=False, *, out=None, **spellings):
     """logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"""
     if spellings:
@@ -218,177 +179,106 @@ def logsumexp(input, dim=REQUIRED, keepdim=False, *, out=None, **spellings):
     return call(tables.logsumexp, (input, dim, keepdim), out)
 
 
-logsumexp = accelerate(logsumexp, (tables.logsumexp,))
-
-
+@road((tables.linalg_vector_norm,), )
 def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, out=None, **spellings):
     """linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
     if spellings:
         (input, ord, dim, keepdim, dtype) = respelled(tables.linalg_vector_norm, (input, ord, dim, keepdim, dtype), spellings)
     return call(tables.linalg_vector_norm, (input, ord, dim, keepdim, dtype), out)
 
-
-linalg_vector_norm = accelerate(linalg_vector_norm, (tables.linalg_vector_norm,))
-
 _norm_overloads = (tables.norm_Scalar, tables.norm_ScalarOpt_dim, tables.norm_ScalarOpt_dtype, tables.norm_ScalarOpt_dim_dtype, )
 
 
+@road((tables.norm_Scalar,), (tables.norm_ScalarOpt_dim,), (tables.norm_ScalarOpt_dtype,), (tables.norm_ScalarOpt_dim_dtype,), )
 def norm(*args, **kwargs):
     """norm.Scalar(Tensor self, Scalar p=2) -> Tensor; norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor; norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor; norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor"""
     return call_overloaded(_norm_overloads, args, kwargs, has_out=True)
 
 
-norm = accelerate(norm, (tables.norm_Scalar,), (tables.norm_ScalarOpt_dim,), (tables.norm_ScalarOpt_dtype,), (tables.norm_ScalarOpt_dim_dtype,))
-
-
+@road((tables.dist,), )
 def dist(input, other, p=2):
     """dist(Tensor self, Tensor other, Scalar p=2) -> Tensor"""
     return call(tables.dist, (input, other, p))
 
-
-dist = accelerate(dist, (tables.dist,))
-
 _quantile_overloads = (tables.quantile, tables.quantile_scalar, )
 
 
+@road((tables.quantile,), (tables.quantile_scalar,), )
 def quantile(*args, **kwargs):
     """quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor; quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor"""
     return call_overloaded(_quantile_overloads, args, kwargs, has_out=True)
 
-
-quantile = accelerate(quantile, (tables.quantile,), (tables.quantile_scalar,))
-
 _nanquantile_overloads = (tables.nanquantile, tables.nanquantile_scalar, )
 
 
+@road((tables.nanquantile,), (tables.nanquantile_scalar,), )
 def nanquantile(*args, **kwargs):
     """nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor; nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor"""
     return call_overloaded(_nanquantile_overloads, args, kwargs, has_out=True)
 
 
-nanquantile = accelerate(nanquantile, (tables.nanquantile,), (tables.nanquantile_scalar,))
-
-
+@road((tables.cov,), )
 def cov(input, *, correction=1, fweights=None, aweights=None):
     """cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor"""
     return call(tables.cov, (input, correction, fweights, aweights))
 
 
-cov = accelerate(cov, (tables.cov,))
-
-
+@road((tables.corrcoef,), )
 def corrcoef(input):
     """corrcoef(Tensor self) -> Tensor"""
     return call(tables.corrcoef, (input,))
 
 
-corrcoef = accelerate(corrcoef, (tables.corrcoef,))
-
-
 tables.sum.function = sum
 tables.sum_dim_IntList.function = sum
-
-
 tables.nansum.function = nansum
-
-
 tables.mean.function = mean
 tables.mean_dim.function = mean
-
-
 tables.nanmean.function = nanmean
-
-
 tables.prod.function = prod
 tables.prod_dim_int.function = prod
-
-
 tables.sum_to_size.function = sum_to_size
-
-
 tables.var_dim.function = var
 tables.var_correction.function = var
 tables.var.function = var
-
-
 tables.std_dim.function = std
 tables.std_correction.function = std
 tables.std.function = std
-
-
 tables.var_mean_dim.function = var_mean
 tables.var_mean_correction.function = var_mean
 tables.var_mean.function = var_mean
-
-
 tables.std_mean_dim.function = std_mean
 tables.std_mean_correction.function = std_mean
 tables.std_mean.function = std_mean
-
-
 tables.max.function = max
 tables.max_other.function = max
 tables.max_dim.function = max
-
-
 tables.min.function = min
 tables.min_other.function = min
 tables.min_dim.function = min
-
-
 tables.amax.function = amax
-
-
 tables.amin.function = amin
-
-
 tables.aminmax.function = aminmax
-
-
 tables.argmax.function = argmax
-
-
 tables.argmin.function = argmin
-
-
 tables.all.function = all
 tables.all_dim.function = all
 tables.all_dims.function = all
-
-
 tables.any.function = any
 tables.any_dim.function = any
 tables.any_dims.function = any
-
-
 tables.count_nonzero_dim_IntList.function = count_nonzero
 tables.count_nonzero.function = count_nonzero
-
-
 tables.logsumexp.function = logsumexp
-
-
 tables.linalg_vector_norm.function = linalg_vector_norm
-
-
 tables.norm_Scalar.function = norm
 tables.norm_ScalarOpt_dim.function = norm
 tables.norm_ScalarOpt_dtype.function = norm
 tables.norm_ScalarOpt_dim_dtype.function = norm
-
-
 tables.dist.function = dist
-
-
 tables.quantile.function = quantile
 tables.quantile_scalar.function = quantile
-
-
 tables.nanquantile.function = nanquantile
 tables.nanquantile_scalar.function = nanquantile
-
-
 tables.cov.function = cov
-
-
 tables.corrcoef.function = corrcoef

@@ -6,12 +6,13 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call, call_inplace
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import REQUIRED, respelled
 
 from ..tables import scan as tables
 
 
+@road((tables.cumsum,), )
 def cumsum(input, dim=REQUIRED, *, dtype=None, out=None, **spellings):
     """cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
     if spellings:
@@ -19,9 +20,7 @@ def cumsum(input, dim=REQUIRED, *, dtype=None, out=None, **spellings):
     return call(tables.cumsum, (input, dim, dtype), out)
 
 
-cumsum = accelerate(cumsum, (tables.cumsum,))
-
-
+@road((tables.cumsum,), inplace=True)
 def cumsum_(input, dim=REQUIRED, *, dtype=None, **spellings):
     """The in-place form of cumsum: writes into its first argument and returns it."""
     if spellings:
@@ -29,9 +28,7 @@ def cumsum_(input, dim=REQUIRED, *, dtype=None, **spellings):
     return call_inplace(tables.cumsum, (input, dim, dtype))
 
 
-cumsum_ = accelerate(cumsum_, (tables.cumsum,), inplace=True)
-
-
+@road((tables.cumprod,), )
 def cumprod(input, dim=REQUIRED, *, dtype=None, out=None, **spellings):
     """cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
     if spellings:
@@ -39,9 +36,7 @@ def cumprod(input, dim=REQUIRED, *, dtype=None, out=None, **spellings):
     return call(tables.cumprod, (input, dim, dtype), out)
 
 
-cumprod = accelerate(cumprod, (tables.cumprod,))
-
-
+@road((tables.cumprod,), inplace=True)
 def cumprod_(input, dim=REQUIRED, *, dtype=None, **spellings):
     """The in-place form of cumprod: writes into its first argument and returns it."""
     if spellings:
@@ -49,9 +44,7 @@ def cumprod_(input, dim=REQUIRED, *, dtype=None, **spellings):
     return call_inplace(tables.cumprod, (input, dim, dtype))
 
 
-cumprod_ = accelerate(cumprod_, (tables.cumprod,), inplace=True)
-
-
+@road((tables.logcumsumexp,), )
 def logcumsumexp(input, dim=REQUIRED, *, out=None, **spellings):
     """logcumsumexp(Tensor self, int dim) -> Tensor"""
     if spellings:
@@ -59,9 +52,7 @@ def logcumsumexp(input, dim=REQUIRED, *, out=None, **spellings):
     return call(tables.logcumsumexp, (input, dim), out)
 
 
-logcumsumexp = accelerate(logcumsumexp, (tables.logcumsumexp,))
-
-
+@road((tables.cummax,), )
 def cummax(input, dim=REQUIRED, *, out=None, **spellings):
     """cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)"""
     if spellings:
@@ -69,9 +60,7 @@ def cummax(input, dim=REQUIRED, *, out=None, **spellings):
     return call(tables.cummax, (input, dim), out)
 
 
-cummax = accelerate(cummax, (tables.cummax,))
-
-
+@road((tables.cummin,), )
 def cummin(input, dim=REQUIRED, *, out=None, **spellings):
     """cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)"""
     if spellings:
@@ -79,74 +68,47 @@ def cummin(input, dim=REQUIRED, *, out=None, **spellings):
     return call(tables.cummin, (input, dim), out)
 
 
-cummin = accelerate(cummin, (tables.cummin,))
-
-
+@road((tables.diff,), )
 def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None, **spellings):
     """diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor"""
     if spellings:
         (input, n, dim, prepend, append) = respelled(tables.diff, (input, n, dim, prepend, append), spellings)
     return call(tables.diff, (input, n, dim, prepend, append), out)
 
-
-diff = accelerate(diff, (tables.diff,))
-
 _trapezoid_overloads = (tables.trapezoid_x, tables.trapezoid_dx, )
 
 
+@road((tables.trapezoid_x,), (tables.trapezoid_dx,), )
 def trapezoid(*args, **kwargs):
     """trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor; trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor"""
     return call_overloaded(_trapezoid_overloads, args, kwargs)
 
-
-trapezoid = accelerate(trapezoid, (tables.trapezoid_x,), (tables.trapezoid_dx,))
-
 _trapz_overloads = (tables.trapz_x, tables.trapz_dx, )
 
 
+@road((tables.trapz_x,), (tables.trapz_dx,), )
 def trapz(*args, **kwargs):
     """trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor; trapz.dx(Tensor y, *, float dx=1, int dim=-1) -> Tensor"""
     return call_overloaded(_trapz_overloads, args, kwargs)
 
-
-trapz = accelerate(trapz, (tables.trapz_x,), (tables.trapz_dx,))
-
 _cumulative_trapezoid_overloads = (tables.cumulative_trapezoid_x, tables.cumulative_trapezoid_dx, )
 
 
+@road((tables.cumulative_trapezoid_x,), (tables.cumulative_trapezoid_dx,), )
 def cumulative_trapezoid(*args, **kwargs):
     """cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor; cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor"""
     return call_overloaded(_cumulative_trapezoid_overloads, args, kwargs)
 
 
-cumulative_trapezoid = accelerate(cumulative_trapezoid, (tables.cumulative_trapezoid_x,), (tables.cumulative_trapezoid_dx,))
-
-
 tables.cumsum.function = cumsum
-
-
 tables.cumprod.function = cumprod
-
-
 tables.logcumsumexp.function = logcumsumexp
-
-
 tables.cummax.function = cummax
-
-
 tables.cummin.function = cummin
-
-
 tables.diff.function = diff
-
-
 tables.trapezoid_x.function = trapezoid
 tables.trapezoid_dx.function = trapezoid
-
-
 tables.trapz_x.function = trapz
 tables.trapz_dx.function = trapz
-
-
 tables.cumulative_trapezoid_x.function = cumulative_trapezoid
 tables.cumulative_trapezoid_dx.function = cumulative_trapezoid

@@ -6,12 +6,13 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import respelled
 
 from ..tables import shape as tables
 
 
+@road((tables.cat,), )
 def cat(tensors, dim=0, *, out=None, **spellings):
     """cat(Tensor[] tensors, int dim=0) -> Tensor"""
     if spellings:
@@ -19,9 +20,7 @@ def cat(tensors, dim=0, *, out=None, **spellings):
     return call(tables.cat, (tensors, dim), out)
 
 
-cat = accelerate(cat, (tables.cat,))
-
-
+@road((tables.stack,), )
 def stack(tensors, dim=0, *, out=None, **spellings):
     """stack(Tensor[] tensors, int dim=0) -> Tensor"""
     if spellings:
@@ -29,488 +28,315 @@ def stack(tensors, dim=0, *, out=None, **spellings):
     return call(tables.stack, (tensors, dim), out)
 
 
-stack = accelerate(stack, (tables.stack,))
-
-
+@road((tables.hstack,), )
 def hstack(tensors, *, out=None):
     """hstack(Tensor[] tensors) -> Tensor"""
     return call(tables.hstack, (tensors,), out)
 
 
-hstack = accelerate(hstack, (tables.hstack,))
-
-
+@road((tables.vstack,), )
 def vstack(tensors, *, out=None):
     """vstack(Tensor[] tensors) -> Tensor"""
     return call(tables.vstack, (tensors,), out)
 
 
-vstack = accelerate(vstack, (tables.vstack,))
-
-
+@road((tables.dstack,), )
 def dstack(tensors, *, out=None):
     """dstack(Tensor[] tensors) -> Tensor"""
     return call(tables.dstack, (tensors,), out)
 
 
-dstack = accelerate(dstack, (tables.dstack,))
-
-
+@road((tables.column_stack,), )
 def column_stack(tensors, *, out=None):
     """column_stack(Tensor[] tensors) -> Tensor"""
     return call(tables.column_stack, (tensors,), out)
 
 
-column_stack = accelerate(column_stack, (tables.column_stack,))
-
-
+@road((tables.block_diag,), )
 def block_diag(tensors):
     """block_diag(Tensor[] tensors) -> Tensor"""
     return call(tables.block_diag, (tensors,))
 
 
-block_diag = accelerate(block_diag, (tables.block_diag,))
-
-
+@road((tables.cartesian_prod,), )
 def cartesian_prod(tensors):
     """cartesian_prod(Tensor[] tensors) -> Tensor"""
     return call(tables.cartesian_prod, (tensors,))
 
 
-cartesian_prod = accelerate(cartesian_prod, (tables.cartesian_prod,))
-
-
+@road((tables.combinations,), )
 def combinations(input, r=2, with_replacement=False):
     """combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor"""
     return call(tables.combinations, (input, r, with_replacement))
 
-
-combinations = accelerate(combinations, (tables.combinations,))
-
 _meshgrid_overloads = (tables.meshgrid, tables.meshgrid_indexing, )
 
 
+@road((tables.meshgrid,), (tables.meshgrid_indexing,), )
 def meshgrid(*args, **kwargs):
     """meshgrid(Tensor[] tensors) -> Tensor[]; meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]"""
     return call_overloaded(_meshgrid_overloads, args, kwargs)
 
 
-meshgrid = accelerate(meshgrid, (tables.meshgrid,), (tables.meshgrid_indexing,))
-
-
+@road((tables.broadcast_tensors,), )
 def broadcast_tensors(tensors):
     """broadcast_tensors(Tensor[] tensors) -> Tensor[]"""
     return call(tables.broadcast_tensors, (tensors,))
 
-
-broadcast_tensors = accelerate(broadcast_tensors, (tables.broadcast_tensors,))
-
 _atleast_1d_overloads = (tables.atleast_1d, tables.atleast_1d_Sequence, )
 
 
+@road((tables.atleast_1d,), (tables.atleast_1d_Sequence,), )
 def atleast_1d(*args, **kwargs):
     """atleast_1d(Tensor self) -> Tensor; atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]"""
     return call_overloaded(_atleast_1d_overloads, args, kwargs)
 
-
-atleast_1d = accelerate(atleast_1d, (tables.atleast_1d,), (tables.atleast_1d_Sequence,))
-
 _atleast_2d_overloads = (tables.atleast_2d, tables.atleast_2d_Sequence, )
 
 
+@road((tables.atleast_2d,), (tables.atleast_2d_Sequence,), )
 def atleast_2d(*args, **kwargs):
     """atleast_2d(Tensor self) -> Tensor; atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]"""
     return call_overloaded(_atleast_2d_overloads, args, kwargs)
 
-
-atleast_2d = accelerate(atleast_2d, (tables.atleast_2d,), (tables.atleast_2d_Sequence,))
-
 _atleast_3d_overloads = (tables.atleast_3d, tables.atleast_3d_Sequence, )
 
 
+@road((tables.atleast_3d,), (tables.atleast_3d_Sequence,), )
 def atleast_3d(*args, **kwargs):
     """atleast_3d(Tensor self) -> Tensor; atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]"""
     return call_overloaded(_atleast_3d_overloads, args, kwargs)
 
 
-atleast_3d = accelerate(atleast_3d, (tables.atleast_3d,), (tables.atleast_3d_Sequence,))
-
-
+@road((tables.repeat,), )
 def repeat(input, repeats):
     """repeat(Tensor self, SymInt[] repeats) -> Tensor"""
     return call(tables.repeat, (input, repeats))
 
 
-repeat = accelerate(repeat, (tables.repeat,))
-
-
+@road((tables.tile,), )
 def tile(input, dims):
     """tile(Tensor self, SymInt[] dims) -> Tensor"""
     return call(tables.tile, (input, dims))
 
-
-tile = accelerate(tile, (tables.tile,))
-
 _repeat_interleave_overloads = (tables.repeat_interleave_Tensor, tables.repeat_interleave_self_Tensor, tables.repeat_interleave_self_int, )
 
 
+@road((tables.repeat_interleave_Tensor,), (tables.repeat_interleave_self_Tensor,), (tables.repeat_interleave_self_int,), )
 def repeat_interleave(*args, **kwargs):
     """repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor; repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor; repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor"""
     return call_overloaded(_repeat_interleave_overloads, args, kwargs)
 
 
-repeat_interleave = accelerate(repeat_interleave, (tables.repeat_interleave_Tensor,), (tables.repeat_interleave_self_Tensor,), (tables.repeat_interleave_self_int,))
-
-
+@road((tables.flip,), )
 def flip(input, dims):
     """flip(Tensor self, int[] dims) -> Tensor"""
     return call(tables.flip, (input, dims))
 
 
-flip = accelerate(flip, (tables.flip,))
-
-
+@road((tables.fliplr,), )
 def fliplr(input):
     """fliplr(Tensor self) -> Tensor"""
     return call(tables.fliplr, (input,))
 
 
-fliplr = accelerate(fliplr, (tables.fliplr,))
-
-
+@road((tables.flipud,), )
 def flipud(input):
     """flipud(Tensor self) -> Tensor"""
     return call(tables.flipud, (input,))
 
 
-flipud = accelerate(flipud, (tables.flipud,))
-
-
+@road((tables.roll,), )
 def roll(input, shifts, dims=()):
     """roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor"""
     return call(tables.roll, (input, shifts, dims))
 
 
-roll = accelerate(roll, (tables.roll,))
-
-
+@road((tables.rot90,), )
 def rot90(input, k=1, dims=(0, 1)):
     """rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor"""
     return call(tables.rot90, (input, k, dims))
 
 
-rot90 = accelerate(rot90, (tables.rot90,))
-
-
+@road((tables.diag,), )
 def diag(input, diagonal=0, *, out=None):
     """diag(Tensor self, int diagonal=0) -> Tensor"""
     return call(tables.diag, (input, diagonal), out)
 
 
-diag = accelerate(diag, (tables.diag,))
-
-
+@road((tables.diag_embed,), )
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     """diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"""
     return call(tables.diag_embed, (input, offset, dim1, dim2))
 
 
-diag_embed = accelerate(diag_embed, (tables.diag_embed,))
-
-
+@road((tables.diagflat,), )
 def diagflat(input, offset=0):
     """diagflat(Tensor self, int offset=0) -> Tensor"""
     return call(tables.diagflat, (input, offset))
 
 
-diagflat = accelerate(diagflat, (tables.diagflat,))
-
-
+@road((tables.trace,), )
 def trace(input):
     """trace(Tensor self) -> Tensor"""
     return call(tables.trace, (input,))
 
 
-trace = accelerate(trace, (tables.trace,))
-
-
+@road((tables.pixel_shuffle,), )
 def pixel_shuffle(input, upscale_factor):
     """pixel_shuffle(Tensor self, int upscale_factor) -> Tensor"""
     return call(tables.pixel_shuffle, (input, upscale_factor))
 
 
-pixel_shuffle = accelerate(pixel_shuffle, (tables.pixel_shuffle,))
-
-
+@road((tables.pixel_unshuffle,), )
 def pixel_unshuffle(input, downscale_factor):
     """pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor"""
     return call(tables.pixel_unshuffle, (input, downscale_factor))
 
 
-pixel_unshuffle = accelerate(pixel_unshuffle, (tables.pixel_unshuffle,))
-
-
+@road((tables.channel_shuffle,), )
 def channel_shuffle(input, groups):
     """channel_shuffle(Tensor self, SymInt groups) -> Tensor"""
     return call(tables.channel_shuffle, (input, groups))
 
 
-channel_shuffle = accelerate(channel_shuffle, (tables.channel_shuffle,))
-
-
+@road((tables.constant_pad_nd,), )
 def constant_pad_nd(input, pad, value=0):
     """constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor"""
     return call(tables.constant_pad_nd, (input, pad, value))
 
 
-constant_pad_nd = accelerate(constant_pad_nd, (tables.constant_pad_nd,))
-
-
+@road((tables.pad,), )
 def pad(input, pad, mode='constant', value=None):
     """pad(Tensor self, SymInt[] pad, str mode="constant", float? value=None) -> Tensor"""
     return call(tables.pad, (input, pad, mode, value))
 
 
-pad = accelerate(pad, (tables.pad,))
-
-
+@road((tables._pad_circular,), )
 def _pad_circular(input, pad):
     """_pad_circular(Tensor self, SymInt[] pad) -> Tensor"""
     return call(tables._pad_circular, (input, pad))
 
 
-_pad_circular = accelerate(_pad_circular, (tables._pad_circular,))
-
-
+@road((tables.reflection_pad1d,), )
 def reflection_pad1d(input, padding, *, out=None):
     """reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor"""
     return call(tables.reflection_pad1d, (input, padding), out)
 
 
-reflection_pad1d = accelerate(reflection_pad1d, (tables.reflection_pad1d,))
-
-
+@road((tables.reflection_pad1d_backward,), )
 def reflection_pad1d_backward(grad_output, self, padding):
     """reflection_pad1d_backward(Tensor grad_output, Tensor self, SymInt[2] padding) -> Tensor"""
     return call(tables.reflection_pad1d_backward, (grad_output, self, padding))
 
 
-reflection_pad1d_backward = accelerate(reflection_pad1d_backward, (tables.reflection_pad1d_backward,))
-
-
+@road((tables.reflection_pad2d,), )
 def reflection_pad2d(input, padding, *, out=None):
     """reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor"""
     return call(tables.reflection_pad2d, (input, padding), out)
 
 
-reflection_pad2d = accelerate(reflection_pad2d, (tables.reflection_pad2d,))
-
-
+@road((tables.reflection_pad2d_backward,), )
 def reflection_pad2d_backward(grad_output, self, padding):
     """reflection_pad2d_backward(Tensor grad_output, Tensor self, SymInt[4] padding) -> Tensor"""
     return call(tables.reflection_pad2d_backward, (grad_output, self, padding))
 
 
-reflection_pad2d_backward = accelerate(reflection_pad2d_backward, (tables.reflection_pad2d_backward,))
-
-
+@road((tables.reflection_pad3d,), )
 def reflection_pad3d(input, padding, *, out=None):
     """reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor"""
     return call(tables.reflection_pad3d, (input, padding), out)
 
 
-reflection_pad3d = accelerate(reflection_pad3d, (tables.reflection_pad3d,))
-
-
+@road((tables.reflection_pad3d_backward,), )
 def reflection_pad3d_backward(grad_output, self, padding):
     """reflection_pad3d_backward(Tensor grad_output, Tensor self, SymInt[6] padding) -> Tensor"""
     return call(tables.reflection_pad3d_backward, (grad_output, self, padding))
 
 
-reflection_pad3d_backward = accelerate(reflection_pad3d_backward, (tables.reflection_pad3d_backward,))
-
-
+@road((tables.replication_pad1d,), )
 def replication_pad1d(input, padding, *, out=None):
     """replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor"""
     return call(tables.replication_pad1d, (input, padding), out)
 
 
-replication_pad1d = accelerate(replication_pad1d, (tables.replication_pad1d,))
-
-
+@road((tables.replication_pad1d_backward,), )
 def replication_pad1d_backward(grad_output, self, padding):
     """replication_pad1d_backward(Tensor grad_output, Tensor self, SymInt[2] padding) -> Tensor"""
     return call(tables.replication_pad1d_backward, (grad_output, self, padding))
 
 
-replication_pad1d_backward = accelerate(replication_pad1d_backward, (tables.replication_pad1d_backward,))
-
-
+@road((tables.replication_pad2d,), )
 def replication_pad2d(input, padding, *, out=None):
     """replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor"""
     return call(tables.replication_pad2d, (input, padding), out)
 
 
-replication_pad2d = accelerate(replication_pad2d, (tables.replication_pad2d,))
-
-
+@road((tables.replication_pad2d_backward,), )
 def replication_pad2d_backward(grad_output, self, padding):
     """replication_pad2d_backward(Tensor grad_output, Tensor self, SymInt[4] padding) -> Tensor"""
     return call(tables.replication_pad2d_backward, (grad_output, self, padding))
 
 
-replication_pad2d_backward = accelerate(replication_pad2d_backward, (tables.replication_pad2d_backward,))
-
-
+@road((tables.replication_pad3d,), )
 def replication_pad3d(input, padding, *, out=None):
     """replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor"""
     return call(tables.replication_pad3d, (input, padding), out)
 
 
-replication_pad3d = accelerate(replication_pad3d, (tables.replication_pad3d,))
-
-
+@road((tables.replication_pad3d_backward,), )
 def replication_pad3d_backward(grad_output, self, padding):
     """replication_pad3d_backward(Tensor grad_output, Tensor self, SymInt[6] padding) -> Tensor"""
     return call(tables.replication_pad3d_backward, (grad_output, self, padding))
 
 
-replication_pad3d_backward = accelerate(replication_pad3d_backward, (tables.replication_pad3d_backward,))
-
-
 tables.cat.function = cat
-
-
 tables.stack.function = stack
-
-
 tables.hstack.function = hstack
-
-
 tables.vstack.function = vstack
-
-
 tables.dstack.function = dstack
-
-
 tables.column_stack.function = column_stack
-
-
 tables.block_diag.function = block_diag
-
-
 tables.cartesian_prod.function = cartesian_prod
-
-
 tables.combinations.function = combinations
-
-
 tables.meshgrid.function = meshgrid
 tables.meshgrid_indexing.function = meshgrid
-
-
 tables.broadcast_tensors.function = broadcast_tensors
-
-
 tables.atleast_1d.function = atleast_1d
 tables.atleast_1d_Sequence.function = atleast_1d
-
-
 tables.atleast_2d.function = atleast_2d
 tables.atleast_2d_Sequence.function = atleast_2d
-
-
 tables.atleast_3d.function = atleast_3d
 tables.atleast_3d_Sequence.function = atleast_3d
-
-
 tables.repeat.function = repeat
-
-
 tables.tile.function = tile
-
-
 tables.repeat_interleave_Tensor.function = repeat_interleave
 tables.repeat_interleave_self_Tensor.function = repeat_interleave
 tables.repeat_interleave_self_int.function = repeat_interleave
-
-
 tables.flip.function = flip
-
-
 tables.fliplr.function = fliplr
-
-
 tables.flipud.function = flipud
-
-
 tables.roll.function = roll
-
-
 tables.rot90.function = rot90
-
-
 tables.diag.function = diag
-
-
 tables.diag_embed.function = diag_embed
-
-
 tables.diagflat.function = diagflat
-
-
 tables.trace.function = trace
-
-
 tables.pixel_shuffle.function = pixel_shuffle
-
-
 tables.pixel_unshuffle.function = pixel_unshuffle
-
-
 tables.channel_shuffle.function = channel_shuffle
-
-
 tables.constant_pad_nd.function = constant_pad_nd
-
-
 tables.pad.function = pad
-
-
 tables._pad_circular.function = _pad_circular
-
-
 tables.reflection_pad1d.function = reflection_pad1d
-
-
 tables.reflection_pad1d_backward.function = reflection_pad1d_backward
-
-
 tables.reflection_pad2d.function = reflection_pad2d
-
-
 tables.reflection_pad2d_backward.function = reflection_pad2d_backward
-
-
 tables.reflection_pad3d.function = reflection_pad3d
-
-
 tables.reflection_pad3d_backward.function = reflection_pad3d_backward
-
-
 tables.replication_pad1d.function = replication_pad1d
-
-
 tables.replication_pad1d_backward.function = replication_pad1d_backward
-
-
 tables.replication_pad2d.function = replication_pad2d
-
-
 tables.replication_pad2d_backward.function = replication_pad2d_backward
-
-
 tables.replication_pad3d.function = replication_pad3d
-
-
 tables.replication_pad3d_backward.function = replication_pad3d_backward

@@ -6,7 +6,7 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import REQUIRED, respelled
 
 from ..tables import sorting as tables
@@ -14,32 +14,27 @@ from ..tables import sorting as tables
 _sort_overloads = (tables.sort, tables.sort_stable, )
 
 
+@road((tables.sort,), (tables.sort_stable,), )
 def sort(*args, **kwargs):
     """sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices); sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"""
     return call_overloaded(_sort_overloads, args, kwargs, has_out=True)
 
-
-sort = accelerate(sort, (tables.sort,), (tables.sort_stable,))
-
 _argsort_overloads = (tables.argsort, tables.argsort_stable, )
 
 
+@road((tables.argsort,), (tables.argsort_stable,), )
 def argsort(*args, **kwargs):
     """argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor; argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor"""
     return call_overloaded(_argsort_overloads, args, kwargs, has_out=True)
 
 
-argsort = accelerate(argsort, (tables.argsort,), (tables.argsort_stable,))
-
-
+@road((tables.msort,), )
 def msort(input, *, out=None):
     """msort(Tensor self) -> Tensor"""
     return call(tables.msort, (input,), out)
 
 
-msort = accelerate(msort, (tables.msort,))
-
-
+@road((tables.topk,), )
 def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None, **spellings):
     """topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)"""
     if spellings:
@@ -47,39 +42,31 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None, **spellings):
     return call(tables.topk, (input, k, dim, largest, sorted), out)
 
 
-topk = accelerate(topk, (tables.topk,))
-
-
+@road((tables.kthvalue,), )
 def kthvalue(input, k, dim=-1, keepdim=False, *, out=None, **spellings):
     """kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
     if spellings:
         (input, k, dim, keepdim) = respelled(tables.kthvalue, (input, k, dim, keepdim), spellings)
     return call(tables.kthvalue, (input, k, dim, keepdim), out)
 
-
-kthvalue = accelerate(kthvalue, (tables.kthvalue,))
-
 _median_overloads = (tables.median, tables.median_dim, )
 
 
+@road((tables.median,), (tables.median_dim,), )
 def median(*args, **kwargs):
     """median(Tensor self) -> Tensor; median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
     return call_overloaded(_median_overloads, args, kwargs, has_out=True)
 
-
-median = accelerate(median, (tables.median,), (tables.median_dim,))
-
 _nanmedian_overloads = (tables.nanmedian, tables.nanmedian_dim, )
 
 
+@road((tables.nanmedian,), (tables.nanmedian_dim,), )
 def nanmedian(*args, **kwargs):
     """nanmedian(Tensor self) -> Tensor; nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
     return call_overloaded(_nanmedian_overloads, args, kwargs, has_out=True)
 
 
-nanmedian = accelerate(nanmedian, (tables.nanmedian,), (tables.nanmedian_dim,))
-
-
+@road((tables.mode,), )
 def mode(input, dim=-1, keepdim=False, *, out=None, **spellings):
     """mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
     if spellings:
@@ -87,17 +74,13 @@ def mode(input, dim=-1, keepdim=False, *, out=None, **spellings):
     return call(tables.mode, (input, dim, keepdim), out)
 
 
-mode = accelerate(mode, (tables.mode,))
-
-
+@road((tables._unique2,), )
 def _unique2(input, sorted=True, return_inverse=False, return_counts=False):
     """_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"""
     return call(tables._unique2, (input, sorted, return_inverse, return_counts))
 
 
-_unique2 = accelerate(_unique2, (tables._unique2,))
-
-
+@road((tables.unique_dim,), )
 def unique_dim(input, dim=REQUIRED, sorted=True, return_inverse=False, return_counts=False, **spellings):
     """unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"""
     if spellings:
@@ -105,129 +88,80 @@ def unique_dim(input, dim=REQUIRED, sorted=True, return_inverse=False, return_co
     return call(tables.unique_dim, (input, dim, sorted, return_inverse, return_counts))
 
 
-unique_dim = accelerate(unique_dim, (tables.unique_dim,))
-
-
+@road((tables.unique_consecutive,), )
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None, **spellings):
     """unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)"""
     if spellings:
         (input, return_inverse, return_counts, dim) = respelled(tables.unique_consecutive, (input, return_inverse, return_counts, dim), spellings)
     return call(tables.unique_consecutive, (input, return_inverse, return_counts, dim))
 
-
-unique_consecutive = accelerate(unique_consecutive, (tables.unique_consecutive,))
-
 _searchsorted_overloads = (tables.searchsorted_Tensor, tables.searchsorted_Scalar, )
 
 
+@road((tables.searchsorted_Tensor,), (tables.searchsorted_Scalar,), )
 def searchsorted(*args, **kwargs):
     """searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor; searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"""
     return call_overloaded(_searchsorted_overloads, args, kwargs, has_out=True)
 
-
-searchsorted = accelerate(searchsorted, (tables.searchsorted_Tensor,), (tables.searchsorted_Scalar,))
-
 _bucketize_overloads = (tables.bucketize_Tensor, tables.bucketize_Scalar, )
 
 
+@road((tables.bucketize_Tensor,), (tables.bucketize_Scalar,), )
 def bucketize(*args, **kwargs):
     """bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor; bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"""
     return call_overloaded(_bucketize_overloads, args, kwargs, has_out=True)
 
-
-bucketize = accelerate(bucketize, (tables.bucketize_Tensor,), (tables.bucketize_Scalar,))
-
 _isin_overloads = (tables.isin_Tensor_Tensor, tables.isin_Scalar_Tensor, )
 
 
+@road((tables.isin_Tensor_Tensor,), (tables.isin_Scalar_Tensor,), )
 def isin(*args, **kwargs):
     """isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor; isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor"""
     return call_overloaded(_isin_overloads, args, kwargs, has_out=True)
 
 
-isin = accelerate(isin, (tables.isin_Tensor_Tensor,), (tables.isin_Scalar_Tensor,))
-
-
+@road((tables.bincount,), )
 def bincount(input, weights=None, minlength=0):
     """bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor"""
     return call(tables.bincount, (input, weights, minlength))
 
 
-bincount = accelerate(bincount, (tables.bincount,))
-
-
+@road((tables.histc,), )
 def histc(input, bins=100, min=0, max=0, *, out=None):
     """histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor"""
     return call(tables.histc, (input, bins, min, max), out)
 
-
-histc = accelerate(histc, (tables.histc,))
-
 _histogram_overloads = (tables.histogram_bins_tensor, tables.histogram_bin_ct, )
 
 
+@road((tables.histogram_bins_tensor,), (tables.histogram_bin_ct,), )
 def histogram(*args, **kwargs):
     """histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges); histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"""
     return call_overloaded(_histogram_overloads, args, kwargs, has_out=True)
 
 
-histogram = accelerate(histogram, (tables.histogram_bins_tensor,), (tables.histogram_bin_ct,))
-
-
 tables.sort.function = sort
 tables.sort_stable.function = sort
-
-
 tables.argsort.function = argsort
 tables.argsort_stable.function = argsort
-
-
 tables.msort.function = msort
-
-
 tables.topk.function = topk
-
-
 tables.kthvalue.function = kthvalue
-
-
 tables.median.function = median
 tables.median_dim.function = median
-
-
 tables.nanmedian.function = nanmedian
 tables.nanmedian_dim.function = nanmedian
-
-
 tables.mode.function = mode
-
-
 tables._unique2.function = _unique2
-
-
 tables.unique_dim.function = unique_dim
-
-
 tables.unique_consecutive.function = unique_consecutive
-
-
 tables.searchsorted_Tensor.function = searchsorted
 tables.searchsorted_Scalar.function = searchsorted
-
-
 tables.bucketize_Tensor.function = bucketize
 tables.bucketize_Scalar.function = bucketize
-
-
 tables.isin_Tensor_Tensor.function = isin
 tables.isin_Scalar_Tensor.function = isin
-
-
 tables.bincount.function = bincount
-
-
 tables.histc.function = histc
-
-
 tables.histogram_bins_tensor.function = histogram
 tables.histogram_bin_ct.function = histogram

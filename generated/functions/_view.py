@@ -7,7 +7,7 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 from mindtorch_v2._backends.cpu.ops import view as kernels_view
 from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call, call_inplace
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._layout import contiguous_format
 
@@ -16,46 +16,37 @@ from ..tables import view as tables
 _view_overloads = (tables.view, tables.view_dtype, )
 
 
+@road((tables.view, kernels_view.fast_view), (tables.view_dtype,), )
 def view(*args, **kwargs):
     """view(Tensor(a) self, SymInt[] size) -> Tensor(a); view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)"""
     return call_overloaded(_view_overloads, args, kwargs)
 
 
-view = accelerate(view, (tables.view, kernels_view.fast_view), (tables.view_dtype,))
-
-
+@road((tables._unsafe_view,), )
 def _unsafe_view(input, size):
     """_unsafe_view(Tensor self, SymInt[] size) -> Tensor"""
     return call(tables._unsafe_view, (input, size))
 
 
-_unsafe_view = accelerate(_unsafe_view, (tables._unsafe_view,))
-
-
+@road((tables.reshape, kernels_view.fast_view), )
 def reshape(input, shape):
     """reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)"""
     return call(tables.reshape, (input, shape))
 
 
-reshape = accelerate(reshape, (tables.reshape, kernels_view.fast_view))
-
-
+@road((tables.flatten_using_ints,), )
 def flatten(input, start_dim=0, end_dim=-1):
     """flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)"""
     return call(tables.flatten_using_ints, (input, start_dim, end_dim))
 
 
-flatten = accelerate(flatten, (tables.flatten_using_ints,))
-
-
+@road((tables.ravel,), )
 def ravel(input):
     """ravel(Tensor(a) self) -> Tensor(a)"""
     return call(tables.ravel, (input,))
 
 
-ravel = accelerate(ravel, (tables.ravel,))
-
-
+@road((tables.unflatten_int,), )
 def unflatten(input, dim=REQUIRED, sizes=REQUIRED, **spellings):
     """unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)"""
     if spellings:
@@ -63,203 +54,155 @@ def unflatten(input, dim=REQUIRED, sizes=REQUIRED, **spellings):
     return call(tables.unflatten_int, (input, dim, sizes))
 
 
-unflatten = accelerate(unflatten, (tables.unflatten_int,))
-
-
+@road((tables.view_as,), )
 def view_as(input, other):
     """view_as(Tensor(a) self, Tensor other) -> Tensor(a)"""
     return call(tables.view_as, (input, other))
 
 
-view_as = accelerate(view_as, (tables.view_as,))
-
-
+@road((tables.reshape_as,), )
 def reshape_as(input, other):
     """reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)"""
     return call(tables.reshape_as, (input, other))
 
 
-reshape_as = accelerate(reshape_as, (tables.reshape_as,))
-
-
+@road((tables.transpose_int, kernels_view.fast_transpose), )
 def transpose(input, dim0, dim1):
     """transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"""
     return call(tables.transpose_int, (input, dim0, dim1))
 
 
-transpose = accelerate(transpose, (tables.transpose_int, kernels_view.fast_transpose))
-
-
+@road((tables.transpose_int,), inplace=True)
 def transpose_(input, dim0, dim1):
     """The in-place form of transpose: writes into its first argument and returns it."""
     return call_inplace(tables.transpose_int, (input, dim0, dim1))
 
 
-transpose_ = accelerate(transpose_, (tables.transpose_int,), inplace=True)
-
-
+@road((tables.swapaxes, kernels_view.fast_transpose), )
 def swapaxes(input, axis0, axis1):
     """swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)"""
     return call(tables.swapaxes, (input, axis0, axis1))
 
 
-swapaxes = accelerate(swapaxes, (tables.swapaxes, kernels_view.fast_transpose))
-
-
+@road((tables.swapaxes,), inplace=True)
 def swapaxes_(input, axis0, axis1):
     """The in-place form of swapaxes: writes into its first argument and returns it."""
     return call_inplace(tables.swapaxes, (input, axis0, axis1))
 
 
-swapaxes_ = accelerate(swapaxes_, (tables.swapaxes,), inplace=True)
-
-
+@road((tables.swapdims, kernels_view.fast_transpose), )
 def swapdims(input, dim0, dim1):
     """swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"""
     return call(tables.swapdims, (input, dim0, dim1))
 
 
-swapdims = accelerate(swapdims, (tables.swapdims, kernels_view.fast_transpose))
-
-
+@road((tables.swapdims,), inplace=True)
 def swapdims_(input, dim0, dim1):
     """The in-place form of swapdims: writes into its first argument and returns it."""
     return call_inplace(tables.swapdims, (input, dim0, dim1))
 
 
-swapdims_ = accelerate(swapdims_, (tables.swapdims,), inplace=True)
-
-
+@road((tables.t, kernels_view.fast_t), )
 def t(input):
     """t(Tensor(a) self) -> Tensor(a)"""
     return call(tables.t, (input,))
 
 
-t = accelerate(t, (tables.t, kernels_view.fast_t))
-
-
+@road((tables.t,), inplace=True)
 def t_(input):
     """The in-place form of t: writes into its first argument and returns it."""
     return call_inplace(tables.t, (input,))
 
 
-t_ = accelerate(t_, (tables.t,), inplace=True)
-
-
+@road((tables.numpy_T,), )
 def numpy_T(input):
     """numpy_T(Tensor(a) self) -> Tensor(a)"""
     return call(tables.numpy_T, (input,))
 
 
-numpy_T = accelerate(numpy_T, (tables.numpy_T,))
-
-
+@road((tables.mT,), )
 def mT(input):
     """mT(Tensor(a) self) -> Tensor(a)"""
     return call(tables.mT, (input,))
 
 
-mT = accelerate(mT, (tables.mT,))
-
-
+@road((tables.mH,), )
 def mH(input):
     """mH(Tensor(a) self) -> Tensor(a)"""
     return call(tables.mH, (input,))
 
 
-mH = accelerate(mH, (tables.mH,))
-
-
+@road((tables.matrix_H,), )
 def matrix_H(input):
     """matrix_H(Tensor(a) self) -> Tensor(a)"""
     return call(tables.matrix_H, (input,))
 
 
-matrix_H = accelerate(matrix_H, (tables.matrix_H,))
-
-
+@road((tables.adjoint,), )
 def adjoint(input):
     """adjoint(Tensor(a) self) -> Tensor(a)"""
     return call(tables.adjoint, (input,))
 
 
-adjoint = accelerate(adjoint, (tables.adjoint,))
-
-
+@road((tables.permute, kernels_view.fast_permute), )
 def permute(input, dims):
     """permute(Tensor(a) self, int[] dims) -> Tensor(a)"""
     return call(tables.permute, (input, dims))
 
-
-permute = accelerate(permute, (tables.permute, kernels_view.fast_permute))
-
 _movedim_overloads = (tables.movedim_intlist, tables.movedim_int, )
 
 
+@road((tables.movedim_intlist,), (tables.movedim_int,), )
 def movedim(*args, **kwargs):
     """movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a); movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)"""
     return call_overloaded(_movedim_overloads, args, kwargs)
 
-
-movedim = accelerate(movedim, (tables.movedim_intlist,), (tables.movedim_int,))
-
 _moveaxis_overloads = (tables.moveaxis_intlist, tables.moveaxis_int, )
 
 
+@road((tables.moveaxis_intlist,), (tables.moveaxis_int,), )
 def moveaxis(*args, **kwargs):
     """moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a); moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)"""
     return call_overloaded(_moveaxis_overloads, args, kwargs)
 
 
-moveaxis = accelerate(moveaxis, (tables.moveaxis_intlist,), (tables.moveaxis_int,))
-
-
+@road((tables.expand, kernels_view.fast_expand), )
 def expand(input, size, *, implicit=False):
     """expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)"""
     return call(tables.expand, (input, size, implicit))
 
 
-expand = accelerate(expand, (tables.expand, kernels_view.fast_expand))
-
-
+@road((tables.broadcast_to, kernels_view.fast_broadcast_to), )
 def broadcast_to(input, size):
     """broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)"""
     return call(tables.broadcast_to, (input, size))
 
 
-broadcast_to = accelerate(broadcast_to, (tables.broadcast_to, kernels_view.fast_broadcast_to))
-
-
+@road((tables.expand_as,), )
 def expand_as(input, other):
     """expand_as(Tensor(a) self, Tensor other) -> Tensor(a)"""
     return call(tables.expand_as, (input, other))
 
-
-expand_as = accelerate(expand_as, (tables.expand_as,))
-
 _squeeze_overloads = (tables.squeeze, tables.squeeze_dim, tables.squeeze_dims, )
 
 
+@road((tables.squeeze,), (tables.squeeze_dim, kernels_view.fast_squeeze_dim), (tables.squeeze_dims,), )
 def squeeze(*args, **kwargs):
     """squeeze(Tensor(a) self) -> Tensor(a); squeeze.dim(Tensor(a) self, int dim) -> Tensor(a); squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)"""
     return call_overloaded(_squeeze_overloads, args, kwargs)
 
 
-squeeze = accelerate(squeeze, (tables.squeeze,), (tables.squeeze_dim, kernels_view.fast_squeeze_dim), (tables.squeeze_dims,))
-
-
 _squeeze_inplace = (tables.squeeze, tables.squeeze_dim, tables.squeeze_dims, )
 
 
+@road((tables.squeeze,), (tables.squeeze_dim,), (tables.squeeze_dims,), inplace=True)
 def squeeze_(*args, **kwargs):
     """The in-place form of squeeze: writes into its first argument and returns it."""
     op, bound = resolve(_squeeze_inplace, args, kwargs, True)
     return call_inplace(op, bound)
 
 
-squeeze_ = accelerate(squeeze_, (tables.squeeze,), (tables.squeeze_dim,), (tables.squeeze_dims,), inplace=True)
-
-
+@road((tables.unsqueeze, kernels_view.fast_unsqueeze), )
 def unsqueeze(input, dim=REQUIRED, **spellings):
     """unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"""
     if spellings:
@@ -267,9 +210,7 @@ def unsqueeze(input, dim=REQUIRED, **spellings):
     return call(tables.unsqueeze, (input, dim))
 
 
-unsqueeze = accelerate(unsqueeze, (tables.unsqueeze, kernels_view.fast_unsqueeze))
-
-
+@road((tables.unsqueeze,), inplace=True)
 def unsqueeze_(input, dim=REQUIRED, **spellings):
     """The in-place form of unsqueeze: writes into its first argument and returns it."""
     if spellings:
@@ -277,9 +218,7 @@ def unsqueeze_(input, dim=REQUIRED, **spellings):
     return call_inplace(tables.unsqueeze, (input, dim))
 
 
-unsqueeze_ = accelerate(unsqueeze_, (tables.unsqueeze,), inplace=True)
-
-
+@road((tables.select_int, kernels_view.fast_select), )
 def select(input, dim=REQUIRED, index=REQUIRED, **spellings):
     """select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)"""
     if spellings:
@@ -287,29 +226,23 @@ def select(input, dim=REQUIRED, index=REQUIRED, **spellings):
     return call(tables.select_int, (input, dim, index))
 
 
-select = accelerate(select, (tables.select_int, kernels_view.fast_select))
-
-
+@road((tables.slice_Tensor, kernels_view.fast_slice), )
 def slice(input, dim=0, start=None, end=None, step=1, **spellings):
     """slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)"""
     if spellings:
         (input, dim, start, end, step) = respelled(tables.slice_Tensor, (input, dim, start, end, step), spellings)
     return call(tables.slice_Tensor, (input, dim, start, end, step))
 
-
-slice = accelerate(slice, (tables.slice_Tensor, kernels_view.fast_slice))
-
 _narrow_overloads = (tables.narrow, tables.narrow_Tensor, )
 
 
+@road((tables.narrow,), (tables.narrow_Tensor,), )
 def narrow(*args, **kwargs):
     """narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a); narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)"""
     return call_overloaded(_narrow_overloads, args, kwargs)
 
 
-narrow = accelerate(narrow, (tables.narrow,), (tables.narrow_Tensor,))
-
-
+@road((tables.narrow_copy,), )
 def narrow_copy(input, dim=REQUIRED, start=REQUIRED, length=REQUIRED, *, out=None, **spellings):
     """narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor"""
     if spellings:
@@ -317,59 +250,45 @@ def narrow_copy(input, dim=REQUIRED, start=REQUIRED, length=REQUIRED, *, out=Non
     return call(tables.narrow_copy, (input, dim, start, length), out)
 
 
-narrow_copy = accelerate(narrow_copy, (tables.narrow_copy,))
-
-
+@road((tables.as_strided,), )
 def as_strided(input, size, stride, storage_offset=None):
     """as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)"""
     return call(tables.as_strided, (input, size, stride, storage_offset))
 
 
-as_strided = accelerate(as_strided, (tables.as_strided,))
-
-
+@road((tables.as_strided,), inplace=True)
 def as_strided_(input, size, stride, storage_offset=None):
     """The in-place form of as_strided: writes into its first argument and returns it."""
     return call_inplace(tables.as_strided, (input, size, stride, storage_offset))
 
 
-as_strided_ = accelerate(as_strided_, (tables.as_strided,), inplace=True)
-
-
+@road((tables.diagonal,), )
 def diagonal(input, offset=0, dim1=0, dim2=1):
     """diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)"""
     return call(tables.diagonal, (input, offset, dim1, dim2))
 
 
-diagonal = accelerate(diagonal, (tables.diagonal,))
-
-
+@road((tables.linalg_diagonal,), )
 def linalg_diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     """linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)"""
     return call(tables.linalg_diagonal, (A, offset, dim1, dim2))
 
 
-linalg_diagonal = accelerate(linalg_diagonal, (tables.linalg_diagonal,))
-
-
+@road((tables.unfold,), )
 def unfold(input, dimension, size, step):
     """unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)"""
     return call(tables.unfold, (input, dimension, size, step))
 
-
-unfold = accelerate(unfold, (tables.unfold,))
-
 _split_overloads = (tables.split_Tensor, tables.split_sizes, )
 
 
+@road((tables.split_Tensor,), (tables.split_sizes,), )
 def split(*args, **kwargs):
     """split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]; split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]"""
     return call_overloaded(_split_overloads, args, kwargs)
 
 
-split = accelerate(split, (tables.split_Tensor,), (tables.split_sizes,))
-
-
+@road((tables.split_with_sizes,), )
 def split_with_sizes(input, split_sizes, dim=0, **spellings):
     """split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]"""
     if spellings:
@@ -377,9 +296,7 @@ def split_with_sizes(input, split_sizes, dim=0, **spellings):
     return call(tables.split_with_sizes, (input, split_sizes, dim))
 
 
-split_with_sizes = accelerate(split_with_sizes, (tables.split_with_sizes,))
-
-
+@road((tables.unsafe_split_Tensor,), )
 def unsafe_split(input, split_size, dim=0, **spellings):
     """unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]"""
     if spellings:
@@ -387,9 +304,7 @@ def unsafe_split(input, split_size, dim=0, **spellings):
     return call(tables.unsafe_split_Tensor, (input, split_size, dim))
 
 
-unsafe_split = accelerate(unsafe_split, (tables.unsafe_split_Tensor,))
-
-
+@road((tables.unsafe_split_with_sizes,), )
 def unsafe_split_with_sizes(input, split_sizes, dim=0, **spellings):
     """unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]"""
     if spellings:
@@ -397,9 +312,7 @@ def unsafe_split_with_sizes(input, split_sizes, dim=0, **spellings):
     return call(tables.unsafe_split_with_sizes, (input, split_sizes, dim))
 
 
-unsafe_split_with_sizes = accelerate(unsafe_split_with_sizes, (tables.unsafe_split_with_sizes,))
-
-
+@road((tables.chunk,), )
 def chunk(input, chunks, dim=0, **spellings):
     """chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]"""
     if spellings:
@@ -407,59 +320,47 @@ def chunk(input, chunks, dim=0, **spellings):
     return call(tables.chunk, (input, chunks, dim))
 
 
-chunk = accelerate(chunk, (tables.chunk,))
-
-
+@road((tables.unsafe_chunk,), )
 def unsafe_chunk(input, chunks, dim=0, **spellings):
     """unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]"""
     if spellings:
         (input, chunks, dim) = respelled(tables.unsafe_chunk, (input, chunks, dim), spellings)
     return call(tables.unsafe_chunk, (input, chunks, dim))
 
-
-unsafe_chunk = accelerate(unsafe_chunk, (tables.unsafe_chunk,))
-
 _tensor_split_overloads = (tables.tensor_split_tensor_indices_or_sections, tables.tensor_split_sections, tables.tensor_split_indices, )
 
 
+@road((tables.tensor_split_tensor_indices_or_sections,), (tables.tensor_split_sections,), (tables.tensor_split_indices,), )
 def tensor_split(*args, **kwargs):
     """tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]; tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]; tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]"""
     return call_overloaded(_tensor_split_overloads, args, kwargs)
 
-
-tensor_split = accelerate(tensor_split, (tables.tensor_split_tensor_indices_or_sections,), (tables.tensor_split_sections,), (tables.tensor_split_indices,))
-
 _hsplit_overloads = (tables.hsplit_int, tables.hsplit_array, )
 
 
+@road((tables.hsplit_int,), (tables.hsplit_array,), )
 def hsplit(*args, **kwargs):
     """hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]; hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]"""
     return call_overloaded(_hsplit_overloads, args, kwargs)
 
-
-hsplit = accelerate(hsplit, (tables.hsplit_int,), (tables.hsplit_array,))
-
 _vsplit_overloads = (tables.vsplit_int, tables.vsplit_array, )
 
 
+@road((tables.vsplit_int,), (tables.vsplit_array,), )
 def vsplit(*args, **kwargs):
     """vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]; vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]"""
     return call_overloaded(_vsplit_overloads, args, kwargs)
 
-
-vsplit = accelerate(vsplit, (tables.vsplit_int,), (tables.vsplit_array,))
-
 _dsplit_overloads = (tables.dsplit_int, tables.dsplit_array, )
 
 
+@road((tables.dsplit_int,), (tables.dsplit_array,), )
 def dsplit(*args, **kwargs):
     """dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]; dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]"""
     return call_overloaded(_dsplit_overloads, args, kwargs)
 
 
-dsplit = accelerate(dsplit, (tables.dsplit_int,), (tables.dsplit_array,))
-
-
+@road((tables.unbind_int,), )
 def unbind(input, dim=0, **spellings):
     """unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]"""
     if spellings:
@@ -467,89 +368,67 @@ def unbind(input, dim=0, **spellings):
     return call(tables.unbind_int, (input, dim))
 
 
-unbind = accelerate(unbind, (tables.unbind_int,))
-
-
+@road((tables.alias,), )
 def alias(input):
     """alias(Tensor(a) self) -> Tensor(a)"""
     return call(tables.alias, (input,))
 
 
-alias = accelerate(alias, (tables.alias,))
-
-
+@road((tables.detach,), )
 def detach(input):
     """detach(Tensor(a) self) -> Tensor(a)"""
     return call(tables.detach, (input,))
 
 
-detach = accelerate(detach, (tables.detach,))
-
-
+@road((tables.lift_fresh,), )
 def lift_fresh(input):
     """lift_fresh(Tensor(a) self) -> Tensor(a)"""
     return call(tables.lift_fresh, (input,))
 
 
-lift_fresh = accelerate(lift_fresh, (tables.lift_fresh,))
-
-
+@road((tables.lift,), )
 def lift(input):
     """lift(Tensor self) -> Tensor"""
     return call(tables.lift, (input,))
 
 
-lift = accelerate(lift, (tables.lift,))
-
-
+@road((tables.clone,), )
 def clone(input, *, memory_format=None):
     """clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"""
     return call(tables.clone, (input, memory_format))
 
 
-clone = accelerate(clone, (tables.clone,))
-
-
+@road((tables.contiguous,), )
 def contiguous(input, *, memory_format=contiguous_format):
     """contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)"""
     return call(tables.contiguous, (input, memory_format))
 
 
-contiguous = accelerate(contiguous, (tables.contiguous,))
-
-
+@road((tables.view_as_real,), )
 def view_as_real(input):
     """view_as_real(Tensor(a) self) -> Tensor(a)"""
     return call(tables.view_as_real, (input,))
 
 
-view_as_real = accelerate(view_as_real, (tables.view_as_real,))
-
-
+@road((tables.view_as_complex,), )
 def view_as_complex(input):
     """view_as_complex(Tensor(a) self) -> Tensor(a)"""
     return call(tables.view_as_complex, (input,))
 
 
-view_as_complex = accelerate(view_as_complex, (tables.view_as_complex,))
-
-
+@road((tables.real,), )
 def real(input):
     """real(Tensor(a) self) -> Tensor(a)"""
     return call(tables.real, (input,))
 
 
-real = accelerate(real, (tables.real,))
-
-
+@road((tables.imag,), )
 def imag(input):
     """imag(Tensor(a) self) -> Tensor(a)"""
     return call(tables.imag, (input,))
 
 
-imag = accelerate(imag, (tables.imag,))
-
-
+@road((tables.select_backward,), )
 def select_backward(grad_output, input_sizes, dim=REQUIRED, index=REQUIRED, **spellings):
     """select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor"""
     if spellings:
@@ -557,9 +436,7 @@ def select_backward(grad_output, input_sizes, dim=REQUIRED, index=REQUIRED, **sp
     return call(tables.select_backward, (grad_output, input_sizes, dim, index))
 
 
-select_backward = accelerate(select_backward, (tables.select_backward,))
-
-
+@road((tables.slice_backward,), )
 def slice_backward(grad_output, input_sizes, dim=REQUIRED, start=REQUIRED, end=REQUIRED, step=REQUIRED, **spellings):
     """slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> Tensor"""
     if spellings:
@@ -567,17 +444,13 @@ def slice_backward(grad_output, input_sizes, dim=REQUIRED, start=REQUIRED, end=R
     return call(tables.slice_backward, (grad_output, input_sizes, dim, start, end, step))
 
 
-slice_backward = accelerate(slice_backward, (tables.slice_backward,))
-
-
+@road((tables.diagonal_backward,), )
 def diagonal_backward(grad_output, input_sizes, offset, dim1, dim2):
     """diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> Tensor"""
     return call(tables.diagonal_backward, (grad_output, input_sizes, offset, dim1, dim2))
 
 
-diagonal_backward = accelerate(diagonal_backward, (tables.diagonal_backward,))
-
-
+@road((tables.unfold_backward,), )
 def unfold_backward(grad_in, input_sizes, dim=REQUIRED, size=REQUIRED, step=REQUIRED, **spellings):
     """unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor"""
     if spellings:
@@ -585,9 +458,7 @@ def unfold_backward(grad_in, input_sizes, dim=REQUIRED, size=REQUIRED, step=REQU
     return call(tables.unfold_backward, (grad_in, input_sizes, dim, size, step))
 
 
-unfold_backward = accelerate(unfold_backward, (tables.unfold_backward,))
-
-
+@road((tables.select_scatter,), )
 def select_scatter(input, src, dim=REQUIRED, index=REQUIRED, **spellings):
     """select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor"""
     if spellings:
@@ -595,9 +466,7 @@ def select_scatter(input, src, dim=REQUIRED, index=REQUIRED, **spellings):
     return call(tables.select_scatter, (input, src, dim, index))
 
 
-select_scatter = accelerate(select_scatter, (tables.select_scatter,))
-
-
+@road((tables.slice_scatter,), )
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None, **spellings):
     """slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor"""
     if spellings:
@@ -605,218 +474,89 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None, 
     return call(tables.slice_scatter, (input, src, dim, start, end, step), out)
 
 
-slice_scatter = accelerate(slice_scatter, (tables.slice_scatter,))
-
-
+@road((tables.diagonal_scatter,), )
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
     """diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor"""
     return call(tables.diagonal_scatter, (input, src, offset, dim1, dim2))
 
 
-diagonal_scatter = accelerate(diagonal_scatter, (tables.diagonal_scatter,))
-
-
+@road((tables.as_strided_scatter,), )
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
     """as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor"""
     return call(tables.as_strided_scatter, (input, src, size, stride, storage_offset))
 
 
-as_strided_scatter = accelerate(as_strided_scatter, (tables.as_strided_scatter,))
-
-
 tables.view.function = view
 tables.view_dtype.function = view
-
-
 tables._unsafe_view.function = _unsafe_view
-
-
 tables.reshape.function = reshape
-
-
 tables.flatten_using_ints.function = flatten
-
-
 tables.ravel.function = ravel
-
-
 tables.unflatten_int.function = unflatten
-
-
 tables.view_as.function = view_as
-
-
 tables.reshape_as.function = reshape_as
-
-
 tables.transpose_int.function = transpose
-
-
 tables.swapaxes.function = swapaxes
-
-
 tables.swapdims.function = swapdims
-
-
 tables.t.function = t
-
-
 tables.numpy_T.function = numpy_T
-
-
 tables.mT.function = mT
-
-
 tables.mH.function = mH
-
-
 tables.matrix_H.function = matrix_H
-
-
 tables.adjoint.function = adjoint
-
-
 tables.permute.function = permute
-
-
 tables.movedim_intlist.function = movedim
 tables.movedim_int.function = movedim
-
-
 tables.moveaxis_intlist.function = moveaxis
 tables.moveaxis_int.function = moveaxis
-
-
 tables.expand.function = expand
-
-
 tables.broadcast_to.function = broadcast_to
-
-
 tables.expand_as.function = expand_as
-
-
 tables.squeeze.function = squeeze
 tables.squeeze_dim.function = squeeze
 tables.squeeze_dims.function = squeeze
-
-
 tables.unsqueeze.function = unsqueeze
-
-
 tables.select_int.function = select
-
-
 tables.slice_Tensor.function = slice
-
-
 tables.narrow.function = narrow
 tables.narrow_Tensor.function = narrow
-
-
 tables.narrow_copy.function = narrow_copy
-
-
 tables.as_strided.function = as_strided
-
-
 tables.diagonal.function = diagonal
-
-
 tables.linalg_diagonal.function = linalg_diagonal
-
-
 tables.unfold.function = unfold
-
-
 tables.split_Tensor.function = split
 tables.split_sizes.function = split
-
-
 tables.split_with_sizes.function = split_with_sizes
-
-
 tables.unsafe_split_Tensor.function = unsafe_split
-
-
 tables.unsafe_split_with_sizes.function = unsafe_split_with_sizes
-
-
 tables.chunk.function = chunk
-
-
 tables.unsafe_chunk.function = unsafe_chunk
-
-
 tables.tensor_split_tensor_indices_or_sections.function = tensor_split
 tables.tensor_split_sections.function = tensor_split
 tables.tensor_split_indices.function = tensor_split
-
-
 tables.hsplit_int.function = hsplit
 tables.hsplit_array.function = hsplit
-
-
 tables.vsplit_int.function = vsplit
 tables.vsplit_array.function = vsplit
-
-
 tables.dsplit_int.function = dsplit
 tables.dsplit_array.function = dsplit
-
-
 tables.unbind_int.function = unbind
-
-
 tables.alias.function = alias
-
-
 tables.detach.function = detach
-
-
 tables.lift_fresh.function = lift_fresh
-
-
 tables.lift.function = lift
-
-
 tables.clone.function = clone
-
-
 tables.contiguous.function = contiguous
-
-
 tables.view_as_real.function = view_as_real
-
-
 tables.view_as_complex.function = view_as_complex
-
-
 tables.real.function = real
-
-
 tables.imag.function = imag
-
-
 tables.select_backward.function = select_backward
-
-
 tables.slice_backward.function = slice_backward
-
-
 tables.diagonal_backward.function = diagonal_backward
-
-
 tables.unfold_backward.function = unfold_backward
-
-
 tables.select_scatter.function = select_scatter
-
-
 tables.slice_scatter.function = slice_scatter
-
-
 tables.diagonal_scatter.function = diagonal_scatter
-
-
 tables.as_strided_scatter.function = as_strided_scatter

@@ -8,293 +8,192 @@ import numpy
 from mindtorch_v2._dispatch.calls import call_method as call
 from mindtorch_v2._dispatch.calls import is_operand, with_array
 from mindtorch_v2._dispatch.dispatcher import call_inplace
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 
 from ..tables import comparison as tables
 
-METHODS: dict = {}
 
-
+@road((tables.eq_Tensor, numpy.equal, "bool"), method=True)
 def eq(self, other):
     """eq.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.eq_Tensor, (self, other))
 
 
-eq = accelerate(eq, (tables.eq_Tensor, numpy.equal, "bool"), method=True)
-METHODS["eq"] = eq
-
-
+@road((tables.eq_Tensor,), method=True, inplace=True)
 def eq_(self, other):
     """The in-place form of eq."""
     return call_inplace(tables.eq_Tensor, (self, other))
 
 
-eq_ = accelerate(eq_, (tables.eq_Tensor,), method=True, inplace=True)
-METHODS["eq_"] = eq_
-
-
+@road((tables.ne_Tensor, numpy.not_equal, "bool"), method=True)
 def ne(self, other):
     """ne.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.ne_Tensor, (self, other))
 
 
-ne = accelerate(ne, (tables.ne_Tensor, numpy.not_equal, "bool"), method=True)
-METHODS["ne"] = ne
-METHODS["not_equal"] = ne
-
-
+@road((tables.ne_Tensor,), method=True, inplace=True)
 def ne_(self, other):
     """The in-place form of ne."""
     return call_inplace(tables.ne_Tensor, (self, other))
 
 
-ne_ = accelerate(ne_, (tables.ne_Tensor,), method=True, inplace=True)
-METHODS["ne_"] = ne_
-METHODS["not_equal_"] = ne_
-
-
+@road((tables.lt_Tensor, numpy.less, "bool"), method=True)
 def lt(self, other):
     """lt.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.lt_Tensor, (self, other))
 
 
-lt = accelerate(lt, (tables.lt_Tensor, numpy.less, "bool"), method=True)
-METHODS["lt"] = lt
-METHODS["less"] = lt
-
-
+@road((tables.lt_Tensor,), method=True, inplace=True)
 def lt_(self, other):
     """The in-place form of lt."""
     return call_inplace(tables.lt_Tensor, (self, other))
 
 
-lt_ = accelerate(lt_, (tables.lt_Tensor,), method=True, inplace=True)
-METHODS["lt_"] = lt_
-METHODS["less_"] = lt_
-
-
+@road((tables.le_Tensor, numpy.less_equal, "bool"), method=True)
 def le(self, other):
     """le.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.le_Tensor, (self, other))
 
 
-le = accelerate(le, (tables.le_Tensor, numpy.less_equal, "bool"), method=True)
-METHODS["le"] = le
-METHODS["less_equal"] = le
-
-
+@road((tables.le_Tensor,), method=True, inplace=True)
 def le_(self, other):
     """The in-place form of le."""
     return call_inplace(tables.le_Tensor, (self, other))
 
 
-le_ = accelerate(le_, (tables.le_Tensor,), method=True, inplace=True)
-METHODS["le_"] = le_
-METHODS["less_equal_"] = le_
-
-
+@road((tables.gt_Tensor, numpy.greater, "bool"), method=True)
 def gt(self, other):
     """gt.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.gt_Tensor, (self, other))
 
 
-gt = accelerate(gt, (tables.gt_Tensor, numpy.greater, "bool"), method=True)
-METHODS["gt"] = gt
-METHODS["greater"] = gt
-
-
+@road((tables.gt_Tensor,), method=True, inplace=True)
 def gt_(self, other):
     """The in-place form of gt."""
     return call_inplace(tables.gt_Tensor, (self, other))
 
 
-gt_ = accelerate(gt_, (tables.gt_Tensor,), method=True, inplace=True)
-METHODS["gt_"] = gt_
-METHODS["greater_"] = gt_
-
-
+@road((tables.ge_Tensor, numpy.greater_equal, "bool"), method=True)
 def ge(self, other):
     """ge.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.ge_Tensor, (self, other))
 
 
-ge = accelerate(ge, (tables.ge_Tensor, numpy.greater_equal, "bool"), method=True)
-METHODS["ge"] = ge
-METHODS["greater_equal"] = ge
-
-
+@road((tables.ge_Tensor,), method=True, inplace=True)
 def ge_(self, other):
     """The in-place form of ge."""
     return call_inplace(tables.ge_Tensor, (self, other))
 
 
-ge_ = accelerate(ge_, (tables.ge_Tensor,), method=True, inplace=True)
-METHODS["ge_"] = ge_
-METHODS["greater_equal_"] = ge_
-
-
+@road((tables.logical_and,), method=True)
 def logical_and(self, other):
     """logical_and(Tensor self, Tensor other) -> Tensor"""
     return call(tables.logical_and, (self, other))
 
 
-logical_and = accelerate(logical_and, (tables.logical_and,), method=True)
-METHODS["logical_and"] = logical_and
-
-
+@road((tables.logical_and,), method=True, inplace=True)
 def logical_and_(self, other):
     """The in-place form of logical_and."""
     return call_inplace(tables.logical_and, (self, other))
 
 
-logical_and_ = accelerate(logical_and_, (tables.logical_and,), method=True, inplace=True)
-METHODS["logical_and_"] = logical_and_
-
-
+@road((tables.logical_or,), method=True)
 def logical_or(self, other):
     """logical_or(Tensor self, Tensor other) -> Tensor"""
     return call(tables.logical_or, (self, other))
 
 
-logical_or = accelerate(logical_or, (tables.logical_or,), method=True)
-METHODS["logical_or"] = logical_or
-
-
+@road((tables.logical_or,), method=True, inplace=True)
 def logical_or_(self, other):
     """The in-place form of logical_or."""
     return call_inplace(tables.logical_or, (self, other))
 
 
-logical_or_ = accelerate(logical_or_, (tables.logical_or,), method=True, inplace=True)
-METHODS["logical_or_"] = logical_or_
-
-
+@road((tables.logical_xor,), method=True)
 def logical_xor(self, other):
     """logical_xor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.logical_xor, (self, other))
 
 
-logical_xor = accelerate(logical_xor, (tables.logical_xor,), method=True)
-METHODS["logical_xor"] = logical_xor
-
-
+@road((tables.logical_xor,), method=True, inplace=True)
 def logical_xor_(self, other):
     """The in-place form of logical_xor."""
     return call_inplace(tables.logical_xor, (self, other))
 
 
-logical_xor_ = accelerate(logical_xor_, (tables.logical_xor,), method=True, inplace=True)
-METHODS["logical_xor_"] = logical_xor_
-
-
+@road((tables.logical_not,), method=True)
 def logical_not(self):
     """logical_not(Tensor self) -> Tensor"""
     return call(tables.logical_not, (self,))
 
 
-logical_not = accelerate(logical_not, (tables.logical_not,), method=True)
-METHODS["logical_not"] = logical_not
-
-
+@road((tables.logical_not,), method=True, inplace=True)
 def logical_not_(self):
     """The in-place form of logical_not."""
     return call_inplace(tables.logical_not, (self,))
 
 
-logical_not_ = accelerate(logical_not_, (tables.logical_not,), method=True, inplace=True)
-METHODS["logical_not_"] = logical_not_
-
-
+@road((tables.isnan,), method=True)
 def isnan(self):
     """isnan(Tensor self) -> Tensor"""
     return call(tables.isnan, (self,))
 
 
-isnan = accelerate(isnan, (tables.isnan,), method=True)
-METHODS["isnan"] = isnan
-
-
+@road((tables.isinf,), method=True)
 def isinf(self):
     """isinf(Tensor self) -> Tensor"""
     return call(tables.isinf, (self,))
 
 
-isinf = accelerate(isinf, (tables.isinf,), method=True)
-METHODS["isinf"] = isinf
-
-
+@road((tables.isfinite,), method=True)
 def isfinite(self):
     """isfinite(Tensor self) -> Tensor"""
     return call(tables.isfinite, (self,))
 
 
-isfinite = accelerate(isfinite, (tables.isfinite,), method=True)
-METHODS["isfinite"] = isfinite
-
-
+@road((tables.isposinf,), method=True)
 def isposinf(self):
     """isposinf(Tensor self) -> Tensor"""
     return call(tables.isposinf, (self,))
 
 
-isposinf = accelerate(isposinf, (tables.isposinf,), method=True)
-METHODS["isposinf"] = isposinf
-
-
+@road((tables.isneginf,), method=True)
 def isneginf(self):
     """isneginf(Tensor self) -> Tensor"""
     return call(tables.isneginf, (self,))
 
 
-isneginf = accelerate(isneginf, (tables.isneginf,), method=True)
-METHODS["isneginf"] = isneginf
-
-
+@road((tables.signbit,), method=True)
 def signbit(self):
     """signbit(Tensor self) -> Tensor"""
     return call(tables.signbit, (self,))
 
 
-signbit = accelerate(signbit, (tables.signbit,), method=True)
-METHODS["signbit"] = signbit
-
-
+@road((tables.isreal,), method=True)
 def isreal(self):
     """isreal(Tensor self) -> Tensor"""
     return call(tables.isreal, (self,))
 
 
-isreal = accelerate(isreal, (tables.isreal,), method=True)
-METHODS["isreal"] = isreal
-
-
+@road((tables.isclose,), method=True)
 def isclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor"""
     return call(tables.isclose, (self, other, rtol, atol, equal_nan))
 
 
-isclose = accelerate(isclose, (tables.isclose,), method=True)
-METHODS["isclose"] = isclose
-
-
+@road((tables.allclose,), method=True)
 def allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool"""
     return call(tables.allclose, (self, other, rtol, atol, equal_nan))
 
 
-allclose = accelerate(allclose, (tables.allclose,), method=True)
-METHODS["allclose"] = allclose
-
-
+@road((tables.equal,), method=True)
 def equal(self, other):
     """equal(Tensor self, Tensor other) -> bool"""
     return call(tables.equal, (self, other))
 
 
-equal = accelerate(equal, (tables.equal,), method=True)
-METHODS["equal"] = equal
-
-
+@road((tables.eq_Tensor, numpy.equal, "bool"), method=True)
 def __eq__(self, other):
     """eq.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -302,10 +201,7 @@ def __eq__(self, other):
     return call(tables.eq_Tensor, (self, other))
 
 
-__eq__ = accelerate(__eq__, (tables.eq_Tensor, numpy.equal, "bool"), method=True)
-METHODS["__eq__"] = __eq__
-
-
+@road((tables.ne_Tensor, numpy.not_equal, "bool"), method=True)
 def __ne__(self, other):
     """ne.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -313,10 +209,7 @@ def __ne__(self, other):
     return call(tables.ne_Tensor, (self, other))
 
 
-__ne__ = accelerate(__ne__, (tables.ne_Tensor, numpy.not_equal, "bool"), method=True)
-METHODS["__ne__"] = __ne__
-
-
+@road((tables.lt_Tensor, numpy.less, "bool"), method=True)
 def __lt__(self, other):
     """lt.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -324,10 +217,7 @@ def __lt__(self, other):
     return call(tables.lt_Tensor, (self, other))
 
 
-__lt__ = accelerate(__lt__, (tables.lt_Tensor, numpy.less, "bool"), method=True)
-METHODS["__lt__"] = __lt__
-
-
+@road((tables.le_Tensor, numpy.less_equal, "bool"), method=True)
 def __le__(self, other):
     """le.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -335,10 +225,7 @@ def __le__(self, other):
     return call(tables.le_Tensor, (self, other))
 
 
-__le__ = accelerate(__le__, (tables.le_Tensor, numpy.less_equal, "bool"), method=True)
-METHODS["__le__"] = __le__
-
-
+@road((tables.gt_Tensor, numpy.greater, "bool"), method=True)
 def __gt__(self, other):
     """gt.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -346,10 +233,7 @@ def __gt__(self, other):
     return call(tables.gt_Tensor, (self, other))
 
 
-__gt__ = accelerate(__gt__, (tables.gt_Tensor, numpy.greater, "bool"), method=True)
-METHODS["__gt__"] = __gt__
-
-
+@road((tables.ge_Tensor, numpy.greater_equal, "bool"), method=True)
 def __ge__(self, other):
     """ge.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -357,5 +241,41 @@ def __ge__(self, other):
     return call(tables.ge_Tensor, (self, other))
 
 
-__ge__ = accelerate(__ge__, (tables.ge_Tensor, numpy.greater_equal, "bool"), method=True)
-METHODS["__ge__"] = __ge__
+METHODS: dict = {
+    "eq": eq, 
+    "eq_": eq_, 
+    "ne": ne, "not_equal": ne, 
+    "ne_": ne_, "not_equal_": ne_, 
+    "lt": lt, "less": lt, 
+    "lt_": lt_, "less_": lt_, 
+    "le": le, "less_equal": le, 
+    "le_": le_, "less_equal_": le_, 
+    "gt": gt, "greater": gt, 
+    "gt_": gt_, "greater_": gt_, 
+    "ge": ge, "greater_equal": ge, 
+    "ge_": ge_, "greater_equal_": ge_, 
+    "logical_and": logical_and, 
+    "logical_and_": logical_and_, 
+    "logical_or": logical_or, 
+    "logical_or_": logical_or_, 
+    "logical_xor": logical_xor, 
+    "logical_xor_": logical_xor_, 
+    "logical_not": logical_not, 
+    "logical_not_": logical_not_, 
+    "isnan": isnan, 
+    "isinf": isinf, 
+    "isfinite": isfinite, 
+    "isposinf": isposinf, 
+    "isneginf": isneginf, 
+    "signbit": signbit, 
+    "isreal": isreal, 
+    "isclose": isclose, 
+    "allclose": allclose, 
+    "equal": equal, 
+    "__eq__": __eq__,
+    "__ne__": __ne__,
+    "__lt__": __lt__,
+    "__le__": __le__,
+    "__gt__": __gt__,
+    "__ge__": __ge__,
+}

@@ -7,4 +7,6 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from ..tables import conv as tables
 
-METHODS: dict = {}
+
+METHODS: dict = {
+}

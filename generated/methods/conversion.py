@@ -7,38 +7,34 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 from mindtorch_v2._dispatch.calls import call_method as call
 from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call_inplace
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 
 from ..tables import conversion as tables
-
-METHODS: dict = {}
 
 
 _to_methods = (tables.to_dtype, tables.to_device, tables.to_other, tables.to_dtype_layout, )
 
 
+@road((tables.to_dtype,), (tables.to_device,), (tables.to_other,), (tables.to_dtype_layout,), method=True)
 def to(self, *args, **kwargs):
     """to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a); to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a); to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a); to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"""
     return call_overloaded(_to_methods, (self, *args), kwargs, method=True)
 
 
-to = accelerate(to, (tables.to_dtype,), (tables.to_device,), (tables.to_other,), (tables.to_dtype_layout,), method=True)
-METHODS["to"] = to
-
-
+@road((tables.type_as,), method=True)
 def type_as(self, other):
     """type_as(Tensor self, Tensor other) -> Tensor"""
     return call(tables.type_as, (self, other))
 
 
-type_as = accelerate(type_as, (tables.type_as,), method=True)
-METHODS["type_as"] = type_as
-
-
+@road((tables.copy_,), method=True)
 def copy_(self, src, non_blocking=False):
     """copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)"""
     return call_inplace(tables.copy_, (self, src, non_blocking))
 
 
-copy_ = accelerate(copy_, (tables.copy_,), method=True)
-METHODS["copy_"] = copy_
+METHODS: dict = {
+    "to": to, 
+    "type_as": type_as, 
+    "copy_": copy_, 
+}

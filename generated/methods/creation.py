@@ -7,116 +7,96 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 from mindtorch_v2._dispatch.calls import call_method as call
 from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call_inplace
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 
 from ..tables import creation as tables
-
-METHODS: dict = {}
 
 
 _new_empty_methods = (tables.new_empty, )
 
 
+@road((tables.new_empty,), method=True)
 def new_empty(self, *args, **kwargs):
     """new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call_overloaded(_new_empty_methods, (self, *args), kwargs, method=True)
 
 
-new_empty = accelerate(new_empty, (tables.new_empty,), method=True)
-METHODS["new_empty"] = new_empty
-
-
+@road((tables.new_empty_strided,), method=True)
 def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None, pin_memory=None):
     """new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables.new_empty_strided, (self, size, stride, dtype, layout, device, pin_memory))
 
 
-new_empty_strided = accelerate(new_empty_strided, (tables.new_empty_strided,), method=True)
-METHODS["new_empty_strided"] = new_empty_strided
-
-
 _new_zeros_methods = (tables.new_zeros, )
 
 
+@road((tables.new_zeros,), method=True)
 def new_zeros(self, *args, **kwargs):
     """new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call_overloaded(_new_zeros_methods, (self, *args), kwargs, method=True)
 
 
-new_zeros = accelerate(new_zeros, (tables.new_zeros,), method=True)
-METHODS["new_zeros"] = new_zeros
-
-
 _new_ones_methods = (tables.new_ones, )
 
 
+@road((tables.new_ones,), method=True)
 def new_ones(self, *args, **kwargs):
     """new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call_overloaded(_new_ones_methods, (self, *args), kwargs, method=True)
 
 
-new_ones = accelerate(new_ones, (tables.new_ones,), method=True)
-METHODS["new_ones"] = new_ones
-
-
+@road((tables.new_full,), method=True)
 def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, pin_memory=None):
     """new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables.new_full, (self, size, fill_value, dtype, layout, device, pin_memory))
 
 
-new_full = accelerate(new_full, (tables.new_full,), method=True)
-METHODS["new_full"] = new_full
-
-
+@road((tables.tril,), method=True)
 def tril(self, diagonal=0):
     """tril(Tensor self, SymInt diagonal=0) -> Tensor"""
     return call(tables.tril, (self, diagonal))
 
 
-tril = accelerate(tril, (tables.tril,), method=True)
-METHODS["tril"] = tril
-
-
+@road((tables.tril,), method=True, inplace=True)
 def tril_(self, diagonal=0):
     """The in-place form of tril."""
     return call_inplace(tables.tril, (self, diagonal))
 
 
-tril_ = accelerate(tril_, (tables.tril,), method=True, inplace=True)
-METHODS["tril_"] = tril_
-
-
+@road((tables.triu,), method=True)
 def triu(self, diagonal=0):
     """triu(Tensor self, SymInt diagonal=0) -> Tensor"""
     return call(tables.triu, (self, diagonal))
 
 
-triu = accelerate(triu, (tables.triu,), method=True)
-METHODS["triu"] = triu
-
-
+@road((tables.triu,), method=True, inplace=True)
 def triu_(self, diagonal=0):
     """The in-place form of triu."""
     return call_inplace(tables.triu, (self, diagonal))
 
 
-triu_ = accelerate(triu_, (tables.triu,), method=True, inplace=True)
-METHODS["triu_"] = triu_
-
-
+@road((tables.fill_Tensor,), method=True, inplace=True)
 def fill_(self, value):
     """The in-place form of fill."""
     return call_inplace(tables.fill_Tensor, (self, value))
 
 
-fill_ = accelerate(fill_, (tables.fill_Tensor,), method=True, inplace=True)
-METHODS["fill_"] = fill_
-
-
+@road((tables.zero_,), method=True)
 def zero_(self):
     """zero_(Tensor(a!) self) -> Tensor(a!)"""
     return call_inplace(tables.zero_, (self,))
 
 
-zero_ = accelerate(zero_, (tables.zero_,), method=True)
-METHODS["zero_"] = zero_
+METHODS: dict = {
+    "new_empty": new_empty, 
+    "new_empty_strided": new_empty_strided, 
+    "new_zeros": new_zeros, 
+    "new_ones": new_ones, 
+    "new_full": new_full, 
+    "tril": tril, 
+    "tril_": tril_, 
+    "triu": triu, 
+    "triu_": triu_, 
+    "fill_": fill_, 
+    "zero_": zero_, 
+}

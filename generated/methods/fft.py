@@ -5,17 +5,17 @@ from __future__ import annotations
 import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._dispatch.calls import call_method as call
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 
 from ..tables import fft as tables
 
-METHODS: dict = {}
 
-
+@road((tables.istft,), method=True)
 def istft(self, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None, return_complex=False):
     """istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor"""
     return call(tables.istft, (self, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex))
 
 
-istft = accelerate(istft, (tables.istft,), method=True)
-METHODS["istft"] = istft
+METHODS: dict = {
+    "istft": istft, 
+}

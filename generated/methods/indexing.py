@@ -8,41 +8,31 @@ from mindtorch_v2._backends.cpu.ops import indexing as kernels_indexing
 from mindtorch_v2._dispatch.calls import call_method as call
 from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call_inplace
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 
 from ..tables import indexing as tables
 
-METHODS: dict = {}
 
-
+@road((tables.index_Tensor,), method=True)
 def index(self, indices):
     """index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"""
     return call(tables.index_Tensor, (self, indices))
 
 
-index = accelerate(index, (tables.index_Tensor,), method=True)
-METHODS["index"] = index
-
-
+@road((tables.index_put,), method=True)
 def index_put(self, indices, values, accumulate=False):
     """index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"""
     return call(tables.index_put, (self, indices, values, accumulate))
 
 
-index_put = accelerate(index_put, (tables.index_put,), method=True)
-METHODS["index_put"] = index_put
-
-
+@road((tables.index_put,), method=True, inplace=True)
 def index_put_(self, indices, values, accumulate=False):
     """The in-place form of index_put."""
     return call_inplace(tables.index_put, (self, indices, values, accumulate))
 
 
-index_put_ = accelerate(index_put_, (tables.index_put,), method=True, inplace=True)
-METHODS["index_put_"] = index_put_
-
-
+@road((tables.index_select,), method=True)
 def index_select(self, dim=REQUIRED, index=REQUIRED, **spellings):
     """index_select(Tensor self, int dim, Tensor index) -> Tensor"""
     if spellings:
@@ -50,10 +40,7 @@ def index_select(self, dim=REQUIRED, index=REQUIRED, **spellings):
     return call(tables.index_select, (self, dim, index))
 
 
-index_select = accelerate(index_select, (tables.index_select,), method=True)
-METHODS["index_select"] = index_select
-
-
+@road((tables.index_add,), method=True)
 def index_add(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, *, alpha=1, **spellings):
     """index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor"""
     if spellings:
@@ -61,10 +48,7 @@ def index_add(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, *, alpha=1, *
     return call(tables.index_add, (self, dim, index, source, alpha))
 
 
-index_add = accelerate(index_add, (tables.index_add,), method=True)
-METHODS["index_add"] = index_add
-
-
+@road((tables.index_add,), method=True, inplace=True)
 def index_add_(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, *, alpha=1, **spellings):
     """The in-place form of index_add."""
     if spellings:
@@ -72,10 +56,7 @@ def index_add_(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, *, alpha=1, 
     return call_inplace(tables.index_add, (self, dim, index, source, alpha))
 
 
-index_add_ = accelerate(index_add_, (tables.index_add,), method=True, inplace=True)
-METHODS["index_add_"] = index_add_
-
-
+@road((tables.index_copy,), method=True)
 def index_copy(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, **spellings):
     """index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor"""
     if spellings:
@@ -83,10 +64,7 @@ def index_copy(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, **spellings)
     return call(tables.index_copy, (self, dim, index, source))
 
 
-index_copy = accelerate(index_copy, (tables.index_copy,), method=True)
-METHODS["index_copy"] = index_copy
-
-
+@road((tables.index_copy,), method=True, inplace=True)
 def index_copy_(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, **spellings):
     """The in-place form of index_copy."""
     if spellings:
@@ -94,35 +72,26 @@ def index_copy_(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, **spellings
     return call_inplace(tables.index_copy, (self, dim, index, source))
 
 
-index_copy_ = accelerate(index_copy_, (tables.index_copy,), method=True, inplace=True)
-METHODS["index_copy_"] = index_copy_
-
-
 _index_fill_methods = (tables.index_fill_int_Scalar, tables.index_fill_int_Tensor, )
 
 
+@road((tables.index_fill_int_Scalar,), (tables.index_fill_int_Tensor,), method=True)
 def index_fill(self, *args, **kwargs):
     """index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor; index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor"""
     return call_overloaded(_index_fill_methods, (self, *args), kwargs, method=True)
 
 
-index_fill = accelerate(index_fill, (tables.index_fill_int_Scalar,), (tables.index_fill_int_Tensor,), method=True)
-METHODS["index_fill"] = index_fill
-
-
 _index_fill_inplace = (tables.index_fill_int_Scalar, tables.index_fill_int_Tensor, )
 
 
+@road((tables.index_fill_int_Scalar,), (tables.index_fill_int_Tensor,), method=True, inplace=True)
 def index_fill_(self, *args, **kwargs):
     """The in-place form of index_fill."""
     op, bound = resolve(_index_fill_inplace, (self, *args), kwargs, True)
     return call_inplace(op, bound)
 
 
-index_fill_ = accelerate(index_fill_, (tables.index_fill_int_Scalar,), (tables.index_fill_int_Tensor,), method=True, inplace=True)
-METHODS["index_fill_"] = index_fill_
-
-
+@road((tables.index_reduce,), method=True)
 def index_reduce(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, reduce=REQUIRED, *, include_self=True, **spellings):
     """index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor"""
     if spellings:
@@ -130,10 +99,7 @@ def index_reduce(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, reduce=REQ
     return call(tables.index_reduce, (self, dim, index, source, reduce, include_self))
 
 
-index_reduce = accelerate(index_reduce, (tables.index_reduce,), method=True)
-METHODS["index_reduce"] = index_reduce
-
-
+@road((tables.index_reduce,), method=True, inplace=True)
 def index_reduce_(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, reduce=REQUIRED, *, include_self=True, **spellings):
     """The in-place form of index_reduce."""
     if spellings:
@@ -141,10 +107,7 @@ def index_reduce_(self, dim=REQUIRED, index=REQUIRED, source=REQUIRED, reduce=RE
     return call_inplace(tables.index_reduce, (self, dim, index, source, reduce, include_self))
 
 
-index_reduce_ = accelerate(index_reduce_, (tables.index_reduce,), method=True, inplace=True)
-METHODS["index_reduce_"] = index_reduce_
-
-
+@road((tables.gather,), method=True)
 def gather(self, dim=REQUIRED, index=REQUIRED, *, sparse_grad=False, **spellings):
     """gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"""
     if spellings:
@@ -152,35 +115,26 @@ def gather(self, dim=REQUIRED, index=REQUIRED, *, sparse_grad=False, **spellings
     return call(tables.gather, (self, dim, index, sparse_grad))
 
 
-gather = accelerate(gather, (tables.gather,), method=True)
-METHODS["gather"] = gather
-
-
 _scatter_methods = (tables.scatter_src, tables.scatter_value, tables.scatter_reduce, tables.scatter_value_reduce, )
 
 
+@road((tables.scatter_src,), (tables.scatter_value,), (tables.scatter_reduce,), (tables.scatter_value_reduce,), method=True)
 def scatter(self, *args, **kwargs):
     """scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor; scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor; scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor; scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor"""
     return call_overloaded(_scatter_methods, (self, *args), kwargs, method=True)
 
 
-scatter = accelerate(scatter, (tables.scatter_src,), (tables.scatter_value,), (tables.scatter_reduce,), (tables.scatter_value_reduce,), method=True)
-METHODS["scatter"] = scatter
-
-
 _scatter_inplace = (tables.scatter_src, tables.scatter_value, tables.scatter_reduce, tables.scatter_value_reduce, )
 
 
+@road((tables.scatter_src,), (tables.scatter_value,), (tables.scatter_reduce,), (tables.scatter_value_reduce,), method=True, inplace=True)
 def scatter_(self, *args, **kwargs):
     """The in-place form of scatter."""
     op, bound = resolve(_scatter_inplace, (self, *args), kwargs, True)
     return call_inplace(op, bound)
 
 
-scatter_ = accelerate(scatter_, (tables.scatter_src,), (tables.scatter_value,), (tables.scatter_reduce,), (tables.scatter_value_reduce,), method=True, inplace=True)
-METHODS["scatter_"] = scatter_
-
-
+@road((tables.scatter_add,), method=True)
 def scatter_add(self, dim=REQUIRED, index=REQUIRED, src=REQUIRED, **spellings):
     """scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"""
     if spellings:
@@ -188,10 +142,7 @@ def scatter_add(self, dim=REQUIRED, index=REQUIRED, src=REQUIRED, **spellings):
     return call(tables.scatter_add, (self, dim, index, src))
 
 
-scatter_add = accelerate(scatter_add, (tables.scatter_add,), method=True)
-METHODS["scatter_add"] = scatter_add
-
-
+@road((tables.scatter_add,), method=True, inplace=True)
 def scatter_add_(self, dim=REQUIRED, index=REQUIRED, src=REQUIRED, **spellings):
     """The in-place form of scatter_add."""
     if spellings:
@@ -199,10 +150,7 @@ def scatter_add_(self, dim=REQUIRED, index=REQUIRED, src=REQUIRED, **spellings):
     return call_inplace(tables.scatter_add, (self, dim, index, src))
 
 
-scatter_add_ = accelerate(scatter_add_, (tables.scatter_add,), method=True, inplace=True)
-METHODS["scatter_add_"] = scatter_add_
-
-
+@road((tables.scatter_reduce_two,), method=True)
 def scatter_reduce(self, dim=REQUIRED, index=REQUIRED, src=REQUIRED, reduce=REQUIRED, *, include_self=True, **spellings):
     """scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor"""
     if spellings:
@@ -210,10 +158,7 @@ def scatter_reduce(self, dim=REQUIRED, index=REQUIRED, src=REQUIRED, reduce=REQU
     return call(tables.scatter_reduce_two, (self, dim, index, src, reduce, include_self))
 
 
-scatter_reduce = accelerate(scatter_reduce, (tables.scatter_reduce_two,), method=True)
-METHODS["scatter_reduce"] = scatter_reduce
-
-
+@road((tables.scatter_reduce_two,), method=True, inplace=True)
 def scatter_reduce_(self, dim=REQUIRED, index=REQUIRED, src=REQUIRED, reduce=REQUIRED, *, include_self=True, **spellings):
     """The in-place form of scatter_reduce."""
     if spellings:
@@ -221,37 +166,25 @@ def scatter_reduce_(self, dim=REQUIRED, index=REQUIRED, src=REQUIRED, reduce=REQ
     return call_inplace(tables.scatter_reduce_two, (self, dim, index, src, reduce, include_self))
 
 
-scatter_reduce_ = accelerate(scatter_reduce_, (tables.scatter_reduce_two,), method=True, inplace=True)
-METHODS["scatter_reduce_"] = scatter_reduce_
-
-
+@road((tables.take,), method=True)
 def take(self, index):
     """take(Tensor self, Tensor index) -> Tensor"""
     return call(tables.take, (self, index))
 
 
-take = accelerate(take, (tables.take,), method=True)
-METHODS["take"] = take
-
-
+@road((tables.put,), method=True)
 def put(self, index, source, accumulate=False):
     """put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor"""
     return call(tables.put, (self, index, source, accumulate))
 
 
-put = accelerate(put, (tables.put,), method=True)
-METHODS["put"] = put
-
-
+@road((tables.put,), method=True, inplace=True)
 def put_(self, index, source, accumulate=False):
     """The in-place form of put."""
     return call_inplace(tables.put, (self, index, source, accumulate))
 
 
-put_ = accelerate(put_, (tables.put,), method=True, inplace=True)
-METHODS["put_"] = put_
-
-
+@road((tables.take_along_dim,), method=True)
 def take_along_dim(self, indices, dim=None, **spellings):
     """take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor"""
     if spellings:
@@ -259,84 +192,91 @@ def take_along_dim(self, indices, dim=None, **spellings):
     return call(tables.take_along_dim, (self, indices, dim))
 
 
-take_along_dim = accelerate(take_along_dim, (tables.take_along_dim,), method=True)
-METHODS["take_along_dim"] = take_along_dim
-
-
 _masked_fill_methods = (tables.masked_fill_Scalar, tables.masked_fill_Tensor, )
 
 
+@road((tables.masked_fill_Scalar, kernels_indexing.fast_masked_fill), (tables.masked_fill_Tensor,), method=True)
 def masked_fill(self, *args, **kwargs):
     """masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor; masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor"""
     return call_overloaded(_masked_fill_methods, (self, *args), kwargs, method=True)
 
 
-masked_fill = accelerate(masked_fill, (tables.masked_fill_Scalar, kernels_indexing.fast_masked_fill), (tables.masked_fill_Tensor,), method=True)
-METHODS["masked_fill"] = masked_fill
-
-
 _masked_fill_inplace = (tables.masked_fill_Scalar, tables.masked_fill_Tensor, )
 
 
+@road((tables.masked_fill_Scalar,), (tables.masked_fill_Tensor,), method=True, inplace=True)
 def masked_fill_(self, *args, **kwargs):
     """The in-place form of masked_fill."""
     op, bound = resolve(_masked_fill_inplace, (self, *args), kwargs, True)
     return call_inplace(op, bound)
 
 
-masked_fill_ = accelerate(masked_fill_, (tables.masked_fill_Scalar,), (tables.masked_fill_Tensor,), method=True, inplace=True)
-METHODS["masked_fill_"] = masked_fill_
-
-
+@road((tables.masked_select,), method=True)
 def masked_select(self, mask):
     """masked_select(Tensor self, Tensor mask) -> Tensor"""
     return call(tables.masked_select, (self, mask))
 
 
-masked_select = accelerate(masked_select, (tables.masked_select,), method=True)
-METHODS["masked_select"] = masked_select
-
-
+@road((tables.masked_scatter,), method=True)
 def masked_scatter(self, mask, source):
     """masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor"""
     return call(tables.masked_scatter, (self, mask, source))
 
 
-masked_scatter = accelerate(masked_scatter, (tables.masked_scatter,), method=True)
-METHODS["masked_scatter"] = masked_scatter
-
-
+@road((tables.masked_scatter,), method=True, inplace=True)
 def masked_scatter_(self, mask, source):
     """The in-place form of masked_scatter."""
     return call_inplace(tables.masked_scatter, (self, mask, source))
 
 
-masked_scatter_ = accelerate(masked_scatter_, (tables.masked_scatter,), method=True, inplace=True)
-METHODS["masked_scatter_"] = masked_scatter_
-
-
+@road((tables.nonzero,), method=True)
 def nonzero(self):
     """nonzero(Tensor self) -> Tensor"""
     return call(tables.nonzero, (self,))
 
 
-nonzero = accelerate(nonzero, (tables.nonzero,), method=True)
-METHODS["nonzero"] = nonzero
-
-
+@road((tables.nonzero_numpy,), method=True)
 def nonzero_numpy(self):
     """nonzero_numpy(Tensor self) -> Tensor[]"""
     return call(tables.nonzero_numpy, (self,))
 
 
-nonzero_numpy = accelerate(nonzero_numpy, (tables.nonzero_numpy,), method=True)
-METHODS["nonzero_numpy"] = nonzero_numpy
-
-
+@road((tables.argwhere,), method=True)
 def argwhere(self):
     """argwhere(Tensor self) -> Tensor"""
     return call(tables.argwhere, (self,))
 
 
-argwhere = accelerate(argwhere, (tables.argwhere,), method=True)
-METHODS["argwhere"] = argwhere
+METHODS: dict = {
+    "index": index, 
+    "index_put": index_put, 
+    "index_put_": index_put_, 
+    "index_select": index_select, 
+    "index_add": index_add, 
+    "index_add_": index_add_, 
+    "index_copy": index_copy, 
+    "index_copy_": index_copy_, 
+    "index_fill": index_fill, 
+    "index_fill_": index_fill_, 
+    "index_reduce": index_reduce, 
+    "index_reduce_": index_reduce_, 
+    "gather": gather, 
+    "scatter": scatter, 
+    "scatter_": scatter_, 
+    "scatter_add": scatter_add, 
+    "scatter_add_": scatter_add_, 
+    "scatter_reduce": scatter_reduce, 
+    "scatter_reduce_": scatter_reduce_, 
+    "take": take, 
+    "put": put, 
+    "put_": put_, 
+    "take_along_dim": take_along_dim, 
+    "masked_fill": masked_fill, 
+    "masked_fill_": masked_fill_, 
+    "masked_select": masked_select, 
+    "masked_scatter": masked_scatter, 
+    "masked_scatter_": masked_scatter_, 
+    "nonzero": nonzero, 
+    "nonzero_numpy": nonzero_numpy, 
+    "argwhere": argwhere, 
+}

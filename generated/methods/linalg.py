@@ -5,161 +5,129 @@ from __future__ import annotations
 import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._dispatch.calls import call_method as call
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 
 from ..tables import linalg as tables
 
-METHODS: dict = {}
 
-
+@road((tables.cholesky,), method=True)
 def cholesky(self, upper=False):
     """cholesky(Tensor self, bool upper=False) -> Tensor"""
     return call(tables.cholesky, (self, upper))
 
 
-cholesky = accelerate(cholesky, (tables.cholesky,), method=True)
-METHODS["cholesky"] = cholesky
-
-
+@road((tables.cholesky_solve,), method=True)
 def cholesky_solve(self, input2, upper=False):
     """cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor"""
     return call(tables.cholesky_solve, (self, input2, upper))
 
 
-cholesky_solve = accelerate(cholesky_solve, (tables.cholesky_solve,), method=True)
-METHODS["cholesky_solve"] = cholesky_solve
-
-
+@road((tables.cholesky_inverse,), method=True)
 def cholesky_inverse(self, upper=False):
     """cholesky_inverse(Tensor self, bool upper=False) -> Tensor"""
     return call(tables.cholesky_inverse, (self, upper))
 
 
-cholesky_inverse = accelerate(cholesky_inverse, (tables.cholesky_inverse,), method=True)
-METHODS["cholesky_inverse"] = cholesky_inverse
-
-
+@road((tables.lu_solve,), method=True)
 def lu_solve(self, LU_data, LU_pivots):
     """lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor"""
     return call(tables.lu_solve, (self, LU_data, LU_pivots))
 
 
-lu_solve = accelerate(lu_solve, (tables.lu_solve,), method=True)
-METHODS["lu_solve"] = lu_solve
-
-
+@road((tables.qr,), method=True)
 def qr(self, some=True):
     """qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)"""
     return call(tables.qr, (self, some))
 
 
-qr = accelerate(qr, (tables.qr,), method=True)
-METHODS["qr"] = qr
-
-
+@road((tables.geqrf,), method=True)
 def geqrf(self):
     """geqrf(Tensor self) -> (Tensor a, Tensor tau)"""
     return call(tables.geqrf, (self,))
 
 
-geqrf = accelerate(geqrf, (tables.geqrf,), method=True)
-METHODS["geqrf"] = geqrf
-
-
+@road((tables.orgqr,), method=True)
 def orgqr(self, input2):
     """orgqr(Tensor self, Tensor input2) -> Tensor"""
     return call(tables.orgqr, (self, input2))
 
 
-orgqr = accelerate(orgqr, (tables.orgqr,), method=True)
-METHODS["orgqr"] = orgqr
-
-
+@road((tables.ormqr,), method=True)
 def ormqr(self, input2, input3, left=True, transpose=False):
     """ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor"""
     return call(tables.ormqr, (self, input2, input3, left, transpose))
 
 
-ormqr = accelerate(ormqr, (tables.ormqr,), method=True)
-METHODS["ormqr"] = ormqr
-
-
+@road((tables.svd,), method=True)
 def svd(self, some=True, compute_uv=True):
     """svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)"""
     return call(tables.svd, (self, some, compute_uv))
 
 
-svd = accelerate(svd, (tables.svd,), method=True)
-METHODS["svd"] = svd
-
-
+@road((tables.inverse,), method=True)
 def inverse(self):
     """inverse(Tensor self) -> Tensor"""
     return call(tables.inverse, (self,))
 
 
-inverse = accelerate(inverse, (tables.inverse,), method=True)
-METHODS["inverse"] = inverse
-
-
+@road((tables.triangular_solve,), method=True)
 def triangular_solve(self, A, upper=True, transpose=False, unitriangular=False):
     """triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)"""
     return call(tables.triangular_solve, (self, A, upper, transpose, unitriangular))
 
 
-triangular_solve = accelerate(triangular_solve, (tables.triangular_solve,), method=True)
-METHODS["triangular_solve"] = triangular_solve
-
-
+@road((tables.pinverse,), method=True)
 def pinverse(self, rcond=1e-15):
     """pinverse(Tensor self, float rcond=1e-15) -> Tensor"""
     return call(tables.pinverse, (self, rcond))
 
 
-pinverse = accelerate(pinverse, (tables.pinverse,), method=True)
-METHODS["pinverse"] = pinverse
-
-
+@road((tables.det,), method=True)
 def det(self):
     """det(Tensor self) -> Tensor"""
     return call(tables.det, (self,))
 
 
-det = accelerate(det, (tables.det,), method=True)
-METHODS["det"] = det
-
-
+@road((tables.slogdet,), method=True)
 def slogdet(self):
     """slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)"""
     return call(tables.slogdet, (self,))
 
 
-slogdet = accelerate(slogdet, (tables.slogdet,), method=True)
-METHODS["slogdet"] = slogdet
-
-
+@road((tables.logdet,), method=True)
 def logdet(self):
     """logdet(Tensor self) -> Tensor"""
     return call(tables.logdet, (self,))
 
 
-logdet = accelerate(logdet, (tables.logdet,), method=True)
-METHODS["logdet"] = logdet
-
-
+@road((tables.matrix_power,), method=True)
 def matrix_power(self, n):
     """matrix_power(Tensor self, int n) -> Tensor"""
     return call(tables.matrix_power, (self, n))
 
 
-matrix_power = accelerate(matrix_power, (tables.matrix_power,), method=True)
-METHODS["matrix_power"] = matrix_power
-
-
+@road((tables.matrix_exp,), method=True)
 def matrix_exp(self):
     """matrix_exp(Tensor self) -> Tensor"""
     return call(tables.matrix_exp, (self,))
 
 
-matrix_exp = accelerate(matrix_exp, (tables.matrix_exp,), method=True)
-METHODS["matrix_exp"] = matrix_exp
+METHODS: dict = {
+    "cholesky": cholesky, 
+    "cholesky_solve": cholesky_solve, 
+    "cholesky_inverse": cholesky_inverse, 
+    "lu_solve": lu_solve, 
+    "qr": qr, 
+    "geqrf": geqrf, 
+    "orgqr": orgqr, 
+    "ormqr": ormqr, 
+    "svd": svd, 
+    "inverse": inverse, 
+    "triangular_solve": triangular_solve, 
+    "pinverse": pinverse, 
+    "det": det, 
+    "slogdet": slogdet, 
+    "logdet": logdet, 
+    "matrix_power": matrix_power, 
+    "matrix_exp": matrix_exp, 
+}

@@ -8,186 +8,127 @@ from mindtorch_v2._backends.cpu.ops import matmul as kernels_matmul
 from mindtorch_v2._dispatch.calls import call_method as call
 from mindtorch_v2._dispatch.calls import is_operand, reflected
 from mindtorch_v2._dispatch.dispatcher import call_inplace
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import respelled
 
 from ..tables import matmul as tables
 
-METHODS: dict = {}
 
-
+@road((tables.mm, kernels_matmul.fast_mm), method=True)
 def mm(self, mat2):
     """mm(Tensor self, Tensor mat2) -> Tensor"""
     return call(tables.mm, (self, mat2))
 
 
-mm = accelerate(mm, (tables.mm, kernels_matmul.fast_mm), method=True)
-METHODS["mm"] = mm
-
-
+@road((tables.bmm, kernels_matmul.fast_bmm), method=True)
 def bmm(self, mat2):
     """bmm(Tensor self, Tensor mat2) -> Tensor"""
     return call(tables.bmm, (self, mat2))
 
 
-bmm = accelerate(bmm, (tables.bmm, kernels_matmul.fast_bmm), method=True)
-METHODS["bmm"] = bmm
-
-
+@road((tables.matmul, kernels_matmul.fast_matmul), method=True)
 def matmul(self, other):
     """matmul(Tensor self, Tensor other) -> Tensor"""
     return call(tables.matmul, (self, other))
 
 
-matmul = accelerate(matmul, (tables.matmul, kernels_matmul.fast_matmul), method=True)
-METHODS["matmul"] = matmul
-
-
+@road((tables.addmm, kernels_matmul.fast_addmm), method=True)
 def addmm(self, mat1, mat2, *, beta=1, alpha=1):
     """addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return call(tables.addmm, (self, mat1, mat2, beta, alpha))
 
 
-addmm = accelerate(addmm, (tables.addmm, kernels_matmul.fast_addmm), method=True)
-METHODS["addmm"] = addmm
-
-
+@road((tables.addmm,), method=True, inplace=True)
 def addmm_(self, mat1, mat2, *, beta=1, alpha=1):
     """The in-place form of addmm."""
     return call_inplace(tables.addmm, (self, mat1, mat2, beta, alpha))
 
 
-addmm_ = accelerate(addmm_, (tables.addmm,), method=True, inplace=True)
-METHODS["addmm_"] = addmm_
-
-
+@road((tables.addbmm,), method=True)
 def addbmm(self, batch1, batch2, *, beta=1, alpha=1):
     """addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return call(tables.addbmm, (self, batch1, batch2, beta, alpha))
 
 
-addbmm = accelerate(addbmm, (tables.addbmm,), method=True)
-METHODS["addbmm"] = addbmm
-
-
+@road((tables.addbmm,), method=True, inplace=True)
 def addbmm_(self, batch1, batch2, *, beta=1, alpha=1):
     """The in-place form of addbmm."""
     return call_inplace(tables.addbmm, (self, batch1, batch2, beta, alpha))
 
 
-addbmm_ = accelerate(addbmm_, (tables.addbmm,), method=True, inplace=True)
-METHODS["addbmm_"] = addbmm_
-
-
+@road((tables.baddbmm,), method=True)
 def baddbmm(self, batch1, batch2, *, beta=1, alpha=1):
     """baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return call(tables.baddbmm, (self, batch1, batch2, beta, alpha))
 
 
-baddbmm = accelerate(baddbmm, (tables.baddbmm,), method=True)
-METHODS["baddbmm"] = baddbmm
-
-
+@road((tables.baddbmm,), method=True, inplace=True)
 def baddbmm_(self, batch1, batch2, *, beta=1, alpha=1):
     """The in-place form of baddbmm."""
     return call_inplace(tables.baddbmm, (self, batch1, batch2, beta, alpha))
 
 
-baddbmm_ = accelerate(baddbmm_, (tables.baddbmm,), method=True, inplace=True)
-METHODS["baddbmm_"] = baddbmm_
-
-
+@road((tables.addmv,), method=True)
 def addmv(self, mat, vec, *, beta=1, alpha=1):
     """addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return call(tables.addmv, (self, mat, vec, beta, alpha))
 
 
-addmv = accelerate(addmv, (tables.addmv,), method=True)
-METHODS["addmv"] = addmv
-
-
+@road((tables.addmv,), method=True, inplace=True)
 def addmv_(self, mat, vec, *, beta=1, alpha=1):
     """The in-place form of addmv."""
     return call_inplace(tables.addmv, (self, mat, vec, beta, alpha))
 
 
-addmv_ = accelerate(addmv_, (tables.addmv,), method=True, inplace=True)
-METHODS["addmv_"] = addmv_
-
-
+@road((tables.addr,), method=True)
 def addr(self, vec1, vec2, *, beta=1, alpha=1):
     """addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return call(tables.addr, (self, vec1, vec2, beta, alpha))
 
 
-addr = accelerate(addr, (tables.addr,), method=True)
-METHODS["addr"] = addr
-
-
+@road((tables.addr,), method=True, inplace=True)
 def addr_(self, vec1, vec2, *, beta=1, alpha=1):
     """The in-place form of addr."""
     return call_inplace(tables.addr, (self, vec1, vec2, beta, alpha))
 
 
-addr_ = accelerate(addr_, (tables.addr,), method=True, inplace=True)
-METHODS["addr_"] = addr_
-
-
+@road((tables.mv,), method=True)
 def mv(self, vec):
     """mv(Tensor self, Tensor vec) -> Tensor"""
     return call(tables.mv, (self, vec))
 
 
-mv = accelerate(mv, (tables.mv,), method=True)
-METHODS["mv"] = mv
-
-
+@road((tables.dot,), method=True)
 def dot(self, tensor):
     """dot(Tensor self, Tensor tensor) -> Tensor"""
     return call(tables.dot, (self, tensor))
 
 
-dot = accelerate(dot, (tables.dot,), method=True)
-METHODS["dot"] = dot
-
-
+@road((tables.vdot,), method=True)
 def vdot(self, other):
     """vdot(Tensor self, Tensor other) -> Tensor"""
     return call(tables.vdot, (self, other))
 
 
-vdot = accelerate(vdot, (tables.vdot,), method=True)
-METHODS["vdot"] = vdot
-
-
+@road((tables.outer,), method=True)
 def outer(self, vec2):
     """outer(Tensor self, Tensor vec2) -> Tensor"""
     return call(tables.outer, (self, vec2))
 
 
-outer = accelerate(outer, (tables.outer,), method=True)
-METHODS["outer"] = outer
-METHODS["ger"] = outer
-
-
+@road((tables.inner,), method=True)
 def inner(self, other):
     """inner(Tensor self, Tensor other) -> Tensor"""
     return call(tables.inner, (self, other))
 
 
-inner = accelerate(inner, (tables.inner,), method=True)
-METHODS["inner"] = inner
-
-
+@road((tables.kron,), method=True)
 def kron(self, other):
     """kron(Tensor self, Tensor other) -> Tensor"""
     return call(tables.kron, (self, other))
 
 
-kron = accelerate(kron, (tables.kron,), method=True)
-METHODS["kron"] = kron
-
-
+@road((tables.cross,), method=True)
 def cross(self, other, dim=None, **spellings):
     """cross(Tensor self, Tensor other, int? dim=None) -> Tensor"""
     if spellings:
@@ -195,10 +136,7 @@ def cross(self, other, dim=None, **spellings):
     return call(tables.cross, (self, other, dim))
 
 
-cross = accelerate(cross, (tables.cross,), method=True)
-METHODS["cross"] = cross
-
-
+@road((tables.matmul, kernels_matmul.fast_matmul), method=True)
 def __matmul__(self, other):
     """matmul(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -206,10 +144,7 @@ def __matmul__(self, other):
     return call(tables.matmul, (self, other))
 
 
-__matmul__ = accelerate(__matmul__, (tables.matmul, kernels_matmul.fast_matmul), method=True)
-METHODS["__matmul__"] = __matmul__
-
-
+@road((tables.matmul,), method=True, reflected="arguments")
 def __rmatmul__(self, other):
     """matmul(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -217,5 +152,27 @@ def __rmatmul__(self, other):
     return reflected(tables.matmul, other, self)
 
 
-__rmatmul__ = accelerate(__rmatmul__, (tables.matmul,), method=True, reflected="arguments")
-METHODS["__rmatmul__"] = __rmatmul__
+METHODS: dict = {
+    "mm": mm, 
+    "bmm": bmm, 
+    "matmul": matmul, 
+    "addmm": addmm, 
+    "addmm_": addmm_, 
+    "addbmm": addbmm, 
+    "addbmm_": addbmm_, 
+    "baddbmm": baddbmm, 
+    "baddbmm_": baddbmm_, 
+    "addmv": addmv, 
+    "addmv_": addmv_, 
+    "addr": addr, 
+    "addr_": addr_, 
+    "mv": mv, 
+    "dot": dot, 
+    "vdot": vdot, 
+    "outer": outer, "ger": outer, 
+    "inner": inner, 
+    "kron": kron, 
+    "cross": cross, 
+    "__matmul__": __matmul__,
+    "__rmatmul__": __rmatmul__,
+}

@@ -8,167 +8,115 @@ from mindtorch_v2._backends.cpu.ops import nn as kernels_nn
 from mindtorch_v2._backends.cpu.ops import softmax as kernels_softmax
 from mindtorch_v2._dispatch.calls import call_method as call
 from mindtorch_v2._dispatch.dispatcher import call_inplace
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import REQUIRED, respelled
 
 from ..tables import nn as tables
 
-METHODS: dict = {}
 
-
+@road((tables.relu, kernels_nn.fast_relu), method=True)
 def relu(self):
     """relu(Tensor self) -> Tensor"""
     return call(tables.relu, (self,))
 
 
-relu = accelerate(relu, (tables.relu, kernels_nn.fast_relu), method=True)
-METHODS["relu"] = relu
-
-
+@road((tables.relu,), method=True, inplace=True)
 def relu_(self):
     """The in-place form of relu."""
     return call_inplace(tables.relu, (self,))
 
 
-relu_ = accelerate(relu_, (tables.relu,), method=True, inplace=True)
-METHODS["relu_"] = relu_
-
-
+@road((tables.relu6,), method=True, inplace=True)
 def relu6_(self):
     """The in-place form of relu6."""
     return call_inplace(tables.relu6, (self,))
 
 
-relu6_ = accelerate(relu6_, (tables.relu6,), method=True, inplace=True)
-METHODS["relu6_"] = relu6_
-
-
+@road((tables.hardtanh,), method=True, inplace=True)
 def hardtanh_(self, min_val=-1, max_val=1):
     """The in-place form of hardtanh."""
     return call_inplace(tables.hardtanh, (self, min_val, max_val))
 
 
-hardtanh_ = accelerate(hardtanh_, (tables.hardtanh,), method=True, inplace=True)
-METHODS["hardtanh_"] = hardtanh_
-
-
+@road((tables.threshold,), method=True, inplace=True)
 def threshold_(self, threshold, value):
     """The in-place form of threshold."""
     return call_inplace(tables.threshold, (self, threshold, value))
 
 
-threshold_ = accelerate(threshold_, (tables.threshold,), method=True, inplace=True)
-METHODS["threshold_"] = threshold_
-
-
+@road((tables.leaky_relu,), method=True, inplace=True)
 def leaky_relu_(self, negative_slope=0.01):
     """The in-place form of leaky_relu."""
     return call_inplace(tables.leaky_relu, (self, negative_slope))
 
 
-leaky_relu_ = accelerate(leaky_relu_, (tables.leaky_relu,), method=True, inplace=True)
-METHODS["leaky_relu_"] = leaky_relu_
-
-
+@road((tables.prelu,), method=True)
 def prelu(self, weight):
     """prelu(Tensor self, Tensor weight) -> Tensor"""
     return call(tables.prelu, (self, weight))
 
 
-prelu = accelerate(prelu, (tables.prelu,), method=True)
-METHODS["prelu"] = prelu
-
-
+@road((tables.gelu,), method=True, inplace=True)
 def gelu_(self, *, approximate='none'):
     """The in-place form of gelu."""
     return call_inplace(tables.gelu, (self, approximate))
 
 
-gelu_ = accelerate(gelu_, (tables.gelu,), method=True, inplace=True)
-METHODS["gelu_"] = gelu_
-
-
+@road((tables.silu,), method=True, inplace=True)
 def silu_(self):
     """The in-place form of silu."""
     return call_inplace(tables.silu, (self,))
 
 
-silu_ = accelerate(silu_, (tables.silu,), method=True, inplace=True)
-METHODS["silu_"] = silu_
-
-
+@road((tables.mish,), method=True, inplace=True)
 def mish_(self):
     """The in-place form of mish."""
     return call_inplace(tables.mish, (self,))
 
 
-mish_ = accelerate(mish_, (tables.mish,), method=True, inplace=True)
-METHODS["mish_"] = mish_
-
-
+@road((tables.hardswish,), method=True, inplace=True)
 def hardswish_(self):
     """The in-place form of hardswish."""
     return call_inplace(tables.hardswish, (self,))
 
 
-hardswish_ = accelerate(hardswish_, (tables.hardswish,), method=True, inplace=True)
-METHODS["hardswish_"] = hardswish_
-
-
+@road((tables.hardsigmoid,), method=True, inplace=True)
 def hardsigmoid_(self):
     """The in-place form of hardsigmoid."""
     return call_inplace(tables.hardsigmoid, (self,))
 
 
-hardsigmoid_ = accelerate(hardsigmoid_, (tables.hardsigmoid,), method=True, inplace=True)
-METHODS["hardsigmoid_"] = hardsigmoid_
-
-
+@road((tables.elu,), method=True, inplace=True)
 def elu_(self, alpha=1, scale=1, input_scale=1):
     """The in-place form of elu."""
     return call_inplace(tables.elu, (self, alpha, scale, input_scale))
 
 
-elu_ = accelerate(elu_, (tables.elu,), method=True, inplace=True)
-METHODS["elu_"] = elu_
-
-
+@road((tables.selu,), method=True, inplace=True)
 def selu_(self):
     """The in-place form of selu."""
     return call_inplace(tables.selu, (self,))
 
 
-selu_ = accelerate(selu_, (tables.selu,), method=True, inplace=True)
-METHODS["selu_"] = selu_
-
-
+@road((tables.celu,), method=True, inplace=True)
 def celu_(self, alpha=1.0):
     """The in-place form of celu."""
     return call_inplace(tables.celu, (self, alpha))
 
 
-celu_ = accelerate(celu_, (tables.celu,), method=True, inplace=True)
-METHODS["celu_"] = celu_
-
-
+@road((tables.hardshrink,), method=True)
 def hardshrink(self, lambd=0.5):
     """hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor"""
     return call(tables.hardshrink, (self, lambd))
 
 
-hardshrink = accelerate(hardshrink, (tables.hardshrink,), method=True)
-METHODS["hardshrink"] = hardshrink
-
-
+@road((tables.rrelu,), method=True, inplace=True)
 def rrelu_(self, lower=0.125, upper=0.3333333333333333, training=False, generator=None):
     """The in-place form of rrelu."""
     return call_inplace(tables.rrelu, (self, lower, upper, training, generator))
 
 
-rrelu_ = accelerate(rrelu_, (tables.rrelu,), method=True, inplace=True)
-METHODS["rrelu_"] = rrelu_
-
-
+@road((tables.softmax_int, kernels_softmax.fast_softmax), method=True)
 def softmax(self, dim=REQUIRED, dtype=None, **spellings):
     """softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
     if spellings:
@@ -176,10 +124,7 @@ def softmax(self, dim=REQUIRED, dtype=None, **spellings):
     return call(tables.softmax_int, (self, dim, dtype))
 
 
-softmax = accelerate(softmax, (tables.softmax_int, kernels_softmax.fast_softmax), method=True)
-METHODS["softmax"] = softmax
-
-
+@road((tables.log_softmax_int, kernels_softmax.fast_log_softmax), method=True)
 def log_softmax(self, dim=REQUIRED, dtype=None, **spellings):
     """log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
     if spellings:
@@ -187,5 +132,24 @@ def log_softmax(self, dim=REQUIRED, dtype=None, **spellings):
     return call(tables.log_softmax_int, (self, dim, dtype))
 
 
-log_softmax = accelerate(log_softmax, (tables.log_softmax_int, kernels_softmax.fast_log_softmax), method=True)
-METHODS["log_softmax"] = log_softmax
+METHODS: dict = {
+    "relu": relu, 
+    "relu_": relu_, 
+    "relu6_": relu6_, 
+    "hardtanh_": hardtanh_, 
+    "threshold_": threshold_, 
+    "leaky_relu_": leaky_relu_, 
+    "prelu": prelu, 
+    "gelu_": gelu_, 
+    "silu_": silu_, 
+    "mish_": mish_, 
+    "hardswish_": hardswish_, 
+    "hardsigmoid_": hardsigmoid_, 
+    "elu_": elu_, 
+    "selu_": selu_, 
+    "celu_": celu_, 
+    "hardshrink": hardshrink, 
+    "rrelu_": rrelu_, 
+    "softmax": softmax, 
+    "log_softmax": log_softmax, 
+}

@@ -8,4 +8,6 @@ from mindtorch_v2._backends.cpu.ops import norm as kernels_norm
 
 from ..tables import norm as tables
 
-METHODS: dict = {}
+
+METHODS: dict = {
+}

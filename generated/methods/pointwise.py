@@ -10,830 +10,542 @@ from mindtorch_v2._backends.cpu.ops import special as kernels_special
 from mindtorch_v2._dispatch.calls import call_method as call
 from mindtorch_v2._dispatch.calls import call_overloaded, is_operand, reflected
 from mindtorch_v2._dispatch.dispatcher import call_inplace
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 
 from ..tables import pointwise as tables
 
-METHODS: dict = {}
 
-
+@road((tables.add_Tensor, numpy.add, None), method=True)
 def add(self, other, *, alpha=1):
     """add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
     return call(tables.add_Tensor, (self, other, alpha))
 
 
-add = accelerate(add, (tables.add_Tensor, numpy.add, None), method=True)
-METHODS["add"] = add
-
-
+@road((tables.add_Tensor, numpy.add, None), method=True, inplace=True)
 def add_(self, other, *, alpha=1):
     """The in-place form of add."""
     return call_inplace(tables.add_Tensor, (self, other, alpha))
 
 
-add_ = accelerate(add_, (tables.add_Tensor, numpy.add, None), method=True, inplace=True)
-METHODS["add_"] = add_
-
-
+@road((tables.sub_Tensor, numpy.subtract, None), method=True)
 def sub(self, other, *, alpha=1):
     """sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
     return call(tables.sub_Tensor, (self, other, alpha))
 
 
-sub = accelerate(sub, (tables.sub_Tensor, numpy.subtract, None), method=True)
-METHODS["sub"] = sub
-METHODS["subtract"] = sub
-
-
+@road((tables.sub_Tensor, numpy.subtract, None), method=True, inplace=True)
 def sub_(self, other, *, alpha=1):
     """The in-place form of sub."""
     return call_inplace(tables.sub_Tensor, (self, other, alpha))
 
 
-sub_ = accelerate(sub_, (tables.sub_Tensor, numpy.subtract, None), method=True, inplace=True)
-METHODS["sub_"] = sub_
-METHODS["subtract_"] = sub_
-
-
+@road((tables.mul_Tensor, numpy.multiply, None), method=True)
 def mul(self, other):
     """mul.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.mul_Tensor, (self, other))
 
 
-mul = accelerate(mul, (tables.mul_Tensor, numpy.multiply, None), method=True)
-METHODS["mul"] = mul
-METHODS["multiply"] = mul
-
-
+@road((tables.mul_Tensor, numpy.multiply, None), method=True, inplace=True)
 def mul_(self, other):
     """The in-place form of mul."""
     return call_inplace(tables.mul_Tensor, (self, other))
 
 
-mul_ = accelerate(mul_, (tables.mul_Tensor, numpy.multiply, None), method=True, inplace=True)
-METHODS["mul_"] = mul_
-METHODS["multiply_"] = mul_
-
-
 _div_methods = (tables.div_Tensor, tables.div_Tensor_mode, )
 
 
+@road((tables.div_Tensor, numpy.divide, None), (tables.div_Tensor_mode,), method=True)
 def div(self, *args, **kwargs):
     """div.Tensor(Tensor self, Tensor other) -> Tensor; div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor"""
     return call_overloaded(_div_methods, (self, *args), kwargs, method=True)
 
 
-div = accelerate(div, (tables.div_Tensor, numpy.divide, None), (tables.div_Tensor_mode,), method=True)
-METHODS["div"] = div
-METHODS["divide"] = div
-METHODS["true_divide"] = div
-
-
 _div_inplace = (tables.div_Tensor, tables.div_Tensor_mode, )
 
 
+@road((tables.div_Tensor, numpy.divide, None), (tables.div_Tensor_mode,), method=True, inplace=True)
 def div_(self, *args, **kwargs):
     """The in-place form of div."""
     op, bound = resolve(_div_inplace, (self, *args), kwargs, True)
     return call_inplace(op, bound)
 
 
-div_ = accelerate(div_, (tables.div_Tensor, numpy.divide, None), (tables.div_Tensor_mode,), method=True, inplace=True)
-METHODS["div_"] = div_
-METHODS["divide_"] = div_
-METHODS["true_divide_"] = div_
-
-
+@road((tables.floor_divide,), method=True)
 def floor_divide(self, other):
     """floor_divide(Tensor self, Tensor other) -> Tensor"""
     return call(tables.floor_divide, (self, other))
 
 
-floor_divide = accelerate(floor_divide, (tables.floor_divide,), method=True)
-METHODS["floor_divide"] = floor_divide
-
-
+@road((tables.floor_divide,), method=True, inplace=True)
 def floor_divide_(self, other):
     """The in-place form of floor_divide."""
     return call_inplace(tables.floor_divide, (self, other))
 
 
-floor_divide_ = accelerate(floor_divide_, (tables.floor_divide,), method=True, inplace=True)
-METHODS["floor_divide_"] = floor_divide_
-
-
+@road((tables.remainder_Tensor,), method=True)
 def remainder(self, other):
     """remainder.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.remainder_Tensor, (self, other))
 
 
-remainder = accelerate(remainder, (tables.remainder_Tensor,), method=True)
-METHODS["remainder"] = remainder
-
-
+@road((tables.remainder_Tensor,), method=True, inplace=True)
 def remainder_(self, other):
     """The in-place form of remainder."""
     return call_inplace(tables.remainder_Tensor, (self, other))
 
 
-remainder_ = accelerate(remainder_, (tables.remainder_Tensor,), method=True, inplace=True)
-METHODS["remainder_"] = remainder_
-
-
+@road((tables.fmod_Tensor,), method=True)
 def fmod(self, other):
     """fmod.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.fmod_Tensor, (self, other))
 
 
-fmod = accelerate(fmod, (tables.fmod_Tensor,), method=True)
-METHODS["fmod"] = fmod
-
-
+@road((tables.fmod_Tensor,), method=True, inplace=True)
 def fmod_(self, other):
     """The in-place form of fmod."""
     return call_inplace(tables.fmod_Tensor, (self, other))
 
 
-fmod_ = accelerate(fmod_, (tables.fmod_Tensor,), method=True, inplace=True)
-METHODS["fmod_"] = fmod_
-
-
+@road((tables.pow_Tensor_Tensor,), method=True)
 def pow(self, exponent):
     """pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"""
     return call(tables.pow_Tensor_Tensor, (self, exponent))
 
 
-pow = accelerate(pow, (tables.pow_Tensor_Tensor,), method=True)
-METHODS["pow"] = pow
-
-
+@road((tables.pow_Tensor_Tensor,), method=True, inplace=True)
 def pow_(self, exponent):
     """The in-place form of pow."""
     return call_inplace(tables.pow_Tensor_Tensor, (self, exponent))
 
 
-pow_ = accelerate(pow_, (tables.pow_Tensor_Tensor,), method=True, inplace=True)
-METHODS["pow_"] = pow_
-
-
+@road((tables.float_power_Tensor_Tensor,), method=True)
 def float_power(self, exponent):
     """float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"""
     return call(tables.float_power_Tensor_Tensor, (self, exponent))
 
 
-float_power = accelerate(float_power, (tables.float_power_Tensor_Tensor,), method=True)
-METHODS["float_power"] = float_power
-
-
+@road((tables.float_power_Tensor_Tensor,), method=True, inplace=True)
 def float_power_(self, exponent):
     """The in-place form of float_power."""
     return call_inplace(tables.float_power_Tensor_Tensor, (self, exponent))
 
 
-float_power_ = accelerate(float_power_, (tables.float_power_Tensor_Tensor,), method=True, inplace=True)
-METHODS["float_power_"] = float_power_
-
-
+@road((tables.neg, numpy.negative, None), method=True)
 def neg(self):
     """neg(Tensor self) -> Tensor"""
     return call(tables.neg, (self,))
 
 
-neg = accelerate(neg, (tables.neg, numpy.negative, None), method=True)
-METHODS["neg"] = neg
-METHODS["negative"] = neg
-
-
+@road((tables.neg, numpy.negative, None), method=True, inplace=True)
 def neg_(self):
     """The in-place form of neg."""
     return call_inplace(tables.neg, (self,))
 
 
-neg_ = accelerate(neg_, (tables.neg, numpy.negative, None), method=True, inplace=True)
-METHODS["neg_"] = neg_
-METHODS["negative_"] = neg_
-
-
+@road((tables.positive,), method=True)
 def positive(self):
     """positive(Tensor(a) self) -> Tensor(a)"""
     return call(tables.positive, (self,))
 
 
-positive = accelerate(positive, (tables.positive,), method=True)
-METHODS["positive"] = positive
-
-
+@road((tables.abs, numpy.absolute, None), method=True)
 def abs(self):
     """abs(Tensor self) -> Tensor"""
     return call(tables.abs, (self,))
 
 
-abs = accelerate(abs, (tables.abs, numpy.absolute, None), method=True)
-METHODS["abs"] = abs
-METHODS["absolute"] = abs
-
-
+@road((tables.abs, numpy.absolute, None), method=True, inplace=True)
 def abs_(self):
     """The in-place form of abs."""
     return call_inplace(tables.abs, (self,))
 
 
-abs_ = accelerate(abs_, (tables.abs, numpy.absolute, None), method=True, inplace=True)
-METHODS["abs_"] = abs_
-METHODS["absolute_"] = abs_
-
-
+@road((tables.square, numpy.square, None), method=True)
 def square(self):
     """square(Tensor self) -> Tensor"""
     return call(tables.square, (self,))
 
 
-square = accelerate(square, (tables.square, numpy.square, None), method=True)
-METHODS["square"] = square
-
-
+@road((tables.square, numpy.square, None), method=True, inplace=True)
 def square_(self):
     """The in-place form of square."""
     return call_inplace(tables.square, (self,))
 
 
-square_ = accelerate(square_, (tables.square, numpy.square, None), method=True, inplace=True)
-METHODS["square_"] = square_
-
-
+@road((tables.sqrt, numpy.sqrt, None), method=True)
 def sqrt(self):
     """sqrt(Tensor self) -> Tensor"""
     return call(tables.sqrt, (self,))
 
 
-sqrt = accelerate(sqrt, (tables.sqrt, numpy.sqrt, None), method=True)
-METHODS["sqrt"] = sqrt
-
-
+@road((tables.sqrt, numpy.sqrt, None), method=True, inplace=True)
 def sqrt_(self):
     """The in-place form of sqrt."""
     return call_inplace(tables.sqrt, (self,))
 
 
-sqrt_ = accelerate(sqrt_, (tables.sqrt, numpy.sqrt, None), method=True, inplace=True)
-METHODS["sqrt_"] = sqrt_
-
-
+@road((tables.rsqrt,), method=True)
 def rsqrt(self):
     """rsqrt(Tensor self) -> Tensor"""
     return call(tables.rsqrt, (self,))
 
 
-rsqrt = accelerate(rsqrt, (tables.rsqrt,), method=True)
-METHODS["rsqrt"] = rsqrt
-
-
+@road((tables.rsqrt,), method=True, inplace=True)
 def rsqrt_(self):
     """The in-place form of rsqrt."""
     return call_inplace(tables.rsqrt, (self,))
 
 
-rsqrt_ = accelerate(rsqrt_, (tables.rsqrt,), method=True, inplace=True)
-METHODS["rsqrt_"] = rsqrt_
-
-
+@road((tables.reciprocal, numpy.reciprocal, None), method=True)
 def reciprocal(self):
     """reciprocal(Tensor self) -> Tensor"""
     return call(tables.reciprocal, (self,))
 
 
-reciprocal = accelerate(reciprocal, (tables.reciprocal, numpy.reciprocal, None), method=True)
-METHODS["reciprocal"] = reciprocal
-
-
+@road((tables.reciprocal, numpy.reciprocal, None), method=True, inplace=True)
 def reciprocal_(self):
     """The in-place form of reciprocal."""
     return call_inplace(tables.reciprocal, (self,))
 
 
-reciprocal_ = accelerate(reciprocal_, (tables.reciprocal, numpy.reciprocal, None), method=True, inplace=True)
-METHODS["reciprocal_"] = reciprocal_
-
-
+@road((tables.addcmul,), method=True)
 def addcmul(self, tensor1, tensor2, *, value=1):
     """addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
     return call(tables.addcmul, (self, tensor1, tensor2, value))
 
 
-addcmul = accelerate(addcmul, (tables.addcmul,), method=True)
-METHODS["addcmul"] = addcmul
-
-
+@road((tables.addcmul,), method=True, inplace=True)
 def addcmul_(self, tensor1, tensor2, *, value=1):
     """The in-place form of addcmul."""
     return call_inplace(tables.addcmul, (self, tensor1, tensor2, value))
 
 
-addcmul_ = accelerate(addcmul_, (tables.addcmul,), method=True, inplace=True)
-METHODS["addcmul_"] = addcmul_
-
-
+@road((tables.addcdiv,), method=True)
 def addcdiv(self, tensor1, tensor2, *, value=1):
     """addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
     return call(tables.addcdiv, (self, tensor1, tensor2, value))
 
 
-addcdiv = accelerate(addcdiv, (tables.addcdiv,), method=True)
-METHODS["addcdiv"] = addcdiv
-
-
+@road((tables.addcdiv,), method=True, inplace=True)
 def addcdiv_(self, tensor1, tensor2, *, value=1):
     """The in-place form of addcdiv."""
     return call_inplace(tables.addcdiv, (self, tensor1, tensor2, value))
 
 
-addcdiv_ = accelerate(addcdiv_, (tables.addcdiv,), method=True, inplace=True)
-METHODS["addcdiv_"] = addcdiv_
-
-
+@road((tables.lerp_Tensor,), method=True)
 def lerp(self, end, weight):
     """lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor"""
     return call(tables.lerp_Tensor, (self, end, weight))
 
 
-lerp = accelerate(lerp, (tables.lerp_Tensor,), method=True)
-METHODS["lerp"] = lerp
-
-
+@road((tables.lerp_Tensor,), method=True, inplace=True)
 def lerp_(self, end, weight):
     """The in-place form of lerp."""
     return call_inplace(tables.lerp_Tensor, (self, end, weight))
 
 
-lerp_ = accelerate(lerp_, (tables.lerp_Tensor,), method=True, inplace=True)
-METHODS["lerp_"] = lerp_
-
-
+@road((tables.exp, numpy.exp, None), method=True)
 def exp(self):
     """exp(Tensor self) -> Tensor"""
     return call(tables.exp, (self,))
 
 
-exp = accelerate(exp, (tables.exp, numpy.exp, None), method=True)
-METHODS["exp"] = exp
-
-
+@road((tables.exp, numpy.exp, None), method=True, inplace=True)
 def exp_(self):
     """The in-place form of exp."""
     return call_inplace(tables.exp, (self,))
 
 
-exp_ = accelerate(exp_, (tables.exp, numpy.exp, None), method=True, inplace=True)
-METHODS["exp_"] = exp_
-
-
+@road((tables.exp2, numpy.exp2, None), method=True)
 def exp2(self):
     """exp2(Tensor self) -> Tensor"""
     return call(tables.exp2, (self,))
 
 
-exp2 = accelerate(exp2, (tables.exp2, numpy.exp2, None), method=True)
-METHODS["exp2"] = exp2
-
-
+@road((tables.exp2, numpy.exp2, None), method=True, inplace=True)
 def exp2_(self):
     """The in-place form of exp2."""
     return call_inplace(tables.exp2, (self,))
 
 
-exp2_ = accelerate(exp2_, (tables.exp2, numpy.exp2, None), method=True, inplace=True)
-METHODS["exp2_"] = exp2_
-
-
+@road((tables.expm1, numpy.expm1, None), method=True)
 def expm1(self):
     """expm1(Tensor self) -> Tensor"""
     return call(tables.expm1, (self,))
 
 
-expm1 = accelerate(expm1, (tables.expm1, numpy.expm1, None), method=True)
-METHODS["expm1"] = expm1
-
-
+@road((tables.expm1, numpy.expm1, None), method=True, inplace=True)
 def expm1_(self):
     """The in-place form of expm1."""
     return call_inplace(tables.expm1, (self,))
 
 
-expm1_ = accelerate(expm1_, (tables.expm1, numpy.expm1, None), method=True, inplace=True)
-METHODS["expm1_"] = expm1_
-
-
+@road((tables.log, numpy.log, None), method=True)
 def log(self):
     """log(Tensor self) -> Tensor"""
     return call(tables.log, (self,))
 
 
-log = accelerate(log, (tables.log, numpy.log, None), method=True)
-METHODS["log"] = log
-
-
+@road((tables.log, numpy.log, None), method=True, inplace=True)
 def log_(self):
     """The in-place form of log."""
     return call_inplace(tables.log, (self,))
 
 
-log_ = accelerate(log_, (tables.log, numpy.log, None), method=True, inplace=True)
-METHODS["log_"] = log_
-
-
+@road((tables.log2, numpy.log2, None), method=True)
 def log2(self):
     """log2(Tensor self) -> Tensor"""
     return call(tables.log2, (self,))
 
 
-log2 = accelerate(log2, (tables.log2, numpy.log2, None), method=True)
-METHODS["log2"] = log2
-
-
+@road((tables.log2, numpy.log2, None), method=True, inplace=True)
 def log2_(self):
     """The in-place form of log2."""
     return call_inplace(tables.log2, (self,))
 
 
-log2_ = accelerate(log2_, (tables.log2, numpy.log2, None), method=True, inplace=True)
-METHODS["log2_"] = log2_
-
-
+@road((tables.log10, numpy.log10, None), method=True)
 def log10(self):
     """log10(Tensor self) -> Tensor"""
     return call(tables.log10, (self,))
 
 
-log10 = accelerate(log10, (tables.log10, numpy.log10, None), method=True)
-METHODS["log10"] = log10
-
-
+@road((tables.log10, numpy.log10, None), method=True, inplace=True)
 def log10_(self):
     """The in-place form of log10."""
     return call_inplace(tables.log10, (self,))
 
 
-log10_ = accelerate(log10_, (tables.log10, numpy.log10, None), method=True, inplace=True)
-METHODS["log10_"] = log10_
-
-
+@road((tables.log1p,), method=True)
 def log1p(self):
     """log1p(Tensor self) -> Tensor"""
     return call(tables.log1p, (self,))
 
 
-log1p = accelerate(log1p, (tables.log1p,), method=True)
-METHODS["log1p"] = log1p
-
-
+@road((tables.log1p,), method=True, inplace=True)
 def log1p_(self):
     """The in-place form of log1p."""
     return call_inplace(tables.log1p, (self,))
 
 
-log1p_ = accelerate(log1p_, (tables.log1p,), method=True, inplace=True)
-METHODS["log1p_"] = log1p_
-
-
+@road((tables.logaddexp,), method=True)
 def logaddexp(self, other):
     """logaddexp(Tensor self, Tensor other) -> Tensor"""
     return call(tables.logaddexp, (self, other))
 
 
-logaddexp = accelerate(logaddexp, (tables.logaddexp,), method=True)
-METHODS["logaddexp"] = logaddexp
-
-
+@road((tables.logaddexp2,), method=True)
 def logaddexp2(self, other):
     """logaddexp2(Tensor self, Tensor other) -> Tensor"""
     return call(tables.logaddexp2, (self, other))
 
 
-logaddexp2 = accelerate(logaddexp2, (tables.logaddexp2,), method=True)
-METHODS["logaddexp2"] = logaddexp2
-
-
+@road((tables.sigmoid, kernels_pointwise.fast_sigmoid), method=True)
 def sigmoid(self):
     """sigmoid(Tensor self) -> Tensor"""
     return call(tables.sigmoid, (self,))
 
 
-sigmoid = accelerate(sigmoid, (tables.sigmoid, kernels_pointwise.fast_sigmoid), method=True)
-METHODS["sigmoid"] = sigmoid
-
-
+@road((tables.sigmoid,), method=True, inplace=True)
 def sigmoid_(self):
     """The in-place form of sigmoid."""
     return call_inplace(tables.sigmoid, (self,))
 
 
-sigmoid_ = accelerate(sigmoid_, (tables.sigmoid,), method=True, inplace=True)
-METHODS["sigmoid_"] = sigmoid_
-
-
+@road((tables.logit,), method=True)
 def logit(self, eps=None):
     """logit(Tensor self, float? eps=None) -> Tensor"""
     return call(tables.logit, (self, eps))
 
 
-logit = accelerate(logit, (tables.logit,), method=True)
-METHODS["logit"] = logit
-
-
+@road((tables.logit,), method=True, inplace=True)
 def logit_(self, eps=None):
     """The in-place form of logit."""
     return call_inplace(tables.logit, (self, eps))
 
 
-logit_ = accelerate(logit_, (tables.logit,), method=True, inplace=True)
-METHODS["logit_"] = logit_
-
-
+@road((tables.xlogy_Tensor,), method=True)
 def xlogy(self, other):
     """xlogy.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.xlogy_Tensor, (self, other))
 
 
-xlogy = accelerate(xlogy, (tables.xlogy_Tensor,), method=True)
-METHODS["xlogy"] = xlogy
-
-
+@road((tables.xlogy_Tensor,), method=True, inplace=True)
 def xlogy_(self, other):
     """The in-place form of xlogy."""
     return call_inplace(tables.xlogy_Tensor, (self, other))
 
 
-xlogy_ = accelerate(xlogy_, (tables.xlogy_Tensor,), method=True, inplace=True)
-METHODS["xlogy_"] = xlogy_
-
-
+@road((tables.sin, numpy.sin, None), method=True)
 def sin(self):
     """sin(Tensor self) -> Tensor"""
     return call(tables.sin, (self,))
 
 
-sin = accelerate(sin, (tables.sin, numpy.sin, None), method=True)
-METHODS["sin"] = sin
-
-
+@road((tables.sin, numpy.sin, None), method=True, inplace=True)
 def sin_(self):
     """The in-place form of sin."""
     return call_inplace(tables.sin, (self,))
 
 
-sin_ = accelerate(sin_, (tables.sin, numpy.sin, None), method=True, inplace=True)
-METHODS["sin_"] = sin_
-
-
+@road((tables.cos, numpy.cos, None), method=True)
 def cos(self):
     """cos(Tensor self) -> Tensor"""
     return call(tables.cos, (self,))
 
 
-cos = accelerate(cos, (tables.cos, numpy.cos, None), method=True)
-METHODS["cos"] = cos
-
-
+@road((tables.cos, numpy.cos, None), method=True, inplace=True)
 def cos_(self):
     """The in-place form of cos."""
     return call_inplace(tables.cos, (self,))
 
 
-cos_ = accelerate(cos_, (tables.cos, numpy.cos, None), method=True, inplace=True)
-METHODS["cos_"] = cos_
-
-
+@road((tables.tan, numpy.tan, None), method=True)
 def tan(self):
     """tan(Tensor self) -> Tensor"""
     return call(tables.tan, (self,))
 
 
-tan = accelerate(tan, (tables.tan, numpy.tan, None), method=True)
-METHODS["tan"] = tan
-
-
+@road((tables.tan, numpy.tan, None), method=True, inplace=True)
 def tan_(self):
     """The in-place form of tan."""
     return call_inplace(tables.tan, (self,))
 
 
-tan_ = accelerate(tan_, (tables.tan, numpy.tan, None), method=True, inplace=True)
-METHODS["tan_"] = tan_
-
-
+@road((tables.asin, numpy.arcsin, None), method=True)
 def asin(self):
     """asin(Tensor self) -> Tensor"""
     return call(tables.asin, (self,))
 
 
-asin = accelerate(asin, (tables.asin, numpy.arcsin, None), method=True)
-METHODS["asin"] = asin
-METHODS["arcsin"] = asin
-
-
+@road((tables.asin, numpy.arcsin, None), method=True, inplace=True)
 def asin_(self):
     """The in-place form of asin."""
     return call_inplace(tables.asin, (self,))
 
 
-asin_ = accelerate(asin_, (tables.asin, numpy.arcsin, None), method=True, inplace=True)
-METHODS["asin_"] = asin_
-METHODS["arcsin_"] = asin_
-
-
+@road((tables.acos, numpy.arccos, None), method=True)
 def acos(self):
     """acos(Tensor self) -> Tensor"""
     return call(tables.acos, (self,))
 
 
-acos = accelerate(acos, (tables.acos, numpy.arccos, None), method=True)
-METHODS["acos"] = acos
-METHODS["arccos"] = acos
-
-
+@road((tables.acos, numpy.arccos, None), method=True, inplace=True)
 def acos_(self):
     """The in-place form of acos."""
     return call_inplace(tables.acos, (self,))
 
 
-acos_ = accelerate(acos_, (tables.acos, numpy.arccos, None), method=True, inplace=True)
-METHODS["acos_"] = acos_
-METHODS["arccos_"] = acos_
-
-
+@road((tables.atan, numpy.arctan, None), method=True)
 def atan(self):
     """atan(Tensor self) -> Tensor"""
     return call(tables.atan, (self,))
 
 
-atan = accelerate(atan, (tables.atan, numpy.arctan, None), method=True)
-METHODS["atan"] = atan
-METHODS["arctan"] = atan
-
-
+@road((tables.atan, numpy.arctan, None), method=True, inplace=True)
 def atan_(self):
     """The in-place form of atan."""
     return call_inplace(tables.atan, (self,))
 
 
-atan_ = accelerate(atan_, (tables.atan, numpy.arctan, None), method=True, inplace=True)
-METHODS["atan_"] = atan_
-METHODS["arctan_"] = atan_
-
-
+@road((tables.sinh, numpy.sinh, None), method=True)
 def sinh(self):
     """sinh(Tensor self) -> Tensor"""
     return call(tables.sinh, (self,))
 
 
-sinh = accelerate(sinh, (tables.sinh, numpy.sinh, None), method=True)
-METHODS["sinh"] = sinh
-
-
+@road((tables.sinh, numpy.sinh, None), method=True, inplace=True)
 def sinh_(self):
     """The in-place form of sinh."""
     return call_inplace(tables.sinh, (self,))
 
 
-sinh_ = accelerate(sinh_, (tables.sinh, numpy.sinh, None), method=True, inplace=True)
-METHODS["sinh_"] = sinh_
-
-
+@road((tables.cosh, numpy.cosh, None), method=True)
 def cosh(self):
     """cosh(Tensor self) -> Tensor"""
     return call(tables.cosh, (self,))
 
 
-cosh = accelerate(cosh, (tables.cosh, numpy.cosh, None), method=True)
-METHODS["cosh"] = cosh
-
-
+@road((tables.cosh, numpy.cosh, None), method=True, inplace=True)
 def cosh_(self):
     """The in-place form of cosh."""
     return call_inplace(tables.cosh, (self,))
 
 
-cosh_ = accelerate(cosh_, (tables.cosh, numpy.cosh, None), method=True, inplace=True)
-METHODS["cosh_"] = cosh_
-
-
+@road((tables.tanh, numpy.tanh, None), method=True)
 def tanh(self):
     """tanh(Tensor self) -> Tensor"""
     return call(tables.tanh, (self,))
 
 
-tanh = accelerate(tanh, (tables.tanh, numpy.tanh, None), method=True)
-METHODS["tanh"] = tanh
-
-
+@road((tables.tanh, numpy.tanh, None), method=True, inplace=True)
 def tanh_(self):
     """The in-place form of tanh."""
     return call_inplace(tables.tanh, (self,))
 
 
-tanh_ = accelerate(tanh_, (tables.tanh, numpy.tanh, None), method=True, inplace=True)
-METHODS["tanh_"] = tanh_
-
-
+@road((tables.asinh, numpy.arcsinh, None), method=True)
 def asinh(self):
     """asinh(Tensor self) -> Tensor"""
     return call(tables.asinh, (self,))
 
 
-asinh = accelerate(asinh, (tables.asinh, numpy.arcsinh, None), method=True)
-METHODS["asinh"] = asinh
-METHODS["arcsinh"] = asinh
-
-
+@road((tables.asinh, numpy.arcsinh, None), method=True, inplace=True)
 def asinh_(self):
     """The in-place form of asinh."""
     return call_inplace(tables.asinh, (self,))
 
 
-asinh_ = accelerate(asinh_, (tables.asinh, numpy.arcsinh, None), method=True, inplace=True)
-METHODS["asinh_"] = asinh_
-METHODS["arcsinh_"] = asinh_
-
-
+@road((tables.acosh, numpy.arccosh, None), method=True)
 def acosh(self):
     """acosh(Tensor self) -> Tensor"""
     return call(tables.acosh, (self,))
 
 
-acosh = accelerate(acosh, (tables.acosh, numpy.arccosh, None), method=True)
-METHODS["acosh"] = acosh
-METHODS["arccosh"] = acosh
-
-
+@road((tables.acosh, numpy.arccosh, None), method=True, inplace=True)
 def acosh_(self):
     """The in-place form of acosh."""
     return call_inplace(tables.acosh, (self,))
 
 
-acosh_ = accelerate(acosh_, (tables.acosh, numpy.arccosh, None), method=True, inplace=True)
-METHODS["acosh_"] = acosh_
-METHODS["arccosh_"] = acosh_
-
-
+@road((tables.atanh, numpy.arctanh, None), method=True)
 def atanh(self):
     """atanh(Tensor self) -> Tensor"""
     return call(tables.atanh, (self,))
 
 
-atanh = accelerate(atanh, (tables.atanh, numpy.arctanh, None), method=True)
-METHODS["atanh"] = atanh
-METHODS["arctanh"] = atanh
-
-
+@road((tables.atanh, numpy.arctanh, None), method=True, inplace=True)
 def atanh_(self):
     """The in-place form of atanh."""
     return call_inplace(tables.atanh, (self,))
 
 
-atanh_ = accelerate(atanh_, (tables.atanh, numpy.arctanh, None), method=True, inplace=True)
-METHODS["atanh_"] = atanh_
-METHODS["arctanh_"] = atanh_
-
-
+@road((tables.atan2, numpy.arctan2, None), method=True)
 def atan2(self, other):
     """atan2(Tensor self, Tensor other) -> Tensor"""
     return call(tables.atan2, (self, other))
 
 
-atan2 = accelerate(atan2, (tables.atan2, numpy.arctan2, None), method=True)
-METHODS["atan2"] = atan2
-METHODS["arctan2"] = atan2
-
-
+@road((tables.atan2, numpy.arctan2, None), method=True, inplace=True)
 def atan2_(self, other):
     """The in-place form of atan2."""
     return call_inplace(tables.atan2, (self, other))
 
 
-atan2_ = accelerate(atan2_, (tables.atan2, numpy.arctan2, None), method=True, inplace=True)
-METHODS["atan2_"] = atan2_
-METHODS["arctan2_"] = atan2_
-
-
+@road((tables.hypot,), method=True)
 def hypot(self, other):
     """hypot(Tensor self, Tensor other) -> Tensor"""
     return call(tables.hypot, (self, other))
 
 
-hypot = accelerate(hypot, (tables.hypot,), method=True)
-METHODS["hypot"] = hypot
-
-
+@road((tables.hypot,), method=True, inplace=True)
 def hypot_(self, other):
     """The in-place form of hypot."""
     return call_inplace(tables.hypot, (self, other))
 
 
-hypot_ = accelerate(hypot_, (tables.hypot,), method=True, inplace=True)
-METHODS["hypot_"] = hypot_
-
-
+@road((tables.renorm,), method=True)
 def renorm(self, p, dim=REQUIRED, maxnorm=REQUIRED, **spellings):
     """renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor"""
     if spellings:
@@ -841,10 +553,7 @@ def renorm(self, p, dim=REQUIRED, maxnorm=REQUIRED, **spellings):
     return call(tables.renorm, (self, p, dim, maxnorm))
 
 
-renorm = accelerate(renorm, (tables.renorm,), method=True)
-METHODS["renorm"] = renorm
-
-
+@road((tables.renorm,), method=True, inplace=True)
 def renorm_(self, p, dim=REQUIRED, maxnorm=REQUIRED, **spellings):
     """The in-place form of renorm."""
     if spellings:
@@ -852,777 +561,518 @@ def renorm_(self, p, dim=REQUIRED, maxnorm=REQUIRED, **spellings):
     return call_inplace(tables.renorm, (self, p, dim, maxnorm))
 
 
-renorm_ = accelerate(renorm_, (tables.renorm,), method=True, inplace=True)
-METHODS["renorm_"] = renorm_
-
-
+@road((tables.sinc,), method=True)
 def sinc(self):
     """sinc(Tensor self) -> Tensor"""
     return call(tables.sinc, (self,))
 
 
-sinc = accelerate(sinc, (tables.sinc,), method=True)
-METHODS["sinc"] = sinc
-
-
+@road((tables.sinc,), method=True, inplace=True)
 def sinc_(self):
     """The in-place form of sinc."""
     return call_inplace(tables.sinc, (self,))
 
 
-sinc_ = accelerate(sinc_, (tables.sinc,), method=True, inplace=True)
-METHODS["sinc_"] = sinc_
-
-
+@road((tables.deg2rad, numpy.deg2rad, None), method=True)
 def deg2rad(self):
     """deg2rad(Tensor self) -> Tensor"""
     return call(tables.deg2rad, (self,))
 
 
-deg2rad = accelerate(deg2rad, (tables.deg2rad, numpy.deg2rad, None), method=True)
-METHODS["deg2rad"] = deg2rad
-
-
+@road((tables.deg2rad, numpy.deg2rad, None), method=True, inplace=True)
 def deg2rad_(self):
     """The in-place form of deg2rad."""
     return call_inplace(tables.deg2rad, (self,))
 
 
-deg2rad_ = accelerate(deg2rad_, (tables.deg2rad, numpy.deg2rad, None), method=True, inplace=True)
-METHODS["deg2rad_"] = deg2rad_
-
-
+@road((tables.rad2deg, numpy.rad2deg, None), method=True)
 def rad2deg(self):
     """rad2deg(Tensor self) -> Tensor"""
     return call(tables.rad2deg, (self,))
 
 
-rad2deg = accelerate(rad2deg, (tables.rad2deg, numpy.rad2deg, None), method=True)
-METHODS["rad2deg"] = rad2deg
-
-
+@road((tables.rad2deg, numpy.rad2deg, None), method=True, inplace=True)
 def rad2deg_(self):
     """The in-place form of rad2deg."""
     return call_inplace(tables.rad2deg, (self,))
 
 
-rad2deg_ = accelerate(rad2deg_, (tables.rad2deg, numpy.rad2deg, None), method=True, inplace=True)
-METHODS["rad2deg_"] = rad2deg_
-
-
+@road((tables.floor, numpy.floor, None), method=True)
 def floor(self):
     """floor(Tensor self) -> Tensor"""
     return call(tables.floor, (self,))
 
 
-floor = accelerate(floor, (tables.floor, numpy.floor, None), method=True)
-METHODS["floor"] = floor
-
-
+@road((tables.floor, numpy.floor, None), method=True, inplace=True)
 def floor_(self):
     """The in-place form of floor."""
     return call_inplace(tables.floor, (self,))
 
 
-floor_ = accelerate(floor_, (tables.floor, numpy.floor, None), method=True, inplace=True)
-METHODS["floor_"] = floor_
-
-
+@road((tables.ceil, numpy.ceil, None), method=True)
 def ceil(self):
     """ceil(Tensor self) -> Tensor"""
     return call(tables.ceil, (self,))
 
 
-ceil = accelerate(ceil, (tables.ceil, numpy.ceil, None), method=True)
-METHODS["ceil"] = ceil
-
-
+@road((tables.ceil, numpy.ceil, None), method=True, inplace=True)
 def ceil_(self):
     """The in-place form of ceil."""
     return call_inplace(tables.ceil, (self,))
 
 
-ceil_ = accelerate(ceil_, (tables.ceil, numpy.ceil, None), method=True, inplace=True)
-METHODS["ceil_"] = ceil_
-
-
+@road((tables.trunc, numpy.trunc, None), method=True)
 def trunc(self):
     """trunc(Tensor self) -> Tensor"""
     return call(tables.trunc, (self,))
 
 
-trunc = accelerate(trunc, (tables.trunc, numpy.trunc, None), method=True)
-METHODS["trunc"] = trunc
-METHODS["fix"] = trunc
-
-
+@road((tables.trunc, numpy.trunc, None), method=True, inplace=True)
 def trunc_(self):
     """The in-place form of trunc."""
     return call_inplace(tables.trunc, (self,))
 
 
-trunc_ = accelerate(trunc_, (tables.trunc, numpy.trunc, None), method=True, inplace=True)
-METHODS["trunc_"] = trunc_
-METHODS["fix_"] = trunc_
-
-
 _round_methods = (tables.round, tables.round_decimals, )
 
 
+@road((tables.round, numpy.rint, None), (tables.round_decimals,), method=True)
 def round(self, *args, **kwargs):
     """round(Tensor self) -> Tensor; round.decimals(Tensor self, *, int decimals) -> Tensor"""
     return call_overloaded(_round_methods, (self, *args), kwargs, method=True)
 
 
-round = accelerate(round, (tables.round, numpy.rint, None), (tables.round_decimals,), method=True)
-METHODS["round"] = round
-
-
 _round_inplace = (tables.round, tables.round_decimals, )
 
 
+@road((tables.round, numpy.rint, None), (tables.round_decimals,), method=True, inplace=True)
 def round_(self, *args, **kwargs):
     """The in-place form of round."""
     op, bound = resolve(_round_inplace, (self, *args), kwargs, True)
     return call_inplace(op, bound)
 
 
-round_ = accelerate(round_, (tables.round, numpy.rint, None), (tables.round_decimals,), method=True, inplace=True)
-METHODS["round_"] = round_
-
-
+@road((tables.frac,), method=True)
 def frac(self):
     """frac(Tensor self) -> Tensor"""
     return call(tables.frac, (self,))
 
 
-frac = accelerate(frac, (tables.frac,), method=True)
-METHODS["frac"] = frac
-
-
+@road((tables.frac,), method=True, inplace=True)
 def frac_(self):
     """The in-place form of frac."""
     return call_inplace(tables.frac, (self,))
 
 
-frac_ = accelerate(frac_, (tables.frac,), method=True, inplace=True)
-METHODS["frac_"] = frac_
-
-
+@road((tables.sign,), method=True)
 def sign(self):
     """sign(Tensor self) -> Tensor"""
     return call(tables.sign, (self,))
 
 
-sign = accelerate(sign, (tables.sign,), method=True)
-METHODS["sign"] = sign
-
-
+@road((tables.sign,), method=True, inplace=True)
 def sign_(self):
     """The in-place form of sign."""
     return call_inplace(tables.sign, (self,))
 
 
-sign_ = accelerate(sign_, (tables.sign,), method=True, inplace=True)
-METHODS["sign_"] = sign_
-
-
+@road((tables.sgn,), method=True)
 def sgn(self):
     """sgn(Tensor self) -> Tensor"""
     return call(tables.sgn, (self,))
 
 
-sgn = accelerate(sgn, (tables.sgn,), method=True)
-METHODS["sgn"] = sgn
-
-
+@road((tables.sgn,), method=True, inplace=True)
 def sgn_(self):
     """The in-place form of sgn."""
     return call_inplace(tables.sgn, (self,))
 
 
-sgn_ = accelerate(sgn_, (tables.sgn,), method=True, inplace=True)
-METHODS["sgn_"] = sgn_
-
-
+@road((tables.nan_to_num,), method=True)
 def nan_to_num(self, nan=None, posinf=None, neginf=None):
     """nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor"""
     return call(tables.nan_to_num, (self, nan, posinf, neginf))
 
 
-nan_to_num = accelerate(nan_to_num, (tables.nan_to_num,), method=True)
-METHODS["nan_to_num"] = nan_to_num
-
-
+@road((tables.nan_to_num,), method=True, inplace=True)
 def nan_to_num_(self, nan=None, posinf=None, neginf=None):
     """The in-place form of nan_to_num."""
     return call_inplace(tables.nan_to_num, (self, nan, posinf, neginf))
 
 
-nan_to_num_ = accelerate(nan_to_num_, (tables.nan_to_num,), method=True, inplace=True)
-METHODS["nan_to_num_"] = nan_to_num_
-
-
+@road((tables.clamp_Tensor,), method=True)
 def clamp(self, min=None, max=None):
     """clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"""
     return call(tables.clamp_Tensor, (self, min, max))
 
 
-clamp = accelerate(clamp, (tables.clamp_Tensor,), method=True)
-METHODS["clamp"] = clamp
-METHODS["clip"] = clamp
-
-
+@road((tables.clamp_Tensor,), method=True, inplace=True)
 def clamp_(self, min=None, max=None):
     """The in-place form of clamp."""
     return call_inplace(tables.clamp_Tensor, (self, min, max))
 
 
-clamp_ = accelerate(clamp_, (tables.clamp_Tensor,), method=True, inplace=True)
-METHODS["clamp_"] = clamp_
-METHODS["clip_"] = clamp_
-
-
+@road((tables.clamp_min_Tensor, numpy.maximum, None), method=True)
 def clamp_min(self, min):
     """clamp_min.Tensor(Tensor self, Tensor min) -> Tensor"""
     return call(tables.clamp_min_Tensor, (self, min))
 
 
-clamp_min = accelerate(clamp_min, (tables.clamp_min_Tensor, numpy.maximum, None), method=True)
-METHODS["clamp_min"] = clamp_min
-
-
+@road((tables.clamp_min_Tensor, numpy.maximum, None), method=True, inplace=True)
 def clamp_min_(self, min):
     """The in-place form of clamp_min."""
     return call_inplace(tables.clamp_min_Tensor, (self, min))
 
 
-clamp_min_ = accelerate(clamp_min_, (tables.clamp_min_Tensor, numpy.maximum, None), method=True, inplace=True)
-METHODS["clamp_min_"] = clamp_min_
-
-
+@road((tables.clamp_max_Tensor, numpy.minimum, None), method=True)
 def clamp_max(self, max):
     """clamp_max.Tensor(Tensor self, Tensor max) -> Tensor"""
     return call(tables.clamp_max_Tensor, (self, max))
 
 
-clamp_max = accelerate(clamp_max, (tables.clamp_max_Tensor, numpy.minimum, None), method=True)
-METHODS["clamp_max"] = clamp_max
-
-
+@road((tables.clamp_max_Tensor, numpy.minimum, None), method=True, inplace=True)
 def clamp_max_(self, max):
     """The in-place form of clamp_max."""
     return call_inplace(tables.clamp_max_Tensor, (self, max))
 
 
-clamp_max_ = accelerate(clamp_max_, (tables.clamp_max_Tensor, numpy.minimum, None), method=True, inplace=True)
-METHODS["clamp_max_"] = clamp_max_
-
-
+@road((tables.maximum, numpy.maximum, None), method=True)
 def maximum(self, other):
     """maximum(Tensor self, Tensor other) -> Tensor"""
     return call(tables.maximum, (self, other))
 
 
-maximum = accelerate(maximum, (tables.maximum, numpy.maximum, None), method=True)
-METHODS["maximum"] = maximum
-
-
+@road((tables.minimum, numpy.minimum, None), method=True)
 def minimum(self, other):
     """minimum(Tensor self, Tensor other) -> Tensor"""
     return call(tables.minimum, (self, other))
 
 
-minimum = accelerate(minimum, (tables.minimum, numpy.minimum, None), method=True)
-METHODS["minimum"] = minimum
-
-
+@road((tables.fmax, numpy.fmax, None), method=True)
 def fmax(self, other):
     """fmax(Tensor self, Tensor other) -> Tensor"""
     return call(tables.fmax, (self, other))
 
 
-fmax = accelerate(fmax, (tables.fmax, numpy.fmax, None), method=True)
-METHODS["fmax"] = fmax
-
-
+@road((tables.fmin, numpy.fmin, None), method=True)
 def fmin(self, other):
     """fmin(Tensor self, Tensor other) -> Tensor"""
     return call(tables.fmin, (self, other))
 
 
-fmin = accelerate(fmin, (tables.fmin, numpy.fmin, None), method=True)
-METHODS["fmin"] = fmin
-
-
+@road((tables.copysign_Tensor,), method=True)
 def copysign(self, other):
     """copysign.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.copysign_Tensor, (self, other))
 
 
-copysign = accelerate(copysign, (tables.copysign_Tensor,), method=True)
-METHODS["copysign"] = copysign
-
-
+@road((tables.copysign_Tensor,), method=True, inplace=True)
 def copysign_(self, other):
     """The in-place form of copysign."""
     return call_inplace(tables.copysign_Tensor, (self, other))
 
 
-copysign_ = accelerate(copysign_, (tables.copysign_Tensor,), method=True, inplace=True)
-METHODS["copysign_"] = copysign_
-
-
+@road((tables.heaviside,), method=True)
 def heaviside(self, values):
     """heaviside(Tensor self, Tensor values) -> Tensor"""
     return call(tables.heaviside, (self, values))
 
 
-heaviside = accelerate(heaviside, (tables.heaviside,), method=True)
-METHODS["heaviside"] = heaviside
-
-
+@road((tables.heaviside,), method=True, inplace=True)
 def heaviside_(self, values):
     """The in-place form of heaviside."""
     return call_inplace(tables.heaviside, (self, values))
 
 
-heaviside_ = accelerate(heaviside_, (tables.heaviside,), method=True, inplace=True)
-METHODS["heaviside_"] = heaviside_
-
-
+@road((tables.nextafter,), method=True)
 def nextafter(self, other):
     """nextafter(Tensor self, Tensor other) -> Tensor"""
     return call(tables.nextafter, (self, other))
 
 
-nextafter = accelerate(nextafter, (tables.nextafter,), method=True)
-METHODS["nextafter"] = nextafter
-
-
+@road((tables.nextafter,), method=True, inplace=True)
 def nextafter_(self, other):
     """The in-place form of nextafter."""
     return call_inplace(tables.nextafter, (self, other))
 
 
-nextafter_ = accelerate(nextafter_, (tables.nextafter,), method=True, inplace=True)
-METHODS["nextafter_"] = nextafter_
-
-
+@road((tables.where_self,), method=True)
 def where(self, condition, other):
     """where.self(Tensor condition, Tensor self, Tensor other) -> Tensor"""
     return call(tables.where_self, (condition, self, other))
 
 
-where = accelerate(where, (tables.where_self,), method=True)
-METHODS["where"] = where
-
-
+@road((tables.erf, kernels_special.fast_erf), method=True)
 def erf(self):
     """erf(Tensor self) -> Tensor"""
     return call(tables.erf, (self,))
 
 
-erf = accelerate(erf, (tables.erf, kernels_special.fast_erf), method=True)
-METHODS["erf"] = erf
-
-
+@road((tables.erf,), method=True, inplace=True)
 def erf_(self):
     """The in-place form of erf."""
     return call_inplace(tables.erf, (self,))
 
 
-erf_ = accelerate(erf_, (tables.erf,), method=True, inplace=True)
-METHODS["erf_"] = erf_
-
-
+@road((tables.erfc,), method=True)
 def erfc(self):
     """erfc(Tensor self) -> Tensor"""
     return call(tables.erfc, (self,))
 
 
-erfc = accelerate(erfc, (tables.erfc,), method=True)
-METHODS["erfc"] = erfc
-
-
+@road((tables.erfc,), method=True, inplace=True)
 def erfc_(self):
     """The in-place form of erfc."""
     return call_inplace(tables.erfc, (self,))
 
 
-erfc_ = accelerate(erfc_, (tables.erfc,), method=True, inplace=True)
-METHODS["erfc_"] = erfc_
-
-
+@road((tables.erfinv,), method=True)
 def erfinv(self):
     """erfinv(Tensor self) -> Tensor"""
     return call(tables.erfinv, (self,))
 
 
-erfinv = accelerate(erfinv, (tables.erfinv,), method=True)
-METHODS["erfinv"] = erfinv
-
-
+@road((tables.erfinv,), method=True, inplace=True)
 def erfinv_(self):
     """The in-place form of erfinv."""
     return call_inplace(tables.erfinv, (self,))
 
 
-erfinv_ = accelerate(erfinv_, (tables.erfinv,), method=True, inplace=True)
-METHODS["erfinv_"] = erfinv_
-
-
+@road((tables.lgamma,), method=True)
 def lgamma(self):
     """lgamma(Tensor self) -> Tensor"""
     return call(tables.lgamma, (self,))
 
 
-lgamma = accelerate(lgamma, (tables.lgamma,), method=True)
-METHODS["lgamma"] = lgamma
-
-
+@road((tables.lgamma,), method=True, inplace=True)
 def lgamma_(self):
     """The in-place form of lgamma."""
     return call_inplace(tables.lgamma, (self,))
 
 
-lgamma_ = accelerate(lgamma_, (tables.lgamma,), method=True, inplace=True)
-METHODS["lgamma_"] = lgamma_
-
-
+@road((tables.digamma,), method=True)
 def digamma(self):
     """digamma(Tensor self) -> Tensor"""
     return call(tables.digamma, (self,))
 
 
-digamma = accelerate(digamma, (tables.digamma,), method=True)
-METHODS["digamma"] = digamma
-
-
+@road((tables.digamma,), method=True, inplace=True)
 def digamma_(self):
     """The in-place form of digamma."""
     return call_inplace(tables.digamma, (self,))
 
 
-digamma_ = accelerate(digamma_, (tables.digamma,), method=True, inplace=True)
-METHODS["digamma_"] = digamma_
-
-
+@road((tables.frexp_Tensor,), method=True)
 def frexp(self):
     """frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)"""
     return call(tables.frexp_Tensor, (self,))
 
 
-frexp = accelerate(frexp, (tables.frexp_Tensor,), method=True)
-METHODS["frexp"] = frexp
-
-
+@road((tables.polygamma,), method=True)
 def polygamma(self, n):
     """polygamma(int n, Tensor self) -> Tensor"""
     return call(tables.polygamma, (n, self))
 
 
-polygamma = accelerate(polygamma, (tables.polygamma,), method=True)
-METHODS["polygamma"] = polygamma
-
-
+@road((tables.polygamma_,), method=True)
 def polygamma_(self, n):
     """polygamma_(Tensor(a!) self, int n) -> Tensor(a!)"""
     return call_inplace(tables.polygamma_, (self, n))
 
 
-polygamma_ = accelerate(polygamma_, (tables.polygamma_,), method=True)
-METHODS["polygamma_"] = polygamma_
-
-
+@road((tables.mvlgamma,), method=True)
 def mvlgamma(self, p):
     """mvlgamma(Tensor self, int p) -> Tensor"""
     return call(tables.mvlgamma, (self, p))
 
 
-mvlgamma = accelerate(mvlgamma, (tables.mvlgamma,), method=True)
-METHODS["mvlgamma"] = mvlgamma
-
-
+@road((tables.mvlgamma,), method=True, inplace=True)
 def mvlgamma_(self, p):
     """The in-place form of mvlgamma."""
     return call_inplace(tables.mvlgamma, (self, p))
 
 
-mvlgamma_ = accelerate(mvlgamma_, (tables.mvlgamma,), method=True, inplace=True)
-METHODS["mvlgamma_"] = mvlgamma_
-
-
+@road((tables.i0,), method=True)
 def i0(self):
     """i0(Tensor self) -> Tensor"""
     return call(tables.i0, (self,))
 
 
-i0 = accelerate(i0, (tables.i0,), method=True)
-METHODS["i0"] = i0
-
-
+@road((tables.i0,), method=True, inplace=True)
 def i0_(self):
     """The in-place form of i0."""
     return call_inplace(tables.i0, (self,))
 
 
-i0_ = accelerate(i0_, (tables.i0,), method=True, inplace=True)
-METHODS["i0_"] = i0_
-
-
+@road((tables.igamma,), method=True)
 def igamma(self, other):
     """igamma(Tensor self, Tensor other) -> Tensor"""
     return call(tables.igamma, (self, other))
 
 
-igamma = accelerate(igamma, (tables.igamma,), method=True)
-METHODS["igamma"] = igamma
-
-
+@road((tables.igamma,), method=True, inplace=True)
 def igamma_(self, other):
     """The in-place form of igamma."""
     return call_inplace(tables.igamma, (self, other))
 
 
-igamma_ = accelerate(igamma_, (tables.igamma,), method=True, inplace=True)
-METHODS["igamma_"] = igamma_
-
-
+@road((tables.igammac,), method=True)
 def igammac(self, other):
     """igammac(Tensor self, Tensor other) -> Tensor"""
     return call(tables.igammac, (self, other))
 
 
-igammac = accelerate(igammac, (tables.igammac,), method=True)
-METHODS["igammac"] = igammac
-
-
+@road((tables.igammac,), method=True, inplace=True)
 def igammac_(self, other):
     """The in-place form of igammac."""
     return call_inplace(tables.igammac, (self, other))
 
 
-igammac_ = accelerate(igammac_, (tables.igammac,), method=True, inplace=True)
-METHODS["igammac_"] = igammac_
-
-
+@road((tables.bitwise_not,), method=True)
 def bitwise_not(self):
     """bitwise_not(Tensor self) -> Tensor"""
     return call(tables.bitwise_not, (self,))
 
 
-bitwise_not = accelerate(bitwise_not, (tables.bitwise_not,), method=True)
-METHODS["bitwise_not"] = bitwise_not
-
-
+@road((tables.bitwise_not,), method=True, inplace=True)
 def bitwise_not_(self):
     """The in-place form of bitwise_not."""
     return call_inplace(tables.bitwise_not, (self,))
 
 
-bitwise_not_ = accelerate(bitwise_not_, (tables.bitwise_not,), method=True, inplace=True)
-METHODS["bitwise_not_"] = bitwise_not_
-
-
+@road((tables.bitwise_and_Tensor,), method=True)
 def bitwise_and(self, other):
     """bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.bitwise_and_Tensor, (self, other))
 
 
-bitwise_and = accelerate(bitwise_and, (tables.bitwise_and_Tensor,), method=True)
-METHODS["bitwise_and"] = bitwise_and
-
-
+@road((tables.bitwise_and_Tensor,), method=True, inplace=True)
 def bitwise_and_(self, other):
     """The in-place form of bitwise_and."""
     return call_inplace(tables.bitwise_and_Tensor, (self, other))
 
 
-bitwise_and_ = accelerate(bitwise_and_, (tables.bitwise_and_Tensor,), method=True, inplace=True)
-METHODS["bitwise_and_"] = bitwise_and_
-
-
+@road((tables.bitwise_or_Tensor,), method=True)
 def bitwise_or(self, other):
     """bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.bitwise_or_Tensor, (self, other))
 
 
-bitwise_or = accelerate(bitwise_or, (tables.bitwise_or_Tensor,), method=True)
-METHODS["bitwise_or"] = bitwise_or
-
-
+@road((tables.bitwise_or_Tensor,), method=True, inplace=True)
 def bitwise_or_(self, other):
     """The in-place form of bitwise_or."""
     return call_inplace(tables.bitwise_or_Tensor, (self, other))
 
 
-bitwise_or_ = accelerate(bitwise_or_, (tables.bitwise_or_Tensor,), method=True, inplace=True)
-METHODS["bitwise_or_"] = bitwise_or_
-
-
+@road((tables.bitwise_xor_Tensor,), method=True)
 def bitwise_xor(self, other):
     """bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.bitwise_xor_Tensor, (self, other))
 
 
-bitwise_xor = accelerate(bitwise_xor, (tables.bitwise_xor_Tensor,), method=True)
-METHODS["bitwise_xor"] = bitwise_xor
-
-
+@road((tables.bitwise_xor_Tensor,), method=True, inplace=True)
 def bitwise_xor_(self, other):
     """The in-place form of bitwise_xor."""
     return call_inplace(tables.bitwise_xor_Tensor, (self, other))
 
 
-bitwise_xor_ = accelerate(bitwise_xor_, (tables.bitwise_xor_Tensor,), method=True, inplace=True)
-METHODS["bitwise_xor_"] = bitwise_xor_
-
-
+@road((tables.bitwise_left_shift_Tensor,), method=True)
 def bitwise_left_shift(self, other):
     """bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.bitwise_left_shift_Tensor, (self, other))
 
 
-bitwise_left_shift = accelerate(bitwise_left_shift, (tables.bitwise_left_shift_Tensor,), method=True)
-METHODS["bitwise_left_shift"] = bitwise_left_shift
-
-
+@road((tables.bitwise_left_shift_Tensor,), method=True, inplace=True)
 def bitwise_left_shift_(self, other):
     """The in-place form of bitwise_left_shift."""
     return call_inplace(tables.bitwise_left_shift_Tensor, (self, other))
 
 
-bitwise_left_shift_ = accelerate(bitwise_left_shift_, (tables.bitwise_left_shift_Tensor,), method=True, inplace=True)
-METHODS["bitwise_left_shift_"] = bitwise_left_shift_
-
-
+@road((tables.bitwise_right_shift_Tensor,), method=True)
 def bitwise_right_shift(self, other):
     """bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.bitwise_right_shift_Tensor, (self, other))
 
 
-bitwise_right_shift = accelerate(bitwise_right_shift, (tables.bitwise_right_shift_Tensor,), method=True)
-METHODS["bitwise_right_shift"] = bitwise_right_shift
-
-
+@road((tables.bitwise_right_shift_Tensor,), method=True, inplace=True)
 def bitwise_right_shift_(self, other):
     """The in-place form of bitwise_right_shift."""
     return call_inplace(tables.bitwise_right_shift_Tensor, (self, other))
 
 
-bitwise_right_shift_ = accelerate(bitwise_right_shift_, (tables.bitwise_right_shift_Tensor,), method=True, inplace=True)
-METHODS["bitwise_right_shift_"] = bitwise_right_shift_
-
-
+@road((tables.gcd,), method=True)
 def gcd(self, other):
     """gcd(Tensor self, Tensor other) -> Tensor"""
     return call(tables.gcd, (self, other))
 
 
-gcd = accelerate(gcd, (tables.gcd,), method=True)
-METHODS["gcd"] = gcd
-
-
+@road((tables.gcd,), method=True, inplace=True)
 def gcd_(self, other):
     """The in-place form of gcd."""
     return call_inplace(tables.gcd, (self, other))
 
 
-gcd_ = accelerate(gcd_, (tables.gcd,), method=True, inplace=True)
-METHODS["gcd_"] = gcd_
-
-
+@road((tables.lcm,), method=True)
 def lcm(self, other):
     """lcm(Tensor self, Tensor other) -> Tensor"""
     return call(tables.lcm, (self, other))
 
 
-lcm = accelerate(lcm, (tables.lcm,), method=True)
-METHODS["lcm"] = lcm
-
-
+@road((tables.lcm,), method=True, inplace=True)
 def lcm_(self, other):
     """The in-place form of lcm."""
     return call_inplace(tables.lcm, (self, other))
 
 
-lcm_ = accelerate(lcm_, (tables.lcm,), method=True, inplace=True)
-METHODS["lcm_"] = lcm_
-
-
+@road((tables.ldexp_Tensor,), method=True)
 def ldexp(self, other):
     """ldexp.Tensor(Tensor self, Tensor other) -> Tensor"""
     return call(tables.ldexp_Tensor, (self, other))
 
 
-ldexp = accelerate(ldexp, (tables.ldexp_Tensor,), method=True)
-METHODS["ldexp"] = ldexp
-
-
+@road((tables.ldexp_Tensor,), method=True, inplace=True)
 def ldexp_(self, other):
     """The in-place form of ldexp."""
     return call_inplace(tables.ldexp_Tensor, (self, other))
 
 
-ldexp_ = accelerate(ldexp_, (tables.ldexp_Tensor,), method=True, inplace=True)
-METHODS["ldexp_"] = ldexp_
-
-
+@road((tables.angle,), method=True)
 def angle(self):
     """angle(Tensor self) -> Tensor"""
     return call(tables.angle, (self,))
 
 
-angle = accelerate(angle, (tables.angle,), method=True)
-METHODS["angle"] = angle
-
-
+@road((tables.conj_physical,), method=True)
 def conj_physical(self):
     """conj_physical(Tensor self) -> Tensor"""
     return call(tables.conj_physical, (self,))
 
 
-conj_physical = accelerate(conj_physical, (tables.conj_physical,), method=True)
-METHODS["conj_physical"] = conj_physical
-
-
+@road((tables.conj_physical,), method=True, inplace=True)
 def conj_physical_(self):
     """The in-place form of conj_physical."""
     return call_inplace(tables.conj_physical, (self,))
 
 
-conj_physical_ = accelerate(conj_physical_, (tables.conj_physical,), method=True, inplace=True)
-METHODS["conj_physical_"] = conj_physical_
-
-
+@road((tables.conj,), method=True)
 def conj(self):
     """conj(Tensor(a) self) -> Tensor(a)"""
     return call(tables.conj, (self,))
 
 
-conj = accelerate(conj, (tables.conj,), method=True)
-METHODS["conj"] = conj
-
-
+@road((tables.resolve_conj,), method=True)
 def resolve_conj(self):
     """resolve_conj(Tensor(a) self) -> Tensor(a)"""
     return call(tables.resolve_conj, (self,))
 
 
-resolve_conj = accelerate(resolve_conj, (tables.resolve_conj,), method=True)
-METHODS["resolve_conj"] = resolve_conj
-
-
+@road((tables.resolve_neg,), method=True)
 def resolve_neg(self):
     """resolve_neg(Tensor(a) self) -> Tensor(a)"""
     return call(tables.resolve_neg, (self,))
 
 
-resolve_neg = accelerate(resolve_neg, (tables.resolve_neg,), method=True)
-METHODS["resolve_neg"] = resolve_neg
-
-
+@road((tables.add_Tensor, numpy.add, None), method=True)
 def __add__(self, other):
     """add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
     if not is_operand(other):
@@ -1630,10 +1080,7 @@ def __add__(self, other):
     return call(tables.add_Tensor, (self, other, 1))
 
 
-__add__ = accelerate(__add__, (tables.add_Tensor, numpy.add, None), method=True)
-METHODS["__add__"] = __add__
-
-
+@road((tables.add_Tensor, numpy.add, None), method=True)
 def __radd__(self, other):
     """add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
     if not is_operand(other):
@@ -1641,10 +1088,7 @@ def __radd__(self, other):
     return call(tables.add_Tensor, (self, other, 1))
 
 
-__radd__ = accelerate(__radd__, (tables.add_Tensor, numpy.add, None), method=True)
-METHODS["__radd__"] = __radd__
-
-
+@road((tables.add_Tensor, numpy.add, None), method=True, inplace=True)
 def __iadd__(self, other):
     """add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
     if not is_operand(other):
@@ -1652,10 +1096,7 @@ def __iadd__(self, other):
     return call_inplace(tables.add_Tensor, (self, other, 1))
 
 
-__iadd__ = accelerate(__iadd__, (tables.add_Tensor, numpy.add, None), method=True, inplace=True)
-METHODS["__iadd__"] = __iadd__
-
-
+@road((tables.sub_Tensor, numpy.subtract, None), method=True)
 def __sub__(self, other):
     """sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
     if not is_operand(other):
@@ -1663,10 +1104,7 @@ def __sub__(self, other):
     return call(tables.sub_Tensor, (self, other, 1))
 
 
-__sub__ = accelerate(__sub__, (tables.sub_Tensor, numpy.subtract, None), method=True)
-METHODS["__sub__"] = __sub__
-
-
+@road((tables.sub_Tensor, numpy.subtract, None), method=True, inplace=True)
 def __isub__(self, other):
     """sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
     if not is_operand(other):
@@ -1674,10 +1112,7 @@ def __isub__(self, other):
     return call_inplace(tables.sub_Tensor, (self, other, 1))
 
 
-__isub__ = accelerate(__isub__, (tables.sub_Tensor, numpy.subtract, None), method=True, inplace=True)
-METHODS["__isub__"] = __isub__
-
-
+@road((tables.rsub_Tensor, numpy.subtract, None), method=True, reflected="operands")
 def __rsub__(self, other):
     """rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
     if not is_operand(other):
@@ -1685,10 +1120,7 @@ def __rsub__(self, other):
     return call(tables.rsub_Tensor, (self, other, 1))
 
 
-__rsub__ = accelerate(__rsub__, (tables.rsub_Tensor, numpy.subtract, None), method=True, reflected="operands")
-METHODS["__rsub__"] = __rsub__
-
-
+@road((tables.mul_Tensor, numpy.multiply, None), method=True)
 def __mul__(self, other):
     """mul.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -1696,10 +1128,7 @@ def __mul__(self, other):
     return call(tables.mul_Tensor, (self, other))
 
 
-__mul__ = accelerate(__mul__, (tables.mul_Tensor, numpy.multiply, None), method=True)
-METHODS["__mul__"] = __mul__
-
-
+@road((tables.mul_Tensor, numpy.multiply, None), method=True)
 def __rmul__(self, other):
     """mul.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -1707,10 +1136,7 @@ def __rmul__(self, other):
     return call(tables.mul_Tensor, (self, other))
 
 
-__rmul__ = accelerate(__rmul__, (tables.mul_Tensor, numpy.multiply, None), method=True)
-METHODS["__rmul__"] = __rmul__
-
-
+@road((tables.mul_Tensor, numpy.multiply, None), method=True, inplace=True)
 def __imul__(self, other):
     """mul.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -1718,10 +1144,7 @@ def __imul__(self, other):
     return call_inplace(tables.mul_Tensor, (self, other))
 
 
-__imul__ = accelerate(__imul__, (tables.mul_Tensor, numpy.multiply, None), method=True, inplace=True)
-METHODS["__imul__"] = __imul__
-
-
+@road((tables.div_Tensor, numpy.divide, None), method=True)
 def __truediv__(self, other):
     """div.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -1729,10 +1152,7 @@ def __truediv__(self, other):
     return call(tables.div_Tensor, (self, other))
 
 
-__truediv__ = accelerate(__truediv__, (tables.div_Tensor, numpy.divide, None), method=True)
-METHODS["__truediv__"] = __truediv__
-
-
+@road((tables.div_Tensor, numpy.divide, None), method=True, reflected="arguments")
 def __rtruediv__(self, other):
     """div.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -1740,10 +1160,7 @@ def __rtruediv__(self, other):
     return reflected(tables.div_Tensor, other, self)
 
 
-__rtruediv__ = accelerate(__rtruediv__, (tables.div_Tensor, numpy.divide, None), method=True, reflected="arguments")
-METHODS["__rtruediv__"] = __rtruediv__
-
-
+@road((tables.div_Tensor, numpy.divide, None), method=True, inplace=True)
 def __itruediv__(self, other):
     """div.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -1751,10 +1168,7 @@ def __itruediv__(self, other):
     return call_inplace(tables.div_Tensor, (self, other))
 
 
-__itruediv__ = accelerate(__itruediv__, (tables.div_Tensor, numpy.divide, None), method=True, inplace=True)
-METHODS["__itruediv__"] = __itruediv__
-
-
+@road((tables.div_Tensor, numpy.divide, None), method=True)
 def __div__(self, other):
     """div.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -1762,10 +1176,7 @@ def __div__(self, other):
     return call(tables.div_Tensor, (self, other))
 
 
-__div__ = accelerate(__div__, (tables.div_Tensor, numpy.divide, None), method=True)
-METHODS["__div__"] = __div__
-
-
+@road((tables.div_Tensor, numpy.divide, None), method=True, reflected="arguments")
 def __rdiv__(self, other):
     """div.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -1773,10 +1184,7 @@ def __rdiv__(self, other):
     return reflected(tables.div_Tensor, other, self)
 
 
-__rdiv__ = accelerate(__rdiv__, (tables.div_Tensor, numpy.divide, None), method=True, reflected="arguments")
-METHODS["__rdiv__"] = __rdiv__
-
-
+@road((tables.div_Tensor, numpy.divide, None), method=True, inplace=True)
 def __idiv__(self, other):
     """div.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -1784,10 +1192,7 @@ def __idiv__(self, other):
     return call_inplace(tables.div_Tensor, (self, other))
 
 
-__idiv__ = accelerate(__idiv__, (tables.div_Tensor, numpy.divide, None), method=True, inplace=True)
-METHODS["__idiv__"] = __idiv__
-
-
+@road((tables.floor_divide,), method=True)
 def __floordiv__(self, other):
     """floor_divide(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -1795,10 +1200,7 @@ def __floordiv__(self, other):
     return call(tables.floor_divide, (self, other))
 
 
-__floordiv__ = accelerate(__floordiv__, (tables.floor_divide,), method=True)
-METHODS["__floordiv__"] = __floordiv__
-
-
+@road((tables.floor_divide,), method=True, reflected="arguments")
 def __rfloordiv__(self, other):
     """floor_divide(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -1806,10 +1208,7 @@ def __rfloordiv__(self, other):
     return reflected(tables.floor_divide, other, self)
 
 
-__rfloordiv__ = accelerate(__rfloordiv__, (tables.floor_divide,), method=True, reflected="arguments")
-METHODS["__rfloordiv__"] = __rfloordiv__
-
-
+@road((tables.floor_divide,), method=True, inplace=True)
 def __ifloordiv__(self, other):
     """floor_divide(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -1817,10 +1216,7 @@ def __ifloordiv__(self, other):
     return call_inplace(tables.floor_divide, (self, other))
 
 
-__ifloordiv__ = accelerate(__ifloordiv__, (tables.floor_divide,), method=True, inplace=True)
-METHODS["__ifloordiv__"] = __ifloordiv__
-
-
+@road((tables.remainder_Tensor,), method=True)
 def __mod__(self, other):
     """remainder.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -1828,10 +1224,7 @@ def __mod__(self, other):
     return call(tables.remainder_Tensor, (self, other))
 
 
-__mod__ = accelerate(__mod__, (tables.remainder_Tensor,), method=True)
-METHODS["__mod__"] = __mod__
-
-
+@road((tables.remainder_Tensor,), method=True, reflected="arguments")
 def __rmod__(self, other):
     """remainder.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -1839,10 +1232,7 @@ def __rmod__(self, other):
     return reflected(tables.remainder_Tensor, other, self)
 
 
-__rmod__ = accelerate(__rmod__, (tables.remainder_Tensor,), method=True, reflected="arguments")
-METHODS["__rmod__"] = __rmod__
-
-
+@road((tables.remainder_Tensor,), method=True, inplace=True)
 def __imod__(self, other):
     """remainder.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -1850,10 +1240,7 @@ def __imod__(self, other):
     return call_inplace(tables.remainder_Tensor, (self, other))
 
 
-__imod__ = accelerate(__imod__, (tables.remainder_Tensor,), method=True, inplace=True)
-METHODS["__imod__"] = __imod__
-
-
+@road((tables.pow_Tensor_Tensor,), method=True, reflected="operands")
 def __pow__(self, other):
     """pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"""
     if not is_operand(other):
@@ -1861,10 +1248,7 @@ def __pow__(self, other):
     return call(tables.pow_Tensor_Tensor, (self, other))
 
 
-__pow__ = accelerate(__pow__, (tables.pow_Tensor_Tensor,), method=True, reflected="operands")
-METHODS["__pow__"] = __pow__
-
-
+@road((tables.pow_Tensor_Tensor,), method=True, reflected="arguments")
 def __rpow__(self, other):
     """pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"""
     if not is_operand(other):
@@ -1872,10 +1256,7 @@ def __rpow__(self, other):
     return reflected(tables.pow_Tensor_Tensor, other, self)
 
 
-__rpow__ = accelerate(__rpow__, (tables.pow_Tensor_Tensor,), method=True, reflected="arguments")
-METHODS["__rpow__"] = __rpow__
-
-
+@road((tables.pow_Tensor_Tensor,), method=True, inplace=True)
 def __ipow__(self, other):
     """pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"""
     if not is_operand(other):
@@ -1883,37 +1264,25 @@ def __ipow__(self, other):
     return call_inplace(tables.pow_Tensor_Tensor, (self, other))
 
 
-__ipow__ = accelerate(__ipow__, (tables.pow_Tensor_Tensor,), method=True, inplace=True)
-METHODS["__ipow__"] = __ipow__
-
-
+@road((tables.neg, numpy.negative, None), method=True)
 def __neg__(self):
     """neg(Tensor self) -> Tensor"""
     return call(tables.neg, (self,))
 
 
-__neg__ = accelerate(__neg__, (tables.neg, numpy.negative, None), method=True)
-METHODS["__neg__"] = __neg__
-
-
+@road((tables.positive,), method=True)
 def __pos__(self):
     """positive(Tensor(a) self) -> Tensor(a)"""
     return call(tables.positive, (self,))
 
 
-__pos__ = accelerate(__pos__, (tables.positive,), method=True)
-METHODS["__pos__"] = __pos__
-
-
+@road((tables.abs, numpy.absolute, None), method=True)
 def __abs__(self):
     """abs(Tensor self) -> Tensor"""
     return call(tables.abs, (self,))
 
 
-__abs__ = accelerate(__abs__, (tables.abs, numpy.absolute, None), method=True)
-METHODS["__abs__"] = __abs__
-
-
+@road((tables.bitwise_and_Tensor,), method=True)
 def __and__(self, other):
     """bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -1921,10 +1290,7 @@ def __and__(self, other):
     return call(tables.bitwise_and_Tensor, (self, other))
 
 
-__and__ = accelerate(__and__, (tables.bitwise_and_Tensor,), method=True)
-METHODS["__and__"] = __and__
-
-
+@road((tables.bitwise_and_Tensor,), method=True)
 def __rand__(self, other):
     """bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -1932,10 +1298,7 @@ def __rand__(self, other):
     return call(tables.bitwise_and_Tensor, (self, other))
 
 
-__rand__ = accelerate(__rand__, (tables.bitwise_and_Tensor,), method=True)
-METHODS["__rand__"] = __rand__
-
-
+@road((tables.bitwise_and_Tensor,), method=True, inplace=True)
 def __iand__(self, other):
     """bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -1943,10 +1306,7 @@ def __iand__(self, other):
     return call_inplace(tables.bitwise_and_Tensor, (self, other))
 
 
-__iand__ = accelerate(__iand__, (tables.bitwise_and_Tensor,), method=True, inplace=True)
-METHODS["__iand__"] = __iand__
-
-
+@road((tables.bitwise_or_Tensor,), method=True)
 def __or__(self, other):
     """bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -1954,10 +1314,7 @@ def __or__(self, other):
     return call(tables.bitwise_or_Tensor, (self, other))
 
 
-__or__ = accelerate(__or__, (tables.bitwise_or_Tensor,), method=True)
-METHODS["__or__"] = __or__
-
-
+@road((tables.bitwise_or_Tensor,), method=True)
 def __ror__(self, other):
     """bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -1965,10 +1322,7 @@ def __ror__(self, other):
     return call(tables.bitwise_or_Tensor, (self, other))
 
 
-__ror__ = accelerate(__ror__, (tables.bitwise_or_Tensor,), method=True)
-METHODS["__ror__"] = __ror__
-
-
+@road((tables.bitwise_or_Tensor,), method=True, inplace=True)
 def __ior__(self, other):
     """bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -1976,10 +1330,7 @@ def __ior__(self, other):
     return call_inplace(tables.bitwise_or_Tensor, (self, other))
 
 
-__ior__ = accelerate(__ior__, (tables.bitwise_or_Tensor,), method=True, inplace=True)
-METHODS["__ior__"] = __ior__
-
-
+@road((tables.bitwise_xor_Tensor,), method=True)
 def __xor__(self, other):
     """bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -1987,10 +1338,7 @@ def __xor__(self, other):
     return call(tables.bitwise_xor_Tensor, (self, other))
 
 
-__xor__ = accelerate(__xor__, (tables.bitwise_xor_Tensor,), method=True)
-METHODS["__xor__"] = __xor__
-
-
+@road((tables.bitwise_xor_Tensor,), method=True)
 def __rxor__(self, other):
     """bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -1998,10 +1346,7 @@ def __rxor__(self, other):
     return call(tables.bitwise_xor_Tensor, (self, other))
 
 
-__rxor__ = accelerate(__rxor__, (tables.bitwise_xor_Tensor,), method=True)
-METHODS["__rxor__"] = __rxor__
-
-
+@road((tables.bitwise_xor_Tensor,), method=True, inplace=True)
 def __ixor__(self, other):
     """bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -2009,10 +1354,7 @@ def __ixor__(self, other):
     return call_inplace(tables.bitwise_xor_Tensor, (self, other))
 
 
-__ixor__ = accelerate(__ixor__, (tables.bitwise_xor_Tensor,), method=True, inplace=True)
-METHODS["__ixor__"] = __ixor__
-
-
+@road((tables.bitwise_left_shift_Tensor,), method=True)
 def __lshift__(self, other):
     """bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -2020,10 +1362,7 @@ def __lshift__(self, other):
     return call(tables.bitwise_left_shift_Tensor, (self, other))
 
 
-__lshift__ = accelerate(__lshift__, (tables.bitwise_left_shift_Tensor,), method=True)
-METHODS["__lshift__"] = __lshift__
-
-
+@road((tables.bitwise_left_shift_Tensor,), method=True, reflected="arguments")
 def __rlshift__(self, other):
     """bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -2031,10 +1370,7 @@ def __rlshift__(self, other):
     return reflected(tables.bitwise_left_shift_Tensor, other, self)
 
 
-__rlshift__ = accelerate(__rlshift__, (tables.bitwise_left_shift_Tensor,), method=True, reflected="arguments")
-METHODS["__rlshift__"] = __rlshift__
-
-
+@road((tables.bitwise_left_shift_Tensor,), method=True, inplace=True)
 def __ilshift__(self, other):
     """bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -2042,10 +1378,7 @@ def __ilshift__(self, other):
     return call_inplace(tables.bitwise_left_shift_Tensor, (self, other))
 
 
-__ilshift__ = accelerate(__ilshift__, (tables.bitwise_left_shift_Tensor,), method=True, inplace=True)
-METHODS["__ilshift__"] = __ilshift__
-
-
+@road((tables.bitwise_right_shift_Tensor,), method=True)
 def __rshift__(self, other):
     """bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -2053,10 +1386,7 @@ def __rshift__(self, other):
     return call(tables.bitwise_right_shift_Tensor, (self, other))
 
 
-__rshift__ = accelerate(__rshift__, (tables.bitwise_right_shift_Tensor,), method=True)
-METHODS["__rshift__"] = __rshift__
-
-
+@road((tables.bitwise_right_shift_Tensor,), method=True, reflected="arguments")
 def __rrshift__(self, other):
     """bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -2064,10 +1394,7 @@ def __rrshift__(self, other):
     return reflected(tables.bitwise_right_shift_Tensor, other, self)
 
 
-__rrshift__ = accelerate(__rrshift__, (tables.bitwise_right_shift_Tensor,), method=True, reflected="arguments")
-METHODS["__rrshift__"] = __rrshift__
-
-
+@road((tables.bitwise_right_shift_Tensor,), method=True, inplace=True)
 def __irshift__(self, other):
     """bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor"""
     if not is_operand(other):
@@ -2075,5 +1402,220 @@ def __irshift__(self, other):
     return call_inplace(tables.bitwise_right_shift_Tensor, (self, other))
 
 
-__irshift__ = accelerate(__irshift__, (tables.bitwise_right_shift_Tensor,), method=True, inplace=True)
-METHODS["__irshift__"] = __irshift__
+METHODS: dict = {
+    "add": add, 
+    "add_": add_, 
+    "sub": sub, "subtract": sub, 
+    "sub_": sub_, "subtract_": sub_, 
+    "mul": mul, "multiply": mul, 
+    "mul_": mul_, "multiply_": mul_, 
+    "div": div, "divide": div, "true_divide": div, 
+    "div_": div_, "divide_": div_, "true_divide_": div_, 
+    "floor_divide": floor_divide, 
+    "floor_divide_": floor_divide_, 
+    "remainder": remainder, 
+    "remainder_": remainder_, 
+    "fmod": fmod, 
+    "fmod_": fmod_, 
+    "pow": pow, 
+    "pow_": pow_, 
+    "float_power": float_power, 
+    "float_power_": float_power_, 
+    "neg": neg, "negative": neg, 
+    "neg_": neg_, "negative_": neg_, 
+    "positive": positive, 
+    "abs": abs, "absolute": abs, 
+    "abs_": abs_, "absolute_": abs_, 
+    "square": square, 
+    "square_": square_, 
+    "sqrt": sqrt, 
+    "sqrt_": sqrt_, 
+    "rsqrt": rsqrt, 
+    "rsqrt_": rsqrt_, 
+    "reciprocal": reciprocal, 
+    "reciprocal_": reciprocal_, 
+    "addcmul": addcmul, 
+    "addcmul_": addcmul_, 
+    "addcdiv": addcdiv, 
+    "addcdiv_": addcdiv_, 
+    "lerp": lerp, 
+    "lerp_": lerp_, 
+    "exp": exp, 
+    "exp_": exp_, 
+    "exp2": exp2, 
+    "exp2_": exp2_, 
+    "expm1": expm1, 
+    "expm1_": expm1_, 
+    "log": log, 
+    "log_": log_, 
+    "log2": log2, 
+    "log2_": log2_, 
+    "log10": log10, 
+    "log10_": log10_, 
+    "log1p": log1p, 
+    "log1p_": log1p_, 
+    "logaddexp": logaddexp, 
+    "logaddexp2": logaddexp2, 
+    "sigmoid": sigmoid, 
+    "sigmoid_": sigmoid_, 
+    "logit": logit, 
+    "logit_": logit_, 
+    "xlogy": xlogy, 
+    "xlogy_": xlogy_, 
+    "sin": sin, 
+    "sin_": sin_, 
+    "cos": cos, 
+    "cos_": cos_, 
+    "tan": tan, 
+    "tan_": tan_, 
+    "asin": asin, "arcsin": asin, 
+    "asin_": asin_, "arcsin_": asin_, 
+    "acos": acos, "arccos": acos, 
+    "acos_": acos_, "arccos_": acos_, 
+    "atan": atan, "arctan": atan, 
+    "atan_": atan_, "arctan_": atan_, 
+    "sinh": sinh, 
+    "sinh_": sinh_, 
+    "cosh": cosh, 
+    "cosh_": cosh_, 
+    "tanh": tanh, 
+    "tanh_": tanh_, 
+    "asinh": asinh, "arcsinh": asinh, 
+    "asinh_": asinh_, "arcsinh_": asinh_, 
+    "acosh": acosh, "arccosh": acosh, 
+    "acosh_": acosh_, "arccosh_": acosh_, 
+    "atanh": atanh, "arctanh": atanh, 
+    "atanh_": atanh_, "arctanh_": atanh_, 
+    "atan2": atan2, "arctan2": atan2, 
+    "atan2_": atan2_, "arctan2_": atan2_, 
+    "hypot": hypot, 
+    "hypot_": hypot_, 
+    "renorm": renorm, 
+    "renorm_": renorm_, 
+    "sinc": sinc, 
+    "sinc_": sinc_, 
+    "deg2rad": deg2rad, 
+    "deg2rad_": deg2rad_, 
+    "rad2deg": rad2deg, 
+    "rad2deg_": rad2deg_, 
+    "floor": floor, 
+    "floor_": floor_, 
+    "ceil": ceil, 
+    "ceil_": ceil_, 
+    "trunc": trunc, "fix": trunc, 
+    "trunc_": trunc_, "fix_": trunc_, 
+    "round": round, 
+    "round_": round_, 
+    "frac": frac, 
+    "frac_": frac_, 
+    "sign": sign, 
+    "sign_": sign_, 
+    "sgn": sgn, 
+    "sgn_": sgn_, 
+    "nan_to_num": nan_to_num, 
+    "nan_to_num_": nan_to_num_, 
+    "clamp": clamp, "clip": clamp, 
+    "clamp_": clamp_, "clip_": clamp_, 
+    "clamp_min": clamp_min, 
+    "clamp_min_": clamp_min_, 
+    "clamp_max": clamp_max, 
+    "clamp_max_": clamp_max_, 
+    "maximum": maximum, 
+    "minimum": minimum, 
+    "fmax": fmax, 
+    "fmin": fmin, 
+    "copysign": copysign, 
+    "copysign_": copysign_, 
+    "heaviside": heaviside, 
+    "heaviside_": heaviside_, 
+    "nextafter": nextafter, 
+    "nextafter_": nextafter_, 
+    "where": where, 
+    "erf": erf, 
+    "erf_": erf_, 
+    "erfc": erfc, 
+    "erfc_": erfc_, 
+    "erfinv": erfinv, 
+    "erfinv_": erfinv_, 
+    "lgamma": lgamma, 
+    "lgamma_": lgamma_, 
+    "digamma": digamma, 
+    "digamma_": digamma_, 
+    "frexp": frexp, 
+    "polygamma": polygamma, 
+    "polygamma_": polygamma_, 
+    "mvlgamma": mvlgamma, 
+    "mvlgamma_": mvlgamma_, 
+    "i0": i0, 
+    "i0_": i0_, 
+    "igamma": igamma, 
+    "igamma_": igamma_, 
+    "igammac": igammac, 
+    "igammac_": igammac_, 
+    "bitwise_not": bitwise_not, 
+    "bitwise_not_": bitwise_not_, 
+    "bitwise_and": bitwise_and, 
+    "bitwise_and_": bitwise_and_, 
+    "bitwise_or": bitwise_or, 
+    "bitwise_or_": bitwise_or_, 
+    "bitwise_xor": bitwise_xor, 
+    "bitwise_xor_": bitwise_xor_, 
+    "bitwise_left_shift": bitwise_left_shift, 
+    "bitwise_left_shift_": bitwise_left_shift_, 
+    "bitwise_right_shift": bitwise_right_shift, 
+    "bitwise_right_shift_": bitwise_right_shift_, 
+    "gcd": gcd, 
+    "gcd_": gcd_, 
+    "lcm": lcm, 
+    "lcm_": lcm_, 
+    "ldexp": ldexp, 
+    "ldexp_": ldexp_, 
+    "angle": angle, 
+    "conj_physical": conj_physical, 
+    "conj_physical_": conj_physical_, 
+    "conj": conj, 
+    "resolve_conj": resolve_conj, 
+    "resolve_neg": resolve_neg, 
+    "__add__": __add__,
+    "__radd__": __radd__,
+    "__iadd__": __iadd__,
+    "__sub__": __sub__,
+    "__isub__": __isub__,
+    "__rsub__": __rsub__,
+    "__mul__": __mul__,
+    "__rmul__": __rmul__,
+    "__imul__": __imul__,
+    "__truediv__": __truediv__,
+    "__rtruediv__": __rtruediv__,
+    "__itruediv__": __itruediv__,
+    "__div__": __div__,
+    "__rdiv__": __rdiv__,
+    "__idiv__": __idiv__,
+    "__floordiv__": __floordiv__,
+    "__rfloordiv__": __rfloordiv__,
+    "__ifloordiv__": __ifloordiv__,
+    "__mod__": __mod__,
+    "__rmod__": __rmod__,
+    "__imod__": __imod__,
+    "__pow__": __pow__,
+    "__rpow__": __rpow__,
+    "__ipow__": __ipow__,
+    "__neg__": __neg__,
+    "__pos__": __pos__,
+    "__abs__": __abs__,
+    "__and__": __and__,
+    "__rand__": __rand__,
+    "__iand__": __iand__,
+    "__or__": __or__,
+    "__ror__": __ror__,
+    "__ior__": __ior__,
+    "__xor__": __xor__,
+    "__rxor__": __rxor__,
+    "__ixor__": __ixor__,
+    "__lshift__": __lshift__,
+    "__rlshift__": __rlshift__,
+    "__ilshift__": __ilshift__,
+    "__rshift__": __rshift__,
+    "__rrshift__": __rrshift__,
+    "__irshift__": __irshift__,
+}

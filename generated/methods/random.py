@@ -7,114 +7,96 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 from mindtorch_v2._dispatch.calls import call_method as call
 from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call_inplace
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import resolve
 
 from ..tables import random as tables
-
-METHODS: dict = {}
 
 
 _uniform__methods = (tables.uniform_, )
 
 
+@road((tables.uniform_,), method=True)
 def uniform_(self, *args, **kwargs):
     """uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)"""
     op, bound = resolve(_uniform__methods, (self, *args), kwargs, True)
     return call_inplace(op, bound, converted=True)
 
 
-uniform_ = accelerate(uniform_, (tables.uniform_,), method=True)
-METHODS["uniform_"] = uniform_
-
-
+@road((tables.normal_,), method=True)
 def normal_(self, mean=0, std=1, *, generator=None):
     """normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)"""
     return call_inplace(tables.normal_, (self, mean, std, generator))
 
 
-normal_ = accelerate(normal_, (tables.normal_,), method=True)
-METHODS["normal_"] = normal_
-
-
 _random__methods = (tables.random__from, tables.random__to, tables.random_, )
 
 
+@road((tables.random__from,), (tables.random__to,), (tables.random_,), method=True)
 def random_(self, *args, **kwargs):
     """random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!); random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!); random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)"""
     op, bound = resolve(_random__methods, (self, *args), kwargs, True)
     return call_inplace(op, bound, converted=True)
 
 
-random_ = accelerate(random_, (tables.random__from,), (tables.random__to,), (tables.random_,), method=True)
-METHODS["random_"] = random_
-
-
 _bernoulli__methods = (tables.bernoulli__Tensor, tables.bernoulli__float, )
 
 
+@road((tables.bernoulli__Tensor,), (tables.bernoulli__float,), method=True)
 def bernoulli_(self, *args, **kwargs):
     """bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!); bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)"""
     op, bound = resolve(_bernoulli__methods, (self, *args), kwargs, True)
     return call_inplace(op, bound, converted=True)
 
 
-bernoulli_ = accelerate(bernoulli_, (tables.bernoulli__Tensor,), (tables.bernoulli__float,), method=True)
-METHODS["bernoulli_"] = bernoulli_
-
-
+@road((tables.exponential_,), method=True)
 def exponential_(self, lambd=1, *, generator=None):
     """exponential_(Tensor(a!) self, float lambd=1, *, Generator? generator=None) -> Tensor(a!)"""
     return call_inplace(tables.exponential_, (self, lambd, generator))
 
 
-exponential_ = accelerate(exponential_, (tables.exponential_,), method=True)
-METHODS["exponential_"] = exponential_
-
-
+@road((tables.geometric_,), method=True)
 def geometric_(self, p, *, generator=None):
     """geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)"""
     return call_inplace(tables.geometric_, (self, p, generator))
 
 
-geometric_ = accelerate(geometric_, (tables.geometric_,), method=True)
-METHODS["geometric_"] = geometric_
-
-
+@road((tables.cauchy_,), method=True)
 def cauchy_(self, median=0, sigma=1, *, generator=None):
     """cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, Generator? generator=None) -> Tensor(a!)"""
     return call_inplace(tables.cauchy_, (self, median, sigma, generator))
 
 
-cauchy_ = accelerate(cauchy_, (tables.cauchy_,), method=True)
-METHODS["cauchy_"] = cauchy_
-
-
+@road((tables.log_normal_,), method=True)
 def log_normal_(self, mean=1, std=2, *, generator=None):
     """log_normal_(Tensor(a!) self, float mean=1, float std=2, *, Generator? generator=None) -> Tensor(a!)"""
     return call_inplace(tables.log_normal_, (self, mean, std, generator))
 
 
-log_normal_ = accelerate(log_normal_, (tables.log_normal_,), method=True)
-METHODS["log_normal_"] = log_normal_
-
-
 _bernoulli_methods = (tables.bernoulli, tables.bernoulli_p, )
 
 
+@road((tables.bernoulli,), (tables.bernoulli_p,), method=True)
 def bernoulli(self, *args, **kwargs):
     """bernoulli(Tensor self, *, Generator? generator=None) -> Tensor; bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor"""
     return call_overloaded(_bernoulli_methods, (self, *args), kwargs, method=True)
 
 
-bernoulli = accelerate(bernoulli, (tables.bernoulli,), (tables.bernoulli_p,), method=True)
-METHODS["bernoulli"] = bernoulli
-
-
+@road((tables.multinomial,), method=True)
 def multinomial(self, num_samples, replacement=False, *, generator=None):
     """multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor"""
     return call(tables.multinomial, (self, num_samples, replacement, generator))
 
 
-multinomial = accelerate(multinomial, (tables.multinomial,), method=True)
-METHODS["multinomial"] = multinomial
+METHODS: dict = {
+    "uniform_": uniform_, 
+    "normal_": normal_, 
+    "random_": random_, 
+    "bernoulli_": bernoulli_, 
+    "exponential_": exponential_, 
+    "geometric_": geometric_, 
+    "cauchy_": cauchy_, 
+    "log_normal_": log_normal_, 
+    "bernoulli": bernoulli, 
+    "multinomial": multinomial, 
+}

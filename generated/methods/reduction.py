@@ -7,26 +7,22 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 from mindtorch_v2._backends.cpu.ops import reduction as kernels_reduction
 from mindtorch_v2._dispatch.calls import call_method as call
 from mindtorch_v2._dispatch.calls import call_overloaded
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import REQUIRED, respelled
 
 from ..tables import reduction as tables
-
-METHODS: dict = {}
 
 
 _sum_methods = (tables.sum, tables.sum_dim_IntList, )
 
 
+@road((tables.sum, kernels_reduction.sum_fast), (tables.sum_dim_IntList, kernels_reduction.sum_dim_fast), method=True)
 def sum(self, *args, **kwargs):
     """sum(Tensor self, *, ScalarType? dtype=None) -> Tensor; sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
     return call_overloaded(_sum_methods, (self, *args), kwargs, method=True)
 
 
-sum = accelerate(sum, (tables.sum, kernels_reduction.sum_fast), (tables.sum_dim_IntList, kernels_reduction.sum_dim_fast), method=True)
-METHODS["sum"] = sum
-
-
+@road((tables.nansum,), method=True)
 def nansum(self, dim=None, keepdim=False, *, dtype=None, **spellings):
     """nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
     if spellings:
@@ -34,22 +30,16 @@ def nansum(self, dim=None, keepdim=False, *, dtype=None, **spellings):
     return call(tables.nansum, (self, dim, keepdim, dtype))
 
 
-nansum = accelerate(nansum, (tables.nansum,), method=True)
-METHODS["nansum"] = nansum
-
-
 _mean_methods = (tables.mean, tables.mean_dim, )
 
 
+@road((tables.mean, kernels_reduction.mean_fast), (tables.mean_dim, kernels_reduction.mean_dim_fast), method=True)
 def mean(self, *args, **kwargs):
     """mean(Tensor self, *, ScalarType? dtype=None) -> Tensor; mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
     return call_overloaded(_mean_methods, (self, *args), kwargs, method=True)
 
 
-mean = accelerate(mean, (tables.mean, kernels_reduction.mean_fast), (tables.mean_dim, kernels_reduction.mean_dim_fast), method=True)
-METHODS["mean"] = mean
-
-
+@road((tables.nanmean,), method=True)
 def nanmean(self, dim=None, keepdim=False, *, dtype=None, **spellings):
     """nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
     if spellings:
@@ -57,82 +47,61 @@ def nanmean(self, dim=None, keepdim=False, *, dtype=None, **spellings):
     return call(tables.nanmean, (self, dim, keepdim, dtype))
 
 
-nanmean = accelerate(nanmean, (tables.nanmean,), method=True)
-METHODS["nanmean"] = nanmean
-
-
 _prod_methods = (tables.prod, tables.prod_dim_int, )
 
 
+@road((tables.prod,), (tables.prod_dim_int,), method=True)
 def prod(self, *args, **kwargs):
     """prod(Tensor self, *, ScalarType? dtype=None) -> Tensor; prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
     return call_overloaded(_prod_methods, (self, *args), kwargs, method=True)
 
 
-prod = accelerate(prod, (tables.prod,), (tables.prod_dim_int,), method=True)
-METHODS["prod"] = prod
-
-
 _sum_to_size_methods = (tables.sum_to_size, )
 
 
+@road((tables.sum_to_size,), method=True)
 def sum_to_size(self, *args, **kwargs):
     """sum_to_size(Tensor self, SymInt[] size) -> Tensor"""
     return call_overloaded(_sum_to_size_methods, (self, *args), kwargs, method=True)
 
 
-sum_to_size = accelerate(sum_to_size, (tables.sum_to_size,), method=True)
-METHODS["sum_to_size"] = sum_to_size
-
-
 _var_methods = (tables.var_dim, tables.var_correction, tables.var, )
 
 
+@road((tables.var_dim,), (tables.var_correction,), (tables.var,), method=True)
 def var(self, *args, **kwargs):
     """var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor; var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor; var(Tensor self, bool unbiased=True) -> Tensor"""
     return call_overloaded(_var_methods, (self, *args), kwargs, method=True)
 
 
-var = accelerate(var, (tables.var_dim,), (tables.var_correction,), (tables.var,), method=True)
-METHODS["var"] = var
-
-
 _std_methods = (tables.std_dim, tables.std_correction, tables.std, )
 
 
+@road((tables.std_dim,), (tables.std_correction,), (tables.std,), method=True)
 def std(self, *args, **kwargs):
     """std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor; std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor; std(Tensor self, bool unbiased=True) -> Tensor"""
     return call_overloaded(_std_methods, (self, *args), kwargs, method=True)
 
 
-std = accelerate(std, (tables.std_dim,), (tables.std_correction,), (tables.std,), method=True)
-METHODS["std"] = std
-
-
 _max_methods = (tables.max, tables.max_other, tables.max_dim, )
 
 
+@road((tables.max, kernels_reduction.max_fast), (tables.max_other,), (tables.max_dim,), method=True)
 def max(self, *args, **kwargs):
     """max(Tensor self) -> Tensor; max.other(Tensor self, Tensor other) -> Tensor; max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
     return call_overloaded(_max_methods, (self, *args), kwargs, method=True)
 
 
-max = accelerate(max, (tables.max, kernels_reduction.max_fast), (tables.max_other,), (tables.max_dim,), method=True)
-METHODS["max"] = max
-
-
 _min_methods = (tables.min, tables.min_other, tables.min_dim, )
 
 
+@road((tables.min, kernels_reduction.min_fast), (tables.min_other,), (tables.min_dim,), method=True)
 def min(self, *args, **kwargs):
     """min(Tensor self) -> Tensor; min.other(Tensor self, Tensor other) -> Tensor; min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
     return call_overloaded(_min_methods, (self, *args), kwargs, method=True)
 
 
-min = accelerate(min, (tables.min, kernels_reduction.min_fast), (tables.min_other,), (tables.min_dim,), method=True)
-METHODS["min"] = min
-
-
+@road((tables.amax,), method=True)
 def amax(self, dim=(), keepdim=False, **spellings):
     """amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"""
     if spellings:
@@ -140,10 +109,7 @@ def amax(self, dim=(), keepdim=False, **spellings):
     return call(tables.amax, (self, dim, keepdim))
 
 
-amax = accelerate(amax, (tables.amax,), method=True)
-METHODS["amax"] = amax
-
-
+@road((tables.amin,), method=True)
 def amin(self, dim=(), keepdim=False, **spellings):
     """amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"""
     if spellings:
@@ -151,10 +117,7 @@ def amin(self, dim=(), keepdim=False, **spellings):
     return call(tables.amin, (self, dim, keepdim))
 
 
-amin = accelerate(amin, (tables.amin,), method=True)
-METHODS["amin"] = amin
-
-
+@road((tables.aminmax,), method=True)
 def aminmax(self, *, dim=None, keepdim=False, **spellings):
     """aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)"""
     if spellings:
@@ -162,10 +125,7 @@ def aminmax(self, *, dim=None, keepdim=False, **spellings):
     return call(tables.aminmax, (self, dim, keepdim))
 
 
-aminmax = accelerate(aminmax, (tables.aminmax,), method=True)
-METHODS["aminmax"] = aminmax
-
-
+@road((tables.argmax,), method=True)
 def argmax(self, dim=None, keepdim=False, **spellings):
     """argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"""
     if spellings:
@@ -173,10 +133,7 @@ def argmax(self, dim=None, keepdim=False, **spellings):
     return call(tables.argmax, (self, dim, keepdim))
 
 
-argmax = accelerate(argmax, (tables.argmax,), method=True)
-METHODS["argmax"] = argmax
-
-
+@road((tables.argmin,), method=True)
 def argmin(self, dim=None, keepdim=False, **spellings):
     """argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"""
     if spellings:
@@ -184,46 +141,34 @@ def argmin(self, dim=None, keepdim=False, **spellings):
     return call(tables.argmin, (self, dim, keepdim))
 
 
-argmin = accelerate(argmin, (tables.argmin,), method=True)
-METHODS["argmin"] = argmin
-
-
 _all_methods = (tables.all, tables.all_dim, tables.all_dims, )
 
 
+@road((tables.all, kernels_reduction.truth_fast), (tables.all_dim,), (tables.all_dims,), method=True)
 def all(self, *args, **kwargs):
     """all(Tensor self) -> Tensor; all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor; all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"""
     return call_overloaded(_all_methods, (self, *args), kwargs, method=True)
 
 
-all = accelerate(all, (tables.all, kernels_reduction.truth_fast), (tables.all_dim,), (tables.all_dims,), method=True)
-METHODS["all"] = all
-
-
 _any_methods = (tables.any, tables.any_dim, tables.any_dims, )
 
 
+@road((tables.any, kernels_reduction.some_fast), (tables.any_dim,), (tables.any_dims,), method=True)
 def any(self, *args, **kwargs):
     """any(Tensor self) -> Tensor; any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor; any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"""
     return call_overloaded(_any_methods, (self, *args), kwargs, method=True)
 
 
-any = accelerate(any, (tables.any, kernels_reduction.some_fast), (tables.any_dim,), (tables.any_dims,), method=True)
-METHODS["any"] = any
-
-
 _count_nonzero_methods = (tables.count_nonzero_dim_IntList, tables.count_nonzero, )
 
 
+@road((tables.count_nonzero_dim_IntList,), (tables.count_nonzero,), method=True)
 def count_nonzero(self, *args, **kwargs):
     """count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor; count_nonzero(Tensor self, int? dim=None) -> Tensor"""
     return call_overloaded(_count_nonzero_methods, (self, *args), kwargs, method=True)
 
 
-count_nonzero = accelerate(count_nonzero, (tables.count_nonzero_dim_IntList,), (tables.count_nonzero,), method=True)
-METHODS["count_nonzero"] = count_nonzero
-
-
+@road((tables.logsumexp,), method=True)
 def logsumexp(self, dim=REQUIRED, keepdim=False, **spellings):
     """logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"""
     if spellings:
@@ -231,68 +176,75 @@ def logsumexp(self, dim=REQUIRED, keepdim=False, **spellings):
     return call(tables.logsumexp, (self, dim, keepdim))
 
 
-logsumexp = accelerate(logsumexp, (tables.logsumexp,), method=True)
-METHODS["logsumexp"] = logsumexp
-
-
 _norm_methods = (tables.norm_Scalar, tables.norm_ScalarOpt_dim, tables.norm_ScalarOpt_dtype, tables.norm_ScalarOpt_dim_dtype, )
 
 
+@road((tables.norm_Scalar,), (tables.norm_ScalarOpt_dim,), (tables.norm_ScalarOpt_dtype,), (tables.norm_ScalarOpt_dim_dtype,), method=True)
 def norm(self, *args, **kwargs):
     """norm.Scalar(Tensor self, Scalar p=2) -> Tensor; norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor; norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor; norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor"""
     return call_overloaded(_norm_methods, (self, *args), kwargs, method=True)
 
 
-norm = accelerate(norm, (tables.norm_Scalar,), (tables.norm_ScalarOpt_dim,), (tables.norm_ScalarOpt_dtype,), (tables.norm_ScalarOpt_dim_dtype,), method=True)
-METHODS["norm"] = norm
-
-
+@road((tables.dist,), method=True)
 def dist(self, other, p=2):
     """dist(Tensor self, Tensor other, Scalar p=2) -> Tensor"""
     return call(tables.dist, (self, other, p))
 
 
-dist = accelerate(dist, (tables.dist,), method=True)
-METHODS["dist"] = dist
-
-
 _quantile_methods = (tables.quantile, tables.quantile_scalar, )
 
 
+@road((tables.quantile,), (tables.quantile_scalar,), method=True)
 def quantile(self, *args, **kwargs):
     """quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor; quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor"""
     return call_overloaded(_quantile_methods, (self, *args), kwargs, method=True)
 
 
-quantile = accelerate(quantile, (tables.quantile,), (tables.quantile_scalar,), method=True)
-METHODS["quantile"] = quantile
-
-
 _nanquantile_methods = (tables.nanquantile, tables.nanquantile_scalar, )
 
 
+@road((tables.nanquantile,), (tables.nanquantile_scalar,), method=True)
 def nanquantile(self, *args, **kwargs):
     """nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor; nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor"""
     return call_overloaded(_nanquantile_methods, (self, *args), kwargs, method=True)
 
 
-nanquantile = accelerate(nanquantile, (tables.nanquantile,), (tables.nanquantile_scalar,), method=True)
-METHODS["nanquantile"] = nanquantile
-
-
+@road((tables.cov,), method=True)
 def cov(self, *, correction=1, fweights=None, aweights=None):
     """cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor"""
     return call(tables.cov, (self, correction, fweights, aweights))
 
 
-cov = accelerate(cov, (tables.cov,), method=True)
-METHODS["cov"] = cov
-
-
+@road((tables.corrcoef,), method=True)
 def corrcoef(self):
     """corrcoef(Tensor self) -> Tensor"""
     return call(tables.corrcoef, (self,))
 
 
-corrcoef = accelerate(corrcoef, (tables.corrcoef,), method=True)
-METHODS["corrcoef"] = corrcoef
+METHODS: dict = {
+    "sum": sum, 
+    "nansum": nansum, 
+    "mean": mean, 
+    "nanmean": nanmean, 
+    "prod": prod, 
+    "sum_to_size": sum_to_size, 
+    "var": var, 
+    "std": std, 
+    "max": max, 
+    "min": min, 
+    "amax": amax, 
+    "amin": amin, 
+    "aminmax": aminmax, 
+    "argmax": argmax, 
+    "argmin": argmin, 
+    "all": all, 
+    "any": any, 
+    "count_nonzero": count_nonzero, 
+    "logsumexp": logsumexp, 
+    "norm": norm, 
+    "dist": dist, 
+    "quantile": quantile, 
+    "nanquantile": nanquantile, 
+    "cov": cov, 
+    "corrcoef": corrcoef, 
+}

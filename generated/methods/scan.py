@@ -6,14 +6,13 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._dispatch.calls import call_method as call
 from mindtorch_v2._dispatch.dispatcher import call_inplace
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import REQUIRED, respelled
 
 from ..tables import scan as tables
 
-METHODS: dict = {}
 
-
+@road((tables.cumsum,), method=True)
 def cumsum(self, dim=REQUIRED, *, dtype=None, **spellings):
     """cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
     if spellings:
@@ -21,10 +20,7 @@ def cumsum(self, dim=REQUIRED, *, dtype=None, **spellings):
     return call(tables.cumsum, (self, dim, dtype))
 
 
-cumsum = accelerate(cumsum, (tables.cumsum,), method=True)
-METHODS["cumsum"] = cumsum
-
-
+@road((tables.cumsum,), method=True, inplace=True)
 def cumsum_(self, dim=REQUIRED, *, dtype=None, **spellings):
     """The in-place form of cumsum."""
     if spellings:
@@ -32,10 +28,7 @@ def cumsum_(self, dim=REQUIRED, *, dtype=None, **spellings):
     return call_inplace(tables.cumsum, (self, dim, dtype))
 
 
-cumsum_ = accelerate(cumsum_, (tables.cumsum,), method=True, inplace=True)
-METHODS["cumsum_"] = cumsum_
-
-
+@road((tables.cumprod,), method=True)
 def cumprod(self, dim=REQUIRED, *, dtype=None, **spellings):
     """cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
     if spellings:
@@ -43,10 +36,7 @@ def cumprod(self, dim=REQUIRED, *, dtype=None, **spellings):
     return call(tables.cumprod, (self, dim, dtype))
 
 
-cumprod = accelerate(cumprod, (tables.cumprod,), method=True)
-METHODS["cumprod"] = cumprod
-
-
+@road((tables.cumprod,), method=True, inplace=True)
 def cumprod_(self, dim=REQUIRED, *, dtype=None, **spellings):
     """The in-place form of cumprod."""
     if spellings:
@@ -54,10 +44,7 @@ def cumprod_(self, dim=REQUIRED, *, dtype=None, **spellings):
     return call_inplace(tables.cumprod, (self, dim, dtype))
 
 
-cumprod_ = accelerate(cumprod_, (tables.cumprod,), method=True, inplace=True)
-METHODS["cumprod_"] = cumprod_
-
-
+@road((tables.logcumsumexp,), method=True)
 def logcumsumexp(self, dim=REQUIRED, **spellings):
     """logcumsumexp(Tensor self, int dim) -> Tensor"""
     if spellings:
@@ -65,10 +52,7 @@ def logcumsumexp(self, dim=REQUIRED, **spellings):
     return call(tables.logcumsumexp, (self, dim))
 
 
-logcumsumexp = accelerate(logcumsumexp, (tables.logcumsumexp,), method=True)
-METHODS["logcumsumexp"] = logcumsumexp
-
-
+@road((tables.cummax,), method=True)
 def cummax(self, dim=REQUIRED, **spellings):
     """cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)"""
     if spellings:
@@ -76,10 +60,7 @@ def cummax(self, dim=REQUIRED, **spellings):
     return call(tables.cummax, (self, dim))
 
 
-cummax = accelerate(cummax, (tables.cummax,), method=True)
-METHODS["cummax"] = cummax
-
-
+@road((tables.cummin,), method=True)
 def cummin(self, dim=REQUIRED, **spellings):
     """cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)"""
     if spellings:
@@ -87,10 +68,7 @@ def cummin(self, dim=REQUIRED, **spellings):
     return call(tables.cummin, (self, dim))
 
 
-cummin = accelerate(cummin, (tables.cummin,), method=True)
-METHODS["cummin"] = cummin
-
-
+@road((tables.diff,), method=True)
 def diff(self, n=1, dim=-1, prepend=None, append=None, **spellings):
     """diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor"""
     if spellings:
@@ -98,5 +76,13 @@ def diff(self, n=1, dim=-1, prepend=None, append=None, **spellings):
     return call(tables.diff, (self, n, dim, prepend, append))
 
 
-diff = accelerate(diff, (tables.diff,), method=True)
-METHODS["diff"] = diff
+METHODS: dict = {
+    "cumsum": cumsum, 
+    "cumsum_": cumsum_, 
+    "cumprod": cumprod, 
+    "cumprod_": cumprod_, 
+    "logcumsumexp": logcumsumexp, 
+    "cummax": cummax, 
+    "cummin": cummin, 
+    "diff": diff, 
+}

@@ -6,128 +6,106 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._dispatch.calls import call_method as call
 from mindtorch_v2._dispatch.calls import call_overloaded
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 
 from ..tables import shape as tables
-
-METHODS: dict = {}
 
 
 _repeat_methods = (tables.repeat, )
 
 
+@road((tables.repeat,), method=True)
 def repeat(self, *args, **kwargs):
     """repeat(Tensor self, SymInt[] repeats) -> Tensor"""
     return call_overloaded(_repeat_methods, (self, *args), kwargs, method=True)
 
 
-repeat = accelerate(repeat, (tables.repeat,), method=True)
-METHODS["repeat"] = repeat
-
-
 _tile_methods = (tables.tile, )
 
 
+@road((tables.tile,), method=True)
 def tile(self, *args, **kwargs):
     """tile(Tensor self, SymInt[] dims) -> Tensor"""
     return call_overloaded(_tile_methods, (self, *args), kwargs, method=True)
 
 
-tile = accelerate(tile, (tables.tile,), method=True)
-METHODS["tile"] = tile
-
-
 _repeat_interleave_methods = (tables.repeat_interleave_self_Tensor, tables.repeat_interleave_self_int, )
 
 
+@road((tables.repeat_interleave_self_Tensor,), (tables.repeat_interleave_self_int,), method=True)
 def repeat_interleave(self, *args, **kwargs):
     """repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor; repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor; repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor"""
     return call_overloaded(_repeat_interleave_methods, (self, *args), kwargs, method=True)
 
 
-repeat_interleave = accelerate(repeat_interleave, (tables.repeat_interleave_self_Tensor,), (tables.repeat_interleave_self_int,), method=True)
-METHODS["repeat_interleave"] = repeat_interleave
-
-
 _flip_methods = (tables.flip, )
 
 
+@road((tables.flip,), method=True)
 def flip(self, *args, **kwargs):
     """flip(Tensor self, int[] dims) -> Tensor"""
     return call_overloaded(_flip_methods, (self, *args), kwargs, method=True)
 
 
-flip = accelerate(flip, (tables.flip,), method=True)
-METHODS["flip"] = flip
-
-
+@road((tables.fliplr,), method=True)
 def fliplr(self):
     """fliplr(Tensor self) -> Tensor"""
     return call(tables.fliplr, (self,))
 
 
-fliplr = accelerate(fliplr, (tables.fliplr,), method=True)
-METHODS["fliplr"] = fliplr
-
-
+@road((tables.flipud,), method=True)
 def flipud(self):
     """flipud(Tensor self) -> Tensor"""
     return call(tables.flipud, (self,))
 
 
-flipud = accelerate(flipud, (tables.flipud,), method=True)
-METHODS["flipud"] = flipud
-
-
+@road((tables.roll,), method=True)
 def roll(self, shifts, dims=()):
     """roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor"""
     return call(tables.roll, (self, shifts, dims))
 
 
-roll = accelerate(roll, (tables.roll,), method=True)
-METHODS["roll"] = roll
-
-
+@road((tables.rot90,), method=True)
 def rot90(self, k=1, dims=(0, 1)):
     """rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor"""
     return call(tables.rot90, (self, k, dims))
 
 
-rot90 = accelerate(rot90, (tables.rot90,), method=True)
-METHODS["rot90"] = rot90
-
-
+@road((tables.diag,), method=True)
 def diag(self, diagonal=0):
     """diag(Tensor self, int diagonal=0) -> Tensor"""
     return call(tables.diag, (self, diagonal))
 
 
-diag = accelerate(diag, (tables.diag,), method=True)
-METHODS["diag"] = diag
-
-
+@road((tables.diag_embed,), method=True)
 def diag_embed(self, offset=0, dim1=-2, dim2=-1):
     """diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"""
     return call(tables.diag_embed, (self, offset, dim1, dim2))
 
 
-diag_embed = accelerate(diag_embed, (tables.diag_embed,), method=True)
-METHODS["diag_embed"] = diag_embed
-
-
+@road((tables.diagflat,), method=True)
 def diagflat(self, offset=0):
     """diagflat(Tensor self, int offset=0) -> Tensor"""
     return call(tables.diagflat, (self, offset))
 
 
-diagflat = accelerate(diagflat, (tables.diagflat,), method=True)
-METHODS["diagflat"] = diagflat
-
-
+@road((tables.trace,), method=True)
 def trace(self):
     """trace(Tensor self) -> Tensor"""
     return call(tables.trace, (self,))
 
 
-trace = accelerate(trace, (tables.trace,), method=True)
-METHODS["trace"] = trace
+METHODS: dict = {
+    "repeat": repeat, 
+    "tile": tile, 
+    "repeat_interleave": repeat_interleave, 
+    "flip": flip, 
+    "fliplr": fliplr, 
+    "flipud": flipud, 
+    "roll": roll, 
+    "rot90": rot90, 
+    "diag": diag, 
+    "diag_embed": diag_embed, 
+    "diagflat": diagflat, 
+    "trace": trace, 
+}

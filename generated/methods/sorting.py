@@ -6,47 +6,37 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._dispatch.calls import call_method as call
 from mindtorch_v2._dispatch.calls import call_overloaded
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import respelled
 
 from ..tables import sorting as tables
-
-METHODS: dict = {}
 
 
 _sort_methods = (tables.sort, tables.sort_stable, )
 
 
+@road((tables.sort,), (tables.sort_stable,), method=True)
 def sort(self, *args, **kwargs):
     """sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices); sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"""
     return call_overloaded(_sort_methods, (self, *args), kwargs, method=True)
 
 
-sort = accelerate(sort, (tables.sort,), (tables.sort_stable,), method=True)
-METHODS["sort"] = sort
-
-
 _argsort_methods = (tables.argsort, tables.argsort_stable, )
 
 
+@road((tables.argsort,), (tables.argsort_stable,), method=True)
 def argsort(self, *args, **kwargs):
     """argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor; argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor"""
     return call_overloaded(_argsort_methods, (self, *args), kwargs, method=True)
 
 
-argsort = accelerate(argsort, (tables.argsort,), (tables.argsort_stable,), method=True)
-METHODS["argsort"] = argsort
-
-
+@road((tables.msort,), method=True)
 def msort(self):
     """msort(Tensor self) -> Tensor"""
     return call(tables.msort, (self,))
 
 
-msort = accelerate(msort, (tables.msort,), method=True)
-METHODS["msort"] = msort
-
-
+@road((tables.topk,), method=True)
 def topk(self, k, dim=-1, largest=True, sorted=True, **spellings):
     """topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)"""
     if spellings:
@@ -54,10 +44,7 @@ def topk(self, k, dim=-1, largest=True, sorted=True, **spellings):
     return call(tables.topk, (self, k, dim, largest, sorted))
 
 
-topk = accelerate(topk, (tables.topk,), method=True)
-METHODS["topk"] = topk
-
-
+@road((tables.kthvalue,), method=True)
 def kthvalue(self, k, dim=-1, keepdim=False, **spellings):
     """kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
     if spellings:
@@ -65,34 +52,25 @@ def kthvalue(self, k, dim=-1, keepdim=False, **spellings):
     return call(tables.kthvalue, (self, k, dim, keepdim))
 
 
-kthvalue = accelerate(kthvalue, (tables.kthvalue,), method=True)
-METHODS["kthvalue"] = kthvalue
-
-
 _median_methods = (tables.median, tables.median_dim, )
 
 
+@road((tables.median,), (tables.median_dim,), method=True)
 def median(self, *args, **kwargs):
     """median(Tensor self) -> Tensor; median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
     return call_overloaded(_median_methods, (self, *args), kwargs, method=True)
 
 
-median = accelerate(median, (tables.median,), (tables.median_dim,), method=True)
-METHODS["median"] = median
-
-
 _nanmedian_methods = (tables.nanmedian, tables.nanmedian_dim, )
 
 
+@road((tables.nanmedian,), (tables.nanmedian_dim,), method=True)
 def nanmedian(self, *args, **kwargs):
     """nanmedian(Tensor self) -> Tensor; nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
     return call_overloaded(_nanmedian_methods, (self, *args), kwargs, method=True)
 
 
-nanmedian = accelerate(nanmedian, (tables.nanmedian,), (tables.nanmedian_dim,), method=True)
-METHODS["nanmedian"] = nanmedian
-
-
+@road((tables.mode,), method=True)
 def mode(self, dim=-1, keepdim=False, **spellings):
     """mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
     if spellings:
@@ -100,35 +78,37 @@ def mode(self, dim=-1, keepdim=False, **spellings):
     return call(tables.mode, (self, dim, keepdim))
 
 
-mode = accelerate(mode, (tables.mode,), method=True)
-METHODS["mode"] = mode
-
-
+@road((tables.bincount,), method=True)
 def bincount(self, weights=None, minlength=0):
     """bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor"""
     return call(tables.bincount, (self, weights, minlength))
 
 
-bincount = accelerate(bincount, (tables.bincount,), method=True)
-METHODS["bincount"] = bincount
-
-
+@road((tables.histc,), method=True)
 def histc(self, bins=100, min=0, max=0):
     """histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor"""
     return call(tables.histc, (self, bins, min, max))
 
 
-histc = accelerate(histc, (tables.histc,), method=True)
-METHODS["histc"] = histc
-
-
 _histogram_methods = (tables.histogram_bins_tensor, tables.histogram_bin_ct, )
 
 
+@road((tables.histogram_bins_tensor,), (tables.histogram_bin_ct,), method=True)
 def histogram(self, *args, **kwargs):
     """histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges); histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"""
     return call_overloaded(_histogram_methods, (self, *args), kwargs, method=True)
 
 
-histogram = accelerate(histogram, (tables.histogram_bins_tensor,), (tables.histogram_bin_ct,), method=True)
-METHODS["histogram"] = histogram
+METHODS: dict = {
+    "sort": sort, 
+    "argsort": argsort, 
+    "msort": msort, 
+    "topk": topk, 
+    "kthvalue": kthvalue, 
+    "median": median, 
+    "nanmedian": nanmedian, 
+    "mode": mode, 
+    "bincount": bincount, 
+    "histc": histc, 
+    "histogram": histogram, 
+}

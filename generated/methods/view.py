@@ -8,57 +8,44 @@ from mindtorch_v2._backends.cpu.ops import view as kernels_view
 from mindtorch_v2._dispatch.calls import call_method as call
 from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call_inplace
-from mindtorch_v2._dispatch.native import accelerate
+from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from mindtorch_v2._layout import contiguous_format
 
 from ..tables import view as tables
 
-METHODS: dict = {}
-
 
 _view_methods = (tables.view, tables.view_dtype, )
 
 
+@road((tables.view, kernels_view.fast_view), (tables.view_dtype,), method=True)
 def view(self, *args, **kwargs):
     """view(Tensor(a) self, SymInt[] size) -> Tensor(a); view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)"""
     return call_overloaded(_view_methods, (self, *args), kwargs, method=True)
 
 
-view = accelerate(view, (tables.view, kernels_view.fast_view), (tables.view_dtype,), method=True)
-METHODS["view"] = view
-
-
 _reshape_methods = (tables.reshape, )
 
 
+@road((tables.reshape, kernels_view.fast_view), method=True)
 def reshape(self, *args, **kwargs):
     """reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)"""
     return call_overloaded(_reshape_methods, (self, *args), kwargs, method=True)
 
 
-reshape = accelerate(reshape, (tables.reshape, kernels_view.fast_view), method=True)
-METHODS["reshape"] = reshape
-
-
+@road((tables.flatten_using_ints,), method=True)
 def flatten(self, start_dim=0, end_dim=-1):
     """flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)"""
     return call(tables.flatten_using_ints, (self, start_dim, end_dim))
 
 
-flatten = accelerate(flatten, (tables.flatten_using_ints,), method=True)
-METHODS["flatten"] = flatten
-
-
+@road((tables.ravel,), method=True)
 def ravel(self):
     """ravel(Tensor(a) self) -> Tensor(a)"""
     return call(tables.ravel, (self,))
 
 
-ravel = accelerate(ravel, (tables.ravel,), method=True)
-METHODS["ravel"] = ravel
-
-
+@road((tables.unflatten_int,), method=True)
 def unflatten(self, dim=REQUIRED, sizes=REQUIRED, **spellings):
     """unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)"""
     if spellings:
@@ -66,203 +53,143 @@ def unflatten(self, dim=REQUIRED, sizes=REQUIRED, **spellings):
     return call(tables.unflatten_int, (self, dim, sizes))
 
 
-unflatten = accelerate(unflatten, (tables.unflatten_int,), method=True)
-METHODS["unflatten"] = unflatten
-
-
+@road((tables.view_as,), method=True)
 def view_as(self, other):
     """view_as(Tensor(a) self, Tensor other) -> Tensor(a)"""
     return call(tables.view_as, (self, other))
 
 
-view_as = accelerate(view_as, (tables.view_as,), method=True)
-METHODS["view_as"] = view_as
-
-
+@road((tables.reshape_as,), method=True)
 def reshape_as(self, other):
     """reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)"""
     return call(tables.reshape_as, (self, other))
 
 
-reshape_as = accelerate(reshape_as, (tables.reshape_as,), method=True)
-METHODS["reshape_as"] = reshape_as
-
-
+@road((tables.transpose_int, kernels_view.fast_transpose), method=True)
 def transpose(self, dim0, dim1):
     """transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"""
     return call(tables.transpose_int, (self, dim0, dim1))
 
 
-transpose = accelerate(transpose, (tables.transpose_int, kernels_view.fast_transpose), method=True)
-METHODS["transpose"] = transpose
-
-
+@road((tables.transpose_int,), method=True, inplace=True)
 def transpose_(self, dim0, dim1):
     """The in-place form of transpose."""
     return call_inplace(tables.transpose_int, (self, dim0, dim1))
 
 
-transpose_ = accelerate(transpose_, (tables.transpose_int,), method=True, inplace=True)
-METHODS["transpose_"] = transpose_
-
-
+@road((tables.swapaxes, kernels_view.fast_transpose), method=True)
 def swapaxes(self, axis0, axis1):
     """swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)"""
     return call(tables.swapaxes, (self, axis0, axis1))
 
 
-swapaxes = accelerate(swapaxes, (tables.swapaxes, kernels_view.fast_transpose), method=True)
-METHODS["swapaxes"] = swapaxes
-
-
+@road((tables.swapaxes,), method=True, inplace=True)
 def swapaxes_(self, axis0, axis1):
     """The in-place form of swapaxes."""
     return call_inplace(tables.swapaxes, (self, axis0, axis1))
 
 
-swapaxes_ = accelerate(swapaxes_, (tables.swapaxes,), method=True, inplace=True)
-METHODS["swapaxes_"] = swapaxes_
-
-
+@road((tables.swapdims, kernels_view.fast_transpose), method=True)
 def swapdims(self, dim0, dim1):
     """swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"""
     return call(tables.swapdims, (self, dim0, dim1))
 
 
-swapdims = accelerate(swapdims, (tables.swapdims, kernels_view.fast_transpose), method=True)
-METHODS["swapdims"] = swapdims
-
-
+@road((tables.swapdims,), method=True, inplace=True)
 def swapdims_(self, dim0, dim1):
     """The in-place form of swapdims."""
     return call_inplace(tables.swapdims, (self, dim0, dim1))
 
 
-swapdims_ = accelerate(swapdims_, (tables.swapdims,), method=True, inplace=True)
-METHODS["swapdims_"] = swapdims_
-
-
+@road((tables.t, kernels_view.fast_t), method=True)
 def t(self):
     """t(Tensor(a) self) -> Tensor(a)"""
     return call(tables.t, (self,))
 
 
-t = accelerate(t, (tables.t, kernels_view.fast_t), method=True)
-METHODS["t"] = t
-
-
+@road((tables.t,), method=True, inplace=True)
 def t_(self):
     """The in-place form of t."""
     return call_inplace(tables.t, (self,))
 
 
-t_ = accelerate(t_, (tables.t,), method=True, inplace=True)
-METHODS["t_"] = t_
-
-
+@road((tables.adjoint,), method=True)
 def adjoint(self):
     """adjoint(Tensor(a) self) -> Tensor(a)"""
     return call(tables.adjoint, (self,))
 
 
-adjoint = accelerate(adjoint, (tables.adjoint,), method=True)
-METHODS["adjoint"] = adjoint
-
-
 _permute_methods = (tables.permute, )
 
 
+@road((tables.permute, kernels_view.fast_permute), method=True)
 def permute(self, *args, **kwargs):
     """permute(Tensor(a) self, int[] dims) -> Tensor(a)"""
     return call_overloaded(_permute_methods, (self, *args), kwargs, method=True)
 
 
-permute = accelerate(permute, (tables.permute, kernels_view.fast_permute), method=True)
-METHODS["permute"] = permute
-
-
 _movedim_methods = (tables.movedim_intlist, tables.movedim_int, )
 
 
+@road((tables.movedim_intlist,), (tables.movedim_int,), method=True)
 def movedim(self, *args, **kwargs):
     """movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a); movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)"""
     return call_overloaded(_movedim_methods, (self, *args), kwargs, method=True)
 
 
-movedim = accelerate(movedim, (tables.movedim_intlist,), (tables.movedim_int,), method=True)
-METHODS["movedim"] = movedim
-
-
 _moveaxis_methods = (tables.moveaxis_intlist, tables.moveaxis_int, )
 
 
+@road((tables.moveaxis_intlist,), (tables.moveaxis_int,), method=True)
 def moveaxis(self, *args, **kwargs):
     """moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a); moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)"""
     return call_overloaded(_moveaxis_methods, (self, *args), kwargs, method=True)
 
 
-moveaxis = accelerate(moveaxis, (tables.moveaxis_intlist,), (tables.moveaxis_int,), method=True)
-METHODS["moveaxis"] = moveaxis
-
-
 _expand_methods = (tables.expand, )
 
 
+@road((tables.expand, kernels_view.fast_expand), method=True)
 def expand(self, *args, **kwargs):
     """expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)"""
     return call_overloaded(_expand_methods, (self, *args), kwargs, method=True)
 
 
-expand = accelerate(expand, (tables.expand, kernels_view.fast_expand), method=True)
-METHODS["expand"] = expand
-
-
 _broadcast_to_methods = (tables.broadcast_to, )
 
 
+@road((tables.broadcast_to, kernels_view.fast_broadcast_to), method=True)
 def broadcast_to(self, *args, **kwargs):
     """broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)"""
     return call_overloaded(_broadcast_to_methods, (self, *args), kwargs, method=True)
 
 
-broadcast_to = accelerate(broadcast_to, (tables.broadcast_to, kernels_view.fast_broadcast_to), method=True)
-METHODS["broadcast_to"] = broadcast_to
-
-
+@road((tables.expand_as,), method=True)
 def expand_as(self, other):
     """expand_as(Tensor(a) self, Tensor other) -> Tensor(a)"""
     return call(tables.expand_as, (self, other))
 
 
-expand_as = accelerate(expand_as, (tables.expand_as,), method=True)
-METHODS["expand_as"] = expand_as
-
-
 _squeeze_methods = (tables.squeeze, tables.squeeze_dim, tables.squeeze_dims, )
 
 
+@road((tables.squeeze,), (tables.squeeze_dim, kernels_view.fast_squeeze_dim), (tables.squeeze_dims,), method=True)
 def squeeze(self, *args, **kwargs):
     """squeeze(Tensor(a) self) -> Tensor(a); squeeze.dim(Tensor(a) self, int dim) -> Tensor(a); squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)"""
     return call_overloaded(_squeeze_methods, (self, *args), kwargs, method=True)
 
 
-squeeze = accelerate(squeeze, (tables.squeeze,), (tables.squeeze_dim, kernels_view.fast_squeeze_dim), (tables.squeeze_dims,), method=True)
-METHODS["squeeze"] = squeeze
-
-
 _squeeze_inplace = (tables.squeeze, tables.squeeze_dim, tables.squeeze_dims, )
 
 
+@road((tables.squeeze,), (tables.squeeze_dim,), (tables.squeeze_dims,), method=True, inplace=True)
 def squeeze_(self, *args, **kwargs):
     """The in-place form of squeeze."""
     op, bound = resolve(_squeeze_inplace, (self, *args), kwargs, True)
     return call_inplace(op, bound)
 
 
-squeeze_ = accelerate(squeeze_, (tables.squeeze,), (tables.squeeze_dim,), (tables.squeeze_dims,), method=True, inplace=True)
-METHODS["squeeze_"] = squeeze_
-
-
+@road((tables.unsqueeze, kernels_view.fast_unsqueeze), method=True)
 def unsqueeze(self, dim=REQUIRED, **spellings):
     """unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"""
     if spellings:
@@ -270,10 +197,7 @@ def unsqueeze(self, dim=REQUIRED, **spellings):
     return call(tables.unsqueeze, (self, dim))
 
 
-unsqueeze = accelerate(unsqueeze, (tables.unsqueeze, kernels_view.fast_unsqueeze), method=True)
-METHODS["unsqueeze"] = unsqueeze
-
-
+@road((tables.unsqueeze,), method=True, inplace=True)
 def unsqueeze_(self, dim=REQUIRED, **spellings):
     """The in-place form of unsqueeze."""
     if spellings:
@@ -281,10 +205,7 @@ def unsqueeze_(self, dim=REQUIRED, **spellings):
     return call_inplace(tables.unsqueeze, (self, dim))
 
 
-unsqueeze_ = accelerate(unsqueeze_, (tables.unsqueeze,), method=True, inplace=True)
-METHODS["unsqueeze_"] = unsqueeze_
-
-
+@road((tables.select_int, kernels_view.fast_select), method=True)
 def select(self, dim=REQUIRED, index=REQUIRED, **spellings):
     """select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)"""
     if spellings:
@@ -292,22 +213,16 @@ def select(self, dim=REQUIRED, index=REQUIRED, **spellings):
     return call(tables.select_int, (self, dim, index))
 
 
-select = accelerate(select, (tables.select_int, kernels_view.fast_select), method=True)
-METHODS["select"] = select
-
-
 _narrow_methods = (tables.narrow, tables.narrow_Tensor, )
 
 
+@road((tables.narrow,), (tables.narrow_Tensor,), method=True)
 def narrow(self, *args, **kwargs):
     """narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a); narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)"""
     return call_overloaded(_narrow_methods, (self, *args), kwargs, method=True)
 
 
-narrow = accelerate(narrow, (tables.narrow,), (tables.narrow_Tensor,), method=True)
-METHODS["narrow"] = narrow
-
-
+@road((tables.narrow_copy,), method=True)
 def narrow_copy(self, dim=REQUIRED, start=REQUIRED, length=REQUIRED, **spellings):
     """narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor"""
     if spellings:
@@ -315,58 +230,40 @@ def narrow_copy(self, dim=REQUIRED, start=REQUIRED, length=REQUIRED, **spellings
     return call(tables.narrow_copy, (self, dim, start, length))
 
 
-narrow_copy = accelerate(narrow_copy, (tables.narrow_copy,), method=True)
-METHODS["narrow_copy"] = narrow_copy
-
-
+@road((tables.as_strided,), method=True)
 def as_strided(self, size, stride, storage_offset=None):
     """as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)"""
     return call(tables.as_strided, (self, size, stride, storage_offset))
 
 
-as_strided = accelerate(as_strided, (tables.as_strided,), method=True)
-METHODS["as_strided"] = as_strided
-
-
+@road((tables.as_strided,), method=True, inplace=True)
 def as_strided_(self, size, stride, storage_offset=None):
     """The in-place form of as_strided."""
     return call_inplace(tables.as_strided, (self, size, stride, storage_offset))
 
 
-as_strided_ = accelerate(as_strided_, (tables.as_strided,), method=True, inplace=True)
-METHODS["as_strided_"] = as_strided_
-
-
+@road((tables.diagonal,), method=True)
 def diagonal(self, offset=0, dim1=0, dim2=1):
     """diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)"""
     return call(tables.diagonal, (self, offset, dim1, dim2))
 
 
-diagonal = accelerate(diagonal, (tables.diagonal,), method=True)
-METHODS["diagonal"] = diagonal
-
-
+@road((tables.unfold,), method=True)
 def unfold(self, dimension, size, step):
     """unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)"""
     return call(tables.unfold, (self, dimension, size, step))
 
 
-unfold = accelerate(unfold, (tables.unfold,), method=True)
-METHODS["unfold"] = unfold
-
-
 _split_methods = (tables.split_Tensor, tables.split_sizes, )
 
 
+@road((tables.split_Tensor,), (tables.split_sizes,), method=True)
 def split(self, *args, **kwargs):
     """split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]; split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]"""
     return call_overloaded(_split_methods, (self, *args), kwargs, method=True)
 
 
-split = accelerate(split, (tables.split_Tensor,), (tables.split_sizes,), method=True)
-METHODS["split"] = split
-
-
+@road((tables.split_with_sizes,), method=True)
 def split_with_sizes(self, split_sizes, dim=0, **spellings):
     """split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]"""
     if spellings:
@@ -374,10 +271,7 @@ def split_with_sizes(self, split_sizes, dim=0, **spellings):
     return call(tables.split_with_sizes, (self, split_sizes, dim))
 
 
-split_with_sizes = accelerate(split_with_sizes, (tables.split_with_sizes,), method=True)
-METHODS["split_with_sizes"] = split_with_sizes
-
-
+@road((tables.unsafe_split_Tensor,), method=True)
 def unsafe_split(self, split_size, dim=0, **spellings):
     """unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]"""
     if spellings:
@@ -385,10 +279,7 @@ def unsafe_split(self, split_size, dim=0, **spellings):
     return call(tables.unsafe_split_Tensor, (self, split_size, dim))
 
 
-unsafe_split = accelerate(unsafe_split, (tables.unsafe_split_Tensor,), method=True)
-METHODS["unsafe_split"] = unsafe_split
-
-
+@road((tables.unsafe_split_with_sizes,), method=True)
 def unsafe_split_with_sizes(self, split_sizes, dim=0, **spellings):
     """unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]"""
     if spellings:
@@ -396,10 +287,7 @@ def unsafe_split_with_sizes(self, split_sizes, dim=0, **spellings):
     return call(tables.unsafe_split_with_sizes, (self, split_sizes, dim))
 
 
-unsafe_split_with_sizes = accelerate(unsafe_split_with_sizes, (tables.unsafe_split_with_sizes,), method=True)
-METHODS["unsafe_split_with_sizes"] = unsafe_split_with_sizes
-
-
+@road((tables.chunk,), method=True)
 def chunk(self, chunks, dim=0, **spellings):
     """chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]"""
     if spellings:
@@ -407,10 +295,7 @@ def chunk(self, chunks, dim=0, **spellings):
     return call(tables.chunk, (self, chunks, dim))
 
 
-chunk = accelerate(chunk, (tables.chunk,), method=True)
-METHODS["chunk"] = chunk
-
-
+@road((tables.unsafe_chunk,), method=True)
 def unsafe_chunk(self, chunks, dim=0, **spellings):
     """unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]"""
     if spellings:
@@ -418,58 +303,43 @@ def unsafe_chunk(self, chunks, dim=0, **spellings):
     return call(tables.unsafe_chunk, (self, chunks, dim))
 
 
-unsafe_chunk = accelerate(unsafe_chunk, (tables.unsafe_chunk,), method=True)
-METHODS["unsafe_chunk"] = unsafe_chunk
-
-
 _tensor_split_methods = (tables.tensor_split_tensor_indices_or_sections, tables.tensor_split_sections, tables.tensor_split_indices, )
 
 
+@road((tables.tensor_split_tensor_indices_or_sections,), (tables.tensor_split_sections,), (tables.tensor_split_indices,), method=True)
 def tensor_split(self, *args, **kwargs):
     """tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]; tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]; tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]"""
     return call_overloaded(_tensor_split_methods, (self, *args), kwargs, method=True)
 
 
-tensor_split = accelerate(tensor_split, (tables.tensor_split_tensor_indices_or_sections,), (tables.tensor_split_sections,), (tables.tensor_split_indices,), method=True)
-METHODS["tensor_split"] = tensor_split
-
-
 _hsplit_methods = (tables.hsplit_int, tables.hsplit_array, )
 
 
+@road((tables.hsplit_int,), (tables.hsplit_array,), method=True)
 def hsplit(self, *args, **kwargs):
     """hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]; hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]"""
     return call_overloaded(_hsplit_methods, (self, *args), kwargs, method=True)
 
 
-hsplit = accelerate(hsplit, (tables.hsplit_int,), (tables.hsplit_array,), method=True)
-METHODS["hsplit"] = hsplit
-
-
 _vsplit_methods = (tables.vsplit_int, tables.vsplit_array, )
 
 
+@road((tables.vsplit_int,), (tables.vsplit_array,), method=True)
 def vsplit(self, *args, **kwargs):
     """vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]; vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]"""
     return call_overloaded(_vsplit_methods, (self, *args), kwargs, method=True)
 
 
-vsplit = accelerate(vsplit, (tables.vsplit_int,), (tables.vsplit_array,), method=True)
-METHODS["vsplit"] = vsplit
-
-
 _dsplit_methods = (tables.dsplit_int, tables.dsplit_array, )
 
 
+@road((tables.dsplit_int,), (tables.dsplit_array,), method=True)
 def dsplit(self, *args, **kwargs):
     """dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]; dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]"""
     return call_overloaded(_dsplit_methods, (self, *args), kwargs, method=True)
 
 
-dsplit = accelerate(dsplit, (tables.dsplit_int,), (tables.dsplit_array,), method=True)
-METHODS["dsplit"] = dsplit
-
-
+@road((tables.unbind_int,), method=True)
 def unbind(self, dim=0, **spellings):
     """unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]"""
     if spellings:
@@ -477,37 +347,25 @@ def unbind(self, dim=0, **spellings):
     return call(tables.unbind_int, (self, dim))
 
 
-unbind = accelerate(unbind, (tables.unbind_int,), method=True)
-METHODS["unbind"] = unbind
-
-
+@road((tables.detach,), method=True)
 def detach(self):
     """detach(Tensor(a) self) -> Tensor(a)"""
     return call(tables.detach, (self,))
 
 
-detach = accelerate(detach, (tables.detach,), method=True)
-METHODS["detach"] = detach
-
-
+@road((tables.clone,), method=True)
 def clone(self, *, memory_format=None):
     """clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"""
     return call(tables.clone, (self, memory_format))
 
 
-clone = accelerate(clone, (tables.clone,), method=True)
-METHODS["clone"] = clone
-
-
+@road((tables.contiguous,), method=True)
 def contiguous(self, *, memory_format=contiguous_format):
     """contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)"""
     return call(tables.contiguous, (self, memory_format))
 
 
-contiguous = accelerate(contiguous, (tables.contiguous,), method=True)
-METHODS["contiguous"] = contiguous
-
-
+@road((tables.select_scatter,), method=True)
 def select_scatter(self, src, dim=REQUIRED, index=REQUIRED, **spellings):
     """select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor"""
     if spellings:
@@ -515,10 +373,7 @@ def select_scatter(self, src, dim=REQUIRED, index=REQUIRED, **spellings):
     return call(tables.select_scatter, (self, src, dim, index))
 
 
-select_scatter = accelerate(select_scatter, (tables.select_scatter,), method=True)
-METHODS["select_scatter"] = select_scatter
-
-
+@road((tables.slice_scatter,), method=True)
 def slice_scatter(self, src, dim=0, start=None, end=None, step=1, **spellings):
     """slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor"""
     if spellings:
@@ -526,23 +381,68 @@ def slice_scatter(self, src, dim=0, start=None, end=None, step=1, **spellings):
     return call(tables.slice_scatter, (self, src, dim, start, end, step))
 
 
-slice_scatter = accelerate(slice_scatter, (tables.slice_scatter,), method=True)
-METHODS["slice_scatter"] = slice_scatter
-
-
+@road((tables.diagonal_scatter,), method=True)
 def diagonal_scatter(self, src, offset=0, dim1=0, dim2=1):
     """diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor"""
     return call(tables.diagonal_scatter, (self, src, offset, dim1, dim2))
 
 
-diagonal_scatter = accelerate(diagonal_scatter, (tables.diagonal_scatter,), method=True)
-METHODS["diagonal_scatter"] = diagonal_scatter
-
-
+@road((tables.as_strided_scatter,), method=True)
 def as_strided_scatter(self, src, size, stride, storage_offset=None):
     """as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor"""
     return call(tables.as_strided_scatter, (self, src, size, stride, storage_offset))
 
 
-as_strided_scatter = accelerate(as_strided_scatter, (tables.as_strided_scatter,), method=True)
-METHODS["as_strided_scatter"] = as_strided_scatter
+METHODS: dict = {
+    "view": view, 
+    "reshape": reshape, 
+    "flatten": flatten, 
+    "ravel": ravel, 
+    "unflatten": unflatten, 
+    "view_as": view_as, 
+    "reshape_as": reshape_as, 
+    "transpose": transpose, 
+    "transpose_": transpose_, 
+    "swapaxes": swapaxes, 
+    "swapaxes_": swapaxes_, 
+    "swapdims": swapdims, 
+    "swapdims_": swapdims_, 
+    "t": t, 
+    "t_": t_, 
+    "adjoint": adjoint, 
+    "permute": permute, 
+    "movedim": movedim, 
+    "moveaxis": moveaxis, 
+    "expand": expand, 
+    "broadcast_to": broadcast_to, 
+    "expand_as": expand_as, 
+    "squeeze": squeeze, 
+    "squeeze_": squeeze_, 
+    "unsqueeze": unsqueeze, 
+    "unsqueeze_": unsqueeze_, 
+    "select": select, 
+    "narrow": narrow, 
+    "narrow_copy": narrow_copy, 
+    "as_strided": as_strided, 
+    "as_strided_": as_strided_, 
+    "diagonal": diagonal, 
+    "unfold": unfold, 
+    "split": split, 
+    "split_with_sizes": split_with_sizes, 
+    "unsafe_split": unsafe_split, 
+    "unsafe_split_with_sizes": unsafe_split_with_sizes, 
+    "chunk": chunk, 
+    "unsafe_chunk": unsafe_chunk, 
+    "tensor_split": tensor_split, 
+    "hsplit": hsplit, 
+    "vsplit": vsplit, 
+    "dsplit": dsplit, 
+    "unbind": unbind, 
+    "detach": detach, 
+    "clone": clone, 
+    "contiguous": contiguous, 
+    "select_scatter": select_scatter, 
+    "slice_scatter": slice_scatter, 
+    "diagonal_scatter": diagonal_scatter, 
+    "as_strided_scatter": as_strided_scatter, 
+}

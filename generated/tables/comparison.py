@@ -12,347 +12,205 @@ from ..meta import comparison as _meta
 __all__ = ["eq_Tensor", "ne_Tensor", "lt_Tensor", "le_Tensor", "gt_Tensor", "ge_Tensor", "logical_and", "logical_or", "logical_xor", "logical_not", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit", "isreal", "isclose", "allclose", "equal"]
 
 eq_Tensor = Operator(
-    "eq",
-    "Tensor",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-    ),
+    "eq", "Tensor",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     meta=_meta.eq_Tensor,
     cast=(0, 1),
-    kernels={
-        "cpu": numpy.equal,
-    },
+    kernels={"cpu": numpy.equal},
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
-    block=(
-        Block(0, (0, 1), (), exact=True),
-    ),
+    block=(Block(0, (0, 1), (), exact=True), ),
 )
 
 ne_Tensor = Operator(
-    "ne",
-    "Tensor",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-    ),
+    "ne", "Tensor",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     meta=_meta.ne_Tensor,
     cast=(0, 1),
-    kernels={
-        "cpu": numpy.not_equal,
-    },
+    kernels={"cpu": numpy.not_equal},
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
-    block=(
-        Block(1, (0, 1), (), exact=True),
-    ),
+    block=(Block(1, (0, 1), (), exact=True), ),
 )
 
 lt_Tensor = Operator(
-    "lt",
-    "Tensor",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-    ),
+    "lt", "Tensor",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     meta=_meta.lt_Tensor,
     cast=(0, 1),
-    kernels={
-        "cpu": numpy.less,
-    },
+    kernels={"cpu": numpy.less},
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
-    block=(
-        Block(2, (0, 1), (), exact=True),
-    ),
+    block=(Block(2, (0, 1), (), exact=True), ),
 )
 
 le_Tensor = Operator(
-    "le",
-    "Tensor",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-    ),
+    "le", "Tensor",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     meta=_meta.le_Tensor,
     cast=(0, 1),
-    kernels={
-        "cpu": numpy.less_equal,
-    },
+    kernels={"cpu": numpy.less_equal},
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
-    block=(
-        Block(3, (0, 1), (), exact=True),
-    ),
+    block=(Block(3, (0, 1), (), exact=True), ),
 )
 
 gt_Tensor = Operator(
-    "gt",
-    "Tensor",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-    ),
+    "gt", "Tensor",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     meta=_meta.gt_Tensor,
     cast=(0, 1),
-    kernels={
-        "cpu": numpy.greater,
-    },
+    kernels={"cpu": numpy.greater},
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
-    block=(
-        Block(4, (0, 1), (), exact=True),
-    ),
+    block=(Block(4, (0, 1), (), exact=True), ),
 )
 
 ge_Tensor = Operator(
-    "ge",
-    "Tensor",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-    ),
+    "ge", "Tensor",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     meta=_meta.ge_Tensor,
     cast=(0, 1),
-    kernels={
-        "cpu": numpy.greater_equal,
-    },
+    kernels={"cpu": numpy.greater_equal},
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
-    block=(
-        Block(5, (0, 1), (), exact=True),
-    ),
+    block=(Block(5, (0, 1), (), exact=True), ),
 )
 
 logical_and = Operator(
-    "logical_and",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-    ),
+    "logical_and", "",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     meta=_meta.logical_and,
     cast=(0, 1),
-    kernels={
-        "cpu": numpy.logical_and,
-    },
+    kernels={"cpu": numpy.logical_and},
     tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'inplace', 'out'),
-    block=(
-        Block(6, (0, 1), ()),
-    ),
+    block=(Block(6, (0, 1), ()), ),
 )
 
 logical_or = Operator(
-    "logical_or",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-    ),
+    "logical_or", "",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     meta=_meta.logical_or,
     cast=(0, 1),
-    kernels={
-        "cpu": numpy.logical_or,
-    },
+    kernels={"cpu": numpy.logical_or},
     tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'inplace', 'out'),
-    block=(
-        Block(7, (0, 1), ()),
-    ),
+    block=(Block(7, (0, 1), ()), ),
 )
 
 logical_xor = Operator(
-    "logical_xor",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-    ),
+    "logical_xor", "",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     meta=_meta.logical_xor,
     cast=(0, 1),
-    kernels={
-        "cpu": numpy.logical_xor,
-    },
+    kernels={"cpu": numpy.logical_xor},
     tags=('pointwise', 'tensors'),
     variants=('function', 'method', 'inplace', 'out'),
-    block=(
-        Block(8, (0, 1), ()),
-    ),
+    block=(Block(8, (0, 1), ()), ),
 )
 
 logical_not = Operator(
-    "logical_not",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "logical_not", "",
+    (Param('self', 'Tensor', required=True), ),
     meta=_meta.logical_not,
     cast=(0,),
-    kernels={
-        "cpu": numpy.logical_not,
-    },
+    kernels={"cpu": numpy.logical_not},
     tags=('pointwise',),
     variants=('function', 'method', 'inplace', 'out'),
-    block=(
-        Block(9, (0,), (), exact=True),
-    ),
+    block=(Block(9, (0,), (), exact=True), ),
 )
 
 isnan = Operator(
-    "isnan",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "isnan", "",
+    (Param('self', 'Tensor', required=True), ),
     meta=_meta.isnan,
     cast=(0,),
-    kernels={
-        "cpu": numpy.isnan,
-    },
+    kernels={"cpu": numpy.isnan},
     tags=('pointwise',),
     variants=('function', 'method'),
-    block=(
-        Block(10, (0,), (), exact=True),
-    ),
+    block=(Block(10, (0,), (), exact=True), ),
 )
 
 isinf = Operator(
-    "isinf",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "isinf", "",
+    (Param('self', 'Tensor', required=True), ),
     meta=_meta.isinf,
     cast=(0,),
-    kernels={
-        "cpu": numpy.isinf,
-    },
+    kernels={"cpu": numpy.isinf},
     tags=('pointwise',),
     variants=('function', 'method'),
-    block=(
-        Block(11, (0,), ()),
-    ),
+    block=(Block(11, (0,), ()), ),
 )
 
 isfinite = Operator(
-    "isfinite",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "isfinite", "",
+    (Param('self', 'Tensor', required=True), ),
     meta=_meta.isfinite,
     cast=(0,),
-    kernels={
-        "cpu": numpy.isfinite,
-    },
+    kernels={"cpu": numpy.isfinite},
     tags=('pointwise',),
     variants=('function', 'method'),
-    block=(
-        Block(12, (0,), ()),
-    ),
+    block=(Block(12, (0,), ()), ),
 )
 
 isposinf = Operator(
-    "isposinf",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "isposinf", "",
+    (Param('self', 'Tensor', required=True), ),
     meta=_meta.isposinf,
     cast=(0,),
-    kernels={
-        "cpu": kernels_comparison.isposinf,
-    },
+    kernels={"cpu": kernels_comparison.isposinf},
     tags=('pointwise',),
     variants=('function', 'method', 'out'),
-    block=(
-        Block(13, (0,), ()),
-    ),
+    block=(Block(13, (0,), ()), ),
 )
 
 isneginf = Operator(
-    "isneginf",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "isneginf", "",
+    (Param('self', 'Tensor', required=True), ),
     meta=_meta.isneginf,
     cast=(0,),
-    kernels={
-        "cpu": kernels_comparison.isneginf,
-    },
+    kernels={"cpu": kernels_comparison.isneginf},
     tags=('pointwise',),
     variants=('function', 'method', 'out'),
-    block=(
-        Block(14, (0,), ()),
-    ),
+    block=(Block(14, (0,), ()), ),
 )
 
 signbit = Operator(
-    "signbit",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "signbit", "",
+    (Param('self', 'Tensor', required=True), ),
     meta=_meta.signbit,
     cast=(0,),
-    kernels={
-        "cpu": kernels_comparison.signbit,
-    },
+    kernels={"cpu": kernels_comparison.signbit},
     tags=('pointwise', 'exact_out'),
     variants=('function', 'method', 'out'),
-    block=(
-        Block(15, (0,), ()),
-    ),
+    block=(Block(15, (0,), ()), ),
 )
 
 isreal = Operator(
-    "isreal",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "isreal", "",
+    (Param('self', 'Tensor', required=True), ),
     composite="comparison.isreal",
     variants=('function', 'method'),
 )
 
 isclose = Operator(
-    "isclose",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-        Param('rtol', 'float', default=1e-05),
-        Param('atol', 'float', default=1e-08),
-        Param('equal_nan', 'bool', default=False),
-    ),
+    "isclose", "",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), Param('rtol', 'float', default=1e-05), Param('atol', 'float', default=1e-08), Param('equal_nan', 'bool', default=False), ),
     composite="comparison.isclose",
     variants=('function', 'method'),
 )
 
 allclose = Operator(
-    "allclose",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-        Param('rtol', 'float', default=1e-05),
-        Param('atol', 'float', default=1e-08),
-        Param('equal_nan', 'bool', default=False),
-    ),
+    "allclose", "",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), Param('rtol', 'float', default=1e-05), Param('atol', 'float', default=1e-08), Param('equal_nan', 'bool', default=False), ),
     composite="comparison.allclose",
     variants=('function', 'method'),
 )
 
 equal = Operator(
-    "equal",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-    ),
+    "equal", "",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     composite="comparison.equal",
     variants=('function', 'method'),
 )

@@ -10,17 +10,11 @@ from ..meta import matmul as _meta
 __all__ = ["mm", "bmm", "matmul", "linear", "addmm", "addbmm", "baddbmm", "addmv", "addr", "mv", "dot", "vdot", "outer", "inner", "tensordot", "kron", "chain_matmul", "einsum", "bilinear", "linalg_matmul", "linalg_multi_dot", "linalg_vecdot", "linalg_cross", "cross", "cdist", "_cdist_forward", "_cdist_backward", "pairwise_distance", "cosine_similarity"]
 
 mm = Operator(
-    "mm",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('mat2', 'Tensor', required=True),
-    ),
+    "mm", "",
+    (Param('self', 'Tensor', required=True), Param('mat2', 'Tensor', required=True), ),
     meta=_meta.mm,
     cast=(0, 1),
-    kernels={
-        "cpu": kernels_matmul.mm,
-    },
+    kernels={"cpu": kernels_matmul.mm},
     tags=('exact_out', 'autocast_lower'),
     variants=('function', 'method', 'out'),
     derivatives="matmul",
@@ -28,17 +22,11 @@ mm = Operator(
 )
 
 bmm = Operator(
-    "bmm",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('mat2', 'Tensor', required=True),
-    ),
+    "bmm", "",
+    (Param('self', 'Tensor', required=True), Param('mat2', 'Tensor', required=True), ),
     meta=_meta.bmm,
     cast=(0, 1),
-    kernels={
-        "cpu": kernels_matmul.bmm,
-    },
+    kernels={"cpu": kernels_matmul.bmm},
     tags=('exact_out', 'autocast_lower'),
     variants=('function', 'method', 'out'),
     derivatives="matmul",
@@ -46,17 +34,11 @@ bmm = Operator(
 )
 
 matmul = Operator(
-    "matmul",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-    ),
+    "matmul", "",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     meta=_meta.matmul,
     cast=(0, 1),
-    kernels={
-        "cpu": kernels_matmul.matmul,
-    },
+    kernels={"cpu": kernels_matmul.matmul},
     tags=('exact_out', 'autocast_lower'),
     variants=('function', 'method', 'out'),
     derivatives="matmul",
@@ -64,18 +46,11 @@ matmul = Operator(
 )
 
 linear = Operator(
-    "linear",
-    "",
-    (
-        Param('input', 'Tensor', required=True),
-        Param('weight', 'Tensor', required=True),
-        Param('bias', 'Tensor', optional=True, default=None),
-    ),
+    "linear", "",
+    (Param('input', 'Tensor', required=True), Param('weight', 'Tensor', required=True), Param('bias', 'Tensor', optional=True, default=None), ),
     meta=_meta.linear,
     cast=(0, 1, 2),
-    kernels={
-        "cpu": kernels_matmul.linear,
-    },
+    kernels={"cpu": kernels_matmul.linear},
     tags=('exact_out', 'autocast_lower'),
     variants=('function', 'out'),
     derivatives="matmul",
@@ -83,116 +58,65 @@ linear = Operator(
 )
 
 addmm = Operator(
-    "addmm",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('mat1', 'Tensor', required=True),
-        Param('mat2', 'Tensor', required=True),
-        Param('beta', 'Scalar', default=1, keyword=True),
-        Param('alpha', 'Scalar', default=1, keyword=True),
-    ),
+    "addmm", "",
+    (Param('self', 'Tensor', required=True), Param('mat1', 'Tensor', required=True), Param('mat2', 'Tensor', required=True), Param('beta', 'Scalar', default=1, keyword=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
     meta=_meta.addmm,
     cast=(0, 1, 2),
-    kernels={
-        "cpu": kernels_matmul.addmm,
-    },
+    kernels={"cpu": kernels_matmul.addmm},
     tags=('exact_out', 'autocast_lower'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="matmul",
 )
 
 addbmm = Operator(
-    "addbmm",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('batch1', 'Tensor', required=True),
-        Param('batch2', 'Tensor', required=True),
-        Param('beta', 'Scalar', default=1, keyword=True),
-        Param('alpha', 'Scalar', default=1, keyword=True),
-    ),
+    "addbmm", "",
+    (Param('self', 'Tensor', required=True), Param('batch1', 'Tensor', required=True), Param('batch2', 'Tensor', required=True), Param('beta', 'Scalar', default=1, keyword=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
     meta=_meta.addbmm,
     cast=(0, 1, 2),
-    kernels={
-        "cpu": kernels_matmul.addbmm,
-    },
+    kernels={"cpu": kernels_matmul.addbmm},
     tags=('exact_out', 'autocast_lower'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="matmul",
 )
 
 baddbmm = Operator(
-    "baddbmm",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('batch1', 'Tensor', required=True),
-        Param('batch2', 'Tensor', required=True),
-        Param('beta', 'Scalar', default=1, keyword=True),
-        Param('alpha', 'Scalar', default=1, keyword=True),
-    ),
+    "baddbmm", "",
+    (Param('self', 'Tensor', required=True), Param('batch1', 'Tensor', required=True), Param('batch2', 'Tensor', required=True), Param('beta', 'Scalar', default=1, keyword=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
     meta=_meta.baddbmm,
     cast=(0, 1, 2),
-    kernels={
-        "cpu": kernels_matmul.baddbmm,
-    },
+    kernels={"cpu": kernels_matmul.baddbmm},
     tags=('exact_out', 'autocast_lower'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="matmul",
 )
 
 addmv = Operator(
-    "addmv",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('mat', 'Tensor', required=True),
-        Param('vec', 'Tensor', required=True),
-        Param('beta', 'Scalar', default=1, keyword=True),
-        Param('alpha', 'Scalar', default=1, keyword=True),
-    ),
+    "addmv", "",
+    (Param('self', 'Tensor', required=True), Param('mat', 'Tensor', required=True), Param('vec', 'Tensor', required=True), Param('beta', 'Scalar', default=1, keyword=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
     meta=_meta.addmv,
     cast=(0, 1, 2),
-    kernels={
-        "cpu": kernels_matmul.addmv,
-    },
+    kernels={"cpu": kernels_matmul.addmv},
     tags=('exact_out',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="matmul",
 )
 
 addr = Operator(
-    "addr",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('vec1', 'Tensor', required=True),
-        Param('vec2', 'Tensor', required=True),
-        Param('beta', 'Scalar', default=1, keyword=True),
-        Param('alpha', 'Scalar', default=1, keyword=True),
-    ),
+    "addr", "",
+    (Param('self', 'Tensor', required=True), Param('vec1', 'Tensor', required=True), Param('vec2', 'Tensor', required=True), Param('beta', 'Scalar', default=1, keyword=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
     meta=_meta.addr,
     cast=(0, 1, 2),
-    kernels={
-        "cpu": kernels_matmul.addr,
-    },
+    kernels={"cpu": kernels_matmul.addr},
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="matmul",
 )
 
 mv = Operator(
-    "mv",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('vec', 'Tensor', required=True),
-    ),
+    "mv", "",
+    (Param('self', 'Tensor', required=True), Param('vec', 'Tensor', required=True), ),
     meta=_meta.mv,
     cast=(0, 1),
-    kernels={
-        "cpu": kernels_matmul.mv,
-    },
+    kernels={"cpu": kernels_matmul.mv},
     tags=('exact_out',),
     variants=('function', 'method', 'out'),
     derivatives="matmul",
@@ -200,17 +124,11 @@ mv = Operator(
 )
 
 dot = Operator(
-    "dot",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('tensor', 'Tensor', required=True),
-    ),
+    "dot", "",
+    (Param('self', 'Tensor', required=True), Param('tensor', 'Tensor', required=True), ),
     meta=_meta.dot,
     cast=(0, 1),
-    kernels={
-        "cpu": kernels_matmul.dot,
-    },
+    kernels={"cpu": kernels_matmul.dot},
     tags=('exact_out',),
     variants=('function', 'method', 'out'),
     derivatives="matmul",
@@ -218,17 +136,11 @@ dot = Operator(
 )
 
 vdot = Operator(
-    "vdot",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-    ),
+    "vdot", "",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     meta=_meta.vdot,
     cast=(0, 1),
-    kernels={
-        "cpu": kernels_matmul.vdot,
-    },
+    kernels={"cpu": kernels_matmul.vdot},
     tags=('exact_out',),
     variants=('function', 'method', 'out'),
     derivatives="matmul",
@@ -236,142 +148,89 @@ vdot = Operator(
 )
 
 outer = Operator(
-    "outer",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('vec2', 'Tensor', required=True),
-    ),
+    "outer", "",
+    (Param('self', 'Tensor', required=True), Param('vec2', 'Tensor', required=True), ),
     meta=_meta.outer,
     cast=(0, 1),
-    kernels={
-        "cpu": kernels_matmul.outer,
-    },
+    kernels={"cpu": kernels_matmul.outer},
     variants=('function', 'method', 'out'),
     derivatives="matmul",
     saves_self=True,
 )
 
 inner = Operator(
-    "inner",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-    ),
+    "inner", "",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     composite="matmul.inner",
     tags=('exact_out',),
     variants=('function', 'method', 'out'),
 )
 
 tensordot = Operator(
-    "tensordot",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-        Param('dims_self', 'int', is_list=True, required=True),
-        Param('dims_other', 'int', is_list=True, required=True),
-    ),
+    "tensordot", "",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), Param('dims_self', 'int', is_list=True, required=True), Param('dims_other', 'int', is_list=True, required=True), ),
     composite="matmul.tensordot",
     variants=('function', 'out'),
 )
 
 kron = Operator(
-    "kron",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-    ),
+    "kron", "",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     composite="matmul.kron",
     variants=('function', 'method', 'out'),
 )
 
 chain_matmul = Operator(
-    "chain_matmul",
-    "",
-    (
-        Param('matrices', 'Tensor', is_list=True, required=True),
-    ),
+    "chain_matmul", "",
+    (Param('matrices', 'Tensor', is_list=True, required=True), ),
     composite="matmul.chain_matmul",
     variants=('function', 'out'),
 )
 
 einsum = Operator(
-    "einsum",
-    "",
-    (
-        Param('equation', 'str', required=True),
-        Param('tensors', 'Tensor', is_list=True, required=True),
-        Param('path', 'int', optional=True, is_list=True, default=None, keyword=True),
-    ),
+    "einsum", "",
+    (Param('equation', 'str', required=True), Param('tensors', 'Tensor', is_list=True, required=True), Param('path', 'int', optional=True, is_list=True, default=None, keyword=True), ),
     composite="einsum.einsum",
     variants=('function',),
 )
 
 bilinear = Operator(
-    "bilinear",
-    "",
-    (
-        Param('input1', 'Tensor', required=True),
-        Param('input2', 'Tensor', required=True),
-        Param('weight', 'Tensor', required=True),
-        Param('bias', 'Tensor', optional=True, default=None),
-    ),
+    "bilinear", "",
+    (Param('input1', 'Tensor', required=True), Param('input2', 'Tensor', required=True), Param('weight', 'Tensor', required=True), Param('bias', 'Tensor', optional=True, default=None), ),
     composite="matmul.bilinear",
     variants=('function',),
 )
 
 linalg_matmul = Operator(
-    "linalg_matmul",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-    ),
+    "linalg_matmul", "",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     composite="matmul.linalg_matmul",
     tags=('exact_out',),
     variants=('function', 'out'),
 )
 
 linalg_multi_dot = Operator(
-    "linalg_multi_dot",
-    "",
-    (
-        Param('tensors', 'Tensor', is_list=True, required=True),
-    ),
+    "linalg_multi_dot", "",
+    (Param('tensors', 'Tensor', is_list=True, required=True), ),
     composite="matmul.multi_dot",
     tags=('exact_out',),
     variants=('function', 'out'),
 )
 
 linalg_vecdot = Operator(
-    "linalg_vecdot",
-    "",
-    (
-        Param('x', 'Tensor', required=True),
-        Param('y', 'Tensor', required=True),
-        Param('dim', 'int', default=-1, keyword=True),
-    ),
+    "linalg_vecdot", "",
+    (Param('x', 'Tensor', required=True), Param('y', 'Tensor', required=True), Param('dim', 'int', default=-1, keyword=True), ),
     composite="matmul.vecdot",
     tags=('autocast_lower',),
     variants=('function', 'out'),
 )
 
 linalg_cross = Operator(
-    "linalg_cross",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-        Param('dim', 'int', default=-1, keyword=True),
-    ),
+    "linalg_cross", "",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), Param('dim', 'int', default=-1, keyword=True), ),
     meta=_meta.linalg_cross,
     cast=(0, 1),
-    kernels={
-        "cpu": kernels_matmul.linalg_cross,
-    },
+    kernels={"cpu": kernels_matmul.linalg_cross},
     tags=('exact_out',),
     variants=('function', 'out'),
     derivatives="matmul",
@@ -379,93 +238,52 @@ linalg_cross = Operator(
 )
 
 cross = Operator(
-    "cross",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-        Param('dim', 'int', optional=True, default=None),
-    ),
+    "cross", "",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), Param('dim', 'int', optional=True, default=None), ),
     composite="matmul.cross",
     tags=('exact_out',),
     variants=('function', 'method', 'out'),
 )
 
 cdist = Operator(
-    "cdist",
-    "",
-    (
-        Param('x1', 'Tensor', required=True),
-        Param('x2', 'Tensor', required=True),
-        Param('p', 'float', default=2),
-        Param('compute_mode', 'int', optional=True, default=None),
-    ),
+    "cdist", "",
+    (Param('x1', 'Tensor', required=True), Param('x2', 'Tensor', required=True), Param('p', 'float', default=2), Param('compute_mode', 'int', optional=True, default=None), ),
     composite="matmul.cdist",
     tags=('autocast_float32',),
     variants=('function',),
 )
 
 _cdist_forward = Operator(
-    "_cdist_forward",
-    "",
-    (
-        Param('x1', 'Tensor', required=True),
-        Param('x2', 'Tensor', required=True),
-        Param('p', 'float', required=True),
-        Param('compute_mode', 'int', optional=True, required=True),
-    ),
+    "_cdist_forward", "",
+    (Param('x1', 'Tensor', required=True), Param('x2', 'Tensor', required=True), Param('p', 'float', required=True), Param('compute_mode', 'int', optional=True, required=True), ),
     meta=_meta._cdist_forward,
     cast=(0, 1),
-    kernels={
-        "cpu": kernels_matmul.cdist_forward,
-    },
+    kernels={"cpu": kernels_matmul.cdist_forward},
     variants=('function',),
     derivatives="matmul",
     saves_self=True,
 )
 
 _cdist_backward = Operator(
-    "_cdist_backward",
-    "",
-    (
-        Param('grad', 'Tensor', required=True),
-        Param('x1', 'Tensor', required=True),
-        Param('x2', 'Tensor', required=True),
-        Param('p', 'float', required=True),
-        Param('cdist', 'Tensor', required=True),
-    ),
+    "_cdist_backward", "",
+    (Param('grad', 'Tensor', required=True), Param('x1', 'Tensor', required=True), Param('x2', 'Tensor', required=True), Param('p', 'float', required=True), Param('cdist', 'Tensor', required=True), ),
     meta=_meta._cdist_backward,
     cast=(1,),
-    kernels={
-        "cpu": kernels_matmul.cdist_backward,
-    },
+    kernels={"cpu": kernels_matmul.cdist_backward},
     variants=('function',),
     derivatives="matmul",
 )
 
 pairwise_distance = Operator(
-    "pairwise_distance",
-    "",
-    (
-        Param('x1', 'Tensor', required=True),
-        Param('x2', 'Tensor', required=True),
-        Param('p', 'float', default=2),
-        Param('eps', 'float', default=1e-06),
-        Param('keepdim', 'bool', default=False),
-    ),
+    "pairwise_distance", "",
+    (Param('x1', 'Tensor', required=True), Param('x2', 'Tensor', required=True), Param('p', 'float', default=2), Param('eps', 'float', default=1e-06), Param('keepdim', 'bool', default=False), ),
     composite="matmul.pairwise_distance",
     variants=('function',),
 )
 
 cosine_similarity = Operator(
-    "cosine_similarity",
-    "",
-    (
-        Param('x1', 'Tensor', required=True),
-        Param('x2', 'Tensor', required=True),
-        Param('dim', 'int', default=1),
-        Param('eps', 'float', default=1e-08),
-    ),
+    "cosine_similarity", "",
+    (Param('x1', 'Tensor', required=True), Param('x2', 'Tensor', required=True), Param('dim', 'int', default=1), Param('eps', 'float', default=1e-08), ),
     composite="matmul.cosine_similarity",
     variants=('function',),
 )

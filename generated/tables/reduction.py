@@ -10,55 +10,33 @@ from ..meta import reduction as _meta
 __all__ = ["sum", "sum_dim_IntList", "nansum", "mean", "mean_dim", "nanmean", "prod", "prod_dim_int", "sum_to_size", "var_dim", "var_correction", "var", "std_dim", "std_correction", "std", "var_mean_dim", "var_mean_correction", "var_mean", "std_mean_dim", "std_mean_correction", "std_mean", "max", "max_other", "max_dim", "min", "min_other", "min_dim", "amax", "amin", "aminmax", "argmax", "argmin", "all", "all_dim", "all_dims", "any", "any_dim", "any_dims", "count_nonzero_dim_IntList", "count_nonzero", "logsumexp", "linalg_vector_norm", "norm_Scalar", "norm_ScalarOpt_dim", "norm_ScalarOpt_dtype", "norm_ScalarOpt_dim_dtype", "dist", "quantile", "quantile_scalar", "nanquantile", "nanquantile_scalar", "cov", "corrcoef"]
 
 sum = Operator(
-    "sum",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dtype', 'ScalarType', optional=True, default=None, keyword=True),
-    ),
+    "sum", "",
+    (Param('self', 'Tensor', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
     meta=_meta.sum,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.sum,
-    },
+    kernels={"cpu": kernels_reduction.sum},
     tags=('reduction', 'dtype_of_out'),
     variants=('function', 'method'),
     derivatives="reduction",
 )
 
 sum_dim_IntList = Operator(
-    "sum",
-    "dim_IntList",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', optional=True, is_list=True, size=1, required=True),
-        Param('keepdim', 'bool', default=False),
-        Param('dtype', 'ScalarType', optional=True, default=None, keyword=True),
-    ),
+    "sum", "dim_IntList",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, required=True), Param('keepdim', 'bool', default=False), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
     meta=_meta.sum_dim_IntList,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.sum_dim,
-    },
+    kernels={"cpu": kernels_reduction.sum_dim},
     tags=('reduction', 'exact_out', 'dtype_of_out'),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
 )
 
 nansum = Operator(
-    "nansum",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', optional=True, is_list=True, size=1, default=None),
-        Param('keepdim', 'bool', default=False),
-        Param('dtype', 'ScalarType', optional=True, default=None, keyword=True),
-    ),
+    "nansum", "",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('keepdim', 'bool', default=False), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
     meta=_meta.nansum,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.nansum,
-    },
+    kernels={"cpu": kernels_reduction.nansum},
     tags=('reduction', 'dtype_of_out'),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
@@ -66,66 +44,40 @@ nansum = Operator(
 )
 
 mean = Operator(
-    "mean",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dtype', 'ScalarType', optional=True, default=None, keyword=True),
-    ),
+    "mean", "",
+    (Param('self', 'Tensor', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
     meta=_meta.mean,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.mean,
-    },
+    kernels={"cpu": kernels_reduction.mean},
     tags=('reduction',),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
 )
 
 mean_dim = Operator(
-    "mean",
-    "dim",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', optional=True, is_list=True, size=1, required=True),
-        Param('keepdim', 'bool', default=False),
-        Param('dtype', 'ScalarType', optional=True, default=None, keyword=True),
-    ),
+    "mean", "dim",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, required=True), Param('keepdim', 'bool', default=False), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
     meta=_meta.mean_dim,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.mean_dim,
-    },
+    kernels={"cpu": kernels_reduction.mean_dim},
     tags=('reduction',),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
 )
 
 nanmean = Operator(
-    "nanmean",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', optional=True, is_list=True, size=1, default=None),
-        Param('keepdim', 'bool', default=False),
-        Param('dtype', 'ScalarType', optional=True, default=None, keyword=True),
-    ),
+    "nanmean", "",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('keepdim', 'bool', default=False), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
     composite="reduction.nanmean",
     variants=('function', 'method', 'out'),
 )
 
 prod = Operator(
-    "prod",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dtype', 'ScalarType', optional=True, default=None, keyword=True),
-    ),
+    "prod", "",
+    (Param('self', 'Tensor', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
     meta=_meta.prod,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.prod,
-    },
+    kernels={"cpu": kernels_reduction.prod},
     tags=('reduction', 'dtype_of_out', 'autocast_float32'),
     variants=('function', 'method'),
     derivatives="reduction",
@@ -133,19 +85,11 @@ prod = Operator(
 )
 
 prod_dim_int = Operator(
-    "prod",
-    "dim_int",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', required=True),
-        Param('keepdim', 'bool', default=False),
-        Param('dtype', 'ScalarType', optional=True, default=None, keyword=True),
-    ),
+    "prod", "dim_int",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('keepdim', 'bool', default=False), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
     meta=_meta.prod_dim_int,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.prod_dim,
-    },
+    kernels={"cpu": kernels_reduction.prod_dim},
     tags=('reduction', 'exact_out', 'dtype_of_out', 'autocast_float32'),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
@@ -153,43 +97,25 @@ prod_dim_int = Operator(
 )
 
 sum_to_size = Operator(
-    "sum_to_size",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('size', 'SymInt', is_list=True, required=True),
-    ),
+    "sum_to_size", "",
+    (Param('self', 'Tensor', required=True), Param('size', 'SymInt', is_list=True, required=True), ),
     composite="reduction.sum_to_size",
     variants=('method',),
 )
 
 var_dim = Operator(
-    "var",
-    "dim",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', optional=True, is_list=True, size=1, required=True),
-        Param('unbiased', 'bool', default=True),
-        Param('keepdim', 'bool', default=False),
-    ),
+    "var", "dim",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, required=True), Param('unbiased', 'bool', default=True), Param('keepdim', 'bool', default=False), ),
     composite="reduction.var_dim",
     variants=('function', 'method', 'out'),
 )
 
 var_correction = Operator(
-    "var",
-    "correction",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', optional=True, is_list=True, size=1, default=None),
-        Param('correction', 'Scalar', optional=True, default=None, keyword=True),
-        Param('keepdim', 'bool', default=False, keyword=True),
-    ),
+    "var", "correction",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('correction', 'Scalar', optional=True, default=None, keyword=True), Param('keepdim', 'bool', default=False, keyword=True), ),
     meta=_meta.var_correction,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.var,
-    },
+    kernels={"cpu": kernels_reduction.var},
     tags=('reduction',),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
@@ -197,43 +123,25 @@ var_correction = Operator(
 )
 
 var = Operator(
-    "var",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('unbiased', 'bool', default=True),
-    ),
+    "var", "",
+    (Param('self', 'Tensor', required=True), Param('unbiased', 'bool', default=True), ),
     composite="reduction.var",
     variants=('function', 'method'),
 )
 
 std_dim = Operator(
-    "std",
-    "dim",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', optional=True, is_list=True, size=1, required=True),
-        Param('unbiased', 'bool', default=True),
-        Param('keepdim', 'bool', default=False),
-    ),
+    "std", "dim",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, required=True), Param('unbiased', 'bool', default=True), Param('keepdim', 'bool', default=False), ),
     composite="reduction.std_dim",
     variants=('function', 'method', 'out'),
 )
 
 std_correction = Operator(
-    "std",
-    "correction",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', optional=True, is_list=True, size=1, default=None),
-        Param('correction', 'Scalar', optional=True, default=None, keyword=True),
-        Param('keepdim', 'bool', default=False, keyword=True),
-    ),
+    "std", "correction",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('correction', 'Scalar', optional=True, default=None, keyword=True), Param('keepdim', 'bool', default=False, keyword=True), ),
     meta=_meta.std_correction,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.std,
-    },
+    kernels={"cpu": kernels_reduction.std},
     tags=('reduction',),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
@@ -241,44 +149,26 @@ std_correction = Operator(
 )
 
 std = Operator(
-    "std",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('unbiased', 'bool', default=True),
-    ),
+    "std", "",
+    (Param('self', 'Tensor', required=True), Param('unbiased', 'bool', default=True), ),
     composite="reduction.std",
     variants=('function', 'method'),
 )
 
 var_mean_dim = Operator(
-    "var_mean",
-    "dim",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', optional=True, is_list=True, size=1, required=True),
-        Param('unbiased', 'bool', default=True),
-        Param('keepdim', 'bool', default=False),
-    ),
+    "var_mean", "dim",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, required=True), Param('unbiased', 'bool', default=True), Param('keepdim', 'bool', default=False), ),
     composite="reduction.var_mean_dim",
     returns=('', ''),
     variants=('function',),
 )
 
 var_mean_correction = Operator(
-    "var_mean",
-    "correction",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', optional=True, is_list=True, size=1, default=None),
-        Param('correction', 'Scalar', optional=True, default=None, keyword=True),
-        Param('keepdim', 'bool', default=False, keyword=True),
-    ),
+    "var_mean", "correction",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('correction', 'Scalar', optional=True, default=None, keyword=True), Param('keepdim', 'bool', default=False, keyword=True), ),
     meta=_meta.var_mean_correction,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.var_mean,
-    },
+    kernels={"cpu": kernels_reduction.var_mean},
     tags=('reduction',),
     returns=('', ''),
     variants=('function',),
@@ -287,45 +177,27 @@ var_mean_correction = Operator(
 )
 
 var_mean = Operator(
-    "var_mean",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('unbiased', 'bool', default=True),
-    ),
+    "var_mean", "",
+    (Param('self', 'Tensor', required=True), Param('unbiased', 'bool', default=True), ),
     composite="reduction.var_mean",
     returns=('', ''),
     variants=('function',),
 )
 
 std_mean_dim = Operator(
-    "std_mean",
-    "dim",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', optional=True, is_list=True, size=1, required=True),
-        Param('unbiased', 'bool', default=True),
-        Param('keepdim', 'bool', default=False),
-    ),
+    "std_mean", "dim",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, required=True), Param('unbiased', 'bool', default=True), Param('keepdim', 'bool', default=False), ),
     composite="reduction.std_mean_dim",
     returns=('', ''),
     variants=('function',),
 )
 
 std_mean_correction = Operator(
-    "std_mean",
-    "correction",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', optional=True, is_list=True, size=1, default=None),
-        Param('correction', 'Scalar', optional=True, default=None, keyword=True),
-        Param('keepdim', 'bool', default=False, keyword=True),
-    ),
+    "std_mean", "correction",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('correction', 'Scalar', optional=True, default=None, keyword=True), Param('keepdim', 'bool', default=False, keyword=True), ),
     meta=_meta.std_mean_correction,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.std_mean,
-    },
+    kernels={"cpu": kernels_reduction.std_mean},
     tags=('reduction',),
     returns=('', ''),
     variants=('function',),
@@ -334,28 +206,19 @@ std_mean_correction = Operator(
 )
 
 std_mean = Operator(
-    "std_mean",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('unbiased', 'bool', default=True),
-    ),
+    "std_mean", "",
+    (Param('self', 'Tensor', required=True), Param('unbiased', 'bool', default=True), ),
     composite="reduction.std_mean",
     returns=('', ''),
     variants=('function',),
 )
 
 max = Operator(
-    "max",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "max", "",
+    (Param('self', 'Tensor', required=True), ),
     meta=_meta.max,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.max,
-    },
+    kernels={"cpu": kernels_reduction.max},
     tags=('reduction',),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
@@ -363,29 +226,18 @@ max = Operator(
 )
 
 max_other = Operator(
-    "max",
-    "other",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-    ),
+    "max", "other",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     composite="reduction.max_other",
     variants=('function', 'method', 'out'),
 )
 
 max_dim = Operator(
-    "max",
-    "dim",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', required=True),
-        Param('keepdim', 'bool', default=False),
-    ),
+    "max", "dim",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('keepdim', 'bool', default=False), ),
     meta=_meta.max_dim,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.max_dim,
-    },
+    kernels={"cpu": kernels_reduction.max_dim},
     tags=('reduction', 'exact_out'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
@@ -393,16 +245,11 @@ max_dim = Operator(
 )
 
 min = Operator(
-    "min",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "min", "",
+    (Param('self', 'Tensor', required=True), ),
     meta=_meta.min,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.min,
-    },
+    kernels={"cpu": kernels_reduction.min},
     tags=('reduction',),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
@@ -410,29 +257,18 @@ min = Operator(
 )
 
 min_other = Operator(
-    "min",
-    "other",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-    ),
+    "min", "other",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     composite="reduction.min_other",
     variants=('function', 'method', 'out'),
 )
 
 min_dim = Operator(
-    "min",
-    "dim",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', required=True),
-        Param('keepdim', 'bool', default=False),
-    ),
+    "min", "dim",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('keepdim', 'bool', default=False), ),
     meta=_meta.min_dim,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.min_dim,
-    },
+    kernels={"cpu": kernels_reduction.min_dim},
     tags=('reduction', 'exact_out'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
@@ -440,18 +276,11 @@ min_dim = Operator(
 )
 
 amax = Operator(
-    "amax",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', is_list=True, size=1, default=()),
-        Param('keepdim', 'bool', default=False),
-    ),
+    "amax", "",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', is_list=True, size=1, default=()), Param('keepdim', 'bool', default=False), ),
     meta=_meta.amax,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.amax,
-    },
+    kernels={"cpu": kernels_reduction.amax},
     tags=('reduction', 'exact_out_as_input'),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
@@ -459,18 +288,11 @@ amax = Operator(
 )
 
 amin = Operator(
-    "amin",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', is_list=True, size=1, default=()),
-        Param('keepdim', 'bool', default=False),
-    ),
+    "amin", "",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', is_list=True, size=1, default=()), Param('keepdim', 'bool', default=False), ),
     meta=_meta.amin,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.amin,
-    },
+    kernels={"cpu": kernels_reduction.amin},
     tags=('reduction', 'exact_out_as_input'),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
@@ -478,18 +300,11 @@ amin = Operator(
 )
 
 aminmax = Operator(
-    "aminmax",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', optional=True, default=None, keyword=True),
-        Param('keepdim', 'bool', default=False, keyword=True),
-    ),
+    "aminmax", "",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, default=None, keyword=True), Param('keepdim', 'bool', default=False, keyword=True), ),
     meta=_meta.aminmax,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.aminmax,
-    },
+    kernels={"cpu": kernels_reduction.aminmax},
     tags=('reduction', 'exact_out'),
     returns=('min', 'max'),
     variants=('function', 'method', 'out'),
@@ -498,182 +313,111 @@ aminmax = Operator(
 )
 
 argmax = Operator(
-    "argmax",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', optional=True, default=None),
-        Param('keepdim', 'bool', default=False),
-    ),
+    "argmax", "",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, default=None), Param('keepdim', 'bool', default=False), ),
     meta=_meta.argmax,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.argmax,
-    },
+    kernels={"cpu": kernels_reduction.argmax},
     tags=('reduction', 'exact_out'),
     variants=('function', 'method', 'out'),
 )
 
 argmin = Operator(
-    "argmin",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', optional=True, default=None),
-        Param('keepdim', 'bool', default=False),
-    ),
+    "argmin", "",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, default=None), Param('keepdim', 'bool', default=False), ),
     meta=_meta.argmin,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.argmin,
-    },
+    kernels={"cpu": kernels_reduction.argmin},
     tags=('reduction', 'exact_out'),
     variants=('function', 'method', 'out'),
 )
 
 all = Operator(
-    "all",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "all", "",
+    (Param('self', 'Tensor', required=True), ),
     meta=_meta.all,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.all,
-    },
+    kernels={"cpu": kernels_reduction.all},
     tags=('reduction', 'exact_out_bool'),
     variants=('function', 'method', 'out'),
 )
 
 all_dim = Operator(
-    "all",
-    "dim",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', required=True),
-        Param('keepdim', 'bool', default=False),
-    ),
+    "all", "dim",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('keepdim', 'bool', default=False), ),
     meta=_meta.all_dim,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.all_dim,
-    },
+    kernels={"cpu": kernels_reduction.all_dim},
     tags=('reduction', 'exact_out_bool'),
     variants=('function', 'method', 'out'),
 )
 
 all_dims = Operator(
-    "all",
-    "dims",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', optional=True, is_list=True, default=None),
-        Param('keepdim', 'bool', default=False),
-    ),
+    "all", "dims",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, default=None), Param('keepdim', 'bool', default=False), ),
     meta=_meta.all_dims,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.all_dim,
-    },
+    kernels={"cpu": kernels_reduction.all_dim},
     tags=('reduction', 'exact_out_bool'),
     variants=('function', 'method', 'out'),
 )
 
 any = Operator(
-    "any",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "any", "",
+    (Param('self', 'Tensor', required=True), ),
     meta=_meta.any,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.any,
-    },
+    kernels={"cpu": kernels_reduction.any},
     tags=('reduction', 'exact_out_bool'),
     variants=('function', 'method', 'out'),
 )
 
 any_dim = Operator(
-    "any",
-    "dim",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', required=True),
-        Param('keepdim', 'bool', default=False),
-    ),
+    "any", "dim",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('keepdim', 'bool', default=False), ),
     meta=_meta.any_dim,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.any_dim,
-    },
+    kernels={"cpu": kernels_reduction.any_dim},
     tags=('reduction', 'exact_out_bool'),
     variants=('function', 'method', 'out'),
 )
 
 any_dims = Operator(
-    "any",
-    "dims",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', optional=True, is_list=True, default=None),
-        Param('keepdim', 'bool', default=False),
-    ),
+    "any", "dims",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, default=None), Param('keepdim', 'bool', default=False), ),
     meta=_meta.any_dims,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.any_dim,
-    },
+    kernels={"cpu": kernels_reduction.any_dim},
     tags=('reduction', 'exact_out_bool'),
     variants=('function', 'method', 'out'),
 )
 
 count_nonzero_dim_IntList = Operator(
-    "count_nonzero",
-    "dim_IntList",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', is_list=True, required=True),
-    ),
+    "count_nonzero", "dim_IntList",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', is_list=True, required=True), ),
     meta=_meta.count_nonzero_dim_IntList,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.count_nonzero,
-    },
+    kernels={"cpu": kernels_reduction.count_nonzero},
     tags=('reduction',),
     variants=('function', 'method'),
 )
 
 count_nonzero = Operator(
-    "count_nonzero",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', optional=True, default=None),
-    ),
+    "count_nonzero", "",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, default=None), ),
     meta=_meta.count_nonzero,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.count_nonzero,
-    },
+    kernels={"cpu": kernels_reduction.count_nonzero},
     tags=('reduction',),
     variants=('function', 'method'),
 )
 
 logsumexp = Operator(
-    "logsumexp",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', is_list=True, size=1, required=True),
-        Param('keepdim', 'bool', default=False),
-    ),
+    "logsumexp", "",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', is_list=True, size=1, required=True), Param('keepdim', 'bool', default=False), ),
     meta=_meta.logsumexp,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.logsumexp,
-    },
+    kernels={"cpu": kernels_reduction.logsumexp},
     tags=('reduction',),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
@@ -681,20 +425,11 @@ logsumexp = Operator(
 )
 
 linalg_vector_norm = Operator(
-    "linalg_vector_norm",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('ord', 'Scalar', default=2),
-        Param('dim', 'int', optional=True, is_list=True, size=1, default=None),
-        Param('keepdim', 'bool', default=False),
-        Param('dtype', 'ScalarType', optional=True, default=None, keyword=True),
-    ),
+    "linalg_vector_norm", "",
+    (Param('self', 'Tensor', required=True), Param('ord', 'Scalar', default=2), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('keepdim', 'bool', default=False), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
     meta=_meta.linalg_vector_norm,
     cast=(0,),
-    kernels={
-        "cpu": kernels_reduction.vector_norm,
-    },
+    kernels={"cpu": kernels_reduction.vector_norm},
     tags=('reduction',),
     variants=('function', 'out'),
     derivatives="reduction",
@@ -702,150 +437,86 @@ linalg_vector_norm = Operator(
 )
 
 norm_Scalar = Operator(
-    "norm",
-    "Scalar",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('p', 'Scalar', default=2),
-    ),
+    "norm", "Scalar",
+    (Param('self', 'Tensor', required=True), Param('p', 'Scalar', default=2), ),
     composite="reduction.norm_scalar",
     tags=('exact_out',),
     variants=('function', 'method'),
 )
 
 norm_ScalarOpt_dim = Operator(
-    "norm",
-    "ScalarOpt_dim",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('p', 'Scalar', optional=True, required=True),
-        Param('dim', 'int', is_list=True, size=1, required=True),
-        Param('keepdim', 'bool', default=False),
-    ),
+    "norm", "ScalarOpt_dim",
+    (Param('self', 'Tensor', required=True), Param('p', 'Scalar', optional=True, required=True), Param('dim', 'int', is_list=True, size=1, required=True), Param('keepdim', 'bool', default=False), ),
     composite="reduction.norm_dim",
     tags=('exact_out',),
     variants=('function', 'method', 'out'),
 )
 
 norm_ScalarOpt_dtype = Operator(
-    "norm",
-    "ScalarOpt_dtype",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('p', 'Scalar', optional=True, required=True),
-        Param('dtype', 'ScalarType', required=True, keyword=True),
-    ),
+    "norm", "ScalarOpt_dtype",
+    (Param('self', 'Tensor', required=True), Param('p', 'Scalar', optional=True, required=True), Param('dtype', 'ScalarType', required=True, keyword=True), ),
     composite="reduction.norm_dtype",
     tags=('exact_out',),
     variants=('function', 'method'),
 )
 
 norm_ScalarOpt_dim_dtype = Operator(
-    "norm",
-    "ScalarOpt_dim_dtype",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('p', 'Scalar', optional=True, required=True),
-        Param('dim', 'int', is_list=True, size=1, required=True),
-        Param('keepdim', 'bool', required=True),
-        Param('dtype', 'ScalarType', required=True, keyword=True),
-    ),
+    "norm", "ScalarOpt_dim_dtype",
+    (Param('self', 'Tensor', required=True), Param('p', 'Scalar', optional=True, required=True), Param('dim', 'int', is_list=True, size=1, required=True), Param('keepdim', 'bool', required=True), Param('dtype', 'ScalarType', required=True, keyword=True), ),
     composite="reduction.norm_dim_dtype",
     tags=('exact_out',),
     variants=('function', 'method', 'out'),
 )
 
 dist = Operator(
-    "dist",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-        Param('p', 'Scalar', default=2),
-    ),
+    "dist", "",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), Param('p', 'Scalar', default=2), ),
     composite="reduction.dist",
     variants=('function', 'method'),
 )
 
 quantile = Operator(
-    "quantile",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('q', 'Tensor', required=True),
-        Param('dim', 'int', optional=True, default=None),
-        Param('keepdim', 'bool', default=False),
-        Param('interpolation', 'str', default='linear', keyword=True),
-    ),
+    "quantile", "",
+    (Param('self', 'Tensor', required=True), Param('q', 'Tensor', required=True), Param('dim', 'int', optional=True, default=None), Param('keepdim', 'bool', default=False), Param('interpolation', 'str', default='linear', keyword=True), ),
     composite="statistics.quantile",
     tags=('autocast_float32',),
     variants=('function', 'method', 'out'),
 )
 
 quantile_scalar = Operator(
-    "quantile",
-    "scalar",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('q', 'float', required=True),
-        Param('dim', 'int', optional=True, default=None),
-        Param('keepdim', 'bool', default=False),
-        Param('interpolation', 'str', default='linear', keyword=True),
-    ),
+    "quantile", "scalar",
+    (Param('self', 'Tensor', required=True), Param('q', 'float', required=True), Param('dim', 'int', optional=True, default=None), Param('keepdim', 'bool', default=False), Param('interpolation', 'str', default='linear', keyword=True), ),
     composite="statistics.quantile_scalar",
     tags=('autocast_float32',),
     variants=('function', 'method', 'out'),
 )
 
 nanquantile = Operator(
-    "nanquantile",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('q', 'Tensor', required=True),
-        Param('dim', 'int', optional=True, default=None),
-        Param('keepdim', 'bool', default=False),
-        Param('interpolation', 'str', default='linear', keyword=True),
-    ),
+    "nanquantile", "",
+    (Param('self', 'Tensor', required=True), Param('q', 'Tensor', required=True), Param('dim', 'int', optional=True, default=None), Param('keepdim', 'bool', default=False), Param('interpolation', 'str', default='linear', keyword=True), ),
     composite="statistics.nanquantile",
     tags=('autocast_float32',),
     variants=('function', 'method', 'out'),
 )
 
 nanquantile_scalar = Operator(
-    "nanquantile",
-    "scalar",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('q', 'float', required=True),
-        Param('dim', 'int', optional=True, default=None),
-        Param('keepdim', 'bool', default=False),
-        Param('interpolation', 'str', default='linear', keyword=True),
-    ),
+    "nanquantile", "scalar",
+    (Param('self', 'Tensor', required=True), Param('q', 'float', required=True), Param('dim', 'int', optional=True, default=None), Param('keepdim', 'bool', default=False), Param('interpolation', 'str', default='linear', keyword=True), ),
     composite="statistics.nanquantile_scalar",
     tags=('autocast_float32',),
     variants=('function', 'method', 'out'),
 )
 
 cov = Operator(
-    "cov",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('correction', 'int', default=1, keyword=True),
-        Param('fweights', 'Tensor', optional=True, default=None, keyword=True),
-        Param('aweights', 'Tensor', optional=True, default=None, keyword=True),
-    ),
+    "cov", "",
+    (Param('self', 'Tensor', required=True), Param('correction', 'int', default=1, keyword=True), Param('fweights', 'Tensor', optional=True, default=None, keyword=True), Param('aweights', 'Tensor', optional=True, default=None, keyword=True), ),
     composite="statistics.cov",
     variants=('function', 'method'),
 )
 
 corrcoef = Operator(
-    "corrcoef",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "corrcoef", "",
+    (Param('self', 'Tensor', required=True), ),
     composite="statistics.corrcoef",
     variants=('function', 'method'),
 )

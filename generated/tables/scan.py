@@ -10,36 +10,22 @@ from ..meta import scan as _meta
 __all__ = ["cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "diff", "trapezoid_x", "trapezoid_dx", "trapz_x", "trapz_dx", "cumulative_trapezoid_x", "cumulative_trapezoid_dx"]
 
 cumsum = Operator(
-    "cumsum",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', required=True),
-        Param('dtype', 'ScalarType', optional=True, default=None, keyword=True),
-    ),
+    "cumsum", "",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
     meta=_meta.cumsum,
     cast=(0,),
-    kernels={
-        "cpu": kernels_scan.cumsum,
-    },
+    kernels={"cpu": kernels_scan.cumsum},
     tags=('scan', 'exact_out', 'dtype_of_out', 'overlap'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="scan",
 )
 
 cumprod = Operator(
-    "cumprod",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', required=True),
-        Param('dtype', 'ScalarType', optional=True, default=None, keyword=True),
-    ),
+    "cumprod", "",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
     meta=_meta.cumprod,
     cast=(0,),
-    kernels={
-        "cpu": kernels_scan.cumprod,
-    },
+    kernels={"cpu": kernels_scan.cumprod},
     tags=('scan', 'exact_out', 'dtype_of_out', 'overlap'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="scan",
@@ -47,17 +33,11 @@ cumprod = Operator(
 )
 
 logcumsumexp = Operator(
-    "logcumsumexp",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', required=True),
-    ),
+    "logcumsumexp", "",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), ),
     meta=_meta.logcumsumexp,
     cast=(0,),
-    kernels={
-        "cpu": kernels_scan.logcumsumexp,
-    },
+    kernels={"cpu": kernels_scan.logcumsumexp},
     tags=('scan', 'exact_out_scan', 'overlap'),
     variants=('function', 'method', 'out'),
     derivatives="scan",
@@ -65,17 +45,11 @@ logcumsumexp = Operator(
 )
 
 cummax = Operator(
-    "cummax",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', required=True),
-    ),
+    "cummax", "",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), ),
     meta=_meta.cummax,
     cast=(0,),
-    kernels={
-        "cpu": kernels_scan.cummax,
-    },
+    kernels={"cpu": kernels_scan.cummax},
     tags=('scan', 'exact_out_scan', 'overlap'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
@@ -83,17 +57,11 @@ cummax = Operator(
 )
 
 cummin = Operator(
-    "cummin",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', required=True),
-    ),
+    "cummin", "",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), ),
     meta=_meta.cummin,
     cast=(0,),
-    kernels={
-        "cpu": kernels_scan.cummin,
-    },
+    kernels={"cpu": kernels_scan.cummin},
     tags=('scan', 'exact_out_scan', 'overlap'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
@@ -101,90 +69,53 @@ cummin = Operator(
 )
 
 diff = Operator(
-    "diff",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('n', 'int', default=1),
-        Param('dim', 'int', default=-1),
-        Param('prepend', 'Tensor', optional=True, default=None),
-        Param('append', 'Tensor', optional=True, default=None),
-    ),
+    "diff", "",
+    (Param('self', 'Tensor', required=True), Param('n', 'int', default=1), Param('dim', 'int', default=-1), Param('prepend', 'Tensor', optional=True, default=None), Param('append', 'Tensor', optional=True, default=None), ),
     composite="scan.diff",
     tags=('any_device',),
     variants=('function', 'method', 'out'),
 )
 
 trapezoid_x = Operator(
-    "trapezoid",
-    "x",
-    (
-        Param('y', 'Tensor', required=True),
-        Param('x', 'Tensor', required=True),
-        Param('dim', 'int', default=-1, keyword=True),
-    ),
+    "trapezoid", "x",
+    (Param('y', 'Tensor', required=True), Param('x', 'Tensor', required=True), Param('dim', 'int', default=-1, keyword=True), ),
     composite="scan.trapezoid_x",
     tags=('any_device',),
     variants=('function',),
 )
 
 trapezoid_dx = Operator(
-    "trapezoid",
-    "dx",
-    (
-        Param('y', 'Tensor', required=True),
-        Param('dx', 'Scalar', default=1, keyword=True),
-        Param('dim', 'int', default=-1, keyword=True),
-    ),
+    "trapezoid", "dx",
+    (Param('y', 'Tensor', required=True), Param('dx', 'Scalar', default=1, keyword=True), Param('dim', 'int', default=-1, keyword=True), ),
     composite="scan.trapezoid_dx",
     variants=('function',),
 )
 
 trapz_x = Operator(
-    "trapz",
-    "x",
-    (
-        Param('y', 'Tensor', required=True),
-        Param('x', 'Tensor', required=True),
-        Param('dim', 'int', default=-1, keyword=True),
-    ),
+    "trapz", "x",
+    (Param('y', 'Tensor', required=True), Param('x', 'Tensor', required=True), Param('dim', 'int', default=-1, keyword=True), ),
     composite="scan.trapz_x",
     tags=('any_device',),
     variants=('function',),
 )
 
 trapz_dx = Operator(
-    "trapz",
-    "dx",
-    (
-        Param('y', 'Tensor', required=True),
-        Param('dx', 'float', default=1, keyword=True),
-        Param('dim', 'int', default=-1, keyword=True),
-    ),
+    "trapz", "dx",
+    (Param('y', 'Tensor', required=True), Param('dx', 'float', default=1, keyword=True), Param('dim', 'int', default=-1, keyword=True), ),
     composite="scan.trapz_dx",
     variants=('function',),
 )
 
 cumulative_trapezoid_x = Operator(
-    "cumulative_trapezoid",
-    "x",
-    (
-        Param('y', 'Tensor', required=True),
-        Param('x', 'Tensor', required=True),
-        Param('dim', 'int', default=-1, keyword=True),
-    ),
+    "cumulative_trapezoid", "x",
+    (Param('y', 'Tensor', required=True), Param('x', 'Tensor', required=True), Param('dim', 'int', default=-1, keyword=True), ),
     composite="scan.cumulative_trapezoid_x",
     variants=('function',),
 )
 
 cumulative_trapezoid_dx = Operator(
-    "cumulative_trapezoid",
-    "dx",
-    (
-        Param('y', 'Tensor', required=True),
-        Param('dx', 'Scalar', default=1, keyword=True),
-        Param('dim', 'int', default=-1, keyword=True),
-    ),
+    "cumulative_trapezoid", "dx",
+    (Param('y', 'Tensor', required=True), Param('dx', 'Scalar', default=1, keyword=True), Param('dim', 'int', default=-1, keyword=True), ),
     composite="scan.cumulative_trapezoid_dx",
     variants=('function',),
 )

@@ -10,18 +10,11 @@ from ..meta import sorting as _meta
 __all__ = ["sort", "sort_stable", "argsort", "argsort_stable", "msort", "topk", "kthvalue", "median", "median_dim", "nanmedian", "nanmedian_dim", "mode", "_unique2", "unique_dim", "unique_consecutive", "searchsorted_Tensor", "bucketize_Tensor", "isin_Tensor_Tensor", "searchsorted_Scalar", "bucketize_Scalar", "isin_Scalar_Tensor", "bincount", "histc", "histogram_bins_tensor", "histogram_bin_ct"]
 
 sort = Operator(
-    "sort",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', default=-1),
-        Param('descending', 'bool', default=False),
-    ),
+    "sort", "",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', default=-1), Param('descending', 'bool', default=False), ),
     meta=_meta.sort,
     cast=(0,),
-    kernels={
-        "cpu": kernels_sorting.sort,
-    },
+    kernels={"cpu": kernels_sorting.sort},
     tags=('sorting', 'exact_out'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
@@ -29,19 +22,11 @@ sort = Operator(
 )
 
 sort_stable = Operator(
-    "sort",
-    "stable",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('stable', 'bool', optional=True, required=True, keyword=True),
-        Param('dim', 'int', default=-1, keyword=True),
-        Param('descending', 'bool', default=False, keyword=True),
-    ),
+    "sort", "stable",
+    (Param('self', 'Tensor', required=True), Param('stable', 'bool', optional=True, required=True, keyword=True), Param('dim', 'int', default=-1, keyword=True), Param('descending', 'bool', default=False, keyword=True), ),
     meta=_meta.sort_stable,
     cast=(0,),
-    kernels={
-        "cpu": kernels_sorting.sort_stable,
-    },
+    kernels={"cpu": kernels_sorting.sort_stable},
     tags=('sorting', 'exact_out'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
@@ -49,66 +34,39 @@ sort_stable = Operator(
 )
 
 argsort = Operator(
-    "argsort",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', default=-1),
-        Param('descending', 'bool', default=False),
-    ),
+    "argsort", "",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', default=-1), Param('descending', 'bool', default=False), ),
     meta=_meta.argsort,
     cast=(0,),
-    kernels={
-        "cpu": kernels_sorting.argsort,
-    },
+    kernels={"cpu": kernels_sorting.argsort},
     tags=('sorting', 'exact_out'),
     variants=('function', 'method'),
 )
 
 argsort_stable = Operator(
-    "argsort",
-    "stable",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('stable', 'bool', required=True, keyword=True),
-        Param('dim', 'int', default=-1, keyword=True),
-        Param('descending', 'bool', default=False, keyword=True),
-    ),
+    "argsort", "stable",
+    (Param('self', 'Tensor', required=True), Param('stable', 'bool', required=True, keyword=True), Param('dim', 'int', default=-1, keyword=True), Param('descending', 'bool', default=False, keyword=True), ),
     meta=_meta.argsort_stable,
     cast=(0,),
-    kernels={
-        "cpu": kernels_sorting.argsort_stable,
-    },
+    kernels={"cpu": kernels_sorting.argsort_stable},
     tags=('sorting', 'exact_out'),
     variants=('function', 'method', 'out'),
 )
 
 msort = Operator(
-    "msort",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "msort", "",
+    (Param('self', 'Tensor', required=True), ),
     composite="sorting.msort",
     tags=('exact_out',),
     variants=('function', 'method', 'out'),
 )
 
 topk = Operator(
-    "topk",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('k', 'SymInt', required=True),
-        Param('dim', 'int', default=-1),
-        Param('largest', 'bool', default=True),
-        Param('sorted', 'bool', default=True),
-    ),
+    "topk", "",
+    (Param('self', 'Tensor', required=True), Param('k', 'SymInt', required=True), Param('dim', 'int', default=-1), Param('largest', 'bool', default=True), Param('sorted', 'bool', default=True), ),
     meta=_meta.topk,
     cast=(0,),
-    kernels={
-        "cpu": kernels_sorting.topk,
-    },
+    kernels={"cpu": kernels_sorting.topk},
     tags=('sorting', 'exact_out'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
@@ -116,19 +74,11 @@ topk = Operator(
 )
 
 kthvalue = Operator(
-    "kthvalue",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('k', 'SymInt', required=True),
-        Param('dim', 'int', default=-1),
-        Param('keepdim', 'bool', default=False),
-    ),
+    "kthvalue", "",
+    (Param('self', 'Tensor', required=True), Param('k', 'SymInt', required=True), Param('dim', 'int', default=-1), Param('keepdim', 'bool', default=False), ),
     meta=_meta.kthvalue,
     cast=(0,),
-    kernels={
-        "cpu": kernels_sorting.kthvalue,
-    },
+    kernels={"cpu": kernels_sorting.kthvalue},
     tags=('sorting', 'exact_out'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
@@ -136,16 +86,11 @@ kthvalue = Operator(
 )
 
 median = Operator(
-    "median",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "median", "",
+    (Param('self', 'Tensor', required=True), ),
     meta=_meta.median,
     cast=(0,),
-    kernels={
-        "cpu": kernels_sorting.median,
-    },
+    kernels={"cpu": kernels_sorting.median},
     tags=('sorting',),
     variants=('function', 'method'),
     derivatives="sorting",
@@ -153,18 +98,11 @@ median = Operator(
 )
 
 median_dim = Operator(
-    "median",
-    "dim",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', required=True),
-        Param('keepdim', 'bool', default=False),
-    ),
+    "median", "dim",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('keepdim', 'bool', default=False), ),
     meta=_meta.median_dim,
     cast=(0,),
-    kernels={
-        "cpu": kernels_sorting.median_dim,
-    },
+    kernels={"cpu": kernels_sorting.median_dim},
     tags=('sorting', 'exact_out'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
@@ -172,16 +110,11 @@ median_dim = Operator(
 )
 
 nanmedian = Operator(
-    "nanmedian",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "nanmedian", "",
+    (Param('self', 'Tensor', required=True), ),
     meta=_meta.nanmedian,
     cast=(0,),
-    kernels={
-        "cpu": kernels_sorting.nanmedian,
-    },
+    kernels={"cpu": kernels_sorting.nanmedian},
     tags=('sorting',),
     variants=('function', 'method'),
     derivatives="sorting",
@@ -189,18 +122,11 @@ nanmedian = Operator(
 )
 
 nanmedian_dim = Operator(
-    "nanmedian",
-    "dim",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', required=True),
-        Param('keepdim', 'bool', default=False),
-    ),
+    "nanmedian", "dim",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('keepdim', 'bool', default=False), ),
     meta=_meta.nanmedian_dim,
     cast=(0,),
-    kernels={
-        "cpu": kernels_sorting.nanmedian_dim,
-    },
+    kernels={"cpu": kernels_sorting.nanmedian_dim},
     tags=('sorting', 'exact_out'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
@@ -208,18 +134,11 @@ nanmedian_dim = Operator(
 )
 
 mode = Operator(
-    "mode",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', default=-1),
-        Param('keepdim', 'bool', default=False),
-    ),
+    "mode", "",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', default=-1), Param('keepdim', 'bool', default=False), ),
     meta=_meta.mode,
     cast=(0,),
-    kernels={
-        "cpu": kernels_sorting.mode,
-    },
+    kernels={"cpu": kernels_sorting.mode},
     tags=('sorting', 'exact_out'),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
@@ -227,19 +146,11 @@ mode = Operator(
 )
 
 _unique2 = Operator(
-    "_unique2",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('sorted', 'bool', default=True),
-        Param('return_inverse', 'bool', default=False),
-        Param('return_counts', 'bool', default=False),
-    ),
+    "_unique2", "",
+    (Param('self', 'Tensor', required=True), Param('sorted', 'bool', default=True), Param('return_inverse', 'bool', default=False), Param('return_counts', 'bool', default=False), ),
     meta=_meta._unique2,
     cast=(0,),
-    kernels={
-        "cpu": kernels_sorting.unique2,
-    },
+    kernels={"cpu": kernels_sorting.unique2},
     tags=('data_dependent',),
     returns=('', '', ''),
     variants=('function',),
@@ -247,20 +158,11 @@ _unique2 = Operator(
 )
 
 unique_dim = Operator(
-    "unique_dim",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', required=True),
-        Param('sorted', 'bool', default=True),
-        Param('return_inverse', 'bool', default=False),
-        Param('return_counts', 'bool', default=False),
-    ),
+    "unique_dim", "",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('sorted', 'bool', default=True), Param('return_inverse', 'bool', default=False), Param('return_counts', 'bool', default=False), ),
     meta=_meta.unique_dim,
     cast=(0,),
-    kernels={
-        "cpu": kernels_sorting.unique_dim,
-    },
+    kernels={"cpu": kernels_sorting.unique_dim},
     tags=('data_dependent',),
     returns=('', '', ''),
     variants=('function',),
@@ -268,19 +170,11 @@ unique_dim = Operator(
 )
 
 unique_consecutive = Operator(
-    "unique_consecutive",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('return_inverse', 'bool', default=False),
-        Param('return_counts', 'bool', default=False),
-        Param('dim', 'int', optional=True, default=None),
-    ),
+    "unique_consecutive", "",
+    (Param('self', 'Tensor', required=True), Param('return_inverse', 'bool', default=False), Param('return_counts', 'bool', default=False), Param('dim', 'int', optional=True, default=None), ),
     meta=_meta.unique_consecutive,
     cast=(0,),
-    kernels={
-        "cpu": kernels_sorting.unique_consecutive,
-    },
+    kernels={"cpu": kernels_sorting.unique_consecutive},
     tags=('data_dependent',),
     returns=('', '', ''),
     variants=('function',),
@@ -288,186 +182,102 @@ unique_consecutive = Operator(
 )
 
 searchsorted_Tensor = Operator(
-    "searchsorted",
-    "Tensor",
-    (
-        Param('sorted_sequence', 'Tensor', required=True),
-        Param('self', 'Tensor', required=True),
-        Param('out_int32', 'bool', default=False, keyword=True),
-        Param('right', 'bool', default=False, keyword=True),
-        Param('side', 'str', optional=True, default=None, keyword=True),
-        Param('sorter', 'Tensor', optional=True, default=None, keyword=True),
-    ),
+    "searchsorted", "Tensor",
+    (Param('sorted_sequence', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('out_int32', 'bool', default=False, keyword=True), Param('right', 'bool', default=False, keyword=True), Param('side', 'str', optional=True, default=None, keyword=True), Param('sorter', 'Tensor', optional=True, default=None, keyword=True), ),
     meta=_meta.searchsorted_Tensor,
     cast=(0, 1),
-    kernels={
-        "cpu": kernels_sorting.searchsorted,
-    },
+    kernels={"cpu": kernels_sorting.searchsorted},
     tags=('numbers', 'exact_out'),
     variants=('function', 'out'),
 )
 
 bucketize_Tensor = Operator(
-    "bucketize",
-    "Tensor",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('boundaries', 'Tensor', required=True),
-        Param('out_int32', 'bool', default=False, keyword=True),
-        Param('right', 'bool', default=False, keyword=True),
-    ),
+    "bucketize", "Tensor",
+    (Param('self', 'Tensor', required=True), Param('boundaries', 'Tensor', required=True), Param('out_int32', 'bool', default=False, keyword=True), Param('right', 'bool', default=False, keyword=True), ),
     meta=_meta.bucketize_Tensor,
     cast=(0, 1),
-    kernels={
-        "cpu": kernels_sorting.bucketize,
-    },
+    kernels={"cpu": kernels_sorting.bucketize},
     tags=('numbers', 'exact_out'),
     variants=('function', 'out'),
 )
 
 isin_Tensor_Tensor = Operator(
-    "isin",
-    "Tensor_Tensor",
-    (
-        Param('elements', 'Tensor', required=True),
-        Param('test_elements', 'Tensor', required=True),
-        Param('assume_unique', 'bool', default=False, keyword=True),
-        Param('invert', 'bool', default=False, keyword=True),
-    ),
+    "isin", "Tensor_Tensor",
+    (Param('elements', 'Tensor', required=True), Param('test_elements', 'Tensor', required=True), Param('assume_unique', 'bool', default=False, keyword=True), Param('invert', 'bool', default=False, keyword=True), ),
     meta=_meta.isin_Tensor_Tensor,
     cast=(0, 1),
-    kernels={
-        "cpu": kernels_sorting.isin,
-    },
+    kernels={"cpu": kernels_sorting.isin},
     tags=('numbers',),
     variants=('function', 'out'),
 )
 
 searchsorted_Scalar = Operator(
-    "searchsorted",
-    "Scalar",
-    (
-        Param('sorted_sequence', 'Tensor', required=True),
-        Param('self', 'Scalar', required=True),
-        Param('out_int32', 'bool', default=False, keyword=True),
-        Param('right', 'bool', default=False, keyword=True),
-        Param('side', 'str', optional=True, default=None, keyword=True),
-        Param('sorter', 'Tensor', optional=True, default=None, keyword=True),
-    ),
+    "searchsorted", "Scalar",
+    (Param('sorted_sequence', 'Tensor', required=True), Param('self', 'Scalar', required=True), Param('out_int32', 'bool', default=False, keyword=True), Param('right', 'bool', default=False, keyword=True), Param('side', 'str', optional=True, default=None, keyword=True), Param('sorter', 'Tensor', optional=True, default=None, keyword=True), ),
     meta=_meta.searchsorted_Scalar,
     cast=(0, 1),
-    kernels={
-        "cpu": kernels_sorting.searchsorted,
-    },
+    kernels={"cpu": kernels_sorting.searchsorted},
     tags=('exact_out',),
     variants=('function', 'out'),
 )
 
 bucketize_Scalar = Operator(
-    "bucketize",
-    "Scalar",
-    (
-        Param('self', 'Scalar', required=True),
-        Param('boundaries', 'Tensor', required=True),
-        Param('out_int32', 'bool', default=False, keyword=True),
-        Param('right', 'bool', default=False, keyword=True),
-    ),
+    "bucketize", "Scalar",
+    (Param('self', 'Scalar', required=True), Param('boundaries', 'Tensor', required=True), Param('out_int32', 'bool', default=False, keyword=True), Param('right', 'bool', default=False, keyword=True), ),
     meta=_meta.bucketize_Scalar,
     cast=(0, 1),
-    kernels={
-        "cpu": kernels_sorting.bucketize,
-    },
+    kernels={"cpu": kernels_sorting.bucketize},
     tags=('exact_out',),
     variants=('function',),
 )
 
 isin_Scalar_Tensor = Operator(
-    "isin",
-    "Scalar_Tensor",
-    (
-        Param('element', 'Scalar', required=True),
-        Param('test_elements', 'Tensor', required=True),
-        Param('assume_unique', 'bool', default=False, keyword=True),
-        Param('invert', 'bool', default=False, keyword=True),
-    ),
+    "isin", "Scalar_Tensor",
+    (Param('element', 'Scalar', required=True), Param('test_elements', 'Tensor', required=True), Param('assume_unique', 'bool', default=False, keyword=True), Param('invert', 'bool', default=False, keyword=True), ),
     meta=_meta.isin_Scalar_Tensor,
     cast=(0, 1),
-    kernels={
-        "cpu": kernels_sorting.isin,
-    },
+    kernels={"cpu": kernels_sorting.isin},
     variants=('function', 'out'),
 )
 
 bincount = Operator(
-    "bincount",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('weights', 'Tensor', optional=True, default=None),
-        Param('minlength', 'SymInt', default=0),
-    ),
+    "bincount", "",
+    (Param('self', 'Tensor', required=True), Param('weights', 'Tensor', optional=True, default=None), Param('minlength', 'SymInt', default=0), ),
     meta=_meta.bincount,
     cast=(0,),
-    kernels={
-        "cpu": kernels_sorting.bincount,
-    },
+    kernels={"cpu": kernels_sorting.bincount},
     tags=('data_dependent',),
     variants=('function', 'method'),
     derivatives="sorting",
 )
 
 histc = Operator(
-    "histc",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('bins', 'int', default=100),
-        Param('min', 'Scalar', default=0),
-        Param('max', 'Scalar', default=0),
-    ),
+    "histc", "",
+    (Param('self', 'Tensor', required=True), Param('bins', 'int', default=100), Param('min', 'Scalar', default=0), Param('max', 'Scalar', default=0), ),
     meta=_meta.histc,
     cast=(0,),
-    kernels={
-        "cpu": kernels_sorting.histc,
-    },
+    kernels={"cpu": kernels_sorting.histc},
     tags=('reduction',),
     variants=('function', 'method', 'out'),
 )
 
 histogram_bins_tensor = Operator(
-    "histogram",
-    "bins_tensor",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('bins', 'Tensor', required=True),
-        Param('weight', 'Tensor', optional=True, default=None, keyword=True),
-        Param('density', 'bool', default=False, keyword=True),
-    ),
+    "histogram", "bins_tensor",
+    (Param('self', 'Tensor', required=True), Param('bins', 'Tensor', required=True), Param('weight', 'Tensor', optional=True, default=None, keyword=True), Param('density', 'bool', default=False, keyword=True), ),
     meta=_meta.histogram_bins_tensor,
     cast=(0, 1, 2),
-    kernels={
-        "cpu": kernels_sorting.histogram_edges,
-    },
+    kernels={"cpu": kernels_sorting.histogram_edges},
     returns=('hist', 'bin_edges'),
     variants=('function', 'method', 'out'),
     derivatives="sorting",
 )
 
 histogram_bin_ct = Operator(
-    "histogram",
-    "bin_ct",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('bins', 'int', default=100),
-        Param('range', 'float', optional=True, is_list=True, default=None, keyword=True),
-        Param('weight', 'Tensor', optional=True, default=None, keyword=True),
-        Param('density', 'bool', default=False, keyword=True),
-    ),
+    "histogram", "bin_ct",
+    (Param('self', 'Tensor', required=True), Param('bins', 'int', default=100), Param('range', 'float', optional=True, is_list=True, default=None, keyword=True), Param('weight', 'Tensor', optional=True, default=None, keyword=True), Param('density', 'bool', default=False, keyword=True), ),
     meta=_meta.histogram_bin_ct,
     cast=(0, 3),
-    kernels={
-        "cpu": kernels_sorting.histogram,
-    },
+    kernels={"cpu": kernels_sorting.histogram},
     returns=('hist', 'bin_edges'),
     variants=('function', 'method', 'out'),
     derivatives="sorting",

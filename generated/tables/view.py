@@ -11,12 +11,8 @@ from ..meta import view as _meta
 __all__ = ["view", "view_dtype", "_unsafe_view", "reshape", "flatten_using_ints", "ravel", "unflatten_int", "view_as", "reshape_as", "transpose_int", "swapaxes", "swapdims", "t", "numpy_T", "mT", "mH", "matrix_H", "adjoint", "permute", "movedim_intlist", "movedim_int", "moveaxis_intlist", "moveaxis_int", "expand", "broadcast_to", "expand_as", "squeeze", "squeeze_dim", "squeeze_dims", "unsqueeze", "select_int", "slice_Tensor", "narrow", "narrow_Tensor", "narrow_copy", "as_strided", "diagonal", "linalg_diagonal", "unfold", "split_Tensor", "split_sizes", "split_with_sizes", "unsafe_split_Tensor", "unsafe_split_with_sizes", "chunk", "unsafe_chunk", "tensor_split_tensor_indices_or_sections", "tensor_split_sections", "tensor_split_indices", "hsplit_int", "hsplit_array", "vsplit_int", "vsplit_array", "dsplit_int", "dsplit_array", "unbind_int", "alias", "detach", "lift_fresh", "lift", "clone", "contiguous", "view_as_real", "view_as_complex", "real", "imag", "select_backward", "slice_backward", "diagonal_backward", "unfold_backward", "select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter"]
 
 view = Operator(
-    "view",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('size', 'SymInt', is_list=True, required=True),
-    ),
+    "view", "",
+    (Param('self', 'Tensor', required=True), Param('size', 'SymInt', is_list=True, required=True), ),
     meta=_meta.view,
     cast=(0,),
     is_view=True,
@@ -26,12 +22,8 @@ view = Operator(
 )
 
 view_dtype = Operator(
-    "view",
-    "dtype",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dtype', 'ScalarType', required=True),
-    ),
+    "view", "dtype",
+    (Param('self', 'Tensor', required=True), Param('dtype', 'ScalarType', required=True), ),
     meta=_meta.view_dtype,
     cast=(0,),
     is_view=True,
@@ -40,12 +32,8 @@ view_dtype = Operator(
 )
 
 _unsafe_view = Operator(
-    "_unsafe_view",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('size', 'SymInt', is_list=True, required=True),
-    ),
+    "_unsafe_view", "",
+    (Param('self', 'Tensor', required=True), Param('size', 'SymInt', is_list=True, required=True), ),
     meta=_meta._unsafe_view,
     cast=(0,),
     is_view=True,
@@ -55,12 +43,8 @@ _unsafe_view = Operator(
 )
 
 reshape = Operator(
-    "reshape",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('shape', 'SymInt', is_list=True, required=True),
-    ),
+    "reshape", "",
+    (Param('self', 'Tensor', required=True), Param('shape', 'SymInt', is_list=True, required=True), ),
     meta=_meta.reshape,
     cast=(0,),
     is_view=True,
@@ -70,13 +54,8 @@ reshape = Operator(
 )
 
 flatten_using_ints = Operator(
-    "flatten",
-    "using_ints",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('start_dim', 'int', default=0),
-        Param('end_dim', 'int', default=-1),
-    ),
+    "flatten", "using_ints",
+    (Param('self', 'Tensor', required=True), Param('start_dim', 'int', default=0), Param('end_dim', 'int', default=-1), ),
     meta=_meta.flatten_using_ints,
     cast=(0,),
     is_view=True,
@@ -86,23 +65,15 @@ flatten_using_ints = Operator(
 )
 
 ravel = Operator(
-    "ravel",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "ravel", "",
+    (Param('self', 'Tensor', required=True), ),
     composite="view.ravel",
     variants=('function', 'method'),
 )
 
 unflatten_int = Operator(
-    "unflatten",
-    "int",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', required=True),
-        Param('sizes', 'SymInt', is_list=True, required=True),
-    ),
+    "unflatten", "int",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('sizes', 'SymInt', is_list=True, required=True), ),
     meta=_meta.unflatten_int,
     cast=(0,),
     is_view=True,
@@ -112,37 +83,24 @@ unflatten_int = Operator(
 )
 
 view_as = Operator(
-    "view_as",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-    ),
+    "view_as", "",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     composite="view.view_as",
     tags=('any_device',),
     variants=('method',),
 )
 
 reshape_as = Operator(
-    "reshape_as",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-    ),
+    "reshape_as", "",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     composite="view.reshape_as",
     tags=('any_device',),
     variants=('method',),
 )
 
 transpose_int = Operator(
-    "transpose",
-    "int",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim0', 'int', required=True),
-        Param('dim1', 'int', required=True),
-    ),
+    "transpose", "int",
+    (Param('self', 'Tensor', required=True), Param('dim0', 'int', required=True), Param('dim1', 'int', required=True), ),
     meta=_meta.transpose_int,
     cast=(0,),
     is_view=True,
@@ -152,13 +110,8 @@ transpose_int = Operator(
 )
 
 swapaxes = Operator(
-    "swapaxes",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('axis0', 'int', required=True),
-        Param('axis1', 'int', required=True),
-    ),
+    "swapaxes", "",
+    (Param('self', 'Tensor', required=True), Param('axis0', 'int', required=True), Param('axis1', 'int', required=True), ),
     meta=_meta.swapaxes,
     cast=(0,),
     is_view=True,
@@ -168,13 +121,8 @@ swapaxes = Operator(
 )
 
 swapdims = Operator(
-    "swapdims",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim0', 'int', required=True),
-        Param('dim1', 'int', required=True),
-    ),
+    "swapdims", "",
+    (Param('self', 'Tensor', required=True), Param('dim0', 'int', required=True), Param('dim1', 'int', required=True), ),
     meta=_meta.swapdims,
     cast=(0,),
     is_view=True,
@@ -184,11 +132,8 @@ swapdims = Operator(
 )
 
 t = Operator(
-    "t",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "t", "",
+    (Param('self', 'Tensor', required=True), ),
     meta=_meta.t,
     cast=(0,),
     is_view=True,
@@ -198,11 +143,8 @@ t = Operator(
 )
 
 numpy_T = Operator(
-    "numpy_T",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "numpy_T", "",
+    (Param('self', 'Tensor', required=True), ),
     meta=_meta.numpy_T,
     cast=(0,),
     is_view=True,
@@ -212,11 +154,8 @@ numpy_T = Operator(
 )
 
 mT = Operator(
-    "mT",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "mT", "",
+    (Param('self', 'Tensor', required=True), ),
     meta=_meta.mT,
     cast=(0,),
     is_view=True,
@@ -226,42 +165,29 @@ mT = Operator(
 )
 
 mH = Operator(
-    "mH",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "mH", "",
+    (Param('self', 'Tensor', required=True), ),
     composite="view.mH",
     variants=('function',),
 )
 
 matrix_H = Operator(
-    "matrix_H",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "matrix_H", "",
+    (Param('self', 'Tensor', required=True), ),
     composite="view.matrix_H",
     variants=('function',),
 )
 
 adjoint = Operator(
-    "adjoint",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "adjoint", "",
+    (Param('self', 'Tensor', required=True), ),
     composite="view.adjoint",
     variants=('function', 'method'),
 )
 
 permute = Operator(
-    "permute",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dims', 'int', is_list=True, required=True),
-    ),
+    "permute", "",
+    (Param('self', 'Tensor', required=True), Param('dims', 'int', is_list=True, required=True), ),
     meta=_meta.permute,
     cast=(0,),
     is_view=True,
@@ -271,13 +197,8 @@ permute = Operator(
 )
 
 movedim_intlist = Operator(
-    "movedim",
-    "intlist",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('source', 'int', is_list=True, required=True),
-        Param('destination', 'int', is_list=True, required=True),
-    ),
+    "movedim", "intlist",
+    (Param('self', 'Tensor', required=True), Param('source', 'int', is_list=True, required=True), Param('destination', 'int', is_list=True, required=True), ),
     meta=_meta.movedim_intlist,
     cast=(0,),
     is_view=True,
@@ -287,13 +208,8 @@ movedim_intlist = Operator(
 )
 
 movedim_int = Operator(
-    "movedim",
-    "int",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('source', 'int', required=True),
-        Param('destination', 'int', required=True),
-    ),
+    "movedim", "int",
+    (Param('self', 'Tensor', required=True), Param('source', 'int', required=True), Param('destination', 'int', required=True), ),
     meta=_meta.movedim_int,
     cast=(0,),
     is_view=True,
@@ -303,13 +219,8 @@ movedim_int = Operator(
 )
 
 moveaxis_intlist = Operator(
-    "moveaxis",
-    "intlist",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('source', 'int', is_list=True, required=True),
-        Param('destination', 'int', is_list=True, required=True),
-    ),
+    "moveaxis", "intlist",
+    (Param('self', 'Tensor', required=True), Param('source', 'int', is_list=True, required=True), Param('destination', 'int', is_list=True, required=True), ),
     meta=_meta.moveaxis_intlist,
     cast=(0,),
     is_view=True,
@@ -319,13 +230,8 @@ moveaxis_intlist = Operator(
 )
 
 moveaxis_int = Operator(
-    "moveaxis",
-    "int",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('source', 'int', required=True),
-        Param('destination', 'int', required=True),
-    ),
+    "moveaxis", "int",
+    (Param('self', 'Tensor', required=True), Param('source', 'int', required=True), Param('destination', 'int', required=True), ),
     meta=_meta.moveaxis_int,
     cast=(0,),
     is_view=True,
@@ -335,13 +241,8 @@ moveaxis_int = Operator(
 )
 
 expand = Operator(
-    "expand",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('size', 'SymInt', is_list=True, required=True),
-        Param('implicit', 'bool', default=False, keyword=True),
-    ),
+    "expand", "",
+    (Param('self', 'Tensor', required=True), Param('size', 'SymInt', is_list=True, required=True), Param('implicit', 'bool', default=False, keyword=True), ),
     meta=_meta.expand,
     cast=(0,),
     is_view=True,
@@ -351,12 +252,8 @@ expand = Operator(
 )
 
 broadcast_to = Operator(
-    "broadcast_to",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('size', 'SymInt', is_list=True, required=True),
-    ),
+    "broadcast_to", "",
+    (Param('self', 'Tensor', required=True), Param('size', 'SymInt', is_list=True, required=True), ),
     meta=_meta.broadcast_to,
     cast=(0,),
     is_view=True,
@@ -366,23 +263,16 @@ broadcast_to = Operator(
 )
 
 expand_as = Operator(
-    "expand_as",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('other', 'Tensor', required=True),
-    ),
+    "expand_as", "",
+    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     composite="view.expand_as",
     tags=('any_device',),
     variants=('method',),
 )
 
 squeeze = Operator(
-    "squeeze",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "squeeze", "",
+    (Param('self', 'Tensor', required=True), ),
     meta=_meta.squeeze,
     cast=(0,),
     is_view=True,
@@ -392,12 +282,8 @@ squeeze = Operator(
 )
 
 squeeze_dim = Operator(
-    "squeeze",
-    "dim",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', required=True),
-    ),
+    "squeeze", "dim",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), ),
     meta=_meta.squeeze_dim,
     cast=(0,),
     is_view=True,
@@ -407,12 +293,8 @@ squeeze_dim = Operator(
 )
 
 squeeze_dims = Operator(
-    "squeeze",
-    "dims",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', is_list=True, required=True),
-    ),
+    "squeeze", "dims",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', is_list=True, required=True), ),
     meta=_meta.squeeze_dims,
     cast=(0,),
     is_view=True,
@@ -422,12 +304,8 @@ squeeze_dims = Operator(
 )
 
 unsqueeze = Operator(
-    "unsqueeze",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', required=True),
-    ),
+    "unsqueeze", "",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), ),
     meta=_meta.unsqueeze,
     cast=(0,),
     is_view=True,
@@ -437,13 +315,8 @@ unsqueeze = Operator(
 )
 
 select_int = Operator(
-    "select",
-    "int",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', required=True),
-        Param('index', 'SymInt', required=True),
-    ),
+    "select", "int",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('index', 'SymInt', required=True), ),
     meta=_meta.select_int,
     cast=(0,),
     is_view=True,
@@ -453,15 +326,8 @@ select_int = Operator(
 )
 
 slice_Tensor = Operator(
-    "slice",
-    "Tensor",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', default=0),
-        Param('start', 'SymInt', optional=True, default=None),
-        Param('end', 'SymInt', optional=True, default=None),
-        Param('step', 'SymInt', default=1),
-    ),
+    "slice", "Tensor",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', default=0), Param('start', 'SymInt', optional=True, default=None), Param('end', 'SymInt', optional=True, default=None), Param('step', 'SymInt', default=1), ),
     meta=_meta.slice_Tensor,
     cast=(0,),
     is_view=True,
@@ -471,14 +337,8 @@ slice_Tensor = Operator(
 )
 
 narrow = Operator(
-    "narrow",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', required=True),
-        Param('start', 'SymInt', required=True),
-        Param('length', 'SymInt', required=True),
-    ),
+    "narrow", "",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('start', 'SymInt', required=True), Param('length', 'SymInt', required=True), ),
     meta=_meta.narrow,
     cast=(0,),
     is_view=True,
@@ -488,40 +348,22 @@ narrow = Operator(
 )
 
 narrow_Tensor = Operator(
-    "narrow",
-    "Tensor",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', required=True),
-        Param('start', 'Tensor', required=True),
-        Param('length', 'SymInt', required=True),
-    ),
+    "narrow", "Tensor",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('start', 'Tensor', required=True), Param('length', 'SymInt', required=True), ),
     composite="view.narrow_tensor",
     variants=('function', 'method'),
 )
 
 narrow_copy = Operator(
-    "narrow_copy",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', required=True),
-        Param('start', 'SymInt', required=True),
-        Param('length', 'SymInt', required=True),
-    ),
+    "narrow_copy", "",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('start', 'SymInt', required=True), Param('length', 'SymInt', required=True), ),
     composite="view.narrow_copy",
     variants=('function', 'method', 'out'),
 )
 
 as_strided = Operator(
-    "as_strided",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('size', 'SymInt', is_list=True, required=True),
-        Param('stride', 'SymInt', is_list=True, required=True),
-        Param('storage_offset', 'SymInt', optional=True, default=None),
-    ),
+    "as_strided", "",
+    (Param('self', 'Tensor', required=True), Param('size', 'SymInt', is_list=True, required=True), Param('stride', 'SymInt', is_list=True, required=True), Param('storage_offset', 'SymInt', optional=True, default=None), ),
     meta=_meta.as_strided,
     cast=(0,),
     is_view=True,
@@ -532,14 +374,8 @@ as_strided = Operator(
 )
 
 diagonal = Operator(
-    "diagonal",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('offset', 'int', default=0),
-        Param('dim1', 'int', default=0),
-        Param('dim2', 'int', default=1),
-    ),
+    "diagonal", "",
+    (Param('self', 'Tensor', required=True), Param('offset', 'int', default=0), Param('dim1', 'int', default=0), Param('dim2', 'int', default=1), ),
     meta=_meta.diagonal,
     cast=(0,),
     is_view=True,
@@ -549,27 +385,15 @@ diagonal = Operator(
 )
 
 linalg_diagonal = Operator(
-    "linalg_diagonal",
-    "",
-    (
-        Param('A', 'Tensor', required=True),
-        Param('offset', 'int', default=0, keyword=True),
-        Param('dim1', 'int', default=-2, keyword=True),
-        Param('dim2', 'int', default=-1, keyword=True),
-    ),
+    "linalg_diagonal", "",
+    (Param('A', 'Tensor', required=True), Param('offset', 'int', default=0, keyword=True), Param('dim1', 'int', default=-2, keyword=True), Param('dim2', 'int', default=-1, keyword=True), ),
     composite="view.linalg_diagonal",
     variants=('function',),
 )
 
 unfold = Operator(
-    "unfold",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dimension', 'int', required=True),
-        Param('size', 'int', required=True),
-        Param('step', 'int', required=True),
-    ),
+    "unfold", "",
+    (Param('self', 'Tensor', required=True), Param('dimension', 'int', required=True), Param('size', 'int', required=True), Param('step', 'int', required=True), ),
     meta=_meta.unfold,
     cast=(0,),
     is_view=True,
@@ -579,13 +403,8 @@ unfold = Operator(
 )
 
 split_Tensor = Operator(
-    "split",
-    "Tensor",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('split_size', 'SymInt', required=True),
-        Param('dim', 'int', default=0),
-    ),
+    "split", "Tensor",
+    (Param('self', 'Tensor', required=True), Param('split_size', 'SymInt', required=True), Param('dim', 'int', default=0), ),
     meta=_meta.split_Tensor,
     cast=(0,),
     is_view=True,
@@ -595,13 +414,8 @@ split_Tensor = Operator(
 )
 
 split_sizes = Operator(
-    "split",
-    "sizes",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('split_size', 'SymInt', is_list=True, required=True),
-        Param('dim', 'int', default=0),
-    ),
+    "split", "sizes",
+    (Param('self', 'Tensor', required=True), Param('split_size', 'SymInt', is_list=True, required=True), Param('dim', 'int', default=0), ),
     meta=_meta.split_sizes,
     cast=(0,),
     is_view=True,
@@ -611,13 +425,8 @@ split_sizes = Operator(
 )
 
 split_with_sizes = Operator(
-    "split_with_sizes",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('split_sizes', 'SymInt', is_list=True, required=True),
-        Param('dim', 'int', default=0),
-    ),
+    "split_with_sizes", "",
+    (Param('self', 'Tensor', required=True), Param('split_sizes', 'SymInt', is_list=True, required=True), Param('dim', 'int', default=0), ),
     meta=_meta.split_with_sizes,
     cast=(0,),
     is_view=True,
@@ -627,13 +436,8 @@ split_with_sizes = Operator(
 )
 
 unsafe_split_Tensor = Operator(
-    "unsafe_split",
-    "Tensor",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('split_size', 'SymInt', required=True),
-        Param('dim', 'int', default=0),
-    ),
+    "unsafe_split", "Tensor",
+    (Param('self', 'Tensor', required=True), Param('split_size', 'SymInt', required=True), Param('dim', 'int', default=0), ),
     meta=_meta.unsafe_split_Tensor,
     cast=(0,),
     is_view=True,
@@ -643,13 +447,8 @@ unsafe_split_Tensor = Operator(
 )
 
 unsafe_split_with_sizes = Operator(
-    "unsafe_split_with_sizes",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('split_sizes', 'SymInt', is_list=True, required=True),
-        Param('dim', 'int', default=0),
-    ),
+    "unsafe_split_with_sizes", "",
+    (Param('self', 'Tensor', required=True), Param('split_sizes', 'SymInt', is_list=True, required=True), Param('dim', 'int', default=0), ),
     meta=_meta.unsafe_split_with_sizes,
     cast=(0,),
     is_view=True,
@@ -659,13 +458,8 @@ unsafe_split_with_sizes = Operator(
 )
 
 chunk = Operator(
-    "chunk",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('chunks', 'int', required=True),
-        Param('dim', 'int', default=0),
-    ),
+    "chunk", "",
+    (Param('self', 'Tensor', required=True), Param('chunks', 'int', required=True), Param('dim', 'int', default=0), ),
     meta=_meta.chunk,
     cast=(0,),
     is_view=True,
@@ -675,13 +469,8 @@ chunk = Operator(
 )
 
 unsafe_chunk = Operator(
-    "unsafe_chunk",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('chunks', 'int', required=True),
-        Param('dim', 'int', default=0),
-    ),
+    "unsafe_chunk", "",
+    (Param('self', 'Tensor', required=True), Param('chunks', 'int', required=True), Param('dim', 'int', default=0), ),
     meta=_meta.unsafe_chunk,
     cast=(0,),
     is_view=True,
@@ -691,26 +480,16 @@ unsafe_chunk = Operator(
 )
 
 tensor_split_tensor_indices_or_sections = Operator(
-    "tensor_split",
-    "tensor_indices_or_sections",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('tensor_indices_or_sections', 'Tensor', required=True),
-        Param('dim', 'int', default=0),
-    ),
+    "tensor_split", "tensor_indices_or_sections",
+    (Param('self', 'Tensor', required=True), Param('tensor_indices_or_sections', 'Tensor', required=True), Param('dim', 'int', default=0), ),
     composite="view.tensor_split_tensor",
     tags=('any_device',),
     variants=('function', 'method'),
 )
 
 tensor_split_sections = Operator(
-    "tensor_split",
-    "sections",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('sections', 'SymInt', required=True),
-        Param('dim', 'int', default=0),
-    ),
+    "tensor_split", "sections",
+    (Param('self', 'Tensor', required=True), Param('sections', 'SymInt', required=True), Param('dim', 'int', default=0), ),
     meta=_meta.tensor_split_sections,
     cast=(0,),
     is_view=True,
@@ -720,13 +499,8 @@ tensor_split_sections = Operator(
 )
 
 tensor_split_indices = Operator(
-    "tensor_split",
-    "indices",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('indices', 'SymInt', is_list=True, required=True),
-        Param('dim', 'int', default=0),
-    ),
+    "tensor_split", "indices",
+    (Param('self', 'Tensor', required=True), Param('indices', 'SymInt', is_list=True, required=True), Param('dim', 'int', default=0), ),
     meta=_meta.tensor_split_indices,
     cast=(0,),
     is_view=True,
@@ -736,78 +510,50 @@ tensor_split_indices = Operator(
 )
 
 hsplit_int = Operator(
-    "hsplit",
-    "int",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('sections', 'int', required=True),
-    ),
+    "hsplit", "int",
+    (Param('self', 'Tensor', required=True), Param('sections', 'int', required=True), ),
     composite="view.hsplit",
     variants=('function', 'method'),
 )
 
 hsplit_array = Operator(
-    "hsplit",
-    "array",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('indices', 'int', is_list=True, required=True),
-    ),
+    "hsplit", "array",
+    (Param('self', 'Tensor', required=True), Param('indices', 'int', is_list=True, required=True), ),
     composite="view.hsplit",
     variants=('function', 'method'),
 )
 
 vsplit_int = Operator(
-    "vsplit",
-    "int",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('sections', 'int', required=True),
-    ),
+    "vsplit", "int",
+    (Param('self', 'Tensor', required=True), Param('sections', 'int', required=True), ),
     composite="view.vsplit",
     variants=('function', 'method'),
 )
 
 vsplit_array = Operator(
-    "vsplit",
-    "array",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('indices', 'int', is_list=True, required=True),
-    ),
+    "vsplit", "array",
+    (Param('self', 'Tensor', required=True), Param('indices', 'int', is_list=True, required=True), ),
     composite="view.vsplit",
     variants=('function', 'method'),
 )
 
 dsplit_int = Operator(
-    "dsplit",
-    "int",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('sections', 'int', required=True),
-    ),
+    "dsplit", "int",
+    (Param('self', 'Tensor', required=True), Param('sections', 'int', required=True), ),
     composite="view.dsplit",
     variants=('function', 'method'),
 )
 
 dsplit_array = Operator(
-    "dsplit",
-    "array",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('indices', 'int', is_list=True, required=True),
-    ),
+    "dsplit", "array",
+    (Param('self', 'Tensor', required=True), Param('indices', 'int', is_list=True, required=True), ),
     composite="view.dsplit",
     variants=('function', 'method'),
 )
 
 unbind_int = Operator(
-    "unbind",
-    "int",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('dim', 'int', default=0),
-    ),
+    "unbind", "int",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', default=0), ),
     meta=_meta.unbind_int,
     cast=(0,),
     is_view=True,
@@ -817,11 +563,8 @@ unbind_int = Operator(
 )
 
 alias = Operator(
-    "alias",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "alias", "",
+    (Param('self', 'Tensor', required=True), ),
     meta=_meta.alias,
     cast=(0,),
     is_view=True,
@@ -831,11 +574,8 @@ alias = Operator(
 )
 
 detach = Operator(
-    "detach",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "detach", "",
+    (Param('self', 'Tensor', required=True), ),
     meta=_meta.detach,
     cast=(0,),
     is_view=True,
@@ -844,11 +584,8 @@ detach = Operator(
 )
 
 lift_fresh = Operator(
-    "lift_fresh",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "lift_fresh", "",
+    (Param('self', 'Tensor', required=True), ),
     meta=_meta.lift_fresh,
     cast=(0,),
     is_view=True,
@@ -858,47 +595,31 @@ lift_fresh = Operator(
 )
 
 lift = Operator(
-    "lift",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "lift", "",
+    (Param('self', 'Tensor', required=True), ),
     composite="view.lift",
     variants=('function',),
 )
 
 clone = Operator(
-    "clone",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True),
-    ),
+    "clone", "",
+    (Param('self', 'Tensor', required=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
     meta=_meta.clone,
-    kernels={
-        "cpu": kernels_view.clone,
-    },
+    kernels={"cpu": kernels_view.clone},
     variants=('function', 'method'),
     derivatives="view",
 )
 
 contiguous = Operator(
-    "contiguous",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('memory_format', 'MemoryFormat', default=contiguous_format, keyword=True),
-    ),
+    "contiguous", "",
+    (Param('self', 'Tensor', required=True), Param('memory_format', 'MemoryFormat', default=contiguous_format, keyword=True), ),
     composite="view.contiguous",
     variants=('method',),
 )
 
 view_as_real = Operator(
-    "view_as_real",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "view_as_real", "",
+    (Param('self', 'Tensor', required=True), ),
     meta=_meta.view_as_real,
     cast=(0,),
     is_view=True,
@@ -908,11 +629,8 @@ view_as_real = Operator(
 )
 
 view_as_complex = Operator(
-    "view_as_complex",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "view_as_complex", "",
+    (Param('self', 'Tensor', required=True), ),
     meta=_meta.view_as_complex,
     cast=(0,),
     is_view=True,
@@ -922,156 +640,86 @@ view_as_complex = Operator(
 )
 
 real = Operator(
-    "real",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "real", "",
+    (Param('self', 'Tensor', required=True), ),
     composite="view.real",
     variants=('function',),
 )
 
 imag = Operator(
-    "imag",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-    ),
+    "imag", "",
+    (Param('self', 'Tensor', required=True), ),
     composite="view.imag",
     variants=('function',),
 )
 
 select_backward = Operator(
-    "select_backward",
-    "",
-    (
-        Param('grad_output', 'Tensor', required=True),
-        Param('input_sizes', 'SymInt', is_list=True, required=True),
-        Param('dim', 'int', required=True),
-        Param('index', 'SymInt', required=True),
-    ),
+    "select_backward", "",
+    (Param('grad_output', 'Tensor', required=True), Param('input_sizes', 'SymInt', is_list=True, required=True), Param('dim', 'int', required=True), Param('index', 'SymInt', required=True), ),
     meta=_meta.select_backward,
     cast=(0,),
-    kernels={
-        "cpu": kernels_view.select_backward,
-    },
+    kernels={"cpu": kernels_view.select_backward},
     variants=('function',),
     derivatives="view",
 )
 
 slice_backward = Operator(
-    "slice_backward",
-    "",
-    (
-        Param('grad_output', 'Tensor', required=True),
-        Param('input_sizes', 'SymInt', is_list=True, required=True),
-        Param('dim', 'int', required=True),
-        Param('start', 'SymInt', required=True),
-        Param('end', 'SymInt', required=True),
-        Param('step', 'SymInt', required=True),
-    ),
+    "slice_backward", "",
+    (Param('grad_output', 'Tensor', required=True), Param('input_sizes', 'SymInt', is_list=True, required=True), Param('dim', 'int', required=True), Param('start', 'SymInt', required=True), Param('end', 'SymInt', required=True), Param('step', 'SymInt', required=True), ),
     meta=_meta.slice_backward,
     cast=(0,),
-    kernels={
-        "cpu": kernels_view.slice_backward,
-    },
+    kernels={"cpu": kernels_view.slice_backward},
     variants=('function',),
     derivatives="view",
 )
 
 diagonal_backward = Operator(
-    "diagonal_backward",
-    "",
-    (
-        Param('grad_output', 'Tensor', required=True),
-        Param('input_sizes', 'SymInt', is_list=True, required=True),
-        Param('offset', 'int', required=True),
-        Param('dim1', 'int', required=True),
-        Param('dim2', 'int', required=True),
-    ),
+    "diagonal_backward", "",
+    (Param('grad_output', 'Tensor', required=True), Param('input_sizes', 'SymInt', is_list=True, required=True), Param('offset', 'int', required=True), Param('dim1', 'int', required=True), Param('dim2', 'int', required=True), ),
     meta=_meta.diagonal_backward,
     cast=(0,),
-    kernels={
-        "cpu": kernels_view.diagonal_backward,
-    },
+    kernels={"cpu": kernels_view.diagonal_backward},
     variants=('function',),
     derivatives="view",
 )
 
 unfold_backward = Operator(
-    "unfold_backward",
-    "",
-    (
-        Param('grad_in', 'Tensor', required=True),
-        Param('input_sizes', 'SymInt', is_list=True, required=True),
-        Param('dim', 'int', required=True),
-        Param('size', 'int', required=True),
-        Param('step', 'int', required=True),
-    ),
+    "unfold_backward", "",
+    (Param('grad_in', 'Tensor', required=True), Param('input_sizes', 'SymInt', is_list=True, required=True), Param('dim', 'int', required=True), Param('size', 'int', required=True), Param('step', 'int', required=True), ),
     meta=_meta.unfold_backward,
     cast=(0,),
-    kernels={
-        "cpu": kernels_view.unfold_backward,
-    },
+    kernels={"cpu": kernels_view.unfold_backward},
     variants=('function',),
     derivatives="view",
 )
 
 select_scatter = Operator(
-    "select_scatter",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('src', 'Tensor', required=True),
-        Param('dim', 'int', required=True),
-        Param('index', 'SymInt', required=True),
-    ),
+    "select_scatter", "",
+    (Param('self', 'Tensor', required=True), Param('src', 'Tensor', required=True), Param('dim', 'int', required=True), Param('index', 'SymInt', required=True), ),
     composite="view.select_scatter",
     tags=('any_device',),
     variants=('function', 'method'),
 )
 
 slice_scatter = Operator(
-    "slice_scatter",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('src', 'Tensor', required=True),
-        Param('dim', 'int', default=0),
-        Param('start', 'SymInt', optional=True, default=None),
-        Param('end', 'SymInt', optional=True, default=None),
-        Param('step', 'SymInt', default=1),
-    ),
+    "slice_scatter", "",
+    (Param('self', 'Tensor', required=True), Param('src', 'Tensor', required=True), Param('dim', 'int', default=0), Param('start', 'SymInt', optional=True, default=None), Param('end', 'SymInt', optional=True, default=None), Param('step', 'SymInt', default=1), ),
     composite="view.slice_scatter",
     tags=('any_device',),
     variants=('function', 'method', 'out'),
 )
 
 diagonal_scatter = Operator(
-    "diagonal_scatter",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('src', 'Tensor', required=True),
-        Param('offset', 'int', default=0),
-        Param('dim1', 'int', default=0),
-        Param('dim2', 'int', default=1),
-    ),
+    "diagonal_scatter", "",
+    (Param('self', 'Tensor', required=True), Param('src', 'Tensor', required=True), Param('offset', 'int', default=0), Param('dim1', 'int', default=0), Param('dim2', 'int', default=1), ),
     composite="view.diagonal_scatter",
     tags=('any_device',),
     variants=('function', 'method'),
 )
 
 as_strided_scatter = Operator(
-    "as_strided_scatter",
-    "",
-    (
-        Param('self', 'Tensor', required=True),
-        Param('src', 'Tensor', required=True),
-        Param('size', 'SymInt', is_list=True, required=True),
-        Param('stride', 'SymInt', is_list=True, required=True),
-        Param('storage_offset', 'SymInt', optional=True, default=None),
-    ),
+    "as_strided_scatter", "",
+    (Param('self', 'Tensor', required=True), Param('src', 'Tensor', required=True), Param('size', 'SymInt', is_list=True, required=True), Param('stride', 'SymInt', is_list=True, required=True), Param('storage_offset', 'SymInt', optional=True, default=None), ),
     composite="view.as_strided_scatter",
     tags=('any_device',),
     variants=('function', 'method'),

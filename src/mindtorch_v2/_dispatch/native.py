@@ -166,6 +166,11 @@ def accelerate(
     return _dressed(extension.Fast(function, described), function)
 
 
+def road(*paths: tuple, method: bool = False, reflected: str = "", inplace: bool = False) -> Callable:
+    """Decorator: `accelerate` with these paths."""
+    return lambda function: accelerate(function, *paths, method=method, reflected=reflected, inplace=inplace)
+
+
 def _dressed(made: Any, function: Callable) -> Any:
     for name in functools.WRAPPER_ASSIGNMENTS:
         if hasattr(function, name):
@@ -319,17 +324,12 @@ _COMPUTING = frozenset(("conv", "indexing", "loss", "matmul", "nn", "norm", "poi
 
 
 def recorder(
-    function: Callable, cls: type, params: int, inputs: tuple, saved: tuple, consts: tuple, outputs: int = 0
+    function: Callable, name: str, cls: type, params: int, inputs: tuple, saved: tuple, consts: tuple, outputs: int
 ) -> Callable:
-    """`function`, which records one operator, or what stands before it.
-
-    inputs: numbers of the parameters that get edges, each of a list one. saved: (parameter, or -1, -2, ... for the results; the inputs of which one
-    must have an edge, none for always). consts: (parameter or result; attribute, of each of a list, or None, or 0 for the length). outputs: 0 one,
-    1 several, 2 several of which the first alone has a history.
-    """
+    """`function`, which records one operator, or what stands before it; the layout is as `_autograd.recording.recorder` takes it."""
     if extension is None:
         return function
-    name, family = function.__name__.removeprefix("_record_"), function.__module__.rpartition(".")[2]
+    family = cls.__module__.rpartition(".")[2]
     return extension.Recorder(function, name, family in _COMPUTING, cls, params, inputs, saved, consts, outputs)
 
 

@@ -1,0 +1,76 @@
+"""Recording an operator: its node, with the edges, saved tensors and constants that the generated layout says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._dispatch import native
+from .._dispatch.operator import Operator
+from .._state import TLS
+from .node import attach, attach_many, edge, keep, keep_output
+
+
+def recorder(
+    op: Operator, cls: type, params: int, inputs: tuple, saved: tuple, consts: tuple, outputs: int = 0
+) -> Callable:
+    """What makes the node of one call: a function of the result and the arguments, which gives the result.
+
+    inputs: numbers of the parameters that get edges, each of a list one. saved: (parameter, or -1, -2, ... for the results; the inputs of which one
+    must have an edge, none for always). consts: (parameter or result; attribute, of each of a list, or None, or 0 for the length). outputs: 0 one,
+    1 several, 2 several of which the first alone has a history.
+    """
+    single = outputs == 0
+    differentiable = (0,) if outputs == 2 else None
+
+    def part(source: int, out: Any, args: tuple) -> Any:
+        return args[source] if source >= 0 else out if single else out[-1 - source]
+
+    def kept(source: int, out: Any, args: tuple) -> Any:
+        if source >= 0:
+            return keep(args[source])
+        return keep_output(out) if single else keep_output(out[-1 - source], -1 - source)
+
+    def record(out: Any, *args: Any) -> Any:
+        if not TLS.grad_enabled:
+            return out
+        edges: list[Any] = []
+        present = []
+        for index in inputs:
+            value = args[index]
+            if value.__class__ is list or value.__class__ is tuple:
+                found = [edge(item) for item in value]
+                edges += found
+                present.append(any(found))
+            else:
+                one = edge(value)
+                edges.append(one)
+                present.append(one is not None)
+        if True not in present:
+            return out
+        node = cls()
+        node.edges = tuple(edges)
+        node.saved = None
+        if saved:
+            node.saved = [
+                None if needs and not any([present[i] for i in needs]) else kept(source, out, args)
+                for source, needs in saved
+            ]
+        node.consts = (
+            tuple([_constant(part(source, out, args), attribute) for source, attribute in consts]) if consts else None
+        )
+        return attach(out, node) if single else attach_many(out, node, differentiable)
+
+    name = op.full_name.replace(".", "_")
+    record.__name__ = record.__qualname__ = f"_record_{name}"
+    return native.recorder(record, name, cls, params, inputs, saved, consts, outputs)
+
+
+def _constant(value: Any, attribute: Any) -> Any:
+    if attribute is None:
+        return value
+    if attribute == 0:
+        return len(value)
+    if value.__class__ is list:
+        return [getattr(item, attribute) for item in value]
+    return getattr(value, attribute, None)
