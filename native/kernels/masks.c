@@ -225,6 +225,20 @@ static PyObject *masked_fill_kernel(PyObject *const *args)
     return (PyObject *)out;
 }
 
+/* self, mask, value: what the function of this name takes. */
+static PyObject *fast_masked_fill_kernel(PyObject *const *args)
+{
+    if (!is_array(args[0]) || !is_array(args[1]) || !PyFloat_CheckExact(args[2])) {
+        return NULL;
+    }
+    PyArrayObject *self = (PyArrayObject *)args[0], *mask = (PyArrayObject *)args[1];
+    if (!float_width(self) || !is_contiguous(self) || !PyArray_NDIM(self) || PyArray_TYPE(mask) != NPY_BOOL || !PyArray_SAMESHAPE(self, mask)) {
+        return NULL;
+    }
+    PyObject *const all[4] = {args[0], args[1], args[2], Py_None};
+    return masked_fill_kernel(all);
+}
+
 /* --------------------------------------------------------------------------------------------------------------- choosing */
 
 #define COMPACT(name, T)                                                                                                                   \
@@ -296,6 +310,7 @@ static PyObject *masked_select_kernel(PyObject *const *args)
 const KernelEntry mask_kernels[] = {
     {"pointwise.where", where_kernel},
     {"indexing.masked_fill", masked_fill_kernel},
+    {"indexing.fast_masked_fill", fast_masked_fill_kernel},
     {"indexing.masked_select", masked_select_kernel},
     {NULL, NULL},
 };

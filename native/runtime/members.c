@@ -2,6 +2,7 @@
  * that are no plain CPU ones, for arguments that are not the usual, and for all errors.
  */
 #include "making.h"
+#include "../kernels/move.h"
 
 /* The Python members, by the numbers of the tables below. */
 enum {
@@ -99,6 +100,17 @@ static PyObject *call_contiguous(PyObject *self, PyObject *const *args, Py_ssize
 {
     if (count == 0 && kwnames == NULL && is_plain_array(self) && PyArray_IS_C_CONTIGUOUS(array_of(self))) {
         return Py_NewRef(self);
+    }
+    if (count == 0 && kwnames == NULL && is_plain_array(self) && !may_have_history(self) && PyArray_SIZE(array_of(self))) {
+        PyArrayObject *array = array_of(self);
+        PyArrayObject *copy = is_movable(array) ? (PyArrayObject *)new_like(array) : NULL;
+        if (copy != NULL && move_into(copy, array)) {
+            return make_tensor((PyObject *)copy, SLOT(self, S.at_dtype));
+        }
+        Py_XDECREF(copy);
+        if (PyErr_Occurred()) {
+            return NULL;
+        }
     }
     return by_python(CONTIGUOUS, self, args, count, kwnames);
 }

@@ -1,7 +1,8 @@
-/* Subscript: `x[index]` for basic indices (ints, slices, None, Ellipsis, tuples of them) of plain CPU tensors.
+/* Subscript: `x[index]` for basic indices (ints, slices, None, Ellipsis, tuples of them) of plain CPU tensors, and what keys.c reads and assigns.
  *
  * Each item is one view operator, as in the Python code behind it; with a history each is recorded by that operator.
  */
+#include "keys.h"
 #include "pipeline.h"
 #include "views.h"
 #include <structmember.h>
@@ -190,8 +191,17 @@ static PyObject *subscript_call(PyObject *callable, PyObject *const *args, size_
         else if (PyLong_CheckExact(index) || PySlice_Check(index) || index == Py_None) {
             result = by_items(self, args[0], &index, 1);
         }
+        if (result == NULL && !PyErr_Occurred() && !is_special() && has_tensor(index)) {
+            result = read_by_tensors(args[0], index);
+        }
         if (result != NULL || PyErr_Occurred()) {
             return result;
+        }
+    }
+    else if (PyVectorcall_NARGS(nargsf) == 3 && kwnames == NULL && !is_special() && is_plain(args[0]) && array_of(args[0]) != NULL) {
+        int done = assign(args[0], args[1], args[2]);
+        if (done != 0) {
+            return done < 0 ? NULL : Py_NewRef(Py_None);
         }
     }
     return PyObject_Vectorcall(self->fallback, args, nargsf, kwnames);
@@ -264,7 +274,7 @@ static PyGetSetDef subscript_getset[] = {
 
 PyTypeObject SubscriptType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "mindtorch_v2._native.Subscript",
-    .tp_doc = "Tensor.__getitem__ with short cuts for basic indices.",
+    .tp_doc = "Tensor.__getitem__ or Tensor.__setitem__ with short cuts.",
     .tp_basicsize = sizeof(Subscript),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
     .tp_new = subscript_new,

@@ -334,5 +334,5 @@ def recorder(
 
 
 def subscript(function: Callable, operators: Callable) -> Callable:
-    """`Tensor.__getitem__`, or what stands before it; `operators` gives slice, select and unsqueeze when they are first recorded."""
+    """`Tensor.__getitem__` or `__setitem__`, or what stands before it; `operators` gives slice, select and unsqueeze when they are first recorded."""
     return function if extension is None else _dressed(extension.Subscript(function, operators), function)

@@ -305,5 +305,8 @@ def _view_operators() -> tuple:
     return view.slice_Tensor, view.select_int, view.unsqueeze
 
 
-MEMBERS = {"__getitem__": native.subscript(__getitem__, _view_operators), "__setitem__": __setitem__}
+MEMBERS = {
+    "__getitem__": native.subscript(__getitem__, _view_operators),
+    "__setitem__": native.subscript(__setitem__, _view_operators),
+}
 ATTACHED = native.members(Tensor, MEMBERS)
