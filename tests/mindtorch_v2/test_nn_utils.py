@@ -274,3 +274,8 @@ def test_flex_attention_can_be_imported():
     assert isinstance(flex_attention.BlockMask, type)
     assert flex_attention._DEFAULT_SPARSE_BLOCK_SIZE == 128
     assert flex_attention.AuxRequest().lse is False
+
+
+def test_a_parametrized_module_is_copied_though_it_is_not_pickled():
+    m = nn.utils.parametrizations.weight_norm(nn.Linear(2, 3))
+    assert torch.equal(copy.deepcopy(m).weight, m.weight)

@@ -399,10 +399,10 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
             result = planned.run_inplace(plan, args)
             if result is not None:
                 return result
+    special = overrides.find(op, args, None)
+    if special is not None:
+        return overrides.run_inplace(op, special, args)
     if not converted:
-        special = overrides.find(op, args, None)
-        if special is not None:
-            return overrides.run_inplace(op, special, args)
         if not isinstance(args[0], Tensor):
             raise TypeError(f"{op.name}_(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}")
         args = convert(op, args)

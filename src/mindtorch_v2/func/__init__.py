@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._autograd import api as _api
-from .._tensor import Tensor
+from .gradients import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
 from .vmap import vmap
 
-__all__ = ["functional_call", "grad", "grad_and_value", "vmap"]
+__all__ = [
+    "functional_call",
+    "functionalize",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]
 
 
 def functional_call(
@@ -32,62 +44,40 @@ def functional_call(
     return call(module, parameter_and_buffer_dicts, args, kwargs, tie_weights=tie_weights, strict=strict)
 
 
-def grad_and_value(func: Callable, argnums: int | tuple = 0, has_aux: bool = False) -> Callable:
-    """A function that gives (gradient, value) of a scalar function with respect to the arguments of the given numbers."""
-
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        single = isinstance(argnums, int)
-        numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-        arguments = list(args)
-        for number in numbers:
-            arguments[number] = _track(arguments[number])
-        output = func(*arguments, **kwargs)
-        value, aux = output if has_aux else (output, None)
-        leaves = [leaf for number in numbers for leaf in _leaves(arguments[number])]
-        found = iter(_api.grad(value, leaves, create_graph=True, allow_unused=True, materialize_grads=True))
-        gradients = tuple(_like(arguments[number], found) for number in numbers)
-        result = gradients[0] if single else gradients
-        return (result, (value, aux)) if has_aux else (result, value)
-
-    return wrapper
+def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
+    """The function itself: nothing here is traced that would have to be free of in-place changes."""
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError(
+            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid options are:\n"
+            "     remove='mutations': all inplace and out= operators will be removed from the program, and replaced with their out-of-place "
+            "equivalents.\n     remove='mutations_and_views': In addition to the above, all aliasing operators {view} will be replaced with "
+            "their non-aliasing counterparts, {view}_copy.\n"
+        )
+    return func
 
 
-def grad(func: Callable, argnums: int | tuple = 0, has_aux: bool = False) -> Callable:
-    """A function that gives the gradient of a scalar function with respect to the arguments of the given numbers."""
-    both = grad_and_value(func, argnums, has_aux)
+def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(parameters, buffers) of modules of one class, stacked by name: for `vmap` over `functional_call`."""
+    import mindtorch_v2 as torch
 
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        gradient, value = both(*args, **kwargs)
-        return (gradient, value[1]) if has_aux else gradient
+    models = list(models)
+    if not models:
+        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+    if not (all(m.training for m in models) or not any(m.training for m in models)):
+        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+    if any(type(m) is not type(models[0]) for m in models):
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
 
-    return wrapper
+    def stacked(states: list, trained: bool) -> dict[str, Any]:
+        made = {}
+        for name, first in states[0].items():
+            joined = torch.stack([state[name] for state in states])
+            if trained and all(state[name].is_leaf for state in states):
+                joined = joined.detach().requires_grad_(first.requires_grad)
+            made[name] = joined
+        return made
 
-
-def _track(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return value.view_as(value) if value.requires_grad else value.detach().requires_grad_()
-    if isinstance(value, dict):
-        return {key: _track(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(_track(item) for item in value)
-    return value
-
-
-def _leaves(value: Any) -> list:
-    if isinstance(value, Tensor):
-        return [value]
-    if isinstance(value, dict):
-        return [leaf for item in value.values() for leaf in _leaves(item)]
-    if isinstance(value, (list, tuple)):
-        return [leaf for item in value for leaf in _leaves(item)]
-    return []
-
-
-def _like(value: Any, found: Any) -> Any:
-    if isinstance(value, Tensor):
-        return next(found)
-    if isinstance(value, dict):
-        return {key: _like(item, found) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(_like(item, found) for item in value)
-    return value
+    return (
+        stacked([dict(m.named_parameters()) for m in models], trained=True),
+        stacked([dict(m.named_buffers()) for m in models], trained=False),
+    )

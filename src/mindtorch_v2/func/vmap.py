@@ -1,181 +1,24 @@
-"""`vmap`: a function of single examples applied to a batch at once.
-
-Note [Batched tensors]
-Inside, an argument is a `BatchedTensor`: a tensor with the batch as its first dimension, which shows the shape of one example. A pointwise operator
-lines the examples' dimensions up behind the batch and runs once; so does indexing an ordinary tensor by batched positions. Every other operator runs
-example by example and stacks the results: right for all, fast for few. Levels nest: the value of a batched tensor may be batched itself.
-"""
+"""`vmap`: a function of single examples applied to a batch at once; see Note [Batched tensors] in `batched.py`."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeGuard
+from contextlib import nullcontext
+from typing import Any
 
+from .. import _state
+from .._api.functions.randomness import get_rng_state, set_rng_state
 from .._dispatch import ops
 from .._dispatch.overrides import DisableTorchFunctionSubclass
-from .._tensor import Size, Tensor, alias_as
+from .._state import TLS
+from .._tensor import Tensor
+from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
+from .batched import BatchedTensor, at, batched
+from .randomness import RandomMode
 
-
-class BatchedTensor(Tensor):
-    """One example's view of a batch; see Note [Batched tensors]."""
-
-    _value: Tensor
-    _level: int
-
-    @property
-    def shape(self) -> Size:
-        return Size(self._value.shape[1:])
-
-    @property
-    def ndim(self) -> int:
-        return self._value.dim() - 1
-
-    def dim(self) -> int:
-        """The number of dimensions of one example."""
-        return self._value.dim() - 1
-
-    def size(self, dim: int | None = None) -> Any:
-        """The shape of one example."""
-        return self.shape if dim is None else self.shape[dim]
-
-    def item(self) -> Any:
-        """Batches have no single value."""
-        raise RuntimeError(
-            "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor"
-        )
-
-    def __bool__(self) -> bool:
-        raise RuntimeError(
-            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet"
-        )
-
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        return f"BatchedTensor(level={self._level}, value={self._value!r})"
-
-    @classmethod
-    def __torch_function__(cls, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        return _run(func, args, kwargs or {})
-
-
-_Level = Callable[[Tensor], TypeGuard[BatchedTensor]]
-
-
-def _batched(value: Tensor, level: int) -> BatchedTensor:
-    plain = value
-    while isinstance(plain, BatchedTensor):
-        plain = plain._value
-    made = alias_as(BatchedTensor, plain)
-    made._node = plain._node
-    made._value = value
-    made._level = level
-    return made
-
-
-def _tensors(tree: Any) -> list:
-    if isinstance(tree, Tensor):
-        return [tree]
-    if isinstance(tree, dict):
-        return [t for item in tree.values() for t in _tensors(item)]
-    if isinstance(tree, (tuple, list)):
-        return [t for item in tree for t in _tensors(item)]
-    return []
-
-
-def _map(tree: Any, function: Callable) -> Any:
-    if isinstance(tree, Tensor):
-        return function(tree)
-    if isinstance(tree, dict):
-        return {key: _map(item, function) for key, item in tree.items()}
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*(_map(item, function) for item in tree))
-    if isinstance(tree, (tuple, list)):
-        return type(tree)(_map(item, function) for item in tree)
-    return tree
-
-
-def _run(func: Callable, args: tuple, kwargs: dict) -> Any:
-    """Run a torch function on the innermost level of its batched arguments."""
-    batched = [t for t in _tensors((args, kwargs)) if isinstance(t, BatchedTensor)]
-    level = max(t._level for t in batched)
-    mine = [t for t in batched if t._level == level]
-    size = mine[0]._value.shape[0]
-
-    def at_level(t: Tensor) -> TypeGuard[BatchedTensor]:
-        return isinstance(t, BatchedTensor) and t._level == level
-
-    if _is_pointwise(func):
-        width = max(t.dim() for t in _tensors((args, kwargs)))
-        lined_up = functools.partial(_line_up, at_level=at_level, width=width)
-        result = func(*_map(args, lined_up), **_map(kwargs, lined_up))
-        return _map(result, lambda t: _batched(t, level))
-    if func is Tensor.__getitem__ and not at_level(args[0]):
-        found = _index(args[0], args[1], at_level, level)
-        if found is not None:
-            return found
-    rows = []
-    for row in range(size):
-        pick = functools.partial(_row, at_level=at_level, row=row)
-        rows.append(func(*_map(args, pick), **_map(kwargs, pick)))
-    return _stack(rows, level)
-
-
-def _line_up(t: Tensor, at_level: _Level, width: int) -> Tensor:
-    if not at_level(t):
-        return t
-    value = t._value
-    missing = width - (value.dim() - 1)
-    if missing:
-        value = value.reshape((value.shape[0], *([1] * missing), *value.shape[1:]))
-    return value
-
-
-def _row(t: Tensor, at_level: _Level, row: int) -> Tensor:
-    return t._value[row] if at_level(t) else t
-
-
-def _stack(rows: list, level: int) -> Any:
-    first = rows[0]
-    if isinstance(first, Tensor):
-        return _batched(ops.stack(rows), level)
-    if isinstance(first, (tuple, list)):
-        return type(first)(_stack([row[i] for row in rows], level) for i in range(len(first)))
-    return first
-
-
-def _index(source: Tensor, index: Any, at_level: _Level, level: int) -> Any:
-    """`source[i, j, ...]` with positions for leading dimensions, some of them batched: one index operation.
-
-    Positions have dimensions where another level's batch lies in them.
-    """
-    items = index if isinstance(index, tuple) else (index,)
-    if not all(isinstance(i, int) or (isinstance(i, Tensor) and i.dtype.category == 1) for i in items):
-        return None
-    width = max(i.dim() for i in items if isinstance(i, Tensor))
-
-    def position(item: Any) -> Any:
-        if not isinstance(item, Tensor):
-            return item
-        lined_up = _line_up(item, at_level, width)
-        # A tensor without dimensions would be read for its number.
-        return lined_up if isinstance(lined_up, BatchedTensor) or lined_up.dim() else lined_up.reshape((1,))
-
-    return _batched(source[tuple(map(position, items))], level)
-
-
-@functools.cache
-def _pointwise_names() -> frozenset:
-    from .._generated.tables import operators
-
-    return frozenset(op.name for op in operators() if "pointwise" in op.tags)
-
-
-@functools.cache
-def _is_pointwise(func: Callable) -> bool:
-    return getattr(func, "__name__", "") in _pointwise_names()
-
-
-_depth = 0
+LEVELS: list[tuple[int, int]] = []
+"""(level, size of the batch) of every `vmap` that is running, the outermost first."""
 
 
 def vmap(
@@ -183,77 +26,155 @@ def vmap(
 ) -> Callable:
     """A function that maps `func` over a dimension of its arguments.
 
-    in_dims: the dimension per argument (nested like the arguments), None for one that is shared. out_dims: where the batch goes in the results.
-    ValueError when nothing is mapped or sizes differ.
+    Args:
+        func: takes and gives tensors of one example, in any nested containers.
+        in_dims: the dimension per argument (nested like the arguments), None for one that is shared.
+        out_dims: where the batch goes in the results.
+        randomness: "error" refuses random operators, "same" draws once for all examples, "different" for each.
+        chunk_size: how many examples run at once.
+
+    Raises:
+        ValueError: when nothing is mapped, or sizes or structures differ.
+        RuntimeError: for another `randomness`.
     """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    if not (chunk_size is None or chunk_size > 0):
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+    name = getattr(func, "__name__", repr(func))
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        global _depth
-        dims = in_dims if isinstance(in_dims, (tuple, list)) else (in_dims,) * len(args)
-        if len(dims) != len(args):
-            raise ValueError(
-                f"vmap({getattr(func, '__name__', func)}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible with the structure of "
-                f"inputs. in_dims has structure of {len(dims)} items but inputs has {len(args)}."
-            )
-        _depth += 1
-        level = _depth
-        try:
-            sizes: set[int] = set()
-            wrapped = [_wrap(argument, dim, level, sizes) for argument, dim in zip(args, dims)]
-            if not sizes:
-                raise ValueError(
-                    f"vmap({getattr(func, '__name__', func)}, in_dims={in_dims}, ...)(<inputs>): at least one input should be mapped over"
-                )
-            if len(sizes) > 1:
-                raise ValueError(
-                    f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sorted(sizes)} for the mapped dimension"
-                )
-            result = func(*wrapped, **kwargs)
-            return _unwrap(result, out_dims, level, sizes.pop())
-        finally:
-            _depth -= 1
+        dims, leaves, spec = _flat_inputs(name, in_dims, args)
+        size = _size(name, in_dims, dims, leaves)
+        leaves = [leaf if dim is None else _moved(leaf, dim) for leaf, dim in zip(leaves, dims)]
+        if chunk_size is None or chunk_size >= size:
+            return _once(func, name, leaves, dims, spec, kwargs, size, out_dims, randomness)
+        state = get_rng_state() if randomness == "same" else None
+        parts = []
+        for start in range(0, size, chunk_size):
+            if state is not None:
+                set_rng_state(state)
+            count = min(chunk_size, size - start)
+            chunk = [leaf if dim is None else leaf.narrow(0, start, count) for leaf, dim in zip(leaves, dims)]
+            parts.append(tree_flatten(_once(func, name, chunk, dims, spec, kwargs, count, out_dims, randomness)))
+        shape = parts[0][1]
+        places = _broadcast_to_and_flatten(out_dims, shape)
+        joined = [ops.cat(list(pieces), dim) for pieces, dim in zip(zip(*(part[0] for part in parts)), places or [])]
+        return tree_unflatten(joined, shape)
 
     return mapped
 
 
-def _wrap(argument: Any, dim: Any, level: int, sizes: set) -> Any:
-    if dim is None:
-        return argument
-    if isinstance(argument, Tensor):
-        if argument.dim() == 0:
+def _flat_inputs(name: str, in_dims: Any, args: tuple) -> tuple[list, list, Any]:
+    """(dimension per leaf, leaves, structure) of the arguments."""
+    if not isinstance(in_dims, (int, tuple, list)):
+        raise ValueError(
+            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int or a (potentially nested) tuple matching the "
+            f"structure of inputs, got: {type(in_dims)}."
+        )
+    if not args:
+        raise ValueError(
+            f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with no "
+            "inputs. The latter is unsupported."
+        )
+    leaves, spec = tree_flatten(args)
+    dims = _broadcast_to_and_flatten(tuple(in_dims) if isinstance(in_dims, list) else in_dims, spec)
+    if dims is None:
+        raise ValueError(
+            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+            f"{tree_flatten(in_dims)[1]} but inputs has structure {spec}."
+        )
+    for leaf, dim in zip(leaves, dims):
+        if dim is None:
+            continue
+        where = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): Got in_dim={dim} for "
+        if not isinstance(dim, int):
+            raise ValueError(f"{where}an input but in_dim must be either an integer dimension or None.")
+        if not isinstance(leaf, Tensor):
             raise ValueError(
-                f"vmap: Got in_dim={dim} for an input but the input is a Tensor of dimensionality 0 so expected in_dim to satisfy -0 <= in_dim < 0."
+                f"{where}an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor arguments, please use None as the "
+                "respective in_dim"
             )
-        with DisableTorchFunctionSubclass() if not isinstance(argument, BatchedTensor) else _Nothing():
-            value = argument.movedim(dim, 0) if dim % argument.dim() else argument
-        sizes.add(value.shape[0])
-        return _batched(value, level)
-    if isinstance(argument, dict):
-        inner = dim if isinstance(dim, dict) else dict.fromkeys(argument, dim)
-        return {key: _wrap(item, inner[key], level, sizes) for key, item in argument.items()}
-    if isinstance(argument, (tuple, list)):
-        inner = dim if isinstance(dim, (tuple, list)) else [dim] * len(argument)
-        return type(argument)(_wrap(item, d, level, sizes) for item, d in zip(argument, inner))
-    return argument
+        if not -leaf.dim() <= dim < leaf.dim():
+            raise ValueError(
+                f"{where}some input, but that input is a Tensor of dimensionality {leaf.dim()} so expected in_dim to satisfy "
+                f"-{leaf.dim()} <= in_dim < {leaf.dim()}."
+            )
+    return dims, leaves, spec
 
 
-class _Nothing:
-    def __enter__(self) -> None:
-        pass
+def _size(name: str, in_dims: Any, dims: list, leaves: list) -> int:
+    sizes = [leaf.size(dim) for leaf, dim in zip(leaves, dims) if dim is not None]
+    if not sizes:
+        raise ValueError(f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): at least one input should be mapped over")
+    if any(size != sizes[0] for size in sizes):
+        raise ValueError(
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension"
+        )
+    return sizes[0]
 
-    def __exit__(self, *exc: object) -> None:
-        pass
+
+def _moved(leaf: Tensor, dim: int) -> Tensor:
+    with nullcontext() if isinstance(leaf, BatchedTensor) else DisableTorchFunctionSubclass():
+        return leaf.movedim(dim, 0) if dim % leaf.dim() else leaf
 
 
-def _unwrap(result: Any, out_dims: Any, level: int, size: int) -> Any:
-    if isinstance(result, (tuple, list)):
-        dims = out_dims if isinstance(out_dims, (tuple, list)) else [out_dims] * len(result)
-        return type(result)(_unwrap(item, dim, level, size) for item, dim in zip(result, dims))
-    if not isinstance(result, Tensor):
-        raise ValueError(f"vmap: the function must only return Tensors, got type {type(result)}.")
-    if isinstance(result, BatchedTensor) and result._level == level:
-        value = result._value
-    else:
-        value = result.expand((size, *result.shape))
-    return value.movedim(0, out_dims) if out_dims else value
+def _once(
+    func: Callable,
+    name: str,
+    leaves: list,
+    dims: list,
+    spec: Any,
+    kwargs: dict,
+    size: int,
+    out_dims: Any,
+    randomness: str,
+) -> Any:
+    """Run `func` on a batch whose tensors have it in front."""
+    level = len(LEVELS) + 1
+    LEVELS.append((level, size))
+    modes = TLS.function_modes
+    TLS.function_modes = (*modes, RandomMode(level, size, randomness))
+    _state.enter_special()
+    try:
+        given = [leaf if dim is None else batched(leaf, level) for leaf, dim in zip(leaves, dims)]
+        result = func(*tree_unflatten(given, spec), **kwargs)
+    finally:
+        _state.leave_special()
+        TLS.function_modes = modes
+        LEVELS.pop()
+    return _unwrap(name, result, out_dims, level, size)
+
+
+def _unwrap(name: str, result: Any, out_dims: Any, level: int, size: int) -> Any:
+    """The results with the batch where `out_dims` says."""
+    outputs, spec = tree_flatten(result)
+    for output in outputs:
+        if not isinstance(output, Tensor):
+            raise ValueError(
+                f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(output)}. Did you mean to set out_dims= to None for "
+                "output?"
+            )
+    if not isinstance(out_dims, (int, tuple, list, dict)) and out_dims is not None:
+        raise ValueError(
+            f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints representing where in "
+            "the outputs the vmapped dimension should appear."
+        )
+    single = isinstance(result, Tensor) and isinstance(out_dims, (tuple, list)) and len(out_dims) == 1
+    dims = list(out_dims) if single else _broadcast_to_and_flatten(out_dims, spec)
+    if dims is None:
+        raise ValueError(
+            f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has "
+            f"structure {tree_flatten(out_dims)[1]} but outputs has structure {spec}."
+        )
+    is_mine = at(level)
+    finished = []
+    for output, dim in zip(outputs, dims):
+        value = (
+            output._value if is_mine(output) else output.expand((size, *output.shape)) if dim is not None else output
+        )
+        if dim is None and is_mine(output):
+            raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
+        finished.append(value.movedim(0, dim) if dim else value)
+    return tree_unflatten(finished, spec)

@@ -199,7 +199,7 @@ def _inject_new_class(module: Module) -> None:
         )
 
     members: dict[str, Any] = {"__getstate__": getstate}
-    if not hasattr(cls, "__deepcopy__"):
+    if getattr(cls, "__deepcopy__", None) in (None, Module.__deepcopy__):
         members["__deepcopy__"] = default_deepcopy
     module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), members)
 

@@ -1,0 +1,125 @@
+"""Random operators inside `vmap`: whether examples draw the same numbers, different ones, or none at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._dispatch import ops
+from .._random.generator import default_generator
+from .batched import at, batched, is_inplace, line_up, mapped, run_rows, stack, tensors_in
+
+_FACTORIES = {"rand", "randn", "randint"}
+_WHOLE = {
+    "rand_like",
+    "randn_like",
+    "randint_like",
+    "bernoulli",
+    "normal",
+    "poisson",
+    "dropout",
+    "alpha_dropout",
+    "native_dropout",
+}
+_BY_ROWS = {
+    "randperm",
+    "multinomial",
+    "feature_dropout",
+    "feature_alpha_dropout",
+    "rrelu",
+    "gumbel_softmax",
+    "fractional_max_pool2d",
+    "fractional_max_pool3d",
+}
+_INPLACE = {
+    "uniform_",
+    "normal_",
+    "random_",
+    "bernoulli_",
+    "exponential_",
+    "geometric_",
+    "cauchy_",
+    "log_normal_",
+    "dropout_",
+    "alpha_dropout_",
+}
+_NAMES = _FACTORIES | _WHOLE | _BY_ROWS | _INPLACE
+_NOT_THE_SAME = {"bernoulli", "normal", "poisson", "multinomial"}
+
+
+class RandomMode:
+    """A function mode that a level of `vmap` enters: it answers for random operators."""
+
+    def __init__(self, level: int, size: int, randomness: str):
+        self.level = level
+        self.size = size
+        self.randomness = randomness
+
+    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        if name not in _NAMES or _draws_nothing(name, args):
+            return func(*args, **kwargs)
+        if self.randomness == "error":
+            raise RuntimeError(
+                "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags "
+                "on vmap or perform the randomness operation out of vmap"
+            )
+        return (self._same if self.randomness == "same" else self._different)(func, name, args, kwargs)
+
+    def _same(self, func: Callable, name: str, args: tuple, kwargs: dict) -> Any:
+        is_mine = at(self.level)
+        if not any(is_mine(t) for t in tensors_in((args, kwargs))):
+            return func(*args, **kwargs)
+        if name in _NOT_THE_SAME:
+            raise RuntimeError(
+                "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
+            )
+        first = args[0]
+        if is_inplace(name) and is_mine(first) and "dropout" not in name:
+            example = ops.empty(tuple(first._value.shape[1:]), dtype=first.dtype, device=first._value.device)
+            ops.copy_(first._value, ops.expand(func(example, *args[1:], **kwargs), tuple(first._value.shape)))
+            return first
+        if name.endswith("_like") and is_mine(first):
+            return func(first._value[0], *args[1:], **kwargs)
+        generator = kwargs.get("generator") or default_generator
+        state = generator.get_state()
+
+        def again(*given: Any, **named: Any) -> Any:
+            generator.set_state(state)
+            return func(*given, **named)
+
+        rows = run_rows(again, args, kwargs, self.level)
+        return first if is_inplace(name) else stack(rows, self.level)
+
+    def _different(self, func: Callable, name: str, args: tuple, kwargs: dict) -> Any:
+        level = self.level
+        is_mine = at(level)
+        given = tensors_in((args, kwargs))
+        if is_inplace(name):
+            if not is_mine(args[0]):
+                raise RuntimeError(
+                    "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. If this "
+                    "is necessary for your usage, please file an issue with functorch."
+                )
+            func(args[0]._value, *(line_up(a, is_mine, args[0].dim()) for a in args[1:]), **kwargs)
+            return args[0]
+        sized = next((i for i in range(len(args) - 1, -1, -1) if isinstance(args[i], (list, tuple))), None)
+        if not given and sized is not None and name not in _BY_ROWS:  # a shape
+            return batched(func(*args[:sized], [self.size, *args[sized]], *args[sized + 1 :], **kwargs), level)
+        if name in _BY_ROWS or not given:
+            if any(is_mine(t) for t in given):
+                return stack(run_rows(func, args, kwargs, level), level)
+            return stack([func(*args, **kwargs) for _ in range(self.size)], level)
+        width = max(t.dim() for t in given)
+        lined_up = mapped(args, lambda t: line_up(t, is_mine, width))
+        if not any(is_mine(t) for t in given):
+            lined_up = mapped(args, lambda t: ops.expand(t, (self.size, *t.shape)))
+        return mapped(func(*lined_up, **kwargs), lambda t: batched(t, level))
+
+
+def _draws_nothing(name: str, args: tuple) -> bool:
+    """Whether a dropout is switched off, or `normal` and the like are given no example to draw for."""
+    if "dropout" in name and len(args) > 2:
+        return not args[2]
+    return name == "rrelu" and not (len(args) > 3 and args[3])
