@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+import gc
 import sys
 import weakref
 from typing import Any
@@ -22,6 +23,8 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     t1._node, t2._node = (None if leaf is not None else t._node for t, leaf in zip((t1, t2), own))
     try:
         for name, place in (("t1", 0), ("t2", 1)):
+            if own[place] is not None and sys.getrefcount(own[place]) > 2:
+                gc.collect()  # a graph that nobody refers to any more may be a cycle
             if own[place] is not None and (count := sys.getrefcount(own[place])) > 2:
                 raise RuntimeError(
                     f"Expected use_count of {name} to be 1 or 2 with an AccumulateGrad node but got {count} make sure you are not holding "
