@@ -22,7 +22,7 @@ from mindtorch_v2.library import custom_op
 DRAWS = 1200
 """Per rule, over its operators: enough for every kind to occur at the rates at which they are drawn."""
 
-NEVER_FAIL = ("alias", "like", "reverse_dims")
+NEVER_FAIL = ("alias", "like", "nan_to_num", "reverse_dims")
 """Rules that take any tensor."""
 
 BY_RULE: dict[str, list[Row]] = defaultdict(list)
