@@ -205,7 +205,7 @@ def _check_dynamic(name: str, args: tuple, at_level: Level) -> None:
 # Whole batches at once
 
 
-def _at_once(func: Callable, name: str, args: tuple, kwargs: dict, at_level: Level, level: int) -> Any:
+def _at_once(func: Callable, name: str, args: Any, kwargs: dict, at_level: Level, level: int) -> Any:
     """The result of an operator that can run on the whole batch, or None."""
     if _is_pointwise(name):
         width = max(t.dim() for t in tensors_in((args, kwargs)))
@@ -218,7 +218,7 @@ def _at_once(func: Callable, name: str, args: tuple, kwargs: dict, at_level: Lev
         value = args[0]._value
         return batched(func(value, list(range(1, value.dim())), **kwargs), level)
     if name in ("matmul", "mm", "bmm", "mv", "dot", "__matmul__") and len(args) == 2 and not kwargs:
-        return batched(_product(*args, at_level), level) if all(t.dim() for t in args) else None
+        return batched(_product(args[0], args[1], at_level), level) if all(t.dim() for t in args) else None
     if name == "linear" and not kwargs and len(args) in (2, 3) and args[0].dim() and args[1].dim() == 2:
         flipped = (
             args[1].transpose(-2, -1) if not at_level(args[1]) else batched(args[1]._value.transpose(-2, -1), level)

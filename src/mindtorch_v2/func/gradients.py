@@ -176,7 +176,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. cotangents: "
                 f"{structure}, primal output: {shape}"
             )
-        total = None
+        total: Any = None
         for result, cotangent in zip(results, given):
             part = _gradients(result, leaves, cotangent)
             total = part if total is None else [a + b for a, b in zip(total, part)]
@@ -261,8 +261,8 @@ def _tangent(result: Tensor, leaves: list, directions: list) -> Tensor:
     """The tangent of a result by two pull-backs: that of the pull-back itself, in a cotangent of zeros."""
     plain, inner = innermost(result), [innermost(leaf) for leaf in leaves]
     levels = _levels(result)
-    if plain.requires_grad:
-        zero = ops.zeros_like(plain).requires_grad_()
+    zero = ops.zeros_like(plain).requires_grad_() if plain.requires_grad else None
+    if zero is not None:
         pulled = _api.grad(plain, inner, zero, create_graph=True, allow_unused=True, materialize_grads=True)
         pairs = [(p, ops.expand_as(innermost(d), p)) for p, d in zip(pulled, directions) if p.requires_grad]
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, cast
 
 from .. import _state
 from .._api.functions.randomness import get_rng_state, set_rng_state
@@ -162,7 +162,7 @@ def _unwrap(name: str, result: Any, out_dims: Any, level: int, size: int) -> Any
             "the outputs the vmapped dimension should appear."
         )
     single = isinstance(result, Tensor) and isinstance(out_dims, (tuple, list)) and len(out_dims) == 1
-    dims = list(out_dims) if single else _broadcast_to_and_flatten(out_dims, spec)
+    dims = list(cast("list", out_dims)) if single else _broadcast_to_and_flatten(out_dims, spec)
     if dims is None:
         raise ValueError(
             f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has "
