@@ -25,7 +25,6 @@ INLINE_RULES = {
     "pow": None,
 }
 SPELLED = ("dim", "keepdim")
-COMMUTATIVE = {"add", "mul", "bitwise_and", "bitwise_or", "bitwise_xor", "eq", "ne", "logical_and", "logical_or"}
 
 
 def default(argument: Argument) -> str:
@@ -444,7 +443,7 @@ def _operator_kind(dunder: str, op: Op) -> str:
     if bare.startswith("i") and bare[1:] in _BINARY:
         return "inplace"
     if bare.startswith("r") and bare[1:] in _BINARY:
-        return "binary" if op.name == bare or op.name in COMMUTATIVE else "reflected"
+        return "binary" if op.name == bare or "commutative" in op.tags else "reflected"
     return "binary" if bare in _BINARY or len(tensors) > 1 and bare in _COMPARE else "unary"
 
 

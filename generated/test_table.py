@@ -7146,7 +7146,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('pointwise',),
+        "tags": ('pointwise', 'numbers_first', 'commutative'),
         "differentiable": ("self", "other", ),
     },
     {
@@ -7163,7 +7163,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('pointwise',),
+        "tags": ('pointwise', 'numbers_first'),
         "differentiable": ("self", "other", ),
     },
     {
@@ -7196,7 +7196,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('pointwise',),
+        "tags": ('pointwise', 'numbers_first', 'commutative'),
         "differentiable": ("self", "other", ),
     },
     {
@@ -7212,7 +7212,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'other': 'nonzero'},
-        "tags": ('pointwise',),
+        "tags": ('pointwise', 'numbers_first'),
         "differentiable": ("self", "other", ),
     },
     {
@@ -7229,7 +7229,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'other': 'nonzero'},
-        "tags": ('pointwise',),
+        "tags": ('pointwise', 'numbers_first'),
         "differentiable": ("self", "other", ),
     },
     {
@@ -7245,7 +7245,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {'other': 'nonzero'},
-        "tags": ('pointwise',),
+        "tags": ('pointwise', 'numbers_first'),
         "differentiable": ("self", "other", ),
     },
     {
@@ -9096,7 +9096,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('pointwise',),
+        "tags": ('pointwise', 'commutative'),
         "differentiable": (),
     },
     {
@@ -9112,7 +9112,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('pointwise',),
+        "tags": ('pointwise', 'commutative'),
         "differentiable": (),
     },
     {
@@ -9128,7 +9128,7 @@ ROWS = [
         ),
         "returns": ("Tensor", ),
         "hints": {},
-        "tags": ('pointwise',),
+        "tags": ('pointwise', 'commutative'),
         "differentiable": (),
     },
     {

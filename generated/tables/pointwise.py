@@ -18,7 +18,7 @@ add_Tensor = Operator(
     meta=_meta.add_Tensor,
     cast=(0, 1),
     kernels={"cpu": kernels_pointwise.add},
-    tags=('pointwise',),
+    tags=('pointwise', 'numbers_first', 'commutative'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
     block=(Block(50, (0, 1), ((2, 1), ), exact=True), Block(51, (0, 2, 1), ()), ),
@@ -30,7 +30,7 @@ sub_Tensor = Operator(
     meta=_meta.sub_Tensor,
     cast=(0, 1),
     kernels={"cpu": kernels_pointwise.sub},
-    tags=('pointwise',),
+    tags=('pointwise', 'numbers_first'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
     block=(Block(52, (0, 1), ((2, 1), ), exact=True), Block(53, (0, 2, 1), ()), ),
@@ -54,7 +54,7 @@ mul_Tensor = Operator(
     meta=_meta.mul_Tensor,
     cast=(0, 1),
     kernels={"cpu": numpy.multiply},
-    tags=('pointwise',),
+    tags=('pointwise', 'numbers_first', 'commutative'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
     saves_self=True,
@@ -67,7 +67,7 @@ div_Tensor = Operator(
     meta=_meta.div_Tensor,
     cast=(0, 1),
     kernels={"cpu": numpy.divide},
-    tags=('pointwise',),
+    tags=('pointwise', 'numbers_first'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
     saves_self=True,
@@ -80,7 +80,7 @@ div_Tensor_mode = Operator(
     meta=_meta.div_Tensor_mode,
     cast=(0, 1),
     kernels={"cpu": kernels_pointwise.div_mode},
-    tags=('pointwise',),
+    tags=('pointwise', 'numbers_first'),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="pointwise",
     saves_self=True,
@@ -93,7 +93,7 @@ floor_divide = Operator(
     meta=_meta.floor_divide,
     cast=(0, 1),
     kernels={"cpu": kernels_pointwise.floor_divide},
-    tags=('pointwise',),
+    tags=('pointwise', 'numbers_first'),
     variants=('function', 'method', 'out', 'inplace'),
     derivatives="pointwise",
 )
@@ -1396,7 +1396,7 @@ bitwise_and_Tensor = Operator(
     meta=_meta.bitwise_and_Tensor,
     cast=(0, 1),
     kernels={"cpu": numpy.bitwise_and},
-    tags=('pointwise',),
+    tags=('pointwise', 'commutative'),
     variants=('function', 'method', 'inplace', 'out'),
 )
 
@@ -1406,7 +1406,7 @@ bitwise_or_Tensor = Operator(
     meta=_meta.bitwise_or_Tensor,
     cast=(0, 1),
     kernels={"cpu": numpy.bitwise_or},
-    tags=('pointwise',),
+    tags=('pointwise', 'commutative'),
     variants=('function', 'method', 'inplace', 'out'),
 )
 
@@ -1416,7 +1416,7 @@ bitwise_xor_Tensor = Operator(
     meta=_meta.bitwise_xor_Tensor,
     cast=(0, 1),
     kernels={"cpu": numpy.bitwise_xor},
-    tags=('pointwise',),
+    tags=('pointwise', 'commutative'),
     variants=('function', 'method', 'inplace', 'out'),
 )
 

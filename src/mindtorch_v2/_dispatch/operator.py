@@ -201,13 +201,9 @@ def _recorder(op: Operator, family: str) -> Callable:
     return record
 
 
-_NUMBERS_FIRST = ("add", "sub", "mul", "div", "floor_divide")
-"""Operators of two tensors that take a number for the first one too."""
-
-
 def takes_number_first(op: Operator) -> bool:
     """Whether a number may stand for the operator's first tensor."""
-    return op.name in _NUMBERS_FIRST
+    return "numbers_first" in op.tags
 
 
 def takes_out(kernel: Callable) -> bool:
