@@ -5,7 +5,7 @@
 #ifndef MINDTORCH_KINDS_H
 #define MINDTORCH_KINDS_H
 
-#include "native.h"
+#include "move.h"
 
 enum { KIND_FLOAT, KIND_DOUBLE, KIND_INT64, KIND_INT32, KIND_INT16, KIND_INT8, KIND_UINT8, KIND_BOOL, KINDS };
 
@@ -195,9 +195,17 @@ static inline void clear_places(npy_intp *at, int count)
     }
 }
 
-/* The elements of x, all of one size, one after the other to `out`, which has room for them. */
-INTERNAL void gather(PyArrayObject *x, char *out);
 /* x itself, or a contiguous copy; a new reference. */
-INTERNAL PyObject *contiguous_of(PyArrayObject *x);
+static inline PyArrayObject *contiguous_of(PyArrayObject *x)
+{
+    if (is_contiguous(x)) {
+        return (PyArrayObject *)Py_NewRef((PyObject *)x);
+    }
+    PyObject *copy = new_like(x);
+    if (copy != NULL && !move_into((PyArrayObject *)copy, x)) {
+        Py_CLEAR(copy);
+    }
+    return (PyArrayObject *)copy;
+}
 
 #endif

@@ -135,6 +135,22 @@ static void start_extreme(Pass *pass, int kind, int smallest)
     }
 }
 
+void largest_pass(Pass *pass, int kind)
+{
+    pass->row = largest_rows[kind][S.vectors];
+    pass->columns = largest_columns[kind][S.vectors];
+    pass->size = kind_size(kind);
+    start_extreme(pass, kind, 0);
+}
+
+void count_pass(Pass *pass, int kind)
+{
+    pass->row = count_rows[kind][S.vectors];
+    pass->columns = count_columns[kind][S.vectors];
+    pass->size = sizeof(npy_int64);
+    pass->start.whole = 0;
+}
+
 /* Fills in the loops of an operator; gives the type of its results. */
 static int choose_reducer(int operator, int kind, Reducer *with)
 {

@@ -36,4 +36,8 @@ typedef struct {
 
 INTERNAL void reduce_array(const Reduction *plan, const Reducer *with, const char *x, char *out, char *second, double by);
 
+/* The largest element, and how many are not zero (in int64). */
+INTERNAL void largest_pass(Pass *pass, int kind);
+INTERNAL void count_pass(Pass *pass, int kind);
+
 #endif

@@ -1,51 +1,67 @@
-/* Softmax, its logarithm, and their derivatives, over the last dimension of contiguous arrays. */
-#include "native.h"
+/* Softmax, its logarithm, and their derivatives, over one dimension. */
+#include "kinds.h"
 #include <math.h>
 
 #define LOOPS "softmax_loops.h"
 #include "variants.h"
 
-/* The number of rows when the array is a contiguous float one and `dim` its last dimension; 0 to decline. */
-static npy_intp rows_of(PyObject *object, PyObject *dim)
-{
-    PyArrayObject *x = (PyArrayObject *)object;
-    if (!dense_width(object) || PyArray_SIZE(x) == 0) {
-        return 0;
-    }
-    int ndim = PyArray_NDIM(x);
-    if (!ndim || as_dim(dim, ndim) != ndim - 1) {
-        return 0;
-    }
-    return PyArray_SIZE(x) / PyArray_DIM(x, ndim - 1);
-}
+typedef struct {
+    npy_intp outer, n, inner; /* n elements are one softmax */
+} Sizes;
 
-static inline npy_intp last_dim(PyObject *object)
+/* The sizes before, of and after dimension `dim` of a float array; 0 to decline. */
+static int sizes_around(PyObject *object, PyObject *dim, Sizes *sizes)
 {
+    if (!is_float_kind(kind_of(object))) {
+        return 0;
+    }
     PyArrayObject *x = (PyArrayObject *)object;
-    return PyArray_DIM(x, PyArray_NDIM(x) - 1);
+    int ndim = PyArray_NDIM(x), at = as_dim(dim, ndim ? ndim : 1);
+    *sizes = (Sizes){1, 1, 1};
+    for (int d = 0; d < ndim; d++) {
+        npy_intp size = PyArray_DIM(x, d);
+        *(d < at ? &sizes->outer : d == at ? &sizes->n : &sizes->inner) *= size;
+    }
+    return at >= 0;
 }
 
 static PyObject *forward(PyObject *const *args, int logarithm)
 {
-    npy_intp rows = args[2] == Py_None ? rows_of(args[0], args[1]) : 0;
-    PyObject *out = rows ? new_like((PyArrayObject *)args[0]) : NULL;
-    if (out == NULL) {
+    Sizes of;
+    if (args[2] != Py_None || !sizes_around(args[0], args[1], &of)) {
         return NULL;
     }
-    int width = dense_width(args[0]);
-    npy_intp n = last_dim(args[0]);
-    const void *x = PyArray_DATA((PyArrayObject *)args[0]);
+    PyObject *out = new_like((PyArrayObject *)args[0]);
+    PyArrayObject *source = out == NULL ? NULL : contiguous_of((PyArrayObject *)args[0]);
+    npy_intp count = of.outer * of.n * of.inner;
+    if (source == NULL) {
+        Py_XDECREF(out);
+        return NULL;
+    }
+    if (!count) {
+        Py_DECREF(source);
+        return out;
+    }
+    int width = float_width(source);
+    const void *x = PyArray_DATA(source);
     void *result = PyArray_DATA((PyArrayObject *)out);
-    PyThreadState *thread = rows * n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-    if (logarithm) {
-        CHOOSE(log_softmax_rows, width, x, result, rows, n);
+    PyThreadState *thread = count >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    if (of.inner > 1 && logarithm) {
+        CHOOSE(log_softmax_columns, width, x, result, of.outer, of.n, of.inner);
+    }
+    else if (of.inner > 1) {
+        CHOOSE(softmax_columns, width, x, result, of.outer, of.n, of.inner);
+    }
+    else if (logarithm) {
+        CHOOSE(log_softmax_rows, width, x, result, of.outer, of.n);
     }
     else {
-        CHOOSE(softmax_rows, width, x, result, rows, n);
+        CHOOSE(softmax_rows, width, x, result, of.outer, of.n);
     }
     if (thread != NULL) {
         PyEval_RestoreThread(thread);
     }
+    Py_DECREF(source);
     return out;
 }
 
@@ -62,29 +78,44 @@ static PyObject *log_softmax_kernel(PyObject *const *args)
 /* grad_output, output, dim, input_dtype. */
 static PyObject *backward(PyObject *const *args, int logarithm)
 {
-    npy_intp rows = rows_of(args[0], args[2]);
-    if (!rows || dense_width(args[1]) != dense_width(args[0]) ||
-        !PyArray_SAMESHAPE((PyArrayObject *)args[0], (PyArrayObject *)args[1])) {
+    Sizes of;
+    PyArrayObject *first = (PyArrayObject *)args[0], *second = (PyArrayObject *)args[1];
+    if (!sizes_around(args[0], args[2], &of) || kind_of(args[1]) != kind_of(args[0]) || !PyArray_SAMESHAPE(first, second)) {
         return NULL;
     }
-    PyObject *out = new_like((PyArrayObject *)args[0]);
-    if (out == NULL) {
+    PyObject *out = new_like(first);
+    npy_intp count = of.outer * of.n * of.inner;
+    if (out == NULL || !count) {
+        return out;
+    }
+    first = contiguous_of(first);
+    second = first == NULL ? NULL : contiguous_of(second);
+    if (second == NULL) {
+        Py_XDECREF(first);
+        Py_DECREF(out);
         return NULL;
     }
-    int width = dense_width(args[0]);
-    npy_intp n = last_dim(args[0]);
-    const void *grad = PyArray_DATA((PyArrayObject *)args[0]), *y = PyArray_DATA((PyArrayObject *)args[1]);
+    int width = float_width(first);
+    const void *grad = PyArray_DATA(first), *y = PyArray_DATA(second);
     void *result = PyArray_DATA((PyArrayObject *)out);
-    PyThreadState *thread = rows * n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-    if (logarithm) {
-        CHOOSE(log_softmax_backward_rows, width, grad, y, result, rows, n);
+    PyThreadState *thread = count >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    if (of.inner > 1 && logarithm) {
+        CHOOSE(log_softmax_backward_columns, width, grad, y, result, of.outer, of.n, of.inner);
+    }
+    else if (of.inner > 1) {
+        CHOOSE(softmax_backward_columns, width, grad, y, result, of.outer, of.n, of.inner);
+    }
+    else if (logarithm) {
+        CHOOSE(log_softmax_backward_rows, width, grad, y, result, of.outer, of.n);
     }
     else {
-        CHOOSE(softmax_backward_rows, width, grad, y, result, rows, n);
+        CHOOSE(softmax_backward_rows, width, grad, y, result, of.outer, of.n);
     }
     if (thread != NULL) {
         PyEval_RestoreThread(thread);
     }
+    Py_DECREF(first);
+    Py_DECREF(second);
     return out;
 }
 
@@ -98,14 +129,40 @@ static PyObject *log_softmax_backward_kernel(PyObject *const *args)
     return backward(args, 1);
 }
 
+/* Fast paths come before all checks, and give results laid out as the operand is. */
+static int is_dense(PyObject *object)
+{
+    return dense_width(object) && PyArray_NDIM((PyArrayObject *)object) && PyArray_SIZE((PyArrayObject *)object);
+}
+
+static PyObject *fast_softmax(PyObject *const *args)
+{
+    return is_dense(args[0]) ? forward(args, 0) : NULL;
+}
+
+static PyObject *fast_log_softmax(PyObject *const *args)
+{
+    return is_dense(args[0]) ? forward(args, 1) : NULL;
+}
+
+static PyObject *fast_softmax_backward(PyObject *const *args)
+{
+    return is_dense(args[0]) && is_dense(args[1]) ? backward(args, 0) : NULL;
+}
+
+static PyObject *fast_log_softmax_backward(PyObject *const *args)
+{
+    return is_dense(args[0]) && is_dense(args[1]) ? backward(args, 1) : NULL;
+}
+
 const KernelEntry softmax_kernels[] = {
-    {"softmax.fast_softmax", softmax_kernel},
-    {"softmax.fast_log_softmax", log_softmax_kernel},
+    {"softmax.fast_softmax", fast_softmax},
+    {"softmax.fast_log_softmax", fast_log_softmax},
     {"softmax.softmax", softmax_kernel},
     {"softmax.log_softmax", log_softmax_kernel},
     {"softmax.softmax_backward_data", softmax_backward_kernel},
-    {"softmax.fast_softmax_backward_data", softmax_backward_kernel},
+    {"softmax.fast_softmax_backward_data", fast_softmax_backward},
     {"softmax.log_softmax_backward_data", log_softmax_backward_kernel},
-    {"softmax.fast_log_softmax_backward_data", log_softmax_backward_kernel},
+    {"softmax.fast_log_softmax_backward_data", fast_log_softmax_backward},
     {NULL, NULL},
 };

@@ -69,4 +69,95 @@ static TARGET void NAME(log_softmax_backward_rows)(const void *gradient, const v
     }
 }
 
+/* Over the middle dimension of (outer, n, inner), some columns at a time. */
+static inline __attribute__((always_inline)) TARGET void NAME(softmax_middle)(const T *x, T *out, npy_intp outer, npy_intp n, npy_intp inner,
+                                                                              int logarithm)
+{
+    T best[CHUNK], total[CHUNK];
+    for (npy_intp o = 0; o < outer; o++, x += n * inner, out += n * inner) {
+        for (npy_intp start = 0; start < inner; start += CHUNK) {
+            npy_intp part = inner - start < CHUNK ? inner - start : CHUNK;
+            for (npy_intp i = 0; i < part; i++) {
+                best[i] = x[start + i];
+                total[i] = 0;
+            }
+            for (npy_intp k = 1; k < n; k++) {
+                const T *row = x + k * inner + start;
+                for (npy_intp i = 0; i < part; i++) {
+                    T kept = best[i], next = row[i];
+                    best[i] = NAME(better_one)(kept, next, 0);
+                }
+            }
+            for (npy_intp k = 0; k < n; k++) {
+                const T *restrict row = x + k * inner + start;
+                T *restrict made = out + k * inner + start;
+                for (npy_intp i = 0; i < part; i++) {
+                    T power = NAME(exponential)(row[i] - best[i]);
+                    made[i] = power;
+                    total[i] += power;
+                }
+            }
+            for (npy_intp i = 0; i < part; i++) {
+                total[i] = logarithm ? NAME(log)(total[i]) : 1 / total[i];
+            }
+            for (npy_intp k = 0; k < n; k++) {
+                const T *restrict row = x + k * inner + start;
+                T *restrict made = out + k * inner + start;
+                for (npy_intp i = 0; i < part; i++) {
+                    made[i] = logarithm ? row[i] - best[i] - total[i] : made[i] * total[i];
+                }
+            }
+        }
+    }
+}
+
+static TARGET void NAME(softmax_columns)(const void *input, void *output, npy_intp outer, npy_intp n, npy_intp inner)
+{
+    NAME(softmax_middle)(input, output, outer, n, inner, 0);
+}
+
+static TARGET void NAME(log_softmax_columns)(const void *input, void *output, npy_intp outer, npy_intp n, npy_intp inner)
+{
+    NAME(softmax_middle)(input, output, outer, n, inner, 1);
+}
+
+static inline __attribute__((always_inline)) TARGET void NAME(softmax_backward_middle)(const T *grad, const T *y, T *out, npy_intp outer,
+                                                                                       npy_intp n, npy_intp inner, int logarithm)
+{
+    T total[CHUNK];
+    for (npy_intp o = 0; o < outer; o++, grad += n * inner, y += n * inner, out += n * inner) {
+        for (npy_intp start = 0; start < inner; start += CHUNK) {
+            npy_intp part = inner - start < CHUNK ? inner - start : CHUNK;
+            for (npy_intp i = 0; i < part; i++) {
+                total[i] = 0;
+            }
+            for (npy_intp k = 0; k < n; k++) {
+                const T *restrict g = grad + k * inner + start, *restrict row = y + k * inner + start;
+                for (npy_intp i = 0; i < part; i++) {
+                    total[i] += logarithm ? g[i] : g[i] * row[i];
+                }
+            }
+            for (npy_intp k = 0; k < n; k++) {
+                const T *restrict g = grad + k * inner + start, *restrict row = y + k * inner + start;
+                T *restrict made = out + k * inner + start;
+                for (npy_intp i = 0; i < part; i++) {
+                    made[i] = logarithm ? g[i] - NAME(exponential)(row[i]) * total[i] : (g[i] - total[i]) * row[i];
+                }
+            }
+        }
+    }
+}
+
+static TARGET void NAME(softmax_backward_columns)(const void *gradient, const void *result, void *output, npy_intp outer, npy_intp n,
+                                                  npy_intp inner)
+{
+    NAME(softmax_backward_middle)(gradient, result, output, outer, n, inner, 0);
+}
+
+static TARGET void NAME(log_softmax_backward_columns)(const void *gradient, const void *result, void *output, npy_intp outer, npy_intp n,
+                                                      npy_intp inner)
+{
+    NAME(softmax_backward_middle)(gradient, result, output, outer, n, inner, 1);
+}
+
 #undef CHUNK

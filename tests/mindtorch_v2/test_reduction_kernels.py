@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -122,6 +123,44 @@ def test_means(dtype: Any) -> None:
                         reduction.mean_dim.__wrapped__(x, dim, keepdim),
                         1e-4,
                     )
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
+def test_variances(name: str, dtype: Any) -> None:
+    kernel = getattr(reduction, name)
+    for shape in SHAPES:
+        for x in samples(dtype, shape):
+            for dim, correction, keepdim in itertools.product(dims(len(shape)), (None, 1.5, True), (False, True)):
+                args = (x, dim, correction, keepdim)
+                with np.errstate(all="ignore"):
+                    same(taken(kernel, *args), kernel.__wrapped__(*args), 1e-6)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_norms_and_logarithms_of_sums(dtype: Any) -> None:
+    for shape in SHAPES:
+        for x in samples(dtype, shape, True):
+            for dim, keepdim in itertools.product(dims(len(shape)), (False, True)):
+                with np.errstate(all="ignore"):
+                    same(
+                        taken(reduction.logsumexp, x, dim, keepdim),
+                        reduction.logsumexp.__wrapped__(x, dim, keepdim),
+                        2e-6,
+                    )
+                    for order in (2, 2.0, 1, 0, math.inf, -math.inf):
+                        args = (x, order, dim, keepdim, None)
+                        same(taken(reduction.vector_norm, *args), reduction.vector_norm.__wrapped__(*args), 2e-5)
+
+
+def test_norms_of_large_and_small_numbers() -> None:
+    for scale in (1e-30, 1e30):
+        x = np.full((40, 40), scale, np.float32)
+        np.testing.assert_allclose(reduction.vector_norm(x, 2, 0), np.full(40, scale * 40**0.5), 1e-6)
+        shifted = np.float32([1000001, 1000003] * 20)[:, None]
+        np.testing.assert_allclose(reduction.var(shifted, 0, 0), [1.0])
+        np.testing.assert_allclose(reduction.var(np.repeat(shifted, 9, 1), 0, 0), np.ones(9))
+        np.testing.assert_allclose(reduction.std(x * np.float32([1, -1] * 20), 1, 0), np.full(40, scale), 1e-6)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

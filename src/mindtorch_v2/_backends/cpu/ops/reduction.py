@@ -184,25 +184,36 @@ def _moments(self: Array, dim: Dim, correction: Any, keepdim: bool) -> tuple[Arr
     return variance, center if keepdim else center.reshape(variance.shape)
 
 
+def _as(self: Array, *found: Array) -> Any:
+    """`found` in the precision of self; complex numbers as complex ones."""
+    real = self.real.dtype
+    made = tuple(np.asarray(x, self.dtype if x.dtype.kind == "c" else real) for x in found)
+    return made if len(made) > 1 else made[0]
+
+
+@native.kernel
 def var(self: Array, dim: Dim, correction: Any = None, keepdim: bool = False) -> Array:
     """The variance over dimensions, the sum of squares divided by n - correction."""
-    return _moments(self, dim, correction, keepdim)[0]
+    return _as(self, _moments(self, dim, correction, keepdim)[0])
 
 
+@native.kernel
 def std(self: Array, dim: Dim, correction: Any = None, keepdim: bool = False) -> Array:
     """The square root of the variance."""
-    return np.sqrt(var(self, dim, correction, keepdim))
+    return _as(self, np.sqrt(_moments(self, dim, correction, keepdim)[0]))
 
 
+@native.kernel
 def var_mean(self: Array, dim: Dim, correction: Any = None, keepdim: bool = False) -> tuple[Array, Array]:
     """Variance and mean."""
-    return _moments(self, dim, correction, keepdim)
+    return _as(self, *_moments(self, dim, correction, keepdim))
 
 
+@native.kernel
 def std_mean(self: Array, dim: Dim, correction: Any = None, keepdim: bool = False) -> tuple[Array, Array]:
     """Square root of the variance, and mean."""
     variance, center = _moments(self, dim, correction, keepdim)
-    return np.sqrt(variance), center
+    return _as(self, np.sqrt(variance), center)
 
 
 # --- extremes -----------------------------------------------------------------------------------------------------
@@ -353,6 +364,7 @@ def count_nonzero(self: Array, dim: Dim) -> Array:
 # --- norms and logarithms of sums ---------------------------------------------------------------------------------
 
 
+@native.kernel
 def logsumexp(self: Array, dim: Dim, keepdim: bool = False) -> Array:
     """log(sum(exp(self))), shifted by the largest element."""
     axis = axes(dim, self.ndim)
@@ -366,6 +378,7 @@ def logsumexp(self: Array, dim: Dim, keepdim: bool = False) -> Array:
     return total if keepdim else total.reshape([n for a, n in enumerate(self.shape) if a not in axis])
 
 
+@native.kernel
 def vector_norm(
     self: Array,
     ord: Number = 2,
@@ -380,8 +393,8 @@ def vector_norm(
         wide = self.astype(np.float64) if self.dtype == np.float32 else self
         if len(axis) == self.ndim and not keepdim and wide.flags.c_contiguous:
             flat = wide.reshape(-1)
-            return np.sqrt(np.dot(flat, flat))
-        return np.sqrt(_add(np.multiply(wide, wide), axis, keepdim))
+            return _as(self, np.sqrt(np.dot(flat, flat)))
+        return _as(self, np.sqrt(_add(np.multiply(wide, wide), axis, keepdim)))
     magnitude = np.abs(self)
     if ord == math.inf:
         return np.maximum.reduce(magnitude, axis, None, None, keepdim)
