@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mindtorch_v2._backends.cpu.ops import reduction
+from mindtorch_v2._backends.cpu.ops import reduction, scan
 from mindtorch_v2._dispatch import native
 
 pytestmark = pytest.mark.skipif(native.extension is None, reason="needs the extension")
@@ -80,7 +80,11 @@ def same(found: Any, wanted: Any, rtol: float = 0.0) -> None:
 def taken(kernel: Any, *args: Any) -> Any:
     """The result of the C kernel, which must not have declined."""
     declined = native.extension.Kernel(
-        f"reduction.{kernel.__name__}", lambda *args: pytest.fail("declined"), (), len(args), 0
+        f"{kernel.__module__.rpartition('.')[2]}.{kernel.__name__}",
+        lambda *args: pytest.fail("declined"),
+        (),
+        len(args),
+        0,
     )
     return declined(*args)
 
@@ -204,3 +208,16 @@ def test_long_sums_keep_their_digits() -> None:
     exact = float(np.float32(0.1)) * (1 << 20)
     for dense in (x, np.ascontiguousarray(x.T).T, np.repeat(x, 2, 1)[:, ::2]):
         np.testing.assert_allclose(reduction.sum_dim(dense, 0), np.full(3, exact), 5e-6)
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, np.int64])
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+def test_scans(name: str, dtype: Any) -> None:
+    kernel = getattr(scan, name)
+    for shape in [*SHAPES, (0,), (3, 0), (0, 3), (5, 600)]:
+        for x in samples(dtype, shape, name == "cumsum"):
+            for dim in range(-max(len(shape), 1), max(len(shape), 1)):
+                with np.errstate(all="ignore"):
+                    same(taken(kernel, x, dim, None), kernel.__wrapped__(x, dim, None))
+    zeros = kernel(np.full((2, 3), -0.0, np.float32), 1)
+    assert name == "cumprod" or np.signbit(zeros).all()

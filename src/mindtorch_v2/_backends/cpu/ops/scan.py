@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._dispatch import native
 from .pointwise import logaddexp
 
 Array = np.ndarray
@@ -17,14 +18,16 @@ _WIDE = {"f": np.float64, "F": np.complex128}
 def _accumulate(ufunc: np.ufunc, self: Array, dim: int) -> Array:
     if self.ndim == 0:
         return self.copy()
-    return ufunc.accumulate(self, dim, dtype=_WIDE.get(self.dtype.char, self.dtype))
+    return ufunc.accumulate(self, dim, dtype=_WIDE.get(self.dtype.char, self.dtype)).astype(self.dtype, copy=False)
 
 
+@native.kernel
 def cumsum(self: Array, dim: int, dtype: Any = None) -> Array:
     """The running sum."""
     return _accumulate(np.add, self, dim)
 
 
+@native.kernel
 def cumprod(self: Array, dim: int, dtype: Any = None) -> Array:
     """The running product."""
     return _accumulate(np.multiply, self, dim)

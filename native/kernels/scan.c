@@ -1,0 +1,95 @@
+/* Running sums and products along one dimension, of arrays of any layout. Those of float32 are kept in double. */
+#include "kinds.h"
+
+#define SIDE 512 /* columns whose running results stay in the cache */
+
+/* x (outer, n, inner), contiguous; `out` likewise. */
+#define SCAN(name, T, TOTAL, START, STEP)                                                                                                  \
+    static void name(const void *input, void *output, npy_intp outer, npy_intp n, npy_intp inner)                                         \
+    {                                                                                                                                      \
+        const T *restrict x = input;                                                                                                       \
+        T *restrict out = output;                                                                                                          \
+        for (npy_intp o = 0; o < outer; o++, x += n * inner, out += n * inner) {                                                           \
+            if (inner == 1) {                                                                                                              \
+                TOTAL total = START;                                                                                                       \
+                for (npy_intp k = 0; k < n; k++) {                                                                                         \
+                    total STEP (TOTAL)x[k];                                                                                                \
+                    out[k] = (T)total;                                                                                                     \
+                }                                                                                                                          \
+                continue;                                                                                                                  \
+            }                                                                                                                              \
+            for (npy_intp start = 0; start < inner; start += SIDE) {                                                                       \
+                npy_intp part = inner - start < SIDE ? inner - start : SIDE;                                                               \
+                TOTAL totals[SIDE];                                                                                                        \
+                for (npy_intp i = 0; i < part; i++) {                                                                                      \
+                    totals[i] = START;                                                                                                     \
+                }                                                                                                                          \
+                for (npy_intp k = 0; k < n; k++) {                                                                                         \
+                    const T *restrict row = x + k * inner + start;                                                                         \
+                    T *restrict made = out + k * inner + start;                                                                            \
+                    for (npy_intp i = 0; i < part; i++) {                                                                                  \
+                        totals[i] STEP (TOTAL)row[i];                                                                                      \
+                        made[i] = (T)totals[i];                                                                                            \
+                    }                                                                                                                      \
+                }                                                                                                                          \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    }
+
+/* Integers wrap: unsigned ones do so by definition. */
+SCAN(sum_float, float, double, -0.0, +=)
+SCAN(sum_double, double, double, -0.0, +=)
+SCAN(sum_int64, npy_uint64, npy_uint64, 0, +=)
+SCAN(product_float, float, double, 1, *=)
+SCAN(product_double, double, double, 1, *=)
+SCAN(product_int64, npy_uint64, npy_uint64, 1, *=)
+
+typedef void (*Scan)(const void *input, void *output, npy_intp outer, npy_intp n, npy_intp inner);
+
+/* self, dim: of float32, float64 and int64. */
+static PyObject *scanned(PyObject *const *args, Scan of_float, Scan of_double, Scan of_int64)
+{
+    int kind = kind_of(args[0]);
+    Scan scan = kind == KIND_FLOAT ? of_float : kind == KIND_DOUBLE ? of_double : kind == KIND_INT64 ? of_int64 : NULL;
+    if (scan == NULL) {
+        return NULL;
+    }
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    int ndim = PyArray_NDIM(x), at = as_dim(args[1], ndim ? ndim : 1);
+    if (at < 0) {
+        return NULL;
+    }
+    npy_intp outer = 1, n = 1, inner = 1;
+    for (int d = 0; d < ndim; d++) {
+        *(d < at ? &outer : d == at ? &n : &inner) *= PyArray_DIM(x, d);
+    }
+    PyArrayObject *source = contiguous_of(x);
+    PyObject *out = source == NULL ? NULL : new_like(x);
+    if (out != NULL && PyArray_SIZE(x) > 0) {
+        const void *from = PyArray_DATA(source);
+        void *to = PyArray_DATA((PyArrayObject *)out);
+        PyThreadState *thread = PyArray_SIZE(x) >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+        scan(from, to, outer, n, inner);
+        if (thread != NULL) {
+            PyEval_RestoreThread(thread);
+        }
+    }
+    Py_XDECREF(source);
+    return out;
+}
+
+static PyObject *cumsum_kernel(PyObject *const *args)
+{
+    return scanned(args, sum_float, sum_double, sum_int64);
+}
+
+static PyObject *cumprod_kernel(PyObject *const *args)
+{
+    return scanned(args, product_float, product_double, product_int64);
+}
+
+const KernelEntry scan_kernels[] = {
+    {"scan.cumsum", cumsum_kernel},
+    {"scan.cumprod", cumprod_kernel},
+    {NULL, NULL},
+};
