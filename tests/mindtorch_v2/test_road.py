@@ -120,6 +120,15 @@ def test_a_plan_is_of_one_device() -> None:
             torch.ones(2) + torch.ones(2, device="meta")
 
 
+def test_a_tensor_that_stands_for_a_number_is_read_each_time() -> None:
+    for end in (2.0, 4.0, 6.0, 8.0):
+        assert torch.linspace(torch.tensor(0.0), torch.tensor(end), 3).tolist() == [0.0, end / 2, end]
+        assert torch.zeros(8).narrow(0, torch.tensor(int(end) - 1), 1).storage_offset() == int(end) - 1
+        assert torch.zeros([torch.tensor(int(end)), 2]).shape == (int(end), 2)
+    for _ in range(4):
+        assert torch.zeros(0).split([]) == () or torch.zeros(0).split([])[0].numel() == 0
+
+
 def test_plans_are_bounded() -> None:
     for size in range(1, 400):
         for _ in range(3):

@@ -141,7 +141,7 @@ def _make(group: Any, args: tuple, resolve: Callable | None) -> Plan | None:
     made.how = learnt[0]
     made.args = [None if isinstance(value, Tensor) else value for value in converted]
     made.lists = tuple(i for i, value in enumerate(converted) if value.__class__ is list)
-    if made.lists and not _same_lists(op, learnt[1], args, converted, made.lists):
+    if not _same_lists(op, learnt[1], args, converted, made.lists):
         return None
     made.views = learnt[8]
     made.kernel = op.kernels.get("cpu")
@@ -165,7 +165,7 @@ def _make(group: Any, args: tuple, resolve: Callable | None) -> Plan | None:
         for index in op.cast:
             if not isinstance(converted[index], Tensor) and converted[index] is not None:
                 made.given[index] = backend.number(converted[index], _first(made.spec).compute)
-    shape, stride, made.kind, made.np, made.offset = learnt[8][0] or (None,) * 5
+    shape, stride, made.kind, made.np, made.offset = (learnt[8] and learnt[8][0]) or (None,) * 5
     made.shape = shape
     made.strides = None if shape is None or made.np is None else tuple([s * made.np.itemsize for s in stride])
     if made.how == VIEW:
@@ -174,7 +174,11 @@ def _make(group: Any, args: tuple, resolve: Callable | None) -> Plan | None:
 
 
 def _same_lists(op: Operator, compute: Any, args: tuple, converted: tuple, lists: tuple[int, ...]) -> bool:
-    """Whether lists of tensors stand where they stand among the call's arguments, and need no cast."""
+    """Whether lists of tensors stand where they stand among the call's arguments, and need no cast; and no other list holds tensors, which then
+    stand for numbers."""
+    for index, given in enumerate(args):
+        if given.__class__ in (list, tuple) and index not in lists and any(isinstance(item, Tensor) for item in given):
+            return False
     for index in lists:
         given = args[index] if index < len(args) else None
         if given.__class__ not in (list, tuple) or len(given) != len(converted[index]):
@@ -201,6 +205,8 @@ def _places(args: tuple, converted: tuple) -> list[tuple[int, int]] | None:
                 return None
             taken.add(at)
             found.append((index, at))
+    if any(isinstance(given, Tensor) and i not in taken for i, given in enumerate(args)):
+        return None  # a tensor that stands for a number: its element decides
     return found
 
 
