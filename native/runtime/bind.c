@@ -182,6 +182,18 @@ static PyObject *gather(PyObject *const *args, Py_ssize_t from, Py_ssize_t n)
     return made;
 }
 
+/* Whether a name that no parameter has may be another spelling of one, which Python knows (resolver.py); else it is another overload's. */
+static int is_spelling(PyObject *name)
+{
+    static const char *const spellings[] = {"axis", "keepdims", "x", "x1", "x2", "a", "input", "self"};
+    for (size_t i = 0; i < sizeof(spellings) / sizeof(spellings[0]); i++) {
+        if (PyUnicode_CompareWithASCIIString(name, spellings[i]) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* Puts the arguments given by name in their places. */
 static int take_names(const Path *path, PyObject *const *values, PyObject *kwnames, Py_ssize_t given, Bound *bound)
 {
@@ -201,7 +213,7 @@ static int take_names(const Path *path, PyObject *const *values, PyObject *kwnam
                 bound->requires_grad = value == Py_True;
                 continue;
             }
-            return UNKNOWN; /* another spelling, or a mistake */
+            return is_spelling(name) ? UNKNOWN : UNFIT;
         }
         if (at < given || bound->value[at] != NULL) {
             return UNKNOWN;
