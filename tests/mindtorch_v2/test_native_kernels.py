@@ -20,7 +20,7 @@ from mindtorch_v2._tensor import Tensor
 
 _OPS = Path(inspect.getfile(native)).parent.parent / "_backends/cpu/ops"
 # test_native_creation.py, test_native_random.py, test_native_moves.py, test_native_indexing.py, test_native_products.py, test_native_windows.py
-_ELSEWHERE = ("creation", "random", "conversion", "shape", "view", "indexing", "matmul", "pool")
+_ELSEWHERE = ("creation", "random", "conversion", "shape", "view", "indexing", "matmul", "pool", "sorting")
 
 
 def _kernels() -> Iterator[Any]:
@@ -100,6 +100,8 @@ _BY_HAND = {
     "some_fast",
     "truth_fast",
     "flash_attention",
+    "floor_divide",
+    "remainder",
 }  # below, or in a file of their own
 _SUMS = {
     "gelu_backward",

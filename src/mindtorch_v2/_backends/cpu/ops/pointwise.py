@@ -55,6 +55,7 @@ def _refuse_zero(other: Array) -> None:
         raise RuntimeError("ZeroDivisionError")
 
 
+@kernel
 def floor_divide(self: Array, other: Array, out: Out = None) -> Array:
     """The quotient rounded down. RuntimeError for an integer division by zero."""
     _refuse_zero(other)
@@ -80,6 +81,7 @@ def div_mode(self: Array, other: Array, rounding_mode: str | None, out: Out = No
     return (floor_divide if rounding_mode == "floor" else trunc_divide)(self, other, out)
 
 
+@kernel
 def remainder(self: Array, other: Array, out: Out = None) -> Array:
     """The remainder with the sign of `other`. RuntimeError for an integer division by zero."""
     _refuse_zero(other)

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ...._dispatch.native import kernel
+
 Array = np.ndarray
 
 
@@ -29,6 +31,7 @@ def _order(x: Array, axis: int, descending: bool) -> Array:
     return np.flip(x.shape[axis] - 1 - order, axis)
 
 
+@kernel
 def sort(self: Array, dim: int = -1, descending: bool = False) -> tuple[Array, Array]:
     """(values, indices) in order."""
     if self.ndim == 0:
@@ -37,6 +40,7 @@ def sort(self: Array, dim: int = -1, descending: bool = False) -> tuple[Array, A
     return np.take_along_axis(self, order, dim), order
 
 
+@kernel
 def sort_stable(self: Array, stable: bool | None, dim: int = -1, descending: bool = False) -> tuple[Array, Array]:
     """`sort`, which is always stable."""
     return sort(self, dim, descending)
@@ -52,6 +56,7 @@ def argsort_stable(self: Array, stable: bool, dim: int = -1, descending: bool = 
     return sort(self, dim, descending)[1]
 
 
+@kernel
 def topk(self: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Array, Array]:
     """The k largest (or smallest) elements, in order, and their indices."""
     if self.ndim == 0:
