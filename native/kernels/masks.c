@@ -307,7 +307,94 @@ static PyObject *masked_select_kernel(PyObject *const *args)
     return PyArray_IS_C_CONTIGUOUS(self) && PyArray_IS_C_CONTIGUOUS(mask) ? picked(self, mask) : NULL;
 }
 
+/* The numbers of the elements that are not zero; returns how many. Float zeros of both signs are. */
+#define FIND(name, T)                                                       \
+    static npy_intp name(const void *from, npy_intp n, npy_int64 *places)   \
+    {                                                                       \
+        const T *x = from;                                                  \
+        npy_intp count = 0;                                                 \
+        for (npy_intp i = 0; i < n; i++) {                                  \
+            places[count] = i;                                              \
+            count += x[i] != 0;                                             \
+        }                                                                   \
+        return count;                                                       \
+    }
+
+FIND(find_int8, npy_int8)
+FIND(find_int16, npy_int16)
+FIND(find_int32, npy_int32)
+FIND(find_int64, npy_int64)
+FIND(find_float, float)
+FIND(find_double, double)
+
+static npy_intp places_of_nonzero(PyArrayObject *self, npy_int64 *places)
+{
+    const void *data = PyArray_DATA(self);
+    npy_intp n = PyArray_SIZE(self);
+    int type = PyArray_DESCR(self)->type_num;
+    if (type == NPY_FLOAT) {
+        return find_float(data, n, places);
+    }
+    if (type == NPY_DOUBLE) {
+        return find_double(data, n, places);
+    }
+    switch (PyArray_ITEMSIZE(self)) {
+    case 1:
+        return find_int8(data, n, places);
+    case 2:
+        return find_int16(data, n, places);
+    case 4:
+        return find_int32(data, n, places);
+    default:
+        return find_int64(data, n, places);
+    }
+}
+
+/* Coordinates in row-major order, (count, ndim), laid out dimension by dimension. */
+static PyObject *nonzero_kernel(PyObject *const *args)
+{
+    PyArrayObject *self = (PyArrayObject *)args[0];
+    if (!is_array(args[0]) || !is_contiguous(self) || !PyArray_ISNOTSWAPPED(self)) {
+        return NULL;
+    }
+    int ndim = PyArray_NDIM(self), type = PyArray_DESCR(self)->type_num;
+    npy_intp n = PyArray_SIZE(self);
+    if (ndim == 0 || ndim > MAX_DIMS || n == 0 || !(type <= NPY_ULONGLONG || type == NPY_FLOAT || type == NPY_DOUBLE)) {
+        return NULL;
+    }
+    npy_int64 *places = PyMem_RawMalloc(sizeof(npy_int64) * (size_t)(n + 1));
+    if (places == NULL) {
+        return PyErr_NoMemory();
+    }
+    PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    npy_intp count = places_of_nonzero(self, places);
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+    npy_intp dims[2] = {ndim, count};
+    PyArray_Descr *descr = PyArray_DescrFromType(NPY_INT64);
+    PyArrayObject *root = (PyArrayObject *)new_array(2, dims, descr);
+    Py_DECREF(descr);
+    PyObject *made = NULL;
+    if (root != NULL) {
+        npy_int64 *rows = PyArray_DATA(root);
+        for (int d = ndim - 1; d >= 0; d--) {
+            npy_int64 size = PyArray_DIM(self, d);
+            for (npy_intp i = 0; i < count; i++) {
+                rows[d * count + i] = d ? places[i] % size : places[i];
+                places[i] /= size;
+            }
+        }
+        npy_intp shape[2] = {count, ndim}, strides[2] = {sizeof(npy_int64), (npy_intp)sizeof(npy_int64) * (count ? count : 1)};
+        made = new_view(root, 2, shape, strides, PyArray_BYTES(root));
+        Py_DECREF((PyObject *)root);
+    }
+    PyMem_RawFree(places);
+    return made;
+}
+
 const KernelEntry mask_kernels[] = {
+    {"indexing.nonzero", nonzero_kernel},
     {"pointwise.where", where_kernel},
     {"indexing.masked_fill", masked_fill_kernel},
     {"indexing.fast_masked_fill", fast_masked_fill_kernel},

@@ -254,3 +254,18 @@ def test_one_hot() -> None:
         for count in (-1, 6):
             if classes.min() >= 0 or count == 6:
                 check(indexing.one_hot, classes, count)
+
+
+@needs_extension
+@pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int16, np.int32, np.int64, np.float32, np.float64])
+def test_nonzero(dtype: type) -> None:
+    draw = np.random.default_rng(2)
+    for shape in ((7,), (4, 4), (2, 3, 5), (1, 1), (0, 3), (2000,)):
+        for most in (1, 2, 5):
+            x = draw.integers(0, most, shape).astype(dtype)
+            if np.issubdtype(dtype, np.floating) and x.size > 2:
+                x.flat[0], x.flat[1] = -0.0, np.nan
+            for array in (x, x.T, x[..., ::2]):
+                found, wanted = indexing.nonzero(array), indexing.nonzero.__wrapped__(array)
+                assert found.dtype == wanted.dtype and found.shape == wanted.shape and np.array_equal(found, wanted)
+                assert found.strides == wanted.strides or found.size < 2 or 1 in found.shape

@@ -451,6 +451,7 @@ def take_along_dim(self: ndarray, indices: ndarray, dim: int | None = None) -> n
 # --------------------------------------------------------------------------------------------------------------- nonzero, where
 
 
+@kernel
 def nonzero(self: ndarray) -> ndarray:
     """Coordinates of the elements that are not zero, (count, ndim) in row-major order."""
     truth = self if self.dtype.kind in "biufc" else self != 0
