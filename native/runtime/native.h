@@ -297,6 +297,7 @@ extern INTERNAL const KernelEntry loss_kernels[];
 extern INTERNAL const KernelEntry attention_kernels[];
 extern INTERNAL const KernelEntry optim_kernels[];
 extern INTERNAL const KernelEntry order_kernels[];
+extern INTERNAL const KernelEntry conv_kernels[];
 extern INTERNAL const KernelEntry divide_kernels[];
 extern INTERNAL const KernelEntry random_kernels[];
 extern INTERNAL const KernelEntry trial_kernels[];

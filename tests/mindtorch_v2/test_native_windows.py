@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from _native_outcomes import assert_close, needs_extension
 
-from mindtorch_v2._backends.cpu.ops import pool
+from mindtorch_v2._backends.cpu.ops import conv, pool
 
 pytestmark = needs_extension
 
@@ -108,3 +108,29 @@ def test_adaptive_pools(dtype: str) -> None:
     out = _same(pool.adaptive_avg_pool3d, room, (2, 3, 4))
     _same(pool.adaptive_avg_pool3d_backward, out, room)
     _same(pool.adaptive_max_pool3d, room, (2, 3, 4))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("shape", "weight", "groups"),
+    [
+        ((1, 3, 8, 8), (4, 3, 3, 3), 1),
+        ((3, 8, 7), (2, 3, 3, 2), 1),
+        ((2, 4, 6, 5), (6, 2, 2, 3), 2),
+        ((2, 4, 40, 30), (4, 1, 3, 3), 4),
+        ((2, 6, 9), (3, 2, 4), 3),
+        ((5, 11), (4, 5, 3), 1),
+        ((1, 2, 4, 5, 6), (3, 2, 2, 2, 3), 1),
+        ((0, 3, 8, 8), (4, 3, 3, 3), 1),
+        ((2, 3, 8, 8), (5, 3, 1, 1), 1),
+    ],
+)
+def test_convolution(shape: tuple, weight: tuple, groups: int, dtype: str) -> None:
+    x, w, b = _array(shape, dtype), _array(weight, dtype, 2), _array(weight[:1], dtype, 3)
+    for stride, padding, dilation, bias in itertools.product([1, 2], [0, 1, 2], [1, 2], [None, b]):
+        spatial = shape[-(len(weight) - 2) :]
+        if all(n + 2 * padding >= dilation * (k - 1) + 1 for n, k in zip(spatial, weight[2:])):
+            _same(conv.convolution, x, w, bias, stride, padding, dilation, False, 0, groups)
+    sizes = tuple(range(1, len(weight) - 1))
+    _same(conv.convolution, x, w, b, sizes, sizes, (1,), False, (0,), groups)
+    _same(conv.convolution, x[..., ::1], w[::-1][::-1], b, [1], [1], [1], False, [0], groups)

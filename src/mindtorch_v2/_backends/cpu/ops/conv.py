@@ -16,6 +16,8 @@ import numpy as np
 from numpy import ndarray
 from numpy.lib.stride_tricks import as_strided
 
+from ...._dispatch.native import kernel
+
 Sizes = tuple[int, ...]
 
 
@@ -134,6 +136,7 @@ def _as_batch(x: ndarray, dims: int) -> tuple[ndarray, bool]:
     return (x, False) if x.ndim == dims + 2 else (x[None], True)
 
 
+@kernel
 def convolution(
     input: ndarray,
     weight: ndarray,
