@@ -41,7 +41,7 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
         if first != second:
             raise RuntimeError("Cannot swap t1 and t2 if they have different slots")
         _exchange(t1, t2, first)
-    except BaseException:
+    except BaseException:  # an interrupt too must leave both tensors with their nodes; it goes on
         for tensor, leaf in zip((t1, t2), own):
             if leaf is not None:
                 tensor._node = leaf

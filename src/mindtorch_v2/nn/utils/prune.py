@@ -60,8 +60,8 @@ class BasePruningMethod(ABC):
             module.register_buffer(name + "_mask", method.compute_mask(importance_scores, default_mask=default_mask))
             setattr(module, name, method.apply_mask(module))
             module.register_forward_pre_hook(method)
-        except Exception:
-            if before is None:  # as it was
+        except Exception:  # whatever the method's own code raises: the module is left as it was, and the error goes on
+            if before is None:
                 module.register_parameter(name, module._parameters.pop(name + "_orig"))
             raise
         return method
