@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from torch.distributed import (
-    ProcessGroup, ReduceOp, Store, Work,
+    ProcessGroup, ReduceOp, Reducer, Store, Work,
 )
 
 _MODULE = "torch._C._distributed_c10d"

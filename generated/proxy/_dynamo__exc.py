@@ -34,7 +34,15 @@ class ResetRequired(RuntimeError):
     """An error of torch._dynamo.exc, which mindtorch_v2 never raises."""
 
 
+class RestartAnalysis(RuntimeError):
+    """An error of torch._dynamo.exc, which mindtorch_v2 never raises."""
+
+
 class SkipFrame(RuntimeError):
+    """An error of torch._dynamo.exc, which mindtorch_v2 never raises."""
+
+
+class TensorifyScalarRestartAnalysis(RuntimeError):
     """An error of torch._dynamo.exc, which mindtorch_v2 never raises."""
 
 

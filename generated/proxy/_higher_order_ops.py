@@ -3,18 +3,14 @@
 
 from __future__ import annotations
 
-from torch._higher_order_ops.associative_scan import (
-    associative_scan,
+from mindtorch_v2._torch_proxy.stubs.higher_order import (
+    associative_scan, cond, map, scan, while_loop,
 )
 from mindtorch_v2._torch_proxy.placeholders import import_only_function, lazy_children
 
 _MODULE = "torch._higher_order_ops"
 _BECAUSE = "there is no compiler"
-cond = import_only_function("cond", _MODULE, _BECAUSE, NotImplementedError)
 flex_attention = import_only_function("flex_attention", _MODULE, _BECAUSE, NotImplementedError)
-map = import_only_function("map", _MODULE, _BECAUSE, NotImplementedError)
 out_dtype = import_only_function("out_dtype", _MODULE, _BECAUSE, NotImplementedError)
-scan = import_only_function("scan", _MODULE, _BECAUSE, NotImplementedError)
 strict_mode = import_only_function("strict_mode", _MODULE, _BECAUSE, NotImplementedError)
-while_loop = import_only_function("while_loop", _MODULE, _BECAUSE, NotImplementedError)
 __getattr__ = lazy_children(_MODULE)

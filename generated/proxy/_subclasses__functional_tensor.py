@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._torch_proxy.placeholders import ImportOnly, NoOpContext
+from mindtorch_v2._torch_proxy.placeholders import ImportOnly, NoOpContext, identity
 
 _MODULE = "torch._subclasses.functional_tensor"
 _BECAUSE = "there are no functional tensors"
+mb_unwrap_functional_tensor = identity("mb_unwrap_functional_tensor", _MODULE)
 
 
 class disable_functional_mode(NoOpContext):

@@ -10,11 +10,15 @@ from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_funct
 _MODULE = "torch.ao.quantization"
 _BECAUSE = "quantization is not implemented"
 convert = import_only_function("convert", _MODULE, _BECAUSE, NotImplementedError)
+default_observer = import_only_function("default_observer", _MODULE, _BECAUSE, NotImplementedError)
+default_per_channel_weight_observer = import_only_function("default_per_channel_weight_observer", _MODULE, _BECAUSE, NotImplementedError)
+default_weight_observer = import_only_function("default_weight_observer", _MODULE, _BECAUSE, NotImplementedError)
 disable_fake_quant = import_only_function("disable_fake_quant", _MODULE, _BECAUSE, NotImplementedError)
 disable_observer = import_only_function("disable_observer", _MODULE, _BECAUSE, NotImplementedError)
 enable_fake_quant = import_only_function("enable_fake_quant", _MODULE, _BECAUSE, NotImplementedError)
 enable_observer = import_only_function("enable_observer", _MODULE, _BECAUSE, NotImplementedError)
 fuse_modules = import_only_function("fuse_modules", _MODULE, _BECAUSE, NotImplementedError)
+fuse_modules_qat = import_only_function("fuse_modules_qat", _MODULE, _BECAUSE, NotImplementedError)
 get_default_qat_qconfig = import_only_function("get_default_qat_qconfig", _MODULE, _BECAUSE, NotImplementedError)
 get_default_qconfig = import_only_function("get_default_qconfig", _MODULE, _BECAUSE, NotImplementedError)
 get_default_qconfig_mapping = import_only_function("get_default_qconfig_mapping", _MODULE, _BECAUSE, NotImplementedError)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.stubs.backends import (
-    disable_global_flags, flags_frozen,
+    __allow_nonbracketed_mutation, disable_global_flags, flags_frozen,
 )
 from mindtorch_v2._torch_proxy.placeholders import lazy_children
 

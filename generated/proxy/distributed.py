@@ -6,8 +6,8 @@ from __future__ import annotations
 import enum
 
 from mindtorch_v2._torch_proxy.stubs.distributed import (
-    GroupMember, get_backend, get_backend_config, get_default_backend_for_device, get_global_rank, get_group_rank,
-    get_process_group_ranks, get_rank, get_world_size, group,
+    Backend, GroupMember, get_backend, get_backend_config, get_default_backend_for_device, get_global_rank,
+    get_group_rank, get_process_group_ranks, get_rank, get_world_size, group, reduce_op,
 )
 from torch.distributed.device_mesh import (
     DeviceMesh, init_device_mesh,
@@ -111,13 +111,6 @@ class DistStoreError(RuntimeError):
 
 class QueueEmptyError(RuntimeError):
     """An error of torch.distributed, which mindtorch_v2 never raises."""
-
-
-class Backend(metaclass=ImportOnly):
-    """Import only."""
-
-    _because = _BECAUSE
-    _error = NotImplementedError
 
 
 class BackendConfig(metaclass=ImportOnly):

@@ -9,6 +9,13 @@ _MODULE = "torch.distributed.checkpoint.default_planner"
 _BECAUSE = "mindtorch_v2 runs in one process"
 
 
+class _EmptyStateDictLoadPlanner(metaclass=ImportOnly):
+    """Import only."""
+
+    _because = _BECAUSE
+    _error = NotImplementedError
+
+
 class DefaultLoadPlanner(metaclass=ImportOnly):
     """Import only."""
 

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from torch.distributed.checkpoint.default_planner import (
+    _EmptyStateDictLoadPlanner,
+)
 from mindtorch_v2._torch_proxy.placeholders import import_only_function
 
 _MODULE = "torch.distributed.checkpoint.format_utils"

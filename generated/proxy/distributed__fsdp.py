@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import enum
 
+from mindtorch_v2._torch_proxy.stubs.distributed import (
+    FullyShardedDataParallel,
+)
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function, lazy_children
 
 _MODULE = "torch.distributed.fsdp"
@@ -75,13 +78,6 @@ class FullOptimStateDictConfig(metaclass=ImportOnly):
 
 
 class FullStateDictConfig(metaclass=ImportOnly):
-    """Import only."""
-
-    _because = _BECAUSE
-    _error = NotImplementedError
-
-
-class FullyShardedDataParallel(metaclass=ImportOnly):
     """Import only."""
 
     _because = _BECAUSE

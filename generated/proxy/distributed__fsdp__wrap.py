@@ -7,6 +7,7 @@ from mindtorch_v2._torch_proxy.placeholders import ImportOnly, NoOpContext, impo
 
 _MODULE = "torch.distributed.fsdp.wrap"
 _BECAUSE = "mindtorch_v2 runs in one process"
+_or_policy = import_only_function("_or_policy", _MODULE, _BECAUSE, NotImplementedError)
 always_wrap_policy = import_only_function("always_wrap_policy", _MODULE, _BECAUSE, NotImplementedError)
 lambda_auto_wrap_policy = import_only_function("lambda_auto_wrap_policy", _MODULE, _BECAUSE, NotImplementedError)
 size_based_auto_wrap_policy = import_only_function("size_based_auto_wrap_policy", _MODULE, _BECAUSE, NotImplementedError)

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from torch._C._distributed_rpc import (
+    RpcAgent, TensorPipeAgent, WorkerInfo,
+)
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function, returning
 
 _MODULE = "torch.distributed.rpc"

@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.stubs.jit import (
-    Final, annotate, export_opnames, isinstance,
+    Final, _overload, _overload_method, annotate, export_opnames, fork, isinstance, wait,
+)
+from mindtorch_v2.futures import (
+    Future,
 )
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, NoOpContext, identity, import_only_function, lazy_children, returning
 
@@ -23,7 +26,6 @@ script = identity("script", _MODULE)
 script_if_tracing = identity("script_if_tracing", _MODULE)
 script_method = identity("script_method", _MODULE)
 unused = identity("unused", _MODULE)
-fork = import_only_function("fork", _MODULE, _BECAUSE, NotImplementedError)
 freeze = import_only_function("freeze", _MODULE, _BECAUSE, NotImplementedError)
 load = import_only_function("load", _MODULE, _BECAUSE, NotImplementedError)
 optimize_for_inference = import_only_function("optimize_for_inference", _MODULE, _BECAUSE, NotImplementedError)
@@ -31,7 +33,6 @@ run_frozen_optimizations = import_only_function("run_frozen_optimizations", _MOD
 save = import_only_function("save", _MODULE, _BECAUSE, NotImplementedError)
 trace = import_only_function("trace", _MODULE, _BECAUSE, NotImplementedError)
 trace_module = import_only_function("trace_module", _MODULE, _BECAUSE, NotImplementedError)
-wait = import_only_function("wait", _MODULE, _BECAUSE, NotImplementedError)
 __getattr__ = lazy_children(_MODULE)
 
 
@@ -63,13 +64,6 @@ class Attribute(metaclass=ImportOnly):
 
 
 class CompilationUnit(metaclass=ImportOnly):
-    """Import only."""
-
-    _because = _BECAUSE
-    _error = NotImplementedError
-
-
-class Future(metaclass=ImportOnly):
     """Import only."""
 
     _because = _BECAUSE

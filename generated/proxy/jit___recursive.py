@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from mindtorch_v2._torch_proxy.stubs.jit import (
+    concrete_type_store,
+)
 from mindtorch_v2._torch_proxy.placeholders import NoOpContext
 
 _MODULE = "torch.jit._recursive"
-concrete_type_store = None
 
 
 class ConcreteTypeStore(NoOpContext):

@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+from mindtorch_v2._torch_proxy.stubs.jit import (
+    BroadcastingList1, BroadcastingList2, BroadcastingList3, BroadcastingList4, BroadcastingList5,
+    BroadcastingList6, BroadcastingListCls, Dict, Future, List, Optional, Tuple,
+)
 from mindtorch_v2._torch_proxy.placeholders import import_only_function
 
 _MODULE = "torch.jit.annotations"

@@ -7,6 +7,7 @@ from mindtorch_v2._torch_proxy.placeholders import ImportOnly
 
 _MODULE = "torch.nested._internal.nested_tensor"
 _BECAUSE = "nested tensors are not implemented"
+_tensor_symint_registry = {}
 
 
 class NestedTensor(metaclass=ImportOnly):

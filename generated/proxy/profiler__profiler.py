@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from mindtorch_v2._torch_proxy.stubs.profiler import (
+    _default_schedule_fn,
+)
 from torch.profiler import (
     ProfilerAction, profile, schedule, supported_activities, tensorboard_trace_handler,
 )

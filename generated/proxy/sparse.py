@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from mindtorch_v2 import (
+    Tensor,
+)
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, NoOpContext, import_only_function
 
 _MODULE = "torch.sparse"
@@ -20,7 +23,84 @@ class check_sparse_tensor_invariants(NoOpContext):
     """Changes nothing."""
 
 
+class BFloat16Tensor(metaclass=ImportOnly):
+    """Import only."""
+
+    _because = _BECAUSE
+    _error = NotImplementedError
+
+
+class ByteTensor(metaclass=ImportOnly):
+    """Import only."""
+
+    _because = _BECAUSE
+    _error = NotImplementedError
+
+
+class CharTensor(metaclass=ImportOnly):
+    """Import only."""
+
+    _because = _BECAUSE
+    _error = NotImplementedError
+
+
+class DoubleTensor(metaclass=ImportOnly):
+    """Import only."""
+
+    _because = _BECAUSE
+    _error = NotImplementedError
+
+
+class FloatTensor(metaclass=ImportOnly):
+    """Import only."""
+
+    _because = _BECAUSE
+    _error = NotImplementedError
+
+
+class HalfTensor(metaclass=ImportOnly):
+    """Import only."""
+
+    _because = _BECAUSE
+    _error = NotImplementedError
+
+
+class IntTensor(metaclass=ImportOnly):
+    """Import only."""
+
+    _because = _BECAUSE
+    _error = NotImplementedError
+
+
+class LongTensor(metaclass=ImportOnly):
+    """Import only."""
+
+    _because = _BECAUSE
+    _error = NotImplementedError
+
+
+class ShortTensor(metaclass=ImportOnly):
+    """Import only."""
+
+    _because = _BECAUSE
+    _error = NotImplementedError
+
+
 class SparseSemiStructuredTensor(metaclass=ImportOnly):
+    """Import only."""
+
+    _because = _BECAUSE
+    _error = NotImplementedError
+
+
+class SparseSemiStructuredTensorCUSPARSELT(metaclass=ImportOnly):
+    """Import only."""
+
+    _because = _BECAUSE
+    _error = NotImplementedError
+
+
+class SparseSemiStructuredTensorCUTLASS(metaclass=ImportOnly):
     """Import only."""
 
     _because = _BECAUSE

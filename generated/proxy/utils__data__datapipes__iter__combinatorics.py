@@ -9,7 +9,21 @@ _MODULE = "torch.utils.data.datapipes.iter.combinatorics"
 _BECAUSE = "data pipes are not implemented"
 
 
+class Sampler(metaclass=ImportOnly):
+    """Import only."""
+
+    _because = _BECAUSE
+    _error = NotImplementedError
+
+
 class SamplerIterDataPipe(metaclass=ImportOnly):
+    """Import only."""
+
+    _because = _BECAUSE
+    _error = NotImplementedError
+
+
+class Shuffler(metaclass=ImportOnly):
     """Import only."""
 
     _because = _BECAUSE

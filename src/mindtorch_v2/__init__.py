@@ -30,6 +30,7 @@ _PLACES.update(
     operators=f"{__name__}._generated.tables:operators",
     parameter=f"{__name__}.nn.parameter:Parameter",
     pin_array=f"{__name__}._backends.npu.pinned:pin_array",
+    tensor_names=f"{__name__}._api.methods.tensor_names:NAMES",
 )
 
 from . import _dtype, _generated, _layout  # noqa: E402
@@ -77,6 +78,8 @@ _BY_MODULE = {
     "_autograd.modes": (
         "enable_grad inference_mode is_anomaly_enabled is_grad_enabled is_inference_mode_enabled no_grad set_grad_enabled"
     ),
+    "_api.functions.assertions": "_assert _assert_async",
+    "_api.functions.removed": "eig lstsq matrix_rank solve symeig",
     "_backends.npu.errors": "OutOfMemoryError",
     "_constants": "e inf nan newaxis pi",
     "_dispatch.pipeline": "pipeline",
@@ -98,6 +101,7 @@ _BY_MODULE = {
         "set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_num_threads "
         "set_warn_always use_deterministic_algorithms"
     ),
+    "_lowrank": "pca_lowrank svd_lowrank",
     "_planning.run": "plan",
     "_printing": "set_printoptions",
     "_rules.promotion": "can_cast promote_types result_type",
@@ -119,8 +123,8 @@ _BY_MODULE = {
 _MODULES = {name: module for module, names in _BY_MODULE.items() for name in names.split()}
 _SUBMODULES = {"registry": "_dispatch.registry", "_weights_only_unpickler": "_serialization.weights_only"} | {
     name: name
-    for name in "__future__ _tensor_str _utils amp autograd distributions fft func functional fx library linalg nn npu ops optim "
-    "overrides random return_types serialization special storage testing torch_version types utils version".split()
+    for name in "__config__ __future__ _tensor_str _utils amp autograd distributions fft func functional futures fx hub library linalg nn npu ops optim "
+    "overrides quasirandom random return_types serialization special storage testing torch_version types utils version".split()
 }
 _OPERATORS = _generated.functions.NAMESPACES["torch"]
 

@@ -236,7 +236,7 @@ def tensor_repr(t: Any, *, tensor_contents: str | None = None) -> str:
     history = _history(t)
     if history:
         suffixes.append(history)
-    return _with_suffixes(prefix + (contents if tensor_contents is None else tensor_contents), suffixes, indent)
+    return with_suffixes(prefix + (contents if tensor_contents is None else tensor_contents), suffixes, indent)
 
 
 def _history(t: Any) -> str:
@@ -250,9 +250,15 @@ def _history(t: Any) -> str:
     return "requires_grad=True" if t.requires_grad else ""
 
 
-def _with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
+def tensor_text(t: Any, indent: int) -> str:
+    """The numbers of a tensor as it shows them, without what stands around them; further lines begin `indent` to the right."""
+    return array_text(_values(t), indent, t.dtype is _dtype.float8_e8m0fnu)
+
+
+def with_suffixes(text: str, suffixes: list[str], indent: int, force_newline: bool = False) -> str:
+    """`text`, what is said after it, and the closing bracket; suffixes that do not fit (`force_newline`: all) have a line of their own."""
     parts = [text]
-    column = len(text) - text.rfind("\n") + 1
+    column = PRINT_OPTS.linewidth if force_newline else len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
         if column + len(suffix) + 2 > PRINT_OPTS.linewidth:
             parts.append(",\n" + " " * indent + suffix)

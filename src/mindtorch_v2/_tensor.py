@@ -331,3 +331,12 @@ def counter(tensor: Tensor) -> Tensor:
 def bump_version(tensor: Tensor) -> None:
     """Count one in-place change, for the tensor and all that share its memory."""
     counter(tensor)._v += 1
+
+
+def __getattr__(name: str) -> Any:
+    """What programs take from `torch._tensor` though it belongs to floors above: see `_api/methods/tensor_names.py`."""
+    if not name.startswith("__"):
+        names = above("tensor_names")
+        if name in names:
+            return names[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)

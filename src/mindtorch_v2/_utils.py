@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+from types import ModuleType
+from typing import Any
+
+from . import _device
+from ._dtype import dtype
 from ._serialization.rebuild import (
     _get_obj_state,
     _rebuild_device_tensor_from_cpu_tensor,
@@ -16,6 +22,10 @@ from ._serialization.rebuild import (
 )
 
 __all__ = [
+    "_element_size",
+    "_get_available_device_type",
+    "_get_device_index",
+    "_get_device_module",
     "_get_obj_state",
     "_rebuild_device_tensor_from_cpu_tensor",
     "_rebuild_device_tensor_from_numpy",
@@ -27,3 +37,54 @@ __all__ = [
     "_rebuild_tensor_v3",
     "_set_obj_state",
 ]
+
+
+def _element_size(dtype: dtype) -> int:
+    """The bytes of an element."""
+    return dtype.itemsize
+
+
+def _get_available_device_type() -> str | None:
+    """The type of the accelerator that there is, or None."""
+    return "npu" if _get_device_module("npu").is_available() else None
+
+
+@functools.cache
+def _get_device_module(device_type: str) -> ModuleType:
+    """The module `torch.<device_type>`.
+
+    Raises:
+        RuntimeError: if there is none.
+    """
+    import mindtorch_v2  # the package's own names; stubs of devices are among them where it serves as torch
+
+    found = getattr(mindtorch_v2, device_type, None)
+    if not isinstance(found, ModuleType):
+        raise RuntimeError(
+            f"Device '{device_type}' does not have a corresponding module registered as 'torch.{device_type}'."
+        )
+    return found
+
+
+def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+    """The index of a device: an int, a device or its name; None and devices without an index are the current one if `optional`.
+
+    Raises:
+        ValueError: for the CPU unless `allow_cpu` (then it is -1), and where there is no index and none is `optional`.
+    """
+    if isinstance(device, int) and not isinstance(device, bool):
+        return device
+    place = _device.device(device) if isinstance(device, str) else device
+    index = None
+    if isinstance(place, _device.device):
+        if place.type == "cpu":
+            if not allow_cpu:
+                raise ValueError(f"Expected a non cpu device, but got: {place}")
+            return -1
+        index = place.index
+    if index is not None:
+        return index
+    if not optional:
+        raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
+    kind = place.type if isinstance(place, _device.device) else _get_available_device_type()
+    return 0 if kind is None else _get_device_module(kind).current_device()

@@ -13,6 +13,7 @@ from ._dispatch.overrides import find_for, run_function
 from ._tensor import Tensor
 
 _definitions: dict[str, CustomOpDef] = {}
+_fakes_to_come: dict[str, Callable] = {}  # of operators that nobody has defined yet
 
 
 class CustomOpDef:
@@ -22,7 +23,7 @@ class CustomOpDef:
         self._qualname = name
         self._namespace, self._name = name.split("::")
         self._kernels: dict[str | None, Callable] = {None: function}
-        self._fake: Callable | None = None
+        self._fake: Callable | None = _fakes_to_come.pop(name, None)
         self._backward: Callable | None = None
         self._setup: Callable | None = None
         functools.update_wrapper(self, function)
@@ -127,9 +128,15 @@ def _definition(op: Any) -> CustomOpDef:
 def register_fake(
     op: Any, func: Callable | None = None, /, *, lib: Any = None, _stacklevel: int = 1, allow_override: bool = False
 ) -> Any:
-    """Register the implementation for the meta device."""
+    """Register the implementation for the meta device.
+
+    An operator that is not defined may be named too: packages with operators in C++, which cannot be loaded here, do so when they are imported.
+    """
 
     def inner(function: Callable) -> Callable:
+        if isinstance(op, str) and op not in _definitions:
+            _fakes_to_come[op] = function
+            return function
         return _definition(op).register_fake(function)
 
     return inner if func is None else inner(func)

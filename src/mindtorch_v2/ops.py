@@ -63,6 +63,10 @@ class OpOverloadPacket:
         return f"<OpOverloadPacket(op='aten.{self._name}')>"
 
 
+class HigherOrderOperator:
+    """An operator that takes functions. There are none: `torch.cond` and its kin are plain functions."""
+
+
 def _operators() -> Iterator[Operator]:
     from ._generated.tables import operators
 
@@ -111,4 +115,5 @@ class _Ops(ModuleType):
         raise OSError(f"{path}: operators compiled for PyTorch cannot be loaded")
 
 
-sys.modules[__name__].__class__ = _Ops
+ops = sys.modules[__name__]  # `torch._ops.ops` is `torch.ops`
+ops.__class__ = _Ops

@@ -54,10 +54,10 @@ def returning(name: str, module: str, value: Any) -> Callable[..., Any]:
 
 
 def identity(name: str, module: str) -> Callable[..., Any]:
-    """A function `module.name` that returns its first argument; called without one, a decorator that does."""
+    """A function `module.name` that returns its first argument; called without one, or with options (bools, words), a decorator that does."""
 
     def function(fn: Any = None, *args: Any, **kwargs: Any) -> Any:
-        if fn is None or isinstance(fn, bool):
+        if fn is None or isinstance(fn, bool | str):
             return lambda inner: inner
         return fn
 

@@ -15,6 +15,9 @@ from .node import Node, map_aggregate
 __all__ = ["GraphModule"]
 
 _counter = itertools.count()
+_USER_PRESERVED_ATTRIBUTES_KEY = (
+    "_user_preserved_attributes"  # where `meta` keeps attributes that passes shall not lose
+)
 
 
 class _Reference:
@@ -62,15 +65,15 @@ def _unpickle(
     return module
 
 
-def _copy_attribute(source: Any, target: str, destination: Any) -> None:
-    """Give `destination` what a dotted name in `source` leads to, with modules on the way."""
+def _copy_attr(from_module: Any, to_module: Any, target: str) -> None:
+    """Give `to_module` what a dotted name in `from_module` leads to, with modules on the way."""
     *parents, last = target.split(".")
     for part in parents:
-        source = getattr(source, part)
-        if not hasattr(destination, part):
-            destination.add_module(part, mindtorch_v2.nn.Module())
-        destination = getattr(destination, part)
-    _assign(destination, last, getattr(source, last))
+        from_module = getattr(from_module, part)
+        if not hasattr(to_module, part):
+            to_module.add_module(part, mindtorch_v2.nn.Module())
+        to_module = getattr(to_module, part)
+    _assign(to_module, last, getattr(from_module, last))
 
 
 def _assign(destination: Any, name: str, value: Any) -> None:
@@ -78,6 +81,14 @@ def _assign(destination: Any, name: str, value: Any) -> None:
         destination.register_buffer(name, value)
     else:
         setattr(destination, name, value)
+
+
+class _CodeOnlyModule(mindtorch_v2.nn.Module):
+    """A module of the attributes of another one (a dict of them), without its methods."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        super().__init__()
+        self.__dict__ = body
 
 
 class GraphModule(mindtorch_v2.nn.Module):
@@ -106,7 +117,7 @@ class GraphModule(mindtorch_v2.nn.Module):
         if isinstance(root, mindtorch_v2.nn.Module):
             self.training = root.training
             for target in targets:
-                _copy_attribute(root, target, self)
+                _copy_attr(root, self, target)
         else:
             missing = [target for target in targets if target not in root]
             if missing:

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Node", "has_side_effect", "map_aggregate", "map_arg"]
 
+BaseArgumentTypes = Any  # numbers, strings, dtypes, devices, tensors: what may stand in a graph as it is
+Argument = Any  # the same, nodes, and containers of both
+Target = Callable[..., Any] | str
+
 OPS = ("placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root")
 _side_effect_functions: set[Callable[..., Any]] = set()
 

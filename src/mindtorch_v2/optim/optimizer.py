@@ -53,6 +53,26 @@ def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]
     return _use_grad
 
 
+def _default_to_fused_or_foreach(
+    params: list[Tensor], differentiable: bool, use_fused: bool = False
+) -> tuple[bool, bool]:
+    """Whether an optimizer is (fused, foreach) that was not told: fused if it may be and nothing is to be differentiated.
+
+    ``foreach`` is for devices on which starting an operator costs much; the CPU is none.
+    """
+    plain = all(
+        p is None
+        or (type(p) in (Tensor, torch.nn.Parameter) and p.device.type in ("cpu", "npu") and p.is_floating_point())
+        for p in params
+    )
+    return (bool(use_fused) and not differentiable and plain), False
+
+
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
+    """The device types on which a step may be captured; PyTorch's list, of which only the private device is here."""
+    return ["cuda", "xpu", "hpu", "privateuseone"] + (["xla"] if supports_xla else [])
+
+
 def _get_scalar_dtype(is_fused: bool | None = None) -> Any:
     """The dtype of step counters."""
     if is_fused:

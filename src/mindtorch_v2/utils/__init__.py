@@ -18,6 +18,7 @@ _SUBMODULES = frozenset(
         "dlpack",
         "hooks",
         "model_zoo",
+        "weak",
     )
 )
 

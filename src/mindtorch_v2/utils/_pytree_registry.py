@@ -357,6 +357,27 @@ def is_namedtuple(obj: Any) -> bool:
 _is_namedtuple_instance = is_namedtuple_instance
 
 
+def is_structseq_class(cls: type) -> bool:
+    """Whether `cls` is a class of sequences of named fields like `time.struct_time`, and `torch.return_types.max`."""
+    return (
+        isinstance(cls, type)
+        and issubclass(cls, tuple)
+        and all(
+            isinstance(getattr(cls, f"n_{what}", None), int) for what in ("fields", "sequence_fields", "unnamed_fields")
+        )
+    )
+
+
+def is_structseq_instance(obj: Any) -> bool:
+    """Whether `obj` is a sequence of named fields."""
+    return is_structseq_class(type(obj))
+
+
+def is_structseq(obj: Any) -> bool:
+    """Whether `obj` is a sequence of named fields or a class of them."""
+    return is_structseq_class(obj if isinstance(obj, type) else type(obj))
+
+
 def _get_node_type(tree: Any) -> Any:
     cls = type(tree)
     if cls not in SUPPORTED_NODES and is_namedtuple_class(cls):

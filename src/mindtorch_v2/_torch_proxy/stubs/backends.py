@@ -27,6 +27,12 @@ def disable_global_flags() -> None:
     """Nothing to freeze."""
 
 
+@contextlib.contextmanager
+def __allow_nonbracketed_mutation() -> Iterator[None]:
+    """Nothing is frozen, so nothing is to be allowed."""
+    yield
+
+
 def flags_frozen() -> bool:
     """False."""
     return False

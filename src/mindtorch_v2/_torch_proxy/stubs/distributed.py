@@ -2,9 +2,58 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
+from mindtorch_v2._torch_proxy.placeholders import ImportOnly
+
+_BECAUSE = "mindtorch_v2 runs in one process"
 _DEFAULT_BACKENDS = {"cpu": "gloo", "cuda": "nccl", "npu": "hccl", "xpu": "xccl"}
+
+
+class Backend(metaclass=ImportOnly):
+    """Import only: a way to exchange tensors between processes. Its names of known ones can be looked at."""
+
+    _because = _BECAUSE
+    _error = NotImplementedError
+
+    UNDEFINED = "undefined"
+    GLOO = "gloo"
+    NCCL = "nccl"
+    UCC = "ucc"
+    MPI = "mpi"
+    XCCL = "xccl"
+    backend_list: ClassVar[list[str]] = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI]
+    default_device_backend_map: ClassVar[dict[str, str]] = dict(_DEFAULT_BACKENDS)
+
+
+class FullyShardedDataParallel(metaclass=ImportOnly):
+    """Import only: a module whose parameters lie on several processes."""
+
+    _because = _BECAUSE
+    _error = NotImplementedError
+
+    @staticmethod
+    def summon_full_params(module: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        """Raises NotImplementedError: there is no such module."""
+        raise NotImplementedError(f"FullyShardedDataParallel.summon_full_params: {_BECAUSE}")
+
+    def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> NoReturn:
+        """Raises NotImplementedError: there is no such module."""
+        raise NotImplementedError(f"FullyShardedDataParallel.clip_grad_norm_: {_BECAUSE}")
+
+
+class _ReduceOperators:
+    """The former names of `ReduceOp`'s members."""
+
+    def __getattr__(self, name: str) -> Any:
+        from torch.distributed import ReduceOp
+
+        return getattr(ReduceOp, name)
+
+
+reduce_op = _ReduceOperators()
+Backend.__module__ = "torch.distributed"
+FullyShardedDataParallel.__module__ = "torch.distributed.fsdp"
 
 
 class GroupMember:

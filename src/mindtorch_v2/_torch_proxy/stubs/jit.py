@@ -6,9 +6,24 @@ import builtins
 import functools
 import typing
 from collections.abc import Callable
-from typing import Any, Final, Union, get_args, get_origin
+from typing import Any, Dict, Final, List, Optional, Tuple, Union, get_args, get_origin  # noqa: UP035  (names of torch.jit.annotations)
 
-__all__ = ["Final", "annotate", "boolean_dispatch", "export_opnames", "isinstance"]
+from mindtorch_v2.futures import Future
+
+__all__ = [
+    "BroadcastingListCls",
+    "Dict",
+    "Final",
+    "List",
+    "Optional",
+    "Tuple",
+    "annotate",
+    "boolean_dispatch",
+    "export_opnames",
+    "fork",
+    "isinstance",
+    "wait",
+]
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
@@ -84,3 +99,42 @@ def _overload(func: Callable[..., Any]) -> Callable[..., Any]:
 def _overload_method(func: Callable[..., Any]) -> Callable[..., Any]:
     """`func`: overloads are of interest to a compiler only."""
     return func
+
+
+def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
+    """A future of `func(*args, **kwargs)`, which has run when this returns."""
+    future: Future[Any] = Future()
+    future.set_result(func(*args, **kwargs))
+    return future
+
+
+def wait(future: Any) -> Any:
+    """The value of a future."""
+    return future.wait()
+
+
+class BroadcastingListCls:
+    """The annotation of a list for which one number may stand: `BroadcastingList2[int]`."""
+
+    def __getitem__(self, types: Any) -> None:
+        return None
+
+
+(
+    BroadcastingList1,
+    BroadcastingList2,
+    BroadcastingList3,
+    BroadcastingList4,
+    BroadcastingList5,
+    BroadcastingList6,
+) = (BroadcastingListCls() for _ in range(6))
+
+
+class _TypeStore:
+    """Types of modules that were compiled: none."""
+
+    def __init__(self) -> None:
+        self.type_store: dict[Any, Any] = {}
+
+
+concrete_type_store = _TypeStore()

@@ -74,3 +74,7 @@ def check(b: bool, s: Callable[[], str], exc_type: type[Exception] = RuntimeErro
     """Raise `exc_type(s())` unless `b`."""
     if not b:
         raise exc_type(s())
+
+
+def alert_not_deterministic(caller: str) -> None:
+    """Nothing to say: every operator here is deterministic."""

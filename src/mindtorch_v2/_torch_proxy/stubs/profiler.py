@@ -124,3 +124,10 @@ def tensorboard_trace_handler(
 ) -> Callable[[profile], None]:
     """A trace handler; calling it raises, as there is no trace to write."""
     return lambda profiler: profiler.export_chrome_trace(dir_name)
+
+
+def _default_schedule_fn(step: int) -> Any:
+    """Record every step."""
+    from torch.profiler import ProfilerAction
+
+    return ProfilerAction.RECORD

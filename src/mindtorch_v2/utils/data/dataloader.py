@@ -24,6 +24,14 @@ default_convert = collate.default_convert
 _DEFAULT_PREFETCH = 2
 
 
+def __getattr__(name: str) -> Any:
+    if name == "_MultiProcessingDataLoaderIter":  # with processes and queues, which few loaders need
+        from ._workers import _MultiProcessingDataLoaderIter
+
+        return _MultiProcessingDataLoaderIter
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+
+
 class _InfiniteConstantSampler(Sampler[None]):
     """None without end: the index of a stream."""
 

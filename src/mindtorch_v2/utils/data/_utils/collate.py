@@ -11,7 +11,7 @@ import numpy
 
 import mindtorch_v2 as mt
 
-_NOT_NUMERIC = re.compile(r"[SaUO]")  # kinds of numpy arrays that are no tensors: strings and objects
+np_str_obj_array_pattern = re.compile(r"[SaUO]")  # kinds of numpy arrays that are no tensors: strings and objects
 _WRONG_TYPE = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 CollateMap = dict[type | tuple[type, ...], Callable[..., Any]]
 
@@ -37,7 +37,7 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, mt.Tensor):
         return data
     if isinstance(data, numpy.ndarray | numpy.generic):
-        if isinstance(data, numpy.ndarray) and _NOT_NUMERIC.search(data.dtype.str) is not None:
+        if isinstance(data, numpy.ndarray) and np_str_obj_array_pattern.search(data.dtype.str) is not None:
             return data
         if isinstance(data, numpy.bool_ | numpy.number | numpy.ndarray):
             return mt.as_tensor(data)
@@ -88,7 +88,7 @@ def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
     """Arrays become tensors and are stacked."""
-    if _NOT_NUMERIC.search(batch[0].dtype.str) is not None:
+    if np_str_obj_array_pattern.search(batch[0].dtype.str) is not None:
         raise TypeError(_WRONG_TYPE.format(batch[0].dtype))
     return collate([mt.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
 

@@ -90,13 +90,18 @@ class _Verbatim(str):
         return str(self)
 
 
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """Four 32-bit words to seed numpy with, of a worker's number and the seed that all workers share."""
+    entropy = [worker_id, base_seed & _MASK32, base_seed >> 32, 0]
+    return numpy.random.SeedSequence(entropy).generate_state(4).tolist()
+
+
 def seed_worker(base_seed: int, worker_id: int) -> int:
     """Seed the generators of Python, numpy and mindtorch_v2 in a worker; the numbers are those of PyTorch's workers."""
     seed = base_seed + worker_id
     random.seed(seed)
     mt.manual_seed(seed)
-    entropy = [worker_id, base_seed & _MASK32, base_seed >> 32, 0]
-    numpy.random.seed(numpy.random.SeedSequence(entropy).generate_state(4))
+    numpy.random.seed(_generate_state(base_seed, worker_id))
     return seed
 
 

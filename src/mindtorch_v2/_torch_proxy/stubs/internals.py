@@ -1,0 +1,132 @@
+"""Names of `torch._C` that have a true answer here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mindtorch_v2
+from mindtorch_v2._backends.common.errors import LinAlgError as _LinAlgError
+from mindtorch_v2._dispatch.overrides import _disabled as _disabled_torch_function_impl
+from mindtorch_v2._tensor import _TensorType as _TensorMeta
+from mindtorch_v2.func.batched import BatchedTensor, batched
+from mindtorch_v2.func.vmap import LEVELS
+
+__all__ = [
+    "DispatchKeySet",
+    "_LinAlgError",
+    "_TensorMeta",
+    "_add_batch_dim",
+    "_are_functorch_transforms_active",
+    "_disabled_torch_function_impl",
+    "_get_default_device",
+    "_is_alias_of",
+    "_maybe_remove_batch_dim",
+    "_remove_batch_dim",
+    "_vmap_decrement_nesting",
+    "_vmap_increment_nesting",
+    "is_batchedtensor",
+]
+
+
+class DispatchKeySet:
+    """A set of dispatch keys: of one, or united from several by `|`."""
+
+    def __init__(self, key: Any) -> None:
+        self._keys = key if isinstance(key, frozenset) else frozenset((key,))
+
+    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(self._keys | other._keys)
+
+    def __and__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(self._keys & other._keys)
+
+    def __sub__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(self._keys - other._keys)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DispatchKeySet) and self._keys == other._keys
+
+    def __hash__(self) -> int:
+        return hash(self._keys)
+
+    def __repr__(self) -> str:
+        return f"DispatchKeySet({', '.join(sorted(key.name for key in self._keys))})"
+
+    def has(self, key: Any) -> bool:
+        """Whether a key is among them."""
+        return key in self._keys
+
+    def add(self, key: Any) -> DispatchKeySet:
+        """The set with one more key."""
+        return DispatchKeySet(self._keys | {key})
+
+    def remove(self, key: Any) -> DispatchKeySet:
+        """The set without a key."""
+        return DispatchKeySet(self._keys - {key})
+
+
+DispatchKeySet.__module__ = "torch._C"
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether a `vmap` is running."""
+    return bool(LEVELS)
+
+
+def _get_default_device() -> str:
+    """The type of the device on which tensors are made."""
+    return mindtorch_v2.get_default_device().type
+
+
+def _is_alias_of(tensor: Any, other: Any) -> bool:
+    """Whether two tensors share memory."""
+    return tensor.untyped_storage() == other.untyped_storage()
+
+
+def is_batchedtensor(tensor: Any) -> bool:
+    """Whether a tensor stands for the examples of a running `vmap`."""
+    return isinstance(tensor, BatchedTensor)
+
+
+def _vmap_increment_nesting(batch_size: int, randomness: str = "error") -> int:
+    """Begin a level of `vmap`; returns its number. Random operators are not watched over on such a level."""
+    level = len(LEVELS) + 1
+    LEVELS.append((level, batch_size))
+    return level
+
+
+def _vmap_decrement_nesting() -> int:
+    """End the innermost level of `vmap`; returns its number."""
+    level, _ = LEVELS.pop()
+    return level
+
+
+def _add_batch_dim(tensor: Any, in_dim: int, level: int) -> Any:
+    """A tensor whose dimension `in_dim` are the examples of a level of `vmap`."""
+    return batched(tensor.movedim(in_dim, 0), level)
+
+
+def _remove_batch_dim(tensor: Any, level: int, batch_size: int, out_dim: int) -> Any:
+    """The tensor of all examples, along `out_dim`; a tensor that has none of this level is repeated."""
+    if isinstance(tensor, BatchedTensor) and tensor._level == level:
+        return tensor._value.movedim(0, out_dim)
+    expanded = tensor.expand(batch_size, *tensor.shape)
+    return expanded.movedim(0, out_dim)
+
+
+def _maybe_remove_batch_dim(name: str, batched_output: Any, vmap_level: int, batch_size: int, out_dim: Any) -> Any:
+    """`_remove_batch_dim`, and None where `out_dim` is None.
+
+    Raises:
+        ValueError: for an example's result that is no tensor.
+    """
+    if out_dim is None:
+        if is_batchedtensor(batched_output) and batched_output._level == vmap_level:
+            raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
+        return batched_output
+    if not isinstance(batched_output, mindtorch_v2.Tensor):
+        raise ValueError(
+            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(batched_output)}. "
+            "Did you mean to set out_dims= to None for output?"
+        )
+    return _remove_batch_dim(batched_output, vmap_level, batch_size, out_dim)
