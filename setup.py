@@ -18,6 +18,7 @@ from setuptools.modified import newer_group
 RUNTIME = Path("native/runtime")
 KERNELS = Path("native/kernels")
 GENERATED = Path("generated")
+TESTS = GENERATED / "test_table.py"  # serves the tests alone
 LOOPS = GENERATED / "native"
 # Note [The same bits] in this file: products and sums that are written apart stay apart.
 UNCONTRACTED = (KERNELS / "block_loops.c").as_posix()
@@ -29,7 +30,7 @@ class WithGenerated(build_py):
     def run(self) -> None:
         super().run()
         if not self.editable_mode:
-            for file in GENERATED.rglob("*.py"):
+            for file in set(GENERATED.rglob("*.py")) - {TESTS}:
                 made = Path(self.build_lib, "mindtorch_v2/_generated", file.relative_to(GENERATED))
                 made.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, made)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from codegen import blocks
+from codegen import blocks, words
 from codegen.aclnn import kind_of, takes
 from codegen.entries import result_number
 from codegen.forms import INLINE_RULES
@@ -18,36 +18,7 @@ from codegen.model import DEVICES, NAMESPACES, VARIANTS, Call, Expression, Kerne
 from codegen.problems import Problem, did_you_mean
 from codegen.sources import Functions, Parameters, Sources, numpy_function, numpy_names, numpy_parameters
 
-SAMPLE_HINTS = (
-    "any",
-    "positive",
-    "negative",
-    "nonnegative",
-    "nonzero",
-    "unit",  # within (-1, 1)
-    "probability",  # within [0, 1]
-    "above_one",
-    "small",
-    "distinct",
-    "finite",
-    "integer",
-    "floating",
-    "boolean",
-    "index",
-    "mask",
-    "scalar",
-    "vector",
-    "matrix",
-    "square",
-    "symmetric",
-    "positive_definite",
-    "batch",
-    "nonempty",
-    "size",
-    "dim",
-    "dims",
-    "skip",
-)
+SAMPLE_HINTS = words.names(words.HINTS)
 """What `sample` may say about an argument; anything that is no text is the value itself."""
 
 BUILTINS = frozenset(
@@ -130,11 +101,23 @@ def check_inplace_name(op: Op, context: Context) -> Iterator[Problem]:
         yield _problem(op, "func", f"writes its 'self', so its name must be '{op.name}_'")
 
 
-def check_operators(op: Op, context: Context) -> Iterator[Problem]:
-    for name in op.operators:
-        if not re.fullmatch(r"__[a-z]+__", name):
-            place = f"operators.{name}" if f"operators.{name}" in op.locations else "operators"
-            yield _problem(op, place, f"'{name}' is no operator name like '__add__'")
+def check_words(op: Op, context: Context) -> Iterator[Problem]:
+    """Python operators, tags and what `out` says are words of the manual."""
+    for field, what, given, known in (
+        ("operators", "Python operator", op.operators, words.DUNDERS),
+        ("tags", "tag", op.tags, words.TAGS),
+        ("out", "word of 'out'", op.out, words.OUT),
+    ):
+        for name in given:
+            if name not in words.names(known):
+                place = f"{field}.{name}" if f"{field}.{name}" in op.locations else field
+                yield _problem(op, place, f"unknown {what} '{name}'{did_you_mean(name, words.names(known))}")
+
+
+def check_out(op: Op, context: Context) -> Iterator[Problem]:
+    """`out` is about a form that the operator has, or an overload beside it, to which a call with `out=` may come."""
+    if op.out and not any(other.has("out") for other in context.ops if other.name == op.name):
+        yield _problem(op, "out", "says how a buffer is treated, but there is no variant 'out'")
 
 
 def check_aliases(op: Op, context: Context) -> Iterator[Problem]:
@@ -528,7 +511,8 @@ def _article(noun: str) -> str:
 OP_CHECKS: tuple[Callable[[Op, Context], Iterator[Problem]], ...] = (
     check_variants,
     check_inplace_name,
-    check_operators,
+    check_words,
+    check_out,
     check_aliases,
     check_namespace,
     check_mutates,

@@ -16,9 +16,10 @@ from typing import Any
 import cffi
 import jinja2
 
-from codegen import aclnn, forms, stubs, tape
+from codegen import aclnn, forms, manual, stubs, tape
 from codegen.acl import ACL, read_acl
 from codegen.blocks import Loops
+from codegen.json_schema import json_schema
 from codegen.model import Op, Schema
 from codegen.products import GENERATED, STUBS
 from codegen.proxy import render_proxy
@@ -42,6 +43,10 @@ def render(schema: Schema, root: Path | None = None) -> dict[str, str]:
         text = environment.get_template(template).render(header=HEADER.format(source=source), **context)
         where = STUBS if path.endswith(".pyi") else GENERATED
         products[(where / path).as_posix()] = _tidy(text) if path.endswith(".py") else text.rstrip("\n") + "\n"
+    source = "codegen/words.py"
+    text = environment.get_template("manual.md.j2").render(header=HEADER.format(source=source), **manual.context())
+    products[manual.PATH] = text.rstrip("\n") + "\n"
+    products["generated/schema.json"] = json_schema()
     products.update(_abi(schema, root))
     schema_dir = (root or Path(__file__).resolve().parent.parent) / "schema"
     if (schema_dir / "torch_proxy.yaml").exists():

@@ -8,32 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from codegen import words
 from codegen.expressions import ExpressionError, parse_call, parse_formula, tuple_length
 from codegen.loader import Mapping, Node, Scalar, Sequence
 from codegen.model import Block, Call, Derivative, Kernel, Location, NameUse, Op, Signature, Work
 from codegen.problems import Problem, did_you_mean
 from codegen.signature import SignatureError, parse_signature
 
-FIELDS = (
-    "func",
-    "variants",
-    "operators",
-    "aliases",
-    "namespace",
-    "meta",
-    "grad",
-    "node",
-    "kernels",
-    "composite",
-    "mutates",
-    "fast",
-    "block",
-    "tags",
-    "flops",
-    "sample",
-    "differs",
-    "missing",
-)
+FIELDS = words.names(words.FIELDS)
 _GRADIENT_NAMES = ("grad", "grads", "given", "needs")
 _RESULT = re.compile(r"result(\d*)")
 
@@ -82,6 +64,7 @@ class _Entry:
             "aliases": self.names(entry, "aliases"),
             "mutates": self.names(entry, "mutates"),
             "tags": self.names(entry, "tags"),
+            "out": self.names(entry, "out"),
             "meta": self.call(entry.get("meta"), "meta"),
             "grad": self.grad(entry.get("grad"), signature),
             "kernels": self.kernels(entry.get("kernels")),

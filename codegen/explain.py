@@ -65,6 +65,8 @@ def _explained(op: Op, root: Path, flops: str | None) -> str:
     rows += _gradients(op)
     if op.tags:
         rows.append(("tags", ", ".join(op.tags)))
+    if op.out:
+        rows.append(("out=", ", ".join(op.out)))
     if op.sample:
         rows.append(("sample", ", ".join(f"{name}: {hint}" for name, hint in op.sample.items())))
     rows.append(("generated in", ", ".join(_places(op, root)) or "nothing yet; run 'python -m codegen generate'"))
@@ -95,14 +97,19 @@ def _saved(op: Op, derivative: Derivative) -> str:
 
 
 def _places(op: Op, root: Path) -> list[str]:
-    """`generated/file:line` of the first mention of the operator in each generated file."""
-    full = re.compile(rf"(?<![\w.]){re.escape(op.full_name)}(?![\w.])|\b{re.escape(op.identifier)}\b")
+    """`generated/file:line` of what was made of the entry: its row in each table, and the functions of its name."""
+    name = re.escape(op.identifier)
+    full = re.escape(f'"{op.full_name}"')
+    made = re.compile(
+        rf"{name} = Operator\(|def {name}\(|tables\.{name}\.record = |    {full}: |    {{\"name\": {full}, "
+    )
+    public = re.compile(rf"def {re.escape(op.name)}_?\(")
     found = []
-    for file in sorted((root / GENERATED).rglob("*")):
-        if not file.is_file() or "__pycache__" in file.parts:
-            continue
+    for file in sorted((root / GENERATED).rglob("*.py")):
+        where = file.relative_to(root).as_posix()
+        pattern = public if re.fullmatch(r"generated/(functions/_|methods/)\w+\.py", where) else made
         lines = file.read_text(encoding="utf-8").splitlines()
-        number = next((i for i, line in enumerate(lines, 1) if full.search(line)), None)
+        number = next((i for i, line in enumerate(lines, 1) if pattern.match(line)), None)
         if number is not None:
-            found.append(f"{file.relative_to(root).as_posix()}:{number}")
+            found.append(f"{where}:{number}")
     return found

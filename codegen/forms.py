@@ -454,7 +454,6 @@ _COMPARE = set("eq ne lt le gt ge".split())
 def report(schema: Schema) -> dict[str, Any]:
     """Context of OPS.md."""
     ops = schema.ops
-    bound = {k.target for op in ops for k in op.alternatives("npu") if k.target.startswith("aclnn")}
     return {
         "ops": ops,
         "families": schema.families,
@@ -464,7 +463,7 @@ def report(schema: Schema) -> dict[str, Any]:
         "missing": [op for op in ops if op.is_missing],
         "npu": [op for op in ops if op.kernel("npu")],
         "without_npu": [op for op in ops if op.kernel("cpu") and not op.kernel("npu")],
-        "aclnn_used": sorted(bound),
-        "aclnn_unused": sorted(set(schema.aclnn) - bound),
+        "aclnn_used": schema.aclnn_used,
+        "aclnn_unused": sorted(set(schema.aclnn) - set(schema.aclnn_used)),
         "differs": [op for op in ops if op.differs],
     }

@@ -11,8 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-VARIANTS = ("function", "method", "inplace", "out")
-NAMESPACES = ("torch", "nn", "linalg", "special", "fft")
+from codegen import words
+
+VARIANTS = words.names(words.VARIANTS)
+NAMESPACES = words.names(words.NAMESPACES)
 DEVICES = ("cpu", "npu")  # those that an entry gives kernels for; meta runs the rule
 SAVED_ATTRIBUTES = ("shape", "dtype", "device", "ndim")
 
@@ -342,6 +344,8 @@ class Op:
     block: tuple[Block, ...] = ()
     """The operator element by element, for the block interpreter: alternatives, of which the first that fits is taken."""
     tags: tuple[str, ...] = ()
+    out: tuple[str, ...] = ()
+    """How the `out=` form treats a buffer that is not as the result."""
     flops: Work | None = None
     """What a call costs, where it is not what its rule's calls cost."""
     sample: Mapping[str, object] = field(default_factory=dict, compare=False)
@@ -514,6 +518,11 @@ class Schema:
     @cached_property
     def by_full_name(self) -> dict[str, Op]:
         return {op.full_name: op for op in self.ops}
+
+    @cached_property
+    def aclnn_used(self) -> tuple[str, ...]:
+        """The aclnn functions that entries are bound to, in alphabetical order."""
+        return tuple(sorted({k.target for op in self.ops for k in op.alternatives("npu") if k.target in self.aclnn}))
 
     @property
     def implemented(self) -> tuple[Op, ...]:

@@ -15,13 +15,12 @@ def report(schema: Schema) -> str:
         "  ".join(_cell(value, width) for value, width in zip(row, widths, strict=True)) for row in (header, *rows)
     ]
     forms = [f"{sum(op.has(variant) for op in schema.ops)} {variant}" for variant in VARIANTS]
-    used = {kernel.target for op in schema.ops for kernel in op.kernels if kernel.device == "npu"}
     differing = sum(op.differs is not None for op in schema.ops)
     lines += [
         "",
         f"functions: {len(schema.functions)} names",
         f"forms: {', '.join(forms)}",
-        f"aclnn: {len(used)} of {len(schema.aclnn)} prototypes used",
+        f"aclnn: {len(schema.aclnn_used)} of {len(schema.aclnn)} prototypes used",
         f"signatures that differ from PyTorch's, with a reason: {differing}",
     ]
     return "\n".join(line.rstrip() for line in lines) + "\n"

@@ -182,7 +182,8 @@ signbit = Operator(
     meta=_meta.signbit,
     cast=(0,),
     kernels={"cpu": kernels_comparison.signbit},
-    tags=('pointwise', 'exact_out'),
+    tags=('pointwise',),
+    out=('exact',),
     variants=('function', 'method', 'out'),
     block=(Block(15, (0,), ()), ),
 )

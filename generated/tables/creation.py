@@ -169,7 +169,8 @@ arange = Operator(
     meta=_meta.arange,
     cast=(0,),
     kernels={"cpu": kernels_creation.arange},
-    tags=('creation', 'any_shape_out'),
+    tags=('creation',),
+    out=('any_shape',),
     variants=('function', 'out'),
 )
 
@@ -179,7 +180,8 @@ arange_start = Operator(
     meta=_meta.arange_start,
     cast=(0, 1),
     kernels={"cpu": kernels_creation.arange_start},
-    tags=('creation', 'any_shape_out'),
+    tags=('creation',),
+    out=('any_shape',),
     variants=('function',),
 )
 
@@ -189,7 +191,8 @@ arange_start_step = Operator(
     meta=_meta.arange_start_step,
     cast=(0, 1, 2),
     kernels={"cpu": kernels_creation.arange_step},
-    tags=('creation', 'any_shape_out'),
+    tags=('creation',),
+    out=('any_shape',),
     variants=('function', 'out'),
 )
 
@@ -199,7 +202,8 @@ range_step = Operator(
     meta=_meta.range_step,
     cast=(0, 1, 2),
     kernels={"cpu": kernels_creation.range_step},
-    tags=('creation', 'any_shape_out'),
+    tags=('creation',),
+    out=('any_shape',),
     variants=('function', 'out'),
 )
 
@@ -209,7 +213,8 @@ range = Operator(
     meta=_meta.range,
     cast=(0, 1),
     kernels={"cpu": kernels_creation.range_},
-    tags=('creation', 'any_shape_out'),
+    tags=('creation',),
+    out=('any_shape',),
     variants=('function',),
 )
 
@@ -219,7 +224,8 @@ linspace = Operator(
     meta=_meta.linspace,
     cast=(0, 1),
     kernels={"cpu": kernels_creation.linspace},
-    tags=('creation', 'any_shape_out'),
+    tags=('creation',),
+    out=('any_shape',),
     variants=('function', 'out'),
 )
 
@@ -229,7 +235,8 @@ linspace_Tensor_Tensor = Operator(
     meta=_meta.linspace_Tensor_Tensor,
     cast=(0, 1),
     kernels={"cpu": kernels_creation.linspace},
-    tags=('creation', 'any_shape_out'),
+    tags=('creation',),
+    out=('any_shape',),
     variants=('function', 'out'),
 )
 
@@ -239,7 +246,8 @@ linspace_Tensor_Scalar = Operator(
     meta=_meta.linspace_Tensor_Scalar,
     cast=(0, 1),
     kernels={"cpu": kernels_creation.linspace},
-    tags=('creation', 'any_shape_out'),
+    tags=('creation',),
+    out=('any_shape',),
     variants=('function', 'out'),
 )
 
@@ -249,7 +257,8 @@ linspace_Scalar_Tensor = Operator(
     meta=_meta.linspace_Scalar_Tensor,
     cast=(0, 1),
     kernels={"cpu": kernels_creation.linspace},
-    tags=('creation', 'any_shape_out'),
+    tags=('creation',),
+    out=('any_shape',),
     variants=('function', 'out'),
 )
 
@@ -259,7 +268,8 @@ logspace = Operator(
     meta=_meta.logspace,
     cast=(0, 1),
     kernels={"cpu": kernels_creation.logspace},
-    tags=('creation', 'any_shape_out'),
+    tags=('creation',),
+    out=('any_shape',),
     variants=('function', 'out'),
 )
 
@@ -269,7 +279,8 @@ logspace_Tensor_Tensor = Operator(
     meta=_meta.logspace_Tensor_Tensor,
     cast=(0, 1),
     kernels={"cpu": kernels_creation.logspace},
-    tags=('creation', 'any_shape_out'),
+    tags=('creation',),
+    out=('any_shape',),
     variants=('function', 'out'),
 )
 
@@ -279,7 +290,8 @@ logspace_Tensor_Scalar = Operator(
     meta=_meta.logspace_Tensor_Scalar,
     cast=(0, 1),
     kernels={"cpu": kernels_creation.logspace},
-    tags=('creation', 'any_shape_out'),
+    tags=('creation',),
+    out=('any_shape',),
     variants=('function', 'out'),
 )
 
@@ -289,7 +301,8 @@ logspace_Scalar_Tensor = Operator(
     meta=_meta.logspace_Scalar_Tensor,
     cast=(0, 1),
     kernels={"cpu": kernels_creation.logspace},
-    tags=('creation', 'any_shape_out'),
+    tags=('creation',),
+    out=('any_shape',),
     variants=('function', 'out'),
 )
 
@@ -316,7 +329,8 @@ tril = Operator(
     (Param('self', 'Tensor', required=True), Param('diagonal', 'SymInt', default=0), ),
     meta=_meta.tril,
     kernels={"cpu": kernels_creation.tril},
-    tags=('exact_out', 'fills'),
+    tags=('fills',),
+    out=('exact',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="creation",
 )
@@ -326,7 +340,8 @@ triu = Operator(
     (Param('self', 'Tensor', required=True), Param('diagonal', 'SymInt', default=0), ),
     meta=_meta.triu,
     kernels={"cpu": kernels_creation.triu},
-    tags=('exact_out', 'fills'),
+    tags=('fills',),
+    out=('exact',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="creation",
 )

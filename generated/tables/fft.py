@@ -43,7 +43,7 @@ fft_fft = Operator(
     "fft_fft", "",
     (Param('self', 'Tensor', required=True), Param('n', 'SymInt', optional=True, default=None), Param('dim', 'int', default=-1), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.fft",
-    tags=('contiguous_out',),
+    out=('contiguous',),
     variants=('function', 'out'),
 )
 
@@ -58,7 +58,7 @@ fft_rfft = Operator(
     "fft_rfft", "",
     (Param('self', 'Tensor', required=True), Param('n', 'SymInt', optional=True, default=None), Param('dim', 'int', default=-1), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.rfft",
-    tags=('contiguous_out',),
+    out=('contiguous',),
     variants=('function', 'out'),
 )
 
@@ -66,7 +66,7 @@ fft_irfft = Operator(
     "fft_irfft", "",
     (Param('self', 'Tensor', required=True), Param('n', 'SymInt', optional=True, default=None), Param('dim', 'int', default=-1), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.irfft",
-    tags=('contiguous_out',),
+    out=('contiguous',),
     variants=('function', 'out'),
 )
 
@@ -74,7 +74,7 @@ fft_hfft = Operator(
     "fft_hfft", "",
     (Param('self', 'Tensor', required=True), Param('n', 'SymInt', optional=True, default=None), Param('dim', 'int', default=-1), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.hfft",
-    tags=('contiguous_out',),
+    out=('contiguous',),
     variants=('function', 'out'),
 )
 
@@ -89,7 +89,7 @@ fft_fft2 = Operator(
     "fft_fft2", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', is_list=True, size=1, default=(-2, -1)), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.fft2",
-    tags=('contiguous_out',),
+    out=('contiguous',),
     variants=('function', 'out'),
 )
 
@@ -97,7 +97,7 @@ fft_ifft2 = Operator(
     "fft_ifft2", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', is_list=True, size=1, default=(-2, -1)), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.ifft2",
-    tags=('contiguous_out',),
+    out=('contiguous',),
     variants=('function', 'out'),
 )
 
@@ -105,7 +105,7 @@ fft_rfft2 = Operator(
     "fft_rfft2", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', is_list=True, size=1, default=(-2, -1)), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.rfft2",
-    tags=('contiguous_out',),
+    out=('contiguous',),
     variants=('function', 'out'),
 )
 
@@ -113,7 +113,7 @@ fft_irfft2 = Operator(
     "fft_irfft2", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', is_list=True, size=1, default=(-2, -1)), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.irfft2",
-    tags=('contiguous_out',),
+    out=('contiguous',),
     variants=('function', 'out'),
 )
 
@@ -121,7 +121,7 @@ fft_hfft2 = Operator(
     "fft_hfft2", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', is_list=True, size=1, default=(-2, -1)), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.hfft2",
-    tags=('contiguous_out',),
+    out=('contiguous',),
     variants=('function', 'out'),
 )
 
@@ -129,7 +129,7 @@ fft_ihfft2 = Operator(
     "fft_ihfft2", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', is_list=True, size=1, default=(-2, -1)), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.ihfft2",
-    tags=('contiguous_out',),
+    out=('contiguous',),
     variants=('function', 'out'),
 )
 
@@ -137,7 +137,7 @@ fft_fftn = Operator(
     "fft_fftn", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.fftn",
-    tags=('contiguous_out',),
+    out=('contiguous',),
     variants=('function', 'out'),
 )
 
@@ -145,7 +145,7 @@ fft_ifftn = Operator(
     "fft_ifftn", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.ifftn",
-    tags=('contiguous_out',),
+    out=('contiguous',),
     variants=('function', 'out'),
 )
 
@@ -153,7 +153,7 @@ fft_rfftn = Operator(
     "fft_rfftn", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.rfftn",
-    tags=('contiguous_out',),
+    out=('contiguous',),
     variants=('function', 'out'),
 )
 
@@ -161,7 +161,7 @@ fft_irfftn = Operator(
     "fft_irfftn", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.irfftn",
-    tags=('contiguous_out',),
+    out=('contiguous',),
     variants=('function', 'out'),
 )
 
@@ -169,7 +169,7 @@ fft_hfftn = Operator(
     "fft_hfftn", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.hfftn",
-    tags=('contiguous_out',),
+    out=('contiguous',),
     variants=('function', 'out'),
 )
 
@@ -177,7 +177,7 @@ fft_ihfftn = Operator(
     "fft_ihfftn", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.ihfftn",
-    tags=('contiguous_out',),
+    out=('contiguous',),
     variants=('function', 'out'),
 )
 

@@ -14,7 +14,8 @@ index_Tensor = Operator(
     (Param('self', 'Tensor', required=True), Param('indices', 'Tensor', is_list=True, elements_optional=True, required=True), ),
     meta=_meta.index_Tensor,
     kernels={"cpu": kernels_indexing.index},
-    tags=('lookup', 'distinct_out'),
+    tags=('lookup',),
+    out=('distinct',),
     variants=('function', 'method', 'out'),
     derivatives="indexing",
 )
@@ -65,7 +66,8 @@ index_select = Operator(
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('index', 'Tensor', required=True), ),
     meta=_meta.index_select,
     kernels={"cpu": kernels_indexing.index_select},
-    tags=('lookup', 'exact_out', 'distinct_out'),
+    tags=('lookup',),
+    out=('exact', 'distinct'),
     variants=('function', 'method', 'out'),
     derivatives="indexing",
 )
@@ -76,7 +78,8 @@ index_add = Operator(
     meta=_meta.index_add,
     kernels={"cpu": kernels_indexing.index_add_},
     mutates=0,
-    tags=('exact_out', 'apart'),
+    tags=('apart',),
+    out=('exact',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="indexing",
 )
@@ -87,7 +90,8 @@ index_copy = Operator(
     meta=_meta.index_copy,
     kernels={"cpu": kernels_indexing.index_copy_},
     mutates=0,
-    tags=('exact_out', 'autocast_promote', 'apart'),
+    tags=('autocast_promote', 'apart'),
+    out=('exact',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="indexing",
 )
@@ -131,7 +135,8 @@ gather = Operator(
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('index', 'Tensor', required=True), Param('sparse_grad', 'bool', default=False, keyword=True), ),
     meta=_meta.gather,
     kernels={"cpu": kernels_indexing.gather},
-    tags=('lookup', 'exact_out', 'distinct_out'),
+    tags=('lookup',),
+    out=('exact', 'distinct'),
     variants=('function', 'method', 'out'),
     derivatives="indexing",
 )
@@ -142,7 +147,8 @@ scatter_src = Operator(
     meta=_meta.scatter_src,
     kernels={"cpu": kernels_indexing.scatter_src},
     mutates=0,
-    tags=('exact_out', 'apart'),
+    tags=('apart',),
+    out=('exact',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="indexing",
 )
@@ -153,7 +159,8 @@ scatter_value = Operator(
     meta=_meta.scatter_value,
     kernels={"cpu": kernels_indexing.scatter_value},
     mutates=0,
-    tags=('exact_out', 'apart'),
+    tags=('apart',),
+    out=('exact',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="indexing",
 )
@@ -164,7 +171,8 @@ scatter_reduce = Operator(
     meta=_meta.scatter_reduce,
     kernels={"cpu": kernels_indexing.scatter_reduce},
     mutates=0,
-    tags=('exact_out', 'apart'),
+    tags=('apart',),
+    out=('exact',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="indexing",
 )
@@ -175,7 +183,8 @@ scatter_value_reduce = Operator(
     meta=_meta.scatter_value_reduce,
     kernels={"cpu": kernels_indexing.scatter_value_reduce},
     mutates=0,
-    tags=('exact_out', 'apart'),
+    tags=('apart',),
+    out=('exact',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="indexing",
 )
@@ -186,7 +195,8 @@ scatter_add = Operator(
     meta=_meta.scatter_add,
     kernels={"cpu": kernels_indexing.scatter_add_},
     mutates=0,
-    tags=('exact_out', 'apart'),
+    tags=('apart',),
+    out=('exact',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="indexing",
 )
@@ -197,7 +207,8 @@ scatter_reduce_two = Operator(
     meta=_meta.scatter_reduce_two,
     kernels={"cpu": kernels_indexing.scatter_reduce_},
     mutates=0,
-    tags=('exact_out', 'apart'),
+    tags=('apart',),
+    out=('exact',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="indexing",
     saves_self=True,
@@ -208,7 +219,8 @@ take = Operator(
     (Param('self', 'Tensor', required=True), Param('index', 'Tensor', required=True), ),
     meta=_meta.take,
     kernels={"cpu": kernels_indexing.take},
-    tags=('lookup', 'exact_out', 'distinct_out'),
+    tags=('lookup',),
+    out=('exact', 'distinct'),
     variants=('function', 'method', 'out'),
     derivatives="indexing",
 )
@@ -228,7 +240,7 @@ take_along_dim = Operator(
     "take_along_dim", "",
     (Param('self', 'Tensor', required=True), Param('indices', 'Tensor', required=True), Param('dim', 'int', optional=True, default=None), ),
     composite="indexing.take_along_dim",
-    tags=('exact_out',),
+    out=('exact',),
     variants=('function', 'method', 'out'),
 )
 
@@ -259,7 +271,8 @@ masked_select = Operator(
     (Param('self', 'Tensor', required=True), Param('mask', 'Tensor', required=True), ),
     meta=_meta.masked_select,
     kernels={"cpu": kernels_indexing.masked_select},
-    tags=('exact_out', 'data_dependent', 'distinct_out'),
+    tags=('data_dependent',),
+    out=('exact', 'distinct'),
     variants=('function', 'method', 'out'),
     derivatives="indexing",
 )
@@ -288,7 +301,8 @@ nonzero = Operator(
     (Param('self', 'Tensor', required=True), ),
     meta=_meta.nonzero,
     kernels={"cpu": kernels_indexing.nonzero},
-    tags=('data_dependent', 'exact_out'),
+    tags=('data_dependent',),
+    out=('exact',),
     variants=('function', 'method', 'out'),
 )
 

@@ -31,7 +31,7 @@ cholesky = Operator(
     "cholesky", "",
     (Param('self', 'Tensor', required=True), Param('upper', 'bool', default=False), ),
     composite="linalg.cholesky",
-    tags=('contiguous_out',),
+    out=('contiguous',),
     variants=('function', 'method', 'out'),
 )
 
@@ -41,7 +41,7 @@ cholesky_solve = Operator(
     meta=_meta.cholesky_solve,
     cast=(0, 1),
     kernels={"cpu": kernels_linalg.cholesky_solve},
-    tags=('contiguous_out',),
+    out=('contiguous',),
     variants=('function', 'method', 'out'),
     derivatives="linalg",
 )
@@ -168,7 +168,7 @@ ormqr = Operator(
     "ormqr", "",
     (Param('self', 'Tensor', required=True), Param('input2', 'Tensor', required=True), Param('input3', 'Tensor', required=True), Param('left', 'bool', default=True), Param('transpose', 'bool', default=False), ),
     composite="linalg.ormqr",
-    tags=('contiguous_out',),
+    out=('contiguous',),
     variants=('function', 'method', 'out'),
 )
 
@@ -372,7 +372,7 @@ linalg_tensorinv = Operator(
     "linalg_tensorinv", "",
     (Param('self', 'Tensor', required=True), Param('ind', 'int', default=2), ),
     composite="linalg.linalg_tensorinv",
-    tags=('contiguous_out',),
+    out=('contiguous',),
     variants=('function', 'out'),
 )
 
@@ -516,7 +516,7 @@ linalg_matrix_power = Operator(
     "linalg_matrix_power", "",
     (Param('self', 'Tensor', required=True), Param('n', 'int', required=True), ),
     composite="linalg.matrix_power",
-    tags=('contiguous_out',),
+    out=('contiguous',),
     variants=('function', 'out'),
 )
 
@@ -524,7 +524,7 @@ matrix_power = Operator(
     "matrix_power", "",
     (Param('self', 'Tensor', required=True), Param('n', 'int', required=True), ),
     composite="linalg.matrix_power",
-    tags=('contiguous_out',),
+    out=('contiguous',),
     variants=('function', 'method', 'out'),
 )
 

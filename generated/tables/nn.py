@@ -412,7 +412,7 @@ softmax_int = Operator(
     meta=_meta.softmax_int,
     cast=(0,),
     kernels={"cpu": kernels_softmax.softmax},
-    tags=('exact_out',),
+    out=('exact',),
     variants=('function', 'method', 'out'),
     derivatives="nn",
 )
@@ -423,7 +423,7 @@ log_softmax_int = Operator(
     meta=_meta.log_softmax_int,
     cast=(0,),
     kernels={"cpu": kernels_softmax.log_softmax},
-    tags=('exact_out',),
+    out=('exact',),
     variants=('function', 'method', 'out'),
     derivatives="nn",
 )

@@ -298,7 +298,8 @@ normal_Tensor_Tensor = Operator(
     meta=_meta.normal_Tensor_Tensor,
     cast=(0, 1),
     kernels={"cpu": kernels_random.normal},
-    tags=('random', 'nondeterministic_seeded', 'normal_out'),
+    tags=('random', 'nondeterministic_seeded'),
+    out=('normal',),
     variants=('function', 'out'),
     derivatives="random",
 )
@@ -309,7 +310,8 @@ normal_Tensor_float = Operator(
     meta=_meta.normal_Tensor_float,
     cast=(0,),
     kernels={"cpu": kernels_random.normal},
-    tags=('random', 'nondeterministic_seeded', 'normal_out'),
+    tags=('random', 'nondeterministic_seeded'),
+    out=('normal',),
     variants=('function', 'out'),
     derivatives="random",
 )
@@ -320,7 +322,8 @@ normal_float_Tensor = Operator(
     meta=_meta.normal_float_Tensor,
     cast=(1,),
     kernels={"cpu": kernels_random.normal},
-    tags=('random', 'nondeterministic_seeded', 'normal_out'),
+    tags=('random', 'nondeterministic_seeded'),
+    out=('normal',),
     variants=('function', 'out'),
     derivatives="random",
 )
@@ -359,7 +362,8 @@ multinomial = Operator(
     (Param('self', 'Tensor', required=True), Param('num_samples', 'SymInt', required=True), Param('replacement', 'bool', default=False), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
     meta=_meta.multinomial,
     kernels={"cpu": kernels_random.multinomial},
-    tags=('random', 'nondeterministic_seeded', 'exact_out_long'),
+    tags=('random', 'nondeterministic_seeded'),
+    out=('long',),
     variants=('function', 'method', 'out'),
 )
 

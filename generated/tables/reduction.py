@@ -15,7 +15,7 @@ sum = Operator(
     meta=_meta.sum,
     cast=(0,),
     kernels={"cpu": kernels_reduction.sum},
-    tags=('reduction', 'dtype_of_out'),
+    out=('dtype',),
     variants=('function', 'method'),
     derivatives="reduction",
 )
@@ -26,7 +26,7 @@ sum_dim_IntList = Operator(
     meta=_meta.sum_dim_IntList,
     cast=(0,),
     kernels={"cpu": kernels_reduction.sum_dim},
-    tags=('reduction', 'exact_out', 'dtype_of_out'),
+    out=('exact', 'dtype'),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
 )
@@ -37,7 +37,7 @@ nansum = Operator(
     meta=_meta.nansum,
     cast=(0,),
     kernels={"cpu": kernels_reduction.nansum},
-    tags=('reduction', 'dtype_of_out'),
+    out=('dtype',),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
     saves_self=True,
@@ -49,7 +49,6 @@ mean = Operator(
     meta=_meta.mean,
     cast=(0,),
     kernels={"cpu": kernels_reduction.mean},
-    tags=('reduction',),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
 )
@@ -60,7 +59,6 @@ mean_dim = Operator(
     meta=_meta.mean_dim,
     cast=(0,),
     kernels={"cpu": kernels_reduction.mean_dim},
-    tags=('reduction',),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
 )
@@ -78,7 +76,8 @@ prod = Operator(
     meta=_meta.prod,
     cast=(0,),
     kernels={"cpu": kernels_reduction.prod},
-    tags=('reduction', 'dtype_of_out', 'autocast_float32'),
+    tags=('autocast_float32',),
+    out=('dtype',),
     variants=('function', 'method'),
     derivatives="reduction",
     saves_self=True,
@@ -90,7 +89,8 @@ prod_dim_int = Operator(
     meta=_meta.prod_dim_int,
     cast=(0,),
     kernels={"cpu": kernels_reduction.prod_dim},
-    tags=('reduction', 'exact_out', 'dtype_of_out', 'autocast_float32'),
+    tags=('autocast_float32',),
+    out=('exact', 'dtype'),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
     saves_self=True,
@@ -116,7 +116,6 @@ var_correction = Operator(
     meta=_meta.var_correction,
     cast=(0,),
     kernels={"cpu": kernels_reduction.var},
-    tags=('reduction',),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
     saves_self=True,
@@ -142,7 +141,6 @@ std_correction = Operator(
     meta=_meta.std_correction,
     cast=(0,),
     kernels={"cpu": kernels_reduction.std},
-    tags=('reduction',),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
     saves_self=True,
@@ -169,7 +167,6 @@ var_mean_correction = Operator(
     meta=_meta.var_mean_correction,
     cast=(0,),
     kernels={"cpu": kernels_reduction.var_mean},
-    tags=('reduction',),
     returns=('', ''),
     variants=('function',),
     derivatives="reduction",
@@ -198,7 +195,6 @@ std_mean_correction = Operator(
     meta=_meta.std_mean_correction,
     cast=(0,),
     kernels={"cpu": kernels_reduction.std_mean},
-    tags=('reduction',),
     returns=('', ''),
     variants=('function',),
     derivatives="reduction",
@@ -219,7 +215,6 @@ max = Operator(
     meta=_meta.max,
     cast=(0,),
     kernels={"cpu": kernels_reduction.max},
-    tags=('reduction',),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
     saves_self=True,
@@ -238,7 +233,7 @@ max_dim = Operator(
     meta=_meta.max_dim,
     cast=(0,),
     kernels={"cpu": kernels_reduction.max_dim},
-    tags=('reduction', 'exact_out'),
+    out=('exact',),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
@@ -250,7 +245,6 @@ min = Operator(
     meta=_meta.min,
     cast=(0,),
     kernels={"cpu": kernels_reduction.min},
-    tags=('reduction',),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
     saves_self=True,
@@ -269,7 +263,7 @@ min_dim = Operator(
     meta=_meta.min_dim,
     cast=(0,),
     kernels={"cpu": kernels_reduction.min_dim},
-    tags=('reduction', 'exact_out'),
+    out=('exact',),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
@@ -281,7 +275,7 @@ amax = Operator(
     meta=_meta.amax,
     cast=(0,),
     kernels={"cpu": kernels_reduction.amax},
-    tags=('reduction', 'exact_out_as_input'),
+    out=('as_input',),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
     saves_self=True,
@@ -293,7 +287,7 @@ amin = Operator(
     meta=_meta.amin,
     cast=(0,),
     kernels={"cpu": kernels_reduction.amin},
-    tags=('reduction', 'exact_out_as_input'),
+    out=('as_input',),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
     saves_self=True,
@@ -305,7 +299,7 @@ aminmax = Operator(
     meta=_meta.aminmax,
     cast=(0,),
     kernels={"cpu": kernels_reduction.aminmax},
-    tags=('reduction', 'exact_out'),
+    out=('exact',),
     returns=('min', 'max'),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
@@ -318,7 +312,7 @@ argmax = Operator(
     meta=_meta.argmax,
     cast=(0,),
     kernels={"cpu": kernels_reduction.argmax},
-    tags=('reduction', 'exact_out'),
+    out=('exact',),
     variants=('function', 'method', 'out'),
 )
 
@@ -328,7 +322,7 @@ argmin = Operator(
     meta=_meta.argmin,
     cast=(0,),
     kernels={"cpu": kernels_reduction.argmin},
-    tags=('reduction', 'exact_out'),
+    out=('exact',),
     variants=('function', 'method', 'out'),
 )
 
@@ -338,7 +332,7 @@ all = Operator(
     meta=_meta.all,
     cast=(0,),
     kernels={"cpu": kernels_reduction.all},
-    tags=('reduction', 'exact_out_bool'),
+    out=('bool',),
     variants=('function', 'method', 'out'),
 )
 
@@ -348,7 +342,7 @@ all_dim = Operator(
     meta=_meta.all_dim,
     cast=(0,),
     kernels={"cpu": kernels_reduction.all_dim},
-    tags=('reduction', 'exact_out_bool'),
+    out=('bool',),
     variants=('function', 'method', 'out'),
 )
 
@@ -358,7 +352,7 @@ all_dims = Operator(
     meta=_meta.all_dims,
     cast=(0,),
     kernels={"cpu": kernels_reduction.all_dim},
-    tags=('reduction', 'exact_out_bool'),
+    out=('bool',),
     variants=('function', 'method', 'out'),
 )
 
@@ -368,7 +362,7 @@ any = Operator(
     meta=_meta.any,
     cast=(0,),
     kernels={"cpu": kernels_reduction.any},
-    tags=('reduction', 'exact_out_bool'),
+    out=('bool',),
     variants=('function', 'method', 'out'),
 )
 
@@ -378,7 +372,7 @@ any_dim = Operator(
     meta=_meta.any_dim,
     cast=(0,),
     kernels={"cpu": kernels_reduction.any_dim},
-    tags=('reduction', 'exact_out_bool'),
+    out=('bool',),
     variants=('function', 'method', 'out'),
 )
 
@@ -388,7 +382,7 @@ any_dims = Operator(
     meta=_meta.any_dims,
     cast=(0,),
     kernels={"cpu": kernels_reduction.any_dim},
-    tags=('reduction', 'exact_out_bool'),
+    out=('bool',),
     variants=('function', 'method', 'out'),
 )
 
@@ -398,7 +392,6 @@ count_nonzero_dim_IntList = Operator(
     meta=_meta.count_nonzero_dim_IntList,
     cast=(0,),
     kernels={"cpu": kernels_reduction.count_nonzero},
-    tags=('reduction',),
     variants=('function', 'method'),
 )
 
@@ -408,7 +401,6 @@ count_nonzero = Operator(
     meta=_meta.count_nonzero,
     cast=(0,),
     kernels={"cpu": kernels_reduction.count_nonzero},
-    tags=('reduction',),
     variants=('function', 'method'),
 )
 
@@ -418,7 +410,6 @@ logsumexp = Operator(
     meta=_meta.logsumexp,
     cast=(0,),
     kernels={"cpu": kernels_reduction.logsumexp},
-    tags=('reduction',),
     variants=('function', 'method', 'out'),
     derivatives="reduction",
     saves_self=True,
@@ -430,7 +421,6 @@ linalg_vector_norm = Operator(
     meta=_meta.linalg_vector_norm,
     cast=(0,),
     kernels={"cpu": kernels_reduction.vector_norm},
-    tags=('reduction',),
     variants=('function', 'out'),
     derivatives="reduction",
     saves_self=True,
@@ -440,7 +430,7 @@ norm_Scalar = Operator(
     "norm", "Scalar",
     (Param('self', 'Tensor', required=True), Param('p', 'Scalar', default=2), ),
     composite="reduction.norm_scalar",
-    tags=('exact_out',),
+    out=('exact',),
     variants=('function', 'method'),
 )
 
@@ -448,7 +438,7 @@ norm_ScalarOpt_dim = Operator(
     "norm", "ScalarOpt_dim",
     (Param('self', 'Tensor', required=True), Param('p', 'Scalar', optional=True, required=True), Param('dim', 'int', is_list=True, size=1, required=True), Param('keepdim', 'bool', default=False), ),
     composite="reduction.norm_dim",
-    tags=('exact_out',),
+    out=('exact',),
     variants=('function', 'method', 'out'),
 )
 
@@ -456,7 +446,7 @@ norm_ScalarOpt_dtype = Operator(
     "norm", "ScalarOpt_dtype",
     (Param('self', 'Tensor', required=True), Param('p', 'Scalar', optional=True, required=True), Param('dtype', 'ScalarType', required=True, keyword=True), ),
     composite="reduction.norm_dtype",
-    tags=('exact_out',),
+    out=('exact',),
     variants=('function', 'method'),
 )
 
@@ -464,7 +454,7 @@ norm_ScalarOpt_dim_dtype = Operator(
     "norm", "ScalarOpt_dim_dtype",
     (Param('self', 'Tensor', required=True), Param('p', 'Scalar', optional=True, required=True), Param('dim', 'int', is_list=True, size=1, required=True), Param('keepdim', 'bool', required=True), Param('dtype', 'ScalarType', required=True, keyword=True), ),
     composite="reduction.norm_dim_dtype",
-    tags=('exact_out',),
+    out=('exact',),
     variants=('function', 'method', 'out'),
 )
 

@@ -15,7 +15,8 @@ cat = Operator(
     meta=_meta.cat,
     cast=(0,),
     kernels={"cpu": kernels_shape.cat},
-    tags=('autocast_promote', 'joined_out', 'distinct_out'),
+    tags=('autocast_promote',),
+    out=('joined', 'distinct'),
     variants=('function', 'out'),
     derivatives="shape",
     saves_self=True,
@@ -27,7 +28,8 @@ stack = Operator(
     meta=_meta.stack,
     cast=(0,),
     kernels={"cpu": kernels_shape.stack},
-    tags=('autocast_promote', 'joined_out'),
+    tags=('autocast_promote',),
+    out=('joined',),
     variants=('function', 'out'),
     derivatives="shape",
     saves_self=True,
@@ -37,7 +39,7 @@ hstack = Operator(
     "hstack", "",
     (Param('tensors', 'Tensor', is_list=True, required=True), ),
     composite="shape.hstack",
-    tags=('joined_out',),
+    out=('joined',),
     variants=('function', 'out'),
 )
 
@@ -45,7 +47,7 @@ vstack = Operator(
     "vstack", "",
     (Param('tensors', 'Tensor', is_list=True, required=True), ),
     composite="shape.vstack",
-    tags=('joined_out',),
+    out=('joined',),
     variants=('function', 'out'),
 )
 
@@ -53,7 +55,7 @@ dstack = Operator(
     "dstack", "",
     (Param('tensors', 'Tensor', is_list=True, required=True), ),
     composite="shape.dstack",
-    tags=('joined_out',),
+    out=('joined',),
     variants=('function', 'out'),
 )
 
@@ -61,7 +63,7 @@ column_stack = Operator(
     "column_stack", "",
     (Param('tensors', 'Tensor', is_list=True, required=True), ),
     composite="shape.column_stack",
-    tags=('joined_out',),
+    out=('joined',),
     variants=('function', 'out'),
 )
 
@@ -229,7 +231,7 @@ diag = Operator(
     "diag", "",
     (Param('self', 'Tensor', required=True), Param('diagonal', 'int', default=0), ),
     composite="shape.diag",
-    tags=('exact_out',),
+    out=('exact',),
     variants=('function', 'method', 'out'),
 )
 

@@ -15,7 +15,7 @@ sort = Operator(
     meta=_meta.sort,
     cast=(0,),
     kernels={"cpu": kernels_sorting.sort},
-    tags=('sorting', 'exact_out'),
+    out=('exact',),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
     derivatives="sorting",
@@ -27,7 +27,7 @@ sort_stable = Operator(
     meta=_meta.sort_stable,
     cast=(0,),
     kernels={"cpu": kernels_sorting.sort_stable},
-    tags=('sorting', 'exact_out'),
+    out=('exact',),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
     derivatives="sorting",
@@ -39,7 +39,7 @@ argsort = Operator(
     meta=_meta.argsort,
     cast=(0,),
     kernels={"cpu": kernels_sorting.argsort},
-    tags=('sorting', 'exact_out'),
+    out=('exact',),
     variants=('function', 'method'),
 )
 
@@ -49,7 +49,7 @@ argsort_stable = Operator(
     meta=_meta.argsort_stable,
     cast=(0,),
     kernels={"cpu": kernels_sorting.argsort_stable},
-    tags=('sorting', 'exact_out'),
+    out=('exact',),
     variants=('function', 'method', 'out'),
 )
 
@@ -57,7 +57,7 @@ msort = Operator(
     "msort", "",
     (Param('self', 'Tensor', required=True), ),
     composite="sorting.msort",
-    tags=('exact_out',),
+    out=('exact',),
     variants=('function', 'method', 'out'),
 )
 
@@ -67,7 +67,7 @@ topk = Operator(
     meta=_meta.topk,
     cast=(0,),
     kernels={"cpu": kernels_sorting.topk},
-    tags=('sorting', 'exact_out'),
+    out=('exact',),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
     derivatives="sorting",
@@ -79,7 +79,7 @@ kthvalue = Operator(
     meta=_meta.kthvalue,
     cast=(0,),
     kernels={"cpu": kernels_sorting.kthvalue},
-    tags=('sorting', 'exact_out'),
+    out=('exact',),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
     derivatives="sorting",
@@ -91,7 +91,6 @@ median = Operator(
     meta=_meta.median,
     cast=(0,),
     kernels={"cpu": kernels_sorting.median},
-    tags=('sorting',),
     variants=('function', 'method'),
     derivatives="sorting",
     saves_self=True,
@@ -103,7 +102,7 @@ median_dim = Operator(
     meta=_meta.median_dim,
     cast=(0,),
     kernels={"cpu": kernels_sorting.median_dim},
-    tags=('sorting', 'exact_out'),
+    out=('exact',),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
     derivatives="sorting",
@@ -115,7 +114,6 @@ nanmedian = Operator(
     meta=_meta.nanmedian,
     cast=(0,),
     kernels={"cpu": kernels_sorting.nanmedian},
-    tags=('sorting',),
     variants=('function', 'method'),
     derivatives="sorting",
     saves_self=True,
@@ -127,7 +125,7 @@ nanmedian_dim = Operator(
     meta=_meta.nanmedian_dim,
     cast=(0,),
     kernels={"cpu": kernels_sorting.nanmedian_dim},
-    tags=('sorting', 'exact_out'),
+    out=('exact',),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
     derivatives="sorting",
@@ -139,7 +137,7 @@ mode = Operator(
     meta=_meta.mode,
     cast=(0,),
     kernels={"cpu": kernels_sorting.mode},
-    tags=('sorting', 'exact_out'),
+    out=('exact',),
     returns=('values', 'indices'),
     variants=('function', 'method', 'out'),
     derivatives="sorting",
@@ -187,7 +185,8 @@ searchsorted_Tensor = Operator(
     meta=_meta.searchsorted_Tensor,
     cast=(0, 1),
     kernels={"cpu": kernels_sorting.searchsorted},
-    tags=('numbers', 'exact_out'),
+    tags=('numbers',),
+    out=('exact',),
     variants=('function', 'out'),
 )
 
@@ -197,7 +196,8 @@ bucketize_Tensor = Operator(
     meta=_meta.bucketize_Tensor,
     cast=(0, 1),
     kernels={"cpu": kernels_sorting.bucketize},
-    tags=('numbers', 'exact_out'),
+    tags=('numbers',),
+    out=('exact',),
     variants=('function', 'out'),
 )
 
@@ -217,7 +217,7 @@ searchsorted_Scalar = Operator(
     meta=_meta.searchsorted_Scalar,
     cast=(0, 1),
     kernels={"cpu": kernels_sorting.searchsorted},
-    tags=('exact_out',),
+    out=('exact',),
     variants=('function', 'out'),
 )
 
@@ -227,7 +227,7 @@ bucketize_Scalar = Operator(
     meta=_meta.bucketize_Scalar,
     cast=(0, 1),
     kernels={"cpu": kernels_sorting.bucketize},
-    tags=('exact_out',),
+    out=('exact',),
     variants=('function',),
 )
 
@@ -257,7 +257,6 @@ histc = Operator(
     meta=_meta.histc,
     cast=(0,),
     kernels={"cpu": kernels_sorting.histc},
-    tags=('reduction',),
     variants=('function', 'method', 'out'),
 )
 

@@ -48,7 +48,7 @@ reshape = Operator(
     meta=_meta.reshape,
     cast=(0,),
     is_view=True,
-    tags=('view', 'may_copy'),
+    tags=('view',),
     variants=('function', 'method'),
     derivatives="view",
 )
@@ -59,7 +59,7 @@ flatten_using_ints = Operator(
     meta=_meta.flatten_using_ints,
     cast=(0,),
     is_view=True,
-    tags=('view', 'may_copy'),
+    tags=('view',),
     variants=('function', 'method'),
     derivatives="view",
 )

@@ -105,7 +105,26 @@ CASES = {
         entry(func="mul(Tensor(a!) self, Tensor other, int n=1) -> Tensor(a!)"),
         "1:9: mul: writes its 'self', so its name must be 'mul_'",
     ),
-    "operator name": (entry(operators="[__mul__, mul]"), "6:24: mul: 'mul' is no operator name like '__add__'"),
+    "operator name": (
+        entry(operators="[__mul__, mul]"),
+        "6:24: mul: unknown Python operator 'mul'; did you mean '__mul__'?",
+    ),
+    "operator that Python has not": (
+        entry(operators="[__frob__]"),
+        "6:15: mul: unknown Python operator '__frob__'; did you mean '__ror__'?",
+    ),
+    "unknown tag": (
+        entry(tags="[numbers, pointwse]"),
+        "6:19: mul: unknown tag 'pointwse'; did you mean 'pointwise'?",
+    ),
+    "unknown word of out": (
+        entry(variants="[function, out]", out="exct"),
+        "6:8: mul: unknown word of 'out' 'exct'; did you mean 'exact'?",
+    ),
+    "out of nothing": (
+        entry(out="exact"),
+        "6:8: mul: says how a buffer is treated, but there is no variant 'out'",
+    ),
     "alias": (entry(aliases="[a-b]"), "6:13: mul: alias 'a-b' is no name"),
     "alias of an operator": (entry(aliases="[mul]"), "6:13: mul: alias 'mul' is an operator of its own"),
     "namespace": (entry(namespace="linalgs"), "6:14: mul: unknown namespace 'linalgs'; did you mean 'linalg'?"),

@@ -376,7 +376,7 @@ def _out_differs(case: Case, cpu: Any) -> str | None:
         return None if isinstance(found, Failure) else f"function: {cpu}\nout=: {_text(found)}"
     buffers = tuple(torch.empty(0, dtype=r.dtype) for r in results)
     found = _with_out(case, buffers if len(buffers) > 1 else buffers[0])
-    exact = "contiguous_out" not in row.tags
+    exact = "contiguous" not in row.out
     problem = _differ(row, cpu, found, "out=", exact=exact)
     if problem is None and len(results) == 1 and not isinstance(found, Failure) and found is not buffers[0]:
         return "out= gave another tensor"
@@ -387,7 +387,7 @@ def _layout_of_out(row: Row, result: Any) -> tuple[tuple, tuple, Any]:
     """A shape, strides and a dtype that a buffer for a result may have: those in which the first dimension moves fastest."""
     shape = tuple(result.shape)
     wide = torch.complex128 if result.dtype.is_complex else torch.float64
-    if any(tag.startswith("exact_out") for tag in row.tags) or row.rule not in (
+    if {"exact", "as_input", "bool", "scan", "long"} & set(row.out) or row.rule not in (
         "elementwise",
         "comparison",
         "division",

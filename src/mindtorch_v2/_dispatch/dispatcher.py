@@ -259,7 +259,7 @@ def _call_out(op: Operator, spec: Any, args: tuple, out: Any, where: device) -> 
         _check_distinct(op, out, args)
     if spec.shape is None:
         return write_out(op, wrap(backend_of(where).run(op, spec, args, where), spec.dtype), out)
-    if "any_shape_out" in op.tags and out._data.size == math.prod(spec.shape) and out._data.shape != tuple(spec.shape):
+    if op.out_of_any_shape and out._data.size == math.prod(spec.shape) and out._data.shape != tuple(spec.shape):
         made = _payload.as_strided(
             backend_of(where).run(op, spec, args, where),
             out._data.shape,
@@ -267,7 +267,7 @@ def _call_out(op: Operator, spec: Any, args: tuple, out: Any, where: device) -> 
             0,
         )
         return write_out(op, wrap(made, spec.dtype), out)
-    resize_out(out, tuple(spec.shape), None if "contiguous_out" in op.tags else spec.stride)
+    resize_out(out, tuple(spec.shape), None if op.out_is_contiguous else spec.stride)
     check_overlap(op, out, args)
     write(op, spec, args, out, where)
     return out
@@ -379,7 +379,7 @@ def write_out(op: Operator, result: Any, out: Any) -> Any:
         out = out[0]
     _check_out(op, (result,), out, result.device)
     _check_out_dtype(op, result._dtype, out)
-    resize_out(out, result._data.shape, None if "contiguous_out" in op.tags else _payload.stride_of(result._data))
+    resize_out(out, result._data.shape, None if op.out_is_contiguous else _payload.stride_of(result._data))
     target = settled(out)
     if TLS.pipeline is not None:
         TLS.pipeline.before_write(target)

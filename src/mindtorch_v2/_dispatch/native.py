@@ -273,23 +273,20 @@ def _short_cut(path: tuple, reflected: str, inplace: bool) -> tuple | None:
     roles = "".join(_role(p) for p in params)
     if "?" in roles or not roles.startswith("T"):
         return None
-    kind, target, kernel_name, result, to_bool = "kernel", path[1], None, None, False
+    kind, target, kernel_name, to_bool = "kernel", path[1], None, False
     if isinstance(target, np.ufunc):
         kind = "unary" if target.nin == 1 else "binary"
         to_bool = path[2] == "bool"
     else:
         kernel_name = _name(target)
-        if "int64_result" in op.tags:
-            from .._dtype import int64 as result
-    like = [p.name for p in params].index("weight") if "weight_result" in op.tags else 0
     return (
         kind,
         roles,
         target,
         kernel_name,
-        result,
+        None,
         to_bool,
-        like,
+        0,
         bool(reflected),
         _loop(op, kind, reflected),
         None if inplace or not set(op.tensors) <= set(op.cast) else blocked(op),

@@ -106,6 +106,8 @@ class Operator:
         "label",
         "out_refusal",
         "distinct_out",
+        "out_is_contiguous",
+        "out_of_any_shape",
         "dtype_of_out",
     )
 
@@ -123,6 +125,7 @@ class Operator:
         is_inplace: bool = False,
         is_view: bool = False,
         tags: tuple[str, ...] = (),
+        out: tuple[str, ...] = (),
         returns: tuple[str, ...] = ("",),
         variants: tuple[str, ...] = (),
         missing: str | None = None,
@@ -156,11 +159,13 @@ class Operator:
         names = {p.name for p in params}
         self.factory = "device" in names and "dtype" in names
         self.missing = missing
-        self.out_refusal = refusal(tags)
+        self.out_refusal = refusal(out)
+        self.out_is_contiguous = "contiguous" in out
+        self.out_of_any_shape = "any_shape" in out
         # Whether `out=` may share no memory with an input, not even be the input.
-        self.distinct_out = "distinct_out" in tags
+        self.distinct_out = "distinct" in out
         # Which argument is a dtype that an `out=` buffer gives when the caller gives none.
-        asks = self.factory or "dtype_of_out" in tags
+        asks = self.factory or "dtype" in out
         self.dtype_of_out = next((i for i, p in enumerate(params) if asks and p.name == "dtype"), None)
         self.label = name.rstrip("_") if is_inplace else name
 

@@ -1,7 +1,7 @@
 """Which dtypes an `out=` buffer may have, and what PyTorch says of the others.
 
-Most operators cast the result to the buffer's dtype where the category does not fall. A tag of the entry asks for more, and words the
-refusal as PyTorch's operator does.
+Most operators cast the result to the buffer's dtype where the category does not fall. A word of the entry's `out` field asks for
+more, and says the refusal as PyTorch's operator does.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ def _normal(want: dtype, out: dtype, name: str) -> Exception | None:
     return NotImplementedError(f"\"normal_kernel_cpu\" not implemented for '{out.cpp}'")
 
 
-_BY_TAG: dict[str, Callable[[dtype, dtype, str], Exception | None]] = {
-    "exact_out": _exact,
-    "exact_out_as_input": _as_input,
-    "exact_out_bool": _bool,
-    "exact_out_scan": _scan,
-    "exact_out_long": _long,
-    "joined_out": _joined,
-    "normal_out": _normal,
+_BY_WORD: dict[str, Callable[[dtype, dtype, str], Exception | None]] = {
+    "exact": _exact,
+    "as_input": _as_input,
+    "bool": _bool,
+    "scan": _scan,
+    "long": _long,
+    "joined": _joined,
+    "normal": _normal,
 }
 
 
-def refusal(tags: tuple[str, ...]) -> Callable[[dtype, dtype, str], Exception | None]:
+def refusal(words: tuple[str, ...]) -> Callable[[dtype, dtype, str], Exception | None]:
     """A function of (result's dtype, buffer's dtype, operator's name) that gives the error, or None where the buffer will do."""
-    return next((_BY_TAG[tag] for tag in tags if tag in _BY_TAG), _cast)
+    return next((_BY_WORD[word] for word in words if word in _BY_WORD), _cast)

@@ -45,6 +45,6 @@ def named(name: str, fields: tuple[str, ...]) -> type:
 def return_type(op: Operator, values: list) -> tuple:
     """Results as the tuple that the operator's signature names."""
     fields = op.returns
-    if len(fields) > 1 and all(fields) and not op.name.startswith("_") and "unnamed" not in op.tags:
+    if len(fields) > 1 and all(fields) and not op.name.startswith("_"):
         return tuple.__new__(named(op.name, fields), values)
     return tuple(values)

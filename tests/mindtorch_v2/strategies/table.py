@@ -55,6 +55,7 @@ class Row:
     returns: tuple[str, ...]
     hints: dict[str, Any]
     tags: tuple[str, ...]
+    out: tuple[str, ...]
     differentiable: tuple[str, ...]
 
     def __str__(self) -> str:

@@ -1,0 +1,58 @@
+"""The JSON Schema of a family file: what editors complete and underline from, made of the words and nothing else."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from codegen import words
+from codegen.model import DEVICES
+from codegen.words import Word
+
+_LISTS = {
+    "variants": words.VARIANTS,
+    "operators": words.DUNDERS,
+    "tags": words.TAGS,
+    "out": words.OUT,
+}
+_TEXT: dict[str, Any] = {"type": ["string", "number", "boolean"]}
+_TEXTS: dict[str, Any] = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
+
+
+def json_schema() -> str:
+    """The text of `generated/schema.json`."""
+    entry = {
+        "type": "object",
+        "required": ["func"],
+        "additionalProperties": False,
+        "properties": {field.name: {"description": field.meaning, **_value(field.name)} for field in words.FIELDS},
+    }
+    whole = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A family of operators",
+        "type": "array",
+        "items": entry,
+    }
+    return json.dumps(whole, indent=1) + "\n"
+
+
+def _value(field: str) -> dict[str, Any]:
+    if field in _LISTS:
+        one = _one_of(_LISTS[field])
+        return {"anyOf": [one, {"type": "array", "items": one, "uniqueItems": True}]}
+    if field == "namespace":
+        return _one_of(words.NAMESPACES)
+    if field == "kernels":
+        return {"type": "object", "additionalProperties": False, "properties": dict.fromkeys(DEVICES, _TEXTS)}
+    if field == "sample":
+        return {"type": "object"}
+    if field == "grad":
+        return {"anyOf": [{"const": "none"}, {"type": "object", "additionalProperties": _TEXT}]}
+    if field == "block":
+        blocks = {"anyOf": [_TEXT, {"type": "object"}]}
+        return {"anyOf": [blocks, {"type": "array", "items": blocks}]}
+    return _TEXTS if field in ("aliases", "mutates") else _TEXT
+
+
+def _one_of(table: tuple[Word, ...]) -> dict[str, Any]:
+    return {"oneOf": [{"const": word.name, "description": word.meaning} for word in table]}

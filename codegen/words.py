@@ -1,0 +1,188 @@
+"""The words that an entry may be written with, each with what it says and an example.
+
+This table is read by the checks, the manual (schema/README.md) and the JSON Schema that editors complete from; a word that is not here is an
+author's error. What a word does stands where it is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Word:
+    """One word: what it says, in the words of the manual, and how it is written."""
+
+    name: str
+    meaning: str
+    example: str = ""
+
+
+FIELDS = (
+    Word(
+        "func",
+        "The signature, in PyTorch's grammar: `name.overload(arguments) -> results`.",
+        "func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    ),
+    Word(
+        "variants",
+        "How it is called. Without the field: as a function only.",
+        "variants: [function, method, inplace, out]",
+    ),
+    Word("operators", "Python operators of Tensor that run it.", "operators: [__add__, __radd__, __iadd__]"),
+    Word("aliases", "Further public names of all its forms.", "aliases: [subtract]"),
+    Word("namespace", "Where the function stands, if not in `torch`.", "namespace: linalg"),
+    Word(
+        "meta",
+        "The rule that says shape, dtype and strides of the results, and refuses wrong arguments; see below.",
+        "meta: elementwise(self, other, alpha=alpha)",
+    ),
+    Word("grad", "A formula for each differentiable input, or `none`; see below.", 'grad: {self: "grad * cos(self)"}'),
+    Word(
+        "node",
+        "The printed name of its node in the graph, where it is not the operator's with PyTorch's spelling and a 0.",
+        "node: MaxBackward1",
+    ),
+    Word("kernels", "What computes it, by device; see below.", "kernels: {cpu: numpy.sin, npu: aclnnSin(self)}"),
+    Word(
+        "composite",
+        "In place of `meta` and `kernels`: the function of `src/mindtorch_v2/_composite/` that makes it of other operators.",
+        "composite: reduction.var_dim",
+    ),
+    Word("mutates", "The argument that the kernel changes in place.", "mutates: self"),
+    Word(
+        "fast",
+        "A short cut for plain arguments: `ufunc` (that of the cpu kernel), a ufunc by name, or a kernel that shapes its result itself.",
+        "fast: numpy.add",
+    ),
+    Word(
+        "block",
+        "One element of the result as an expression, of which loops in C are made; see below.",
+        "block: [self + other, self + alpha * other]",
+    ),
+    Word("tags", "What is said about it in one word; see below.", "tags: [pointwise, commutative]"),
+    Word(
+        "out", "How the `out=` form treats a buffer that is not as the result; see below.", "out: [exact, contiguous]"
+    ),
+    Word("flops", "Floating-point operations of a call, where they are not its rule's.", "flops: 2 * numel(out)"),
+    Word(
+        "sample", "Values that the property tests draw, by argument; see below.", "sample: {other: nonzero, dim: dim}"
+    ),
+    Word("differs", "Why the signature is not PyTorch's.", "differs: takes one tensor for a list"),
+    Word(
+        "missing",
+        "In place of everything: why PyTorch's operator is not here; a call says so.",
+        "missing: needs LAPACK",
+    ),
+)
+
+VARIANTS = (
+    Word("function", "`torch.add(x, y)`"),
+    Word("method", "`x.add(y)`"),
+    Word("inplace", "`x.add_(y)`"),
+    Word("out", "`torch.add(x, y, out=z)`"),
+)
+
+NAMESPACES = (
+    Word("torch", "`torch.name`"),
+    Word("nn", "`torch._C._nn.name`, which `torch.nn.functional` wraps"),
+    Word("linalg", "`torch.linalg.name`, of an operator called `linalg_name`"),
+    Word("special", "`torch.special.name`, of an operator called `special_name`"),
+    Word("fft", "`torch.fft.name`, of an operator called `fft_name`"),
+)
+
+TAGS = (
+    # What may stand for a tensor
+    Word(
+        "pointwise",
+        "An element of the result depends on the elements at its place alone; a number may stand for any tensor.",
+    ),
+    Word("numbers", "A number may stand for any tensor, though it is not pointwise."),
+    Word("numbers_first", "A number may stand for the first tensor when the second is one: `torch.sub(1, x)`."),
+    Word("tensors", "Tensors only, though it is pointwise."),
+    Word("commutative", "Its reflected Python operator is the operator itself."),
+    # Where results come from
+    Word("view", "The result is a view of the first argument."),
+    Word("detach", "A view without history, whose changes in place are still seen by versions."),
+    Word("creation", "It makes tensors of no tensor's values; one that nobody reads need not be made."),
+    Word("conversion", "It changes dtype or device, or copies from a tensor of another one."),
+    Word("random", "It draws numbers; property tests compare geometry, not values."),
+    Word("nondeterministic_seeded", "It moves the generator on, so that its calls keep their order."),
+    Word("data_dependent", "The shape of the result depends on values: the meta device refuses it."),
+    Word("lookup", "It reads of its first argument only what it gives back, which counts for the bytes it moves."),
+    Word("any_device", "Its tensors may be on different devices."),
+    Word("updates_statistics", "In training it writes the running statistics that it is given."),
+    # Changes in place
+    Word("inplace_function", "The in-place form is a function too: `torch.relu_(x)`."),
+    Word("fills", "In place it may write elements that share memory: each gets one of the values meant for it."),
+    Word(
+        "overlap",
+        "In place and with `out=`, an input that shares part of the written memory is refused, as for `pointwise`.",
+    ),
+    Word("apart", "In place and with `out=`, no input but the first may be in the written memory at all."),
+    # Mixed precision
+    Word("autocast_lower", "Under autocast it computes in the lower precision."),
+    Word("autocast_float32", "Under autocast it computes in float32."),
+    Word("autocast_promote", "Under autocast it computes in the widest dtype of its arguments."),
+)
+
+OUT = (
+    # Which dtypes the buffer may have. Without one of these: those that the result can be cast to.
+    Word("exact", "The result's dtype; else `Expected out tensor to have dtype ...`."),
+    Word("as_input", "The result's dtype; else `Expected the dtype for input and out to match ...`."),
+    Word("bool", "bool; else `... only supports bool tensor for result ...`."),
+    Word("long", "int64; else `... expects Long tensor out ...`."),
+    Word("scan", "The result's dtype; else `expected scalar_type ...`."),
+    Word("joined", "One that the result can be cast to; else a TypeError, as cat says it."),
+    Word("normal", 'A floating one; else `"normal_kernel_cpu" not implemented for ...`.'),
+    # What else
+    Word("contiguous", "A buffer that is resized becomes contiguous, whatever strides the result has."),
+    Word("any_shape", "A buffer with as many elements keeps its shape."),
+    Word("distinct", "The buffer may not be one of the inputs."),
+    Word("dtype", "Without a `dtype` argument the buffer's dtype is taken for it."),
+)
+
+HINTS = (
+    Word("any", "Whatever the dtype holds."),
+    Word("positive", "Values above 0."),
+    Word("negative", "Values below 0."),
+    Word("nonnegative", "Values of at least 0."),
+    Word("nonzero", "No zero."),
+    Word("unit", "Values within (-1, 1)."),
+    Word("probability", "Values within [0, 1]."),
+    Word("above_one", "Values above 1."),
+    Word("small", "Integers of a few units."),
+    Word("distinct", "No two equal."),
+    Word("finite", "Neither infinities nor NaN."),
+    Word("integer", "A tensor of integers."),
+    Word("floating", "A tensor of floating-point numbers."),
+    Word("boolean", "A tensor of bool."),
+    Word("index", "Indices into the dimension that `dim` names."),
+    Word("mask", "A bool tensor that broadcasts with the others."),
+    Word("scalar", "A 0-dimensional tensor."),
+    Word("vector", "One dimension."),
+    Word("matrix", "Two dimensions."),
+    Word("square", "A square matrix."),
+    Word("symmetric", "A symmetric matrix."),
+    Word("positive_definite", "A symmetric positive definite matrix."),
+    Word("batch", "A batch of matrices."),
+    Word("nonempty", "At least one element."),
+    Word("size", "A size."),
+    Word("dim", "A dimension of the tensor."),
+    Word("dims", "Several dimensions of the tensor."),
+    Word("skip", "The strategy of the rule leaves the argument at its default."),
+)
+
+_BINARY = "add sub mul truediv div floordiv mod pow matmul and or xor lshift rshift".split()
+DUNDERS = (
+    *(Word(f"__{name}__", "The operands in order.") for name in _BINARY),
+    *(Word(f"__r{name}__", "The operands in reverse.") for name in _BINARY),
+    *(Word(f"__i{name}__", "Changes the first operand.") for name in _BINARY),
+    *(Word(f"__{name}__", "A comparison.") for name in "eq ne lt le gt ge".split()),
+    *(Word(f"__{name}__", "Of one operand.") for name in "neg pos abs invert".split()),
+)
+
+
+def names(words: tuple[Word, ...]) -> tuple[str, ...]:
+    """The words alone."""
+    return tuple(word.name for word in words)
