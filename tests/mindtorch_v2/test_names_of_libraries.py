@@ -30,9 +30,7 @@ def test_assertions():
 @pytest.mark.parametrize("name", ["eig", "lstsq", "matrix_rank", "solve", "symeig"])
 def test_functions_that_torch_once_had_say_what_serves(name):
     arguments = [torch.eye(2)] * (2 if name in ("lstsq", "solve") else 1)
-    with pytest.raises(
-        RuntimeError, match="(?s)deprecated since version 1.9 and is now removed.*linalg"
-    ):
+    with pytest.raises(RuntimeError, match="(?s)deprecated since version 1.9 and is now removed.*linalg"):
         getattr(torch, name)(*arguments)
 
 
