@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from mindtorch_v2._torch_proxy.stubs.core import (
+    gather_traceback, symbolize_tracebacks,
+)
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly
 
 _MODULE = "torch._C._profiler"

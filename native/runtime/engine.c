@@ -18,8 +18,11 @@ typedef struct {
     int outputs, wanted, captured;
 } Visit;
 
-typedef struct {
+typedef struct Run {
+    struct Run *outer; /* the walk in whose course this one runs, in the same thread */
+    long long number;
     Visit *visits;
+    int at;     /* how much of the order is left */
     int *order; /* consumers of gradients before their producers */
     int *table; /* hash table of visits by node; -1 is free */
     int count, space, ordered;
@@ -32,6 +35,9 @@ typedef struct {
 } Run;
 
 EngineState E;
+
+static _Thread_local Run *running = NULL;
+static long long walks = 0; /* how many have been started; counted under the lock that Python takes */
 
 /* ------------------------------------------------------------------------------------------------------------- the graph */
 
@@ -764,6 +770,24 @@ static int by_apply(Run *run, PyObject *node, PyObject *grads, int extras, PyObj
     return status;
 }
 
+/* Whether the walk ends at a node that an input is a result of: nothing that is asked for lies beyond it. Then the gradient is captured, and the
+ * node itself, with the hooks that are its own, does not run. */
+static int ends_at(const Run *run, int v)
+{
+    PyObject *node = run->visits[v].node;
+    if (!run->visits[v].captured || (Py_TYPE(node) == S.accumulate && run->accumulate)) {
+        return 0;
+    }
+    PyObject *edges = SLOT(node, S.at_edges);
+    for (Py_ssize_t e = 0; e < PyTuple_GET_SIZE(edges); e++) {
+        PyObject *edge = PyTuple_GET_ITEM(edges, e);
+        if (is_edge(edge) && run->visits[find_visit(run, PyTuple_GET_ITEM(edge, 0))].wanted) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 static int run_node(Run *run, int v)
 {
     PyObject *node = run->visits[v].node;
@@ -798,9 +822,10 @@ static int run_node(Run *run, int v)
             Py_CLEAR(spread);
         }
     }
+    int ends = ends_at(run, v);
     PyObject *grads = take_grads(visit);
     if (grads != NULL && extras) {
-        PyObject *before = PyObject_CallFunctionObjArgs(E.before, node, grads, NULL);
+        PyObject *before = PyObject_CallFunctionObjArgs(E.before, node, grads, ends ? Py_True : Py_False, NULL);
         Py_SETREF(grads, before);
         if (grads != NULL && !PyTuple_Check(grads)) {
             PyErr_SetString(PyExc_TypeError, "a hook must return a tuple");
@@ -811,6 +836,11 @@ static int run_node(Run *run, int v)
         Py_XDECREF(grads);
         Py_XDECREF(spread);
         return -1;
+    }
+    if (ends) {
+        Py_DECREF(grads);
+        Py_XDECREF(spread);
+        return 0;
     }
     if (!leaf) {
         int status = by_apply(run, node, grads, extras, spread);
@@ -888,6 +918,7 @@ static int walk(Run *run, PyObject *inputs)
 {
     for (int i = run->ordered - 1; i >= 0; i--) {
         int v = run->order[i];
+        run->at = i;
         Visit *visit = &run->visits[v];
         if (visit->held == NULL || (inputs != Py_None && !visit->wanted)) {
             continue;
@@ -929,12 +960,61 @@ PyObject *run_backward(PyObject *module, PyObject *const *args, Py_ssize_t count
         }
     }
     run.results = results;
+    run.number = ++walks;
+    run.outer = running;
+    running = &run;
     if (results == NULL || start(&run, args[0], args[1]) < 0 || (args[2] != Py_None && find_inputs(&run, args[2]) < 0) ||
         walk(&run, args[2]) < 0) {
         Py_CLEAR(results);
     }
+    running = run.outer;
     end_run(&run);
     return results;
+}
+
+/* The numbers of the walks that run in this thread, the innermost first. */
+PyObject *running_walks(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    PyObject *numbers = PyList_New(0);
+    for (Run *run = running; numbers != NULL && run != NULL; run = run->outer) {
+        PyObject *number = PyLong_FromLongLong(run->number);
+        if (number == NULL || PyList_Append(numbers, number) < 0) {
+            Py_CLEAR(numbers);
+        }
+        Py_XDECREF(number);
+    }
+    return numbers;
+}
+
+static int executes(const Run *run, int v)
+{
+    return v >= 0 && (!run->input_count || (run->visits[v].wanted && !ends_at(run, v)));
+}
+
+/* Whether the innermost walk runs a node; None for a leaf whose gradient it only captures. */
+PyObject *walk_executes(PyObject *module, PyObject *node)
+{
+    (void)module;
+    int v = running == NULL ? -1 : find_visit(running, node);
+    if (v >= 0 && Py_TYPE(node) == S.accumulate && ends_at(running, v)) {
+        Py_RETURN_NONE;
+    }
+    return PyBool_FromLong(running != NULL && executes(running, v));
+}
+
+/* The nodes that the innermost walk still runs, in their order. */
+PyObject *walk_remaining(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    PyObject *nodes = PyList_New(0);
+    for (int i = running == NULL ? -1 : running->at; nodes != NULL && i >= 0; i--) {
+        int v = running->order[i];
+        if (executes(running, v) && PyList_Append(nodes, running->visits[v].node) < 0) {
+            Py_CLEAR(nodes);
+        }
+    }
+    return nodes;
 }
 
 /* What Tensor.backward does for one plain float without any arguments but retain_graph: None when it did not. */

@@ -184,6 +184,9 @@ INTERNAL int grad_enabled(void);
 INTERNAL PyObject *finish_view(PyObject *made, PyObject *source, PyObject *op, PyObject *const *args, Py_ssize_t count);
 INTERNAL PyObject *edge_of(PyObject *tensor); /* (node, output number) or None; a new reference */
 INTERNAL PyObject *run_backward(PyObject *module, PyObject *const *args, Py_ssize_t count);
+INTERNAL PyObject *running_walks(PyObject *module, PyObject *unused);
+INTERNAL PyObject *walk_executes(PyObject *module, PyObject *node);
+INTERNAL PyObject *walk_remaining(PyObject *module, PyObject *unused);
 INTERNAL PyObject *quick_backward(PyObject *module, PyObject *const *args, Py_ssize_t count);
 INTERNAL PyObject *step_group(PyObject *module, PyObject *args);
 INTERNAL PyObject *connect_engine(PyObject *module, PyObject *args);

@@ -37,6 +37,9 @@ class ThreadState(threading.local):
     torch_function_enabled: bool = True
     saved_tensor_hooks: tuple = ()
     anomaly: bool = False
+    backward_pass: Any = None  # the pass that is walked in Python
+    hooks_refusal: str | None = None  # why saved-tensor hooks must not be entered
+    final_callbacks: tuple = ()  # to be called at the end of the backward pass that is running
     autocast: Any = None  # the amp module's record of what is enabled
     pipeline: Any = None  # the recorder of the active pipelines; see _dispatch/pipeline/
     recorder: Any = None  # that recorder, kept for the thread's next pipeline

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from .._dispatch import ops
-from .._tensor import Tensor
+from .._tensor import Size, Tensor
 from .engine import root_edge, run_backward
-from .node import requires_grad
+from .node import GradientEdge, requires_grad
 
 
 def _tuple(value: Any) -> tuple:
-    return (value,) if isinstance(value, Tensor) or value is None else tuple(value)
+    return (value,) if isinstance(value, (Tensor, GradientEdge)) or value is None else tuple(value)
+
+
+def _edges_or_tensors(values: tuple, what: str) -> tuple:
+    for value in values:
+        if not isinstance(value, (Tensor, GradientEdge)):
+            raise RuntimeError(f"all {what} have to be Tensors or GradientEdges, but got {type(value).__name__}")
+    return values
 
 
 def _cotangents(outputs: tuple, given: Any) -> tuple:
@@ -24,6 +32,17 @@ def _cotangents(outputs: tuple, given: Any) -> tuple:
             raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
     made = []
     for position, (out, grad) in enumerate(zip(outputs, given)):
+        if out.__class__ is GradientEdge:
+            shape = tuple(out.node.outputs[out.output_nr][0])
+            if grad is None and math.prod(shape) != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            if grad is not None and tuple(grad._data.shape) != shape:
+                raise RuntimeError(
+                    f"Mismatch in shape: grad_output[{position}] has a shape of {grad.shape} and output[{position}] has a shape of "
+                    f"{Size(shape)}."
+                )
+            made.append(_ones_for(out) if grad is None else grad)
+            continue
         if grad is None:
             if not requires_grad(out):
                 made.append(None)
@@ -48,6 +67,11 @@ def _cotangents(outputs: tuple, given: Any) -> tuple:
     return tuple(made)
 
 
+def _ones_for(edge: GradientEdge) -> Tensor:
+    shape, kind, where = edge.node.outputs[edge.output_nr]
+    return ops.ones(shape, dtype=kind, device=where)
+
+
 def backward(
     tensors: Any,
     grad_tensors: Any = None,
@@ -66,6 +90,7 @@ def backward(
         inputs = _tuple(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        _edges_or_tensors(inputs, "inputs")
     grads = _cotangents(outputs, grad_tensors if grad_tensors is not None else grad_variables)
     _check_history(outputs)
     keep = create_graph if retain_graph is None else retain_graph
@@ -104,14 +129,22 @@ def grad(
     wanted = _tuple(inputs)
     grads = _cotangents(outs, grad_outputs)
     _check_history(outs)
-    for tensor in wanted:
-        if not requires_grad(tensor):
+    edges = [t.__class__ is GradientEdge for t in _edges_or_tensors(wanted, "inputs")]
+    for tensor, is_edge in zip(wanted, edges):
+        if not is_edge and not requires_grad(tensor):
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     keep = create_graph if retain_graph is None else retain_graph
     found = run_backward(outs, grads, keep, create_graph, wanted, allow_unused, accumulate=False)
     if materialize_grads:
-        found = tuple(ops.zeros_like(t) if g is None else g for g, t in zip(found, wanted))
+        if any(is_edge and g is None for is_edge, g in zip(edges, found)):
+            raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
+        found = tuple(_zeros_for(t, create_graph) if g is None else g for g, t in zip(found, wanted))
     return found
+
+
+def _zeros_for(tensor: Tensor, create_graph: bool) -> Tensor:
+    zeros = ops.zeros_like(tensor)
+    return zeros.requires_grad_() if create_graph else zeros
 
 
 def _batched(
@@ -125,6 +158,14 @@ def _batched(
 ) -> tuple:
     """One pass per row of the batched cotangents, stacked."""
     cotangents = _tuple(grad_outputs)
+    for position, (out, cotangent) in enumerate(zip(_tuple(outputs), cotangents)):
+        if cotangent is not None and tuple(cotangent._data.shape[1:]) != tuple(out._data.shape):
+            raise RuntimeError(
+                f"If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the "
+                f"remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: grad_output["
+                f"{position}] has a shape of {cotangent.shape} and output[{position}] has a shape of {out.shape}. If you only want some tensors "
+                "in `grad_output` to be considered batched, consider using vmap."
+            )
     count = cotangents[0].shape[0]
     rows: list[Sequence] = []
     for row in range(count):

@@ -6,7 +6,8 @@ derivative formulas need not know about broadcasting or promotion.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,7 +19,7 @@ from .._rules import geometry
 from .._state import PLAIN, TLS
 from .._tensor import Tensor, wrap
 from . import wiring
-from .node import VIEW, AccumulateGrad, Extras, Node, extras_of, is_interior, live_node
+from .node import VIEW, AccumulateGrad, Extras, GradientEdge, Node, extras_of, is_interior, live_node
 
 
 def run_backward(
@@ -41,16 +42,30 @@ def run_backward(
     before = TLS.grad_enabled
     TLS.grad_enabled, TLS.pipeline = create_graph, None
     try:
-        if native.extension is not None and PLAIN:  # observers want to see operators, and hold what they saw
-            results = native.extension.run_backward(
-                tensors, grad_tensors, inputs, accumulate, retain_graph, create_graph, TLS.anomaly
-            )
+        edges = any(t.__class__ is GradientEdge for t in (*tensors, *(inputs or ())))
+        # Observers want to see operators, and hold what they saw; edges are for the walk in Python.
+        if native.extension is not None and PLAIN and not edges:
+            outer, TLS.backward_pass = TLS.backward_pass, None
+            try:
+                results = native.extension.run_backward(
+                    tensors, grad_tensors, inputs, accumulate, retain_graph, create_graph, TLS.anomaly
+                )
+            finally:
+                TLS.backward_pass = outer
         else:
-            results = _Run(tensors, grad_tensors, inputs, accumulate).walk(retain_graph, create_graph)
+            run = _Run(tensors, grad_tensors, inputs, accumulate)
+            run.outer = TLS.backward_pass
+            TLS.backward_pass = run
+            try:
+                results = run.walk(retain_graph, create_graph)
+            finally:
+                TLS.backward_pass = run.outer
         if accumulate and inputs is not None:
             _accumulate_interior(inputs, results)
     finally:
         TLS.grad_enabled, TLS.pipeline = before, recorder
+    if TLS.final_callbacks:
+        run_callbacks()
     if accumulate:
         return ()
     if not allow_unused:
@@ -58,8 +73,55 @@ def run_backward(
     return tuple(results)
 
 
-def root_edge(tensor: Tensor) -> tuple | None:
-    """(node, output number) of a tensor, or None."""
+class Walk:
+    """The walk over the tape that runs in this thread: here, or in the extension."""
+
+    @staticmethod
+    def running() -> list:
+        """What tells walks apart that run in this thread, the innermost first."""
+        run, numbers = TLS.backward_pass, []
+        while run is not None:
+            numbers.append(("python", run.number))
+            run = run.outer
+        if native.extension is not None:
+            numbers += native.extension.running_walks()
+        return numbers
+
+    @staticmethod
+    def executes(node: Node) -> bool | None:
+        """Whether the innermost walk runs a node; None for a leaf whose gradient it only captures."""
+        run = TLS.backward_pass
+        if run is not None:
+            return run.executes(node)
+        return native.extension is not None and native.extension.walk_executes(node)
+
+    @staticmethod
+    def remaining() -> list[Node]:
+        """The nodes that the innermost walk still runs, in order."""
+        run = TLS.backward_pass
+        if run is not None:
+            return run.remaining()
+        return [] if native.extension is None else native.extension.walk_remaining()
+
+
+def queue_callback(callback: Callable[[], Any]) -> None:
+    """Call a function at the end of the backward pass that is running."""
+    TLS.final_callbacks = (*TLS.final_callbacks, callback)
+
+
+def run_callbacks() -> None:
+    """Call what was queued for the end of a backward pass, and what that queues."""
+    while TLS.final_callbacks:
+        callback, *rest = TLS.final_callbacks
+        TLS.final_callbacks = tuple(rest)
+        callback()
+
+
+def root_edge(tensor: Tensor | GradientEdge) -> tuple | None:
+    """(node, output number) of a tensor or edge, or None."""
+    if tensor.__class__ is GradientEdge:
+        return tensor[:2]
+    assert isinstance(tensor, Tensor)
     node = tensor._node
     if node is None:
         return None
@@ -70,10 +132,16 @@ def root_edge(tensor: Tensor) -> tuple | None:
     return (node, tensor._nr)
 
 
+_NUMBERS = itertools.count(1)
+
+
 class _Run:
     """One backward pass."""
 
     def __init__(self, tensors: tuple, grad_tensors: tuple, inputs: tuple | None, accumulate: bool):
+        self.number = next(_NUMBERS)
+        self.outer: _Run | None = None
+        self.position = 0
         self.buffers: dict[Node, list] = {}
         self.taken: dict[int, Any] = {}  # owners of memory that a gradient, or the caller, already holds
         self.captures: dict[tuple, int] = {}
@@ -95,6 +163,17 @@ class _Run:
             self.roots.append(edge[0])
         self.order = _topological(self.roots)
         self.wanted = self._wanted() if inputs is not None else None
+
+    def executes(self, node: Node) -> bool | None:
+        """Whether the pass runs a node; None for a leaf whose gradient it only captures."""
+        ends = self._ends_at(node)
+        if ends and node.__class__ is AccumulateGrad:
+            return None
+        return node in (self.order if self.wanted is None else self.wanted) and not ends
+
+    def remaining(self) -> list[Node]:
+        """The nodes that the pass still runs, in order."""
+        return [node for node in self.order[self.position :] if self.executes(node)]
 
     def _wanted(self) -> set:
         """Nodes from which an input can be reached."""
@@ -121,16 +200,20 @@ class _Run:
 
     def walk(self, retain_graph: bool, create_graph: bool) -> list:
         """Run the nodes; what arrived at the inputs."""
-        for node in self.order:
+        for position, node in enumerate(self.order):
+            self.position = position
             buffer = self.buffers.pop(node, None)
             if buffer is None or (self.wanted is not None and node not in self.wanted):
                 continue
             grads = tuple(buffer)
             extras = extras_of(node)
+            ends = self._ends_at(node)
             if extras is not None:
-                grads = _before(node, grads)
+                grads = _before(node, grads, ends)
             if self.captures:
                 self._capture(node, grads)
+            if ends:
+                continue
             if node.__class__ is AccumulateGrad:
                 if self.accumulate and (self.wanted is None or node in self.wanted):
                     self._accumulate(node, grads[0], create_graph)
@@ -154,6 +237,14 @@ class _Run:
                 target, number = edge
                 self.add(target, number, _fit(grad, target, number, node, position))
         return self.results
+
+    def _ends_at(self, node: Node) -> bool:
+        """Whether the walk ends at a node that an input is a result of: the node itself, with the hooks that are its own, does not run."""
+        if self.wanted is None or (self.accumulate and node.__class__ is AccumulateGrad):
+            return False
+        if not any(id(node) == key[0] for key in self.captures):
+            return False
+        return not any(edge is not None and edge[0] in self.wanted for edge in node.edges)
 
     def _capture(self, node: Node, grads: tuple) -> None:
         for number, grad in enumerate(grads):
@@ -221,7 +312,7 @@ def _accumulated(node: AccumulateGrad) -> None:
 def _accumulate_interior(inputs: tuple, results: list) -> None:
     """Add what arrived at inputs that are no leaves to their `.grad`; leaves have got theirs on the way."""
     for tensor, result in zip(inputs, results):
-        if result is not None and is_interior(tensor._node):
+        if result is not None and tensor.__class__ is not GradientEdge and is_interior(tensor._node):
             tensor._grad = result if tensor._grad is None else ops.add(tensor._grad, result)
 
 
@@ -323,8 +414,8 @@ def _expandable(shape: tuple, wider: tuple) -> bool:
     return all(n == m or n == 1 for n, m in zip(reversed(shape), reversed(wider)))
 
 
-def _before(node: Node, grads: tuple) -> tuple:
-    """Run tensor hooks, pre-hooks, and keep retained gradients."""
+def _before(node: Node, grads: tuple, ends: bool = False) -> tuple:
+    """Run tensor hooks, pre-hooks (but where the walk `ends`), and keep retained gradients."""
     extras = node.extras
     assert isinstance(extras, Extras)
     if extras.tensor_hooks is not None:
@@ -337,7 +428,7 @@ def _before(node: Node, grads: tuple) -> tuple:
                 if new is not None:
                     changed[number] = new
         grads = tuple(changed)
-    if extras.prehooks is not None:
+    if extras.prehooks is not None and not ends:
         for hook in list(extras.prehooks.values()):
             new = hook(grads)
             if new is not None:

@@ -144,9 +144,30 @@ class saved_tensors_hooks:
         self.hooks = (pack_hook, unpack_hook)
 
     def __enter__(self) -> None:
+        if TLS.hooks_refusal is not None:
+            raise RuntimeError(TLS.hooks_refusal)
         TLS.saved_tensor_hooks = (*TLS.saved_tensor_hooks, self.hooks)
         _state.enter_special()
 
     def __exit__(self, *exc: object) -> None:
         TLS.saved_tensor_hooks = TLS.saved_tensor_hooks[:-1]
         _state.leave_special()
+
+
+class disable_saved_tensors_hooks(_Mode):
+    """Inside, entering saved-tensor hooks raises a RuntimeError with the given message."""
+
+    def __init__(self, error_message: str):
+        self.message = error_message
+
+    def _clone(self) -> disable_saved_tensors_hooks:
+        return disable_saved_tensors_hooks(self.message)
+
+    def __enter__(self) -> None:
+        if TLS.saved_tensor_hooks:
+            raise RuntimeError(self.message)
+        self.before = TLS.hooks_refusal
+        TLS.hooks_refusal = self.message
+
+    def __exit__(self, *exc: object) -> None:
+        TLS.hooks_refusal = self.before

@@ -16,9 +16,10 @@ what the pack hook gave: that of the input, or (None, number) of a result of the
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import _payload
 from .._dispatch import ops
@@ -26,6 +27,8 @@ from .._handles import RemovableHandle
 from .._state import TLS
 from .._tensor import Tensor, counter, rare_of, version, wrap
 from .._type_names import type_name
+
+_SEQUENCE = itertools.count()
 
 
 class Extras:
@@ -49,6 +52,8 @@ class Node:
     __slots__ = ("edges", "saved", "consts", "outputs", "extras", "__dict__", "__weakref__")
 
     label: str | None = None
+    layout: Any = None  # of an operator's class: where what it saves stands, by name; see `saved.py`
+    reader: Any = None  # what reads it
 
     edges: tuple
     saved: Any
@@ -63,6 +68,29 @@ class Node:
     def name(self) -> str:
         """The name that printed tensors show: `AddBackward0`."""
         return self.label or type(self).__name__
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith(("_saved_", "_raw_saved_")):
+            return Node.reader.read(self, name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __dir__(self) -> list[str]:
+        return [*object.__dir__(self), *Node.reader.names(self)]
+
+    @property
+    def requires_grad(self) -> bool:
+        return True
+
+    def _sequence_nr(self) -> int:
+        """The number that was given to the node, or how many were made before it was first asked for."""
+        number = self.__dict__.get("_sequence")
+        if number is None:
+            number = self.__dict__["_sequence"] = next(_SEQUENCE)
+        return number
+
+    def _set_sequence_nr(self, number: int) -> None:
+        """Give the node a number."""
+        self.__dict__["_sequence"] = number
 
     @property
     def next_functions(self) -> tuple:
@@ -170,6 +198,14 @@ class HookTable(dict):
     __slots__ = ("__weakref__",)
 
 
+class GradientEdge(NamedTuple):
+    """Where a gradient arrives: a node and the number of one of its outputs."""
+
+    node: Node
+    output_nr: int
+    ownership_token: Any = None
+
+
 class AccumulateGrad(Node):
     """The end of the tape at a leaf: adds what arrives to the leaf's `.grad`."""
 
@@ -184,6 +220,12 @@ class AccumulateGrad(Node):
     @property
     def variable(self) -> Tensor | None:
         return self.reference()
+
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at {id(self):#x}>"
 
 
 class _ViewSentinel:
@@ -214,15 +256,15 @@ class Packed:
 
     __slots__ = ("value", "unpack_hook", "edge")
 
-    def __init__(self, tensor: Tensor, edge: Any):
-        pack, self.unpack_hook = TLS.saved_tensor_hooks[-1]
+    def __init__(self, tensor: Tensor, edge: Any, hooks: tuple | None = None):
+        pack, self.unpack_hook = hooks or TLS.saved_tensor_hooks[-1]
         self.edge = edge
         before = version(tensor)
         with _no_grad():
             self.value = pack(_detached(tensor))
         if version(tensor) != before:
             raise RuntimeError(
-                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be "
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be "
                 "modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to "
                 "perform in-place operations on the input to a pack hook."
             )
@@ -263,8 +305,10 @@ class SavedOutput:
         made._node = node
         if self.number:
             made._nr = self.number
-        if keeper is not None and keeper._v != self.version:
-            raise RuntimeError(_changed(made, self.version, keeper._v))
+        if keeper is not None:
+            if version(keeper) != self.version:
+                raise RuntimeError(_changed(made, self.version, version(keeper)))
+            made._shares = keeper
         return made
 
 

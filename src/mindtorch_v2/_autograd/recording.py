@@ -9,6 +9,7 @@ from .._dispatch import native
 from .._dispatch.operator import Operator
 from .._state import TLS
 from .node import attach, attach_many, edge, keep, keep_output
+from .saved import Layout
 
 
 def recorder(
@@ -21,6 +22,7 @@ def recorder(
     1 several, 2 several of which the first alone has a history.
     """
     single = outputs == 0
+    cls.layout = Layout(op, saved, consts)
     differentiable = (0,) if outputs == 2 else None
 
     def part(source: int, out: Any, args: tuple) -> Any:

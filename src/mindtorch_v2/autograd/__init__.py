@@ -12,15 +12,26 @@ from .._autograd.modes import (
     set_detect_anomaly,
     set_grad_enabled,
 )
-from .._tensor import Tensor as Variable
+from .._autograd.saved import SavedTensor
 from . import forward_ad, function, functional, grad_mode, graph, profiler, variable
+from .grad_mode import (
+    _force_original_view_tracking,
+    _unsafe_preserve_version_counter,
+    is_multithreading_enabled,
+    is_view_replay_enabled,
+    set_multithreading_enabled,
+)
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
+from .variable import Variable
 
 __all__ = [
     "Function",
     "FunctionCtx",
     "GradcheckError",
+    "SavedTensor",
     "Variable",
+    "_force_original_view_tracking",
+    "_unsafe_preserve_version_counter",
     "backward",
     "detect_anomaly",
     "enable_grad",
@@ -33,11 +44,14 @@ __all__ = [
     "gradgradcheck",
     "graph",
     "inference_mode",
+    "is_multithreading_enabled",
+    "is_view_replay_enabled",
     "no_grad",
     "once_differentiable",
     "profiler",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
     "variable",
 ]
 

@@ -1,39 +1,41 @@
-"""`torch.autograd.graph`: nodes, and hooks on saved tensors."""
+"""`torch.autograd.graph`: nodes, edges, and hooks on several tensors at once and on what is saved."""
 
 from __future__ import annotations
 
-from typing import NoReturn
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from .._autograd.modes import saved_tensors_hooks
-from .._autograd.node import Node
-from .._tensor import Tensor
+from .._autograd.engine import Walk, root_edge
+from .._autograd.modes import disable_saved_tensors_hooks, saved_tensors_hooks
+from .._autograd.node import GradientEdge, Node
+from .._handles import RemovableHandle
+from .._tensor import Tensor, bump_version
 
-
-class GradientEdge(tuple):
-    """A node and the number of one of its outputs."""
-
-    __slots__ = ()
-
-    def __new__(cls, node: Node, output_nr: int) -> GradientEdge:
-        return tuple.__new__(cls, (node, output_nr))
-
-    @property
-    def node(self) -> Node:
-        return self[0]
-
-    @property
-    def output_nr(self) -> int:
-        return self[1]
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The edge through which the gradient of a tensor arrives. RuntimeError when it requires none."""
-    from .._autograd.engine import root_edge
-
     edge = root_edge(tensor)
     if edge is None:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     return GradientEdge(*edge)
+
+
+def increment_version(tensor: Any) -> None:
+    """Count one change in place of a tensor, or of each of several."""
+    for one in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        bump_version(one)
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -50,30 +52,74 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(pack, unpack)
 
 
-class disable_saved_tensors_hooks:
-    """Inside, entering saved-tensor hooks raises a RuntimeError with the given message."""
+class _Handles(RemovableHandle):
+    """Removes all of several hooks."""
 
-    def __init__(self, error_message: str):
-        self.message = error_message
+    def __init__(self, handles: Sequence[Any]):
+        self.handles = tuple(handles)
 
-    def __enter__(self) -> None:
-        self.before = saved_tensors_hooks.__enter__
-        message = self.message
+    def remove(self) -> None:
+        """Remove every hook."""
+        for handle in self.handles:
+            handle.remove()
 
-        def refuse(self: saved_tensors_hooks) -> NoReturn:
-            raise RuntimeError(message)
+    def __getstate__(self) -> tuple:
+        return self.handles
 
-        saved_tensors_hooks.__enter__ = refuse
-
-    def __exit__(self, *exc: object) -> None:
-        saved_tensors_hooks.__enter__ = self.before
+    def __setstate__(self, state: tuple) -> None:
+        self.handles = state
 
 
-__all__ = [
-    "GradientEdge",
-    "Node",
-    "disable_saved_tensors_hooks",
-    "get_gradient_edge",
-    "save_on_cpu",
-    "saved_tensors_hooks",
-]
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: str = "all") -> RemovableHandle:
+    """Run a hook once in each backward pass that computes gradients of some of the tensors.
+
+    Args:
+        tensors: each must require a gradient.
+        fn: with mode "all", called with a list of the gradients, None for those that the pass does not compute, when the last has come; with mode
+            "any", called with the first gradient that comes.
+
+    Raises:
+        ValueError: for another mode.
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    lock = threading.Lock()
+    passes: dict = {}  # what is known of each pass that runs
+
+    def of_this_pass(make: Callable[[], list]) -> list:
+        """The entry of the pass that runs, made by the first that asks; entries of passes that have ended are dropped."""
+        running = Walk.running()
+        for number in [number for number in passes if number not in running]:
+            del passes[number]
+        if running[0] not in passes:
+            passes[running[0]] = make()
+        return passes[running[0]]
+
+    if mode == "any":
+
+        def first(grad: Tensor) -> None:
+            with lock:
+                seen = of_this_pass(lambda: [False])
+                ran, seen[0] = seen[0], True
+            if not ran:
+                fn(grad)
+
+        return _Handles([tensor.register_hook(first) for tensor in tensors if tensor.requires_grad])
+    edges = [root_edge(tensor) for tensor in tensors]
+    if any(edge is None for edge in edges):
+        raise AssertionError("Expected gradient function to be set")
+    nodes = [edge[0] for edge in edges if edge is not None]
+
+    def hook_of(position: int) -> Callable:
+        def hook(grad: Tensor) -> None:
+            with lock:
+                entry = of_this_pass(lambda: [sum(bool(Walk.executes(node)) for node in nodes), [None] * len(nodes)])
+                entry[0] -= 1
+                entry[1][position] = grad
+                complete = not entry[0]
+            if complete:
+                fn(entry[1])
+
+        return hook
+
+    return _Handles([tensor.register_hook(hook_of(position)) for position, tensor in enumerate(tensors)])

@@ -38,7 +38,7 @@ PROPERTIES = {
         "layout is_cpu is_meta is_cuda is_npu is_xpu is_mps is_xla is_hpu is_mtia is_ipu is_maia is_vulkan "
         "is_sparse is_sparse_csr is_mkldnn is_quantized is_nested names volatile storage _cdata"
     ),
-    "gradient": ("requires_grad grad grad_fn is_leaf retains_grad data output_nr"),
+    "gradient": ("requires_grad grad grad_fn is_leaf retains_grad data output_nr _grad_fn _backward_hooks"),
     "shapes": ("T mT H mH real imag"),
 }
 

@@ -9,11 +9,13 @@ from ..._autograd import (
     api,
     wiring as _wiring,  # noqa: F401 (connects the extension)
 )
+from ..._autograd.engine import run_callbacks
 from ..._autograd.inplace import keep_gradient
 from ..._autograd.node import (
     VIEW,
     AccumulateGrad,
     HookTable,
+    extras_of,
     is_interior,
     live_node,
     need_extras,
@@ -21,6 +23,7 @@ from ..._autograd.node import (
 )
 from ..._dispatch import native
 from ..._handles import RemovableHandle
+from ..._state import TLS
 from ..._tensor import Tensor, wrap
 
 
@@ -112,6 +115,29 @@ def _grad_fn(self: Tensor) -> Any:
     return node if is_interior(node) else None
 
 
+def _del_grad_fn(self: Tensor) -> None:
+    raise RuntimeError("Deletion of _grad_fn not allowed. Detach tensor instead!")
+
+
+def _get_backward_hooks(self: Tensor) -> dict | None:
+    """The hooks that run on the gradient of this tensor, by id, or None."""
+    node = live_node(self) if self._node is not None else None
+    extras = extras_of(node) if node is not None else None
+    return extras.tensor_hooks.get(self._nr) if extras is not None and extras.tensor_hooks else None
+
+
+def _set_backward_hooks(self: Tensor, value: dict | None) -> None:
+    hooks = _get_backward_hooks(self)
+    if hooks is not None:
+        hooks.clear()
+    for hook in () if value is None else value.values():
+        register_hook(self, hook)
+
+
+def _del_backward_hooks(self: Tensor) -> None:
+    raise RuntimeError("Deletion of _backwards_hooks not allowed!")
+
+
 def _is_leaf(self: Tensor) -> bool:
     return _grad_fn(self) is None
 
@@ -129,6 +155,8 @@ def backward(
     RuntimeError when there is no history, or its saved tensors were freed by an earlier pass.
     """
     if gradient is None and inputs is None and not create_graph and _quick_backward(self, bool(retain_graph)):
+        if TLS.final_callbacks:
+            run_callbacks()
         return
     api.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
@@ -214,6 +242,14 @@ def _set_data(self: Tensor, value: Tensor) -> None:
     self._dtype = value._dtype
 
 
+def _del_data(self: Tensor) -> None:
+    raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
+
+def _del_requires_grad(self: Tensor) -> None:
+    raise RuntimeError("requires_grad must be a bool")
+
+
 def is_inference(self: Tensor) -> bool:
     """Whether the tensor was made in inference mode."""
     return self._inference
@@ -229,10 +265,12 @@ def _output_nr(self: Tensor) -> int:
 
 
 MEMBERS = {
-    "requires_grad": property(_get_requires_grad, _set_requires_grad),
+    "requires_grad": property(_get_requires_grad, _set_requires_grad, _del_requires_grad),
     "requires_grad_": requires_grad_,
     "grad": property(_get_grad, _set_grad, _del_grad),
     "grad_fn": property(_grad_fn),
+    "_grad_fn": property(_grad_fn, None, _del_grad_fn),
+    "_backward_hooks": property(_get_backward_hooks, _set_backward_hooks, _del_backward_hooks),
     "is_leaf": property(_is_leaf),
     "backward": backward,
     "detach_": detach_,
@@ -240,7 +278,7 @@ MEMBERS = {
     "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
     "retain_grad": retain_grad,
     "retains_grad": property(_retains_grad),
-    "data": property(_get_data, _set_data),
+    "data": property(_get_data, _set_data, _del_data),
     "is_inference": is_inference,
     "_is_view": _is_view,
     "output_nr": property(_output_nr),
