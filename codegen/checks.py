@@ -333,7 +333,7 @@ def _check_binding_types(op: Op, kernel: Kernel, prototype: Prototype) -> Iterat
 
 
 def check_composite(op: Op, context: Context) -> Iterator[Problem]:
-    if op.composite is None:
+    if op.composite is None or op.base is not None:
         return
     sources = context.sources
     parameters, problem = _lookup(op, op.location_of("composite"), "composite", op.composite, sources.composite)

@@ -85,7 +85,7 @@ def _products(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
         context = {"package": package, "families": sorted(families), "names": names}
         yield "subpackage.py.j2", f"{package}/__init__.py", context
     for family, ops in families.items():
-        source = f"schema/ops/{family}.yaml"
+        source = f"schema/ops/{'*' if any(op.base is not None for op in ops) else family}.yaml"
         own = [f for f in functions if f.family == family]
         ruled = [forms.Rule(op) for op in ops if op.meta is not None]
         yield "meta.py.j2", f"meta/{family}.py", {"rules": ruled, "source": source}
@@ -188,6 +188,7 @@ def _tables(family: str, ops: list[Op], loops: Loops) -> dict[str, Any]:
         "family": family,
         "rows": [forms.Row(op, loops.records.get(op.full_name, ())) for op in ops],
         "kernel_modules": kernels,
+        "bases": sorted({op.base.family for op in ops if op.base is not None}),
     }
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from codegen import words
+from codegen.derived import UNARY, unary
 from codegen.expressions import ExpressionError, parse_call, parse_formula, tuple_length
 from codegen.loader import Mapping, Node, Scalar, Sequence
 from codegen.model import Block, Call, Derivative, Kernel, Location, NameUse, Op, Signature, Work
@@ -71,6 +72,8 @@ class _Entry:
             "flops": self.work(entry.get("flops")),
             "block": self.block(entry.get("block")),
             "sample": self.sample(entry.get("sample")),
+            "copy": self.flag(entry.get("copy"), "copy"),
+            "foreach": self.foreach(entry.get("foreach"), signature),
         }
         if entry.get("variants") is not None:
             fields["variants"] = self.names(entry, "variants")
@@ -88,10 +91,16 @@ class _Entry:
         if not isinstance(func, Scalar):
             self.problem(func.location, "'func' must be a signature")
             return None
+        return self.read_signature(func)
+
+    def read_signature(self, node: Node) -> Signature | None:
+        if not isinstance(node, Scalar):
+            self.problem(node.location, "must be a signature")
+            return None
         try:
-            return parse_signature(func.text)
+            return parse_signature(node.text)
         except SignatureError as error:
-            self.problem(func.at(error.column), f"bad signature: {error.message}")
+            self.problem(node.at(error.column), f"bad signature: {error.message}")
             return None
 
     def text(self, node: Node | None, name: str) -> str | None:
@@ -101,6 +110,23 @@ class _Entry:
             self.problem(node.location, f"'{name}' must be a text")
             return None
         return node.text
+
+    def flag(self, node: Node | None, name: str) -> bool:
+        if node is None:
+            return False
+        if not isinstance(node, Scalar) or not isinstance(node.value, bool):
+            self.problem(node.location, f"'{name}' must be true or false")
+            return False
+        return node.value
+
+    def foreach(self, node: Node | None, base: Signature) -> tuple[Signature, ...]:
+        """`unary`, or the signatures of the forms that take lists of tensors."""
+        if node is None:
+            return ()
+        if isinstance(node, Scalar) and node.text == UNARY:
+            return (unary(base),)
+        found = (self.read_signature(item) for item in (node.items if isinstance(node, Sequence) else (node,)))
+        return tuple(signature for signature in found if signature is not None)
 
     def names(self, entry: Mapping, name: str) -> tuple[str, ...]:
         """A list of names, or a single name."""

@@ -351,6 +351,12 @@ class Op:
     sample: Mapping[str, object] = field(default_factory=dict, compare=False)
     differs: str | None = None
     missing: str | None = None
+    copy: bool = False
+    """Whether the view has a form that copies (`expand_copy`)."""
+    foreach: tuple[Signature, ...] = ()
+    """The forms of lists of tensors (`_foreach_add.List`)."""
+    base: Op | None = field(default=None, compare=False, repr=False)
+    """The operator that this one is derived of, see `codegen.derived`."""
     locations: Mapping[str, Location] = field(default_factory=dict, compare=False, repr=False)
     """Where each field's value stands, and each item of it: `meta`, `variants.method`, `kernels.cpu`, `grad.self`."""
 
@@ -397,6 +403,13 @@ class Op:
     @property
     def is_missing(self) -> bool:
         return self.missing is not None
+
+    @property
+    def rule(self) -> str | None:
+        """What decides which arguments are tried: the rule (of the view that a copy copies), or the composite's function."""
+        if self.base is not None and self.base.copy and self.base.meta is not None:
+            return self.base.meta.function
+        return self.composite if self.meta is None else self.meta.function
 
     @property
     def is_view(self) -> bool:

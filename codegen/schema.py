@@ -6,6 +6,7 @@ from pathlib import Path
 
 from codegen.acl import ACL, read_acl
 from codegen.checks import check
+from codegen.derived import with_derived
 from codegen.entries import read_entries
 from codegen.flops import FLOPS, check_defaults, check_entries, formulas, read_defaults
 from codegen.loader import Mapping, Node, Scalar, Sequence, load
@@ -36,6 +37,7 @@ def read_schema(root: Path) -> tuple[Schema, list[Problem]]:
         aclnn = _prototypes(tree, problems)
         sources.append(ACLNN.as_posix())
     runtime = Sources(root)
+    ops = list(with_derived(ops))
     problems += check(tuple(ops), aclnn, runtime)
     flops: dict[str, str] = {}
     if (root / FLOPS).exists():

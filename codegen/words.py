@@ -49,6 +49,12 @@ FIELDS = (
         "In place of `meta` and `kernels`: the function of `src/mindtorch_v2/_composite/` that makes it of other operators.",
         "composite: reduction.var_dim",
     ),
+    Word("copy", "A view has a form that copies, with `out=`: `expand_copy` of `expand`.", "copy: true"),
+    Word(
+        "foreach",
+        "The forms that take lists of tensors: `unary` for `_foreach_abs` and `_foreach_abs_`, or their signatures.",
+        "foreach: unary",
+    ),
     Word("mutates", "The argument that the kernel changes in place.", "mutates: self"),
     Word(
         "fast",

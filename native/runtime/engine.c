@@ -869,22 +869,25 @@ static int run_node(Run *run, int v)
 /* Starts with the gradients of the tensors; what the walk adds to `grads` holds the memory of those that the caller gave. */
 static int start(Run *run, PyObject *tensors, PyObject *grads)
 {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); i++) {
-        PyObject *edge = edge_of(PyTuple_GET_ITEM(tensors, i));
-        if (edge == Py_None) {
-            PyErr_SetString(PyExc_RuntimeError, "element 0 of tensors does not require grad and does not have a grad_fn");
-        }
-        if (edge == NULL || edge == Py_None) {
-            Py_XDECREF(edge);
-            return -1;
-        }
-        PyObject *node = PyTuple_GET_ITEM(edge, 0);
-        Py_ssize_t number = PyLong_AsSsize_t(PyTuple_GET_ITEM(edge, 1));
-        int failed = explore(run, node) < 0 ||
-                     arrive(run, &run->visits[find_visit(run, node)], number, Py_NewRef(PyTuple_GET_ITEM(grads, i))) < 0;
-        Py_DECREF(edge);
-        if (failed) {
-            return -1;
+    /* First all nodes, then gradients: a visit that holds one may not move, as a visit that is added may make them all do. */
+    for (int arriving = 0; arriving < 2; arriving++) {
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); i++) {
+            PyObject *edge = edge_of(PyTuple_GET_ITEM(tensors, i));
+            if (edge == Py_None) {
+                PyErr_SetString(PyExc_RuntimeError, "element 0 of tensors does not require grad and does not have a grad_fn");
+            }
+            if (edge == NULL || edge == Py_None) {
+                Py_XDECREF(edge);
+                return -1;
+            }
+            PyObject *node = PyTuple_GET_ITEM(edge, 0);
+            Py_ssize_t number = PyLong_AsSsize_t(PyTuple_GET_ITEM(edge, 1));
+            int failed = !arriving ? explore(run, node) < 0
+                                   : arrive(run, &run->visits[find_visit(run, node)], number, Py_NewRef(PyTuple_GET_ITEM(grads, i))) < 0;
+            Py_DECREF(edge);
+            if (failed) {
+                return -1;
+            }
         }
     }
     return 0;

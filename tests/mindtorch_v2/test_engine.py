@@ -132,6 +132,14 @@ def test_a_long_chain_and_a_wide_one() -> None:
     assert shared.grad.tolist() == [45.0] * 3
 
 
+def test_many_roots() -> None:
+    """Each root holds its gradient while the walk finds the nodes behind the others."""
+    leaves = [torch.ones(3, requires_grad=True) for _ in range(100)]
+    roots = [leaf * (number + 1) for number, leaf in enumerate(leaves)]
+    found = torch.autograd.grad(roots, leaves, [torch.full((3,), 2.0) for _ in roots])
+    assert [grad.tolist() for grad in found] == [[2.0 * (number + 1)] * 3 for number in range(100)]
+
+
 def test_layouts_of_captured_gradients() -> None:
     x = leaf(3, 4)
     assert torch.autograd.grad(x.sum(), x)[0].stride() == (0, 0)

@@ -370,17 +370,23 @@ def _out_differs(case: Case, cpu: Any) -> str | None:
         return None
     results = [] if isinstance(cpu, Failure) else leaves(cpu)
     if isinstance(cpu, Failure):
-        count = len([r for r in row.returns if r == "Tensor"])
-        buffers = tuple(torch.empty(0) for _ in range(count))
-        found = _with_out(case, buffers if count > 1 else buffers[0])
+        buffers = tuple(torch.empty(0) for r in row.returns if r.startswith("Tensor"))
+        found = _with_out(case, buffers if len(buffers) > 1 or _gives_list(row) else buffers[0])
         return None if isinstance(found, Failure) else f"function: {cpu}\nout=: {_text(found)}"
     buffers = tuple(torch.empty(0, dtype=r.dtype) for r in results)
+    if _gives_list(row):  # whose buffers are written, and not given back
+        found = _with_out(case, buffers)
+        return _differ(row, cpu, buffers if found is None else found, "out=")
     found = _with_out(case, buffers if len(buffers) > 1 else buffers[0])
     exact = "contiguous" not in row.out
     problem = _differ(row, cpu, found, "out=", exact=exact)
     if problem is None and len(results) == 1 and not isinstance(found, Failure) and found is not buffers[0]:
         return "out= gave another tensor"
     return problem
+
+
+def _gives_list(row: Row) -> bool:
+    return row.returns == ("Tensor[]",)
 
 
 def _layout_of_out(row: Row, result: Any) -> tuple[tuple, tuple, Any]:
@@ -403,7 +409,7 @@ def _layout_of_out(row: Row, result: Any) -> tuple[tuple, tuple, Any]:
 
 def _strided_out_differs(case: Case, cpu: Any) -> str | None:
     """A buffer of the right shape keeps its own strides and dtype."""
-    if not case.row.has("out") or isinstance(cpu, Failure) or len(leaves(cpu)) > 1:
+    if not case.row.has("out") or isinstance(cpu, Failure) or len(leaves(cpu)) != 1 or _gives_list(case.row):
         return None
     result = leaves(cpu)[0]
     shape, stride, wide = _layout_of_out(case.row, result)

@@ -168,7 +168,10 @@ def convert_one(op: Operator, param: Param, value: Any, position: int) -> Any:
             items.append(converted)
         if param.size and len(items) == 1 and param.size > 1:
             items *= param.size
-        return items if param.type == "Tensor" else tuple(items)
+        if param.type != "Tensor":
+            return tuple(items)
+        # What writes to the tensors of a list gives that list back.
+        return value if position == 0 and op.is_inplace and value.__class__ is list else items
     if param.type in ("int", "SymInt", "float", "bool"):
         if param.size is not None:
             converted = converter(value)

@@ -374,6 +374,8 @@ def write_out(op: Operator, result: Any, out: Any) -> Any:
             raise TypeError(f"{op.name}(): argument 'out' must be tuple of {len(result)} Tensors, not {len(buffers)}")
         for tensor, buffer in zip(result, buffers):
             write_out(op, tensor, buffer)
+        if len(op.returns) == 1:  # a list of tensors, which PyTorch gives back nothing for
+            return None
         return return_type(op, list(buffers))
     if isinstance(out, (tuple, list)) and len(out) == 1:
         out = out[0]
@@ -403,14 +405,14 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
     if special is not None:
         return overrides.run_inplace(op, special, args)
     if not converted:
-        if not isinstance(args[0], Tensor):
+        if not isinstance(args[0], Tensor) and not op.params[0].is_list:
             raise TypeError(f"{op.name}_(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}")
         args = convert(op, args)
     observer = TLS.observer
     if observer is not None and op.composite is None:
         args = observer.arguments(op, args)
     target = args[0]
-    if TLS.inference is False and target._inference:
+    if TLS.inference is False and target.__class__ is not list and target._inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
             "before doing inplace update."

@@ -75,6 +75,7 @@ class Operator:
     meta: function of the arguments that calls the rule. cast: numbers of the arguments that take part in promotion. kernels: by device type.
     block: alternatives of the operator as a loop; the first whose operands are given and whose conditions hold. blocked: the same for eager calls,
     made when it is first asked for.
+    base: the operator that this one is derived of (`add.Tensor` of `_foreach_add.List`), or None.
     record: makes the autograd node; the family's module of derivatives is imported at the first one. mutates: number of the argument that the kernel writes to, or None.
     """
 
@@ -89,6 +90,7 @@ class Operator:
         "block",
         "blocked",
         "composite",
+        "base",
         "record",
         "saves_self",
         "mutates",
@@ -121,6 +123,7 @@ class Operator:
         cast: tuple[int, ...] = (),
         kernels: dict[str, Callable] | None = None,
         composite: str | None = None,
+        base: Operator | None = None,
         mutates: int | None = None,
         is_inplace: bool = False,
         is_view: bool = False,
@@ -143,6 +146,7 @@ class Operator:
         self.block = block
         self.blocked: Callable | None = None
         self.composite = composite
+        self.base = base
         self.record: Callable | None = None if derivatives is None else _recorder(self, derivatives)
         self.saves_self = saves_self
         self.mutates = mutates
@@ -192,6 +196,8 @@ class Operator:
         if function is None:
             module, _, name = self.composite.rpartition(".")
             function = getattr(module_above("composites", module), name)
+            if self.base is not None:  # one function makes those of all operators that are derived alike
+                function = function(self)
             self._composite_function = function
         return function
 
