@@ -199,6 +199,16 @@ def empty_strided(shape: Sequence[int], strides: Sequence[int], dtype: np.dtype)
     return ndarray(shape, dtype, root, 0, [s * itemsize for s in strides])
 
 
+def allocator(shape: Sequence[int], strides: Sequence[int], dtype: np.dtype) -> Callable[[], ndarray]:
+    """A function that makes uninitialised arrays like `empty_strided`."""
+    shape, strides = tuple(shape), tuple(strides)
+    bytes_ = tuple([s * dtype.itemsize for s in strides])
+    for order in ("C", "F"):
+        if ndarray(shape, dtype, order=order).strides == bytes_:
+            return lambda: ndarray(shape, dtype, order=order)
+    return lambda: empty_strided(shape, strides, dtype)
+
+
 def refusal(error: Exception, shape: Sequence[int], itemsize: int) -> RuntimeError | None:
     """PyTorch's error for memory that cannot be had, or None for an error of numpy's that says something else."""
     if isinstance(error, MemoryError):

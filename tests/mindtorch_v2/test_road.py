@@ -134,7 +134,7 @@ def test_plans_are_bounded() -> None:
         for _ in range(3):
             assert int((torch.ones(size, dtype=torch.int64) + 1).sum()) == 2 * size
     if planned.ACTIVE:
-        assert all(len(known) <= 128 for known in planned._MEMORY.values())
+        assert all(len(known) <= 128 for known in planned.MEMORY)
 
 
 @pytest.mark.skipif(native.extension is None, reason="the memory of the extension")
@@ -154,3 +154,81 @@ def test_shapes_that_come_once_leave_nothing() -> None:
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_negative_zero_is_no_zero() -> None:
+    x = torch.ones(2)
+    for value in (0.0, -0.0) * 3:
+        assert torch.copysign(x, value).tolist() == [np.copysign(1.0, value)] * 2
+        assert np.signbit(torch.full((2,), value).numpy()).all() == np.signbit(value)
+    for whole in (0, False, 0.0) * 3:
+        assert torch.full((1,), whole).dtype is {int: torch.int64, bool: torch.bool, float: torch.float32}[type(whole)]
+
+
+def test_what_was_refused_once_is_refused_again() -> None:
+    x = torch.ones(2)
+    for _ in range(4):
+        with pytest.raises(TypeError):
+            torch.relu(self=x)
+        with pytest.raises(TypeError):
+            x + "y"
+        with pytest.raises(TypeError):
+            x.sum(0.5)
+
+
+VIEWS: list[Callable[[Tensor], Tensor]] = [
+    lambda x: x.view(16),
+    lambda x: x.reshape(2, 2, 4),
+    lambda x: x.t(),
+    lambda x: x.t().unsqueeze(1),
+    lambda x: x.unsqueeze(0).squeeze(0),
+    lambda x: x.narrow(0, 1, 2),
+    lambda x: x.t().narrow(0, 1, 2).diagonal(),
+    lambda x: x.select(1, 3),
+    lambda x: x.select(1, 3).expand(2, 4),
+    lambda x: x.unfold(0, 2, 1),
+    lambda x: x.split([1, 3])[1],
+    lambda x: x.chunk(2, 1)[1].flatten(0, 0),
+    lambda x: x[..., None],
+    lambda x: x[None, 1:, ::2],
+    lambda x: x[:0].view(0, 2),
+    lambda x: x.detach(),
+]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_planned_views_are_views(view: Callable[[Tensor], Tensor]) -> None:
+    found = []
+    for number in range(4):
+        x = torch.arange(16).view(4, 4) + number
+        made = view(x)
+        found.append((made.shape, made.stride(), made.storage_offset(), (made - number).tolist()))
+        assert made.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+        x += 1
+        assert x._version == made._version == 1 and ((made - number - 1).tolist(), made.stride()) == (
+            found[-1][3],
+            found[-1][1],
+        )
+    assert all(one == found[0] for one in found)
+
+
+def test_planned_writes_in_place_count_and_are_refused_where_they_must_be() -> None:
+    for _ in range(4):
+        x, leaf = torch.zeros(4, 4), torch.zeros(4, 4, requires_grad=True)
+        row = x[1]
+        row.add_(2).mul_(3)
+        row.copy_(row + x[0])
+        assert x.sum() == 24 and x._version == row._version == 3
+        with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+            leaf.add_(1)
+        with pytest.raises(RuntimeError, match="a view of a leaf Variable"):
+            leaf[0].mul_(2)
+        with torch.no_grad():
+            leaf.add_(1)
+        with pytest.raises(RuntimeError, match="single memory location"):
+            torch.zeros(1).expand(3).add_(1)
+        with pytest.raises(RuntimeError, match="memory location"):
+            x.view(16)[1:].add_(x.view(16)[:-1])
+        y = torch.zeros(4, 4)
+        y.add_(leaf)
+        assert y.requires_grad and leaf._version == 1

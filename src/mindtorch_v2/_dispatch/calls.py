@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._dtype import from_numpy_dtype
-from .._state import PLAIN, TLS
+from .._state import TLS
 from .._tensor import Tensor, wrap
-from . import dispatcher, overrides, planned
+from . import dispatcher, overrides
 from .dispatcher import call, call_converted
 from .operator import Operator
 from .resolver import resolve
@@ -38,12 +38,6 @@ def call_overloaded(
     """Run the overload that the arguments fit."""
     out = kwargs.pop("out", None) if has_out else None
     requires_grad = kwargs.pop("requires_grad", False) if is_factory else False
-    if planned.ACTIVE and out is None and PLAIN:
-        values = (*args, *kwargs.values()) if kwargs else args
-        plan = planned.find((overloads, method, *kwargs), values, lambda: resolve(overloads, args, kwargs, method))
-        if plan is not None:
-            result = planned.run(plan, values)
-            return result.requires_grad_(True) if requires_grad else result
     op, bound = resolve(overloads, args, kwargs, method)
     return call_converted(op, bound, out, requires_grad)
 

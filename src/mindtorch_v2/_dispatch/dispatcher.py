@@ -18,7 +18,7 @@ from .._device import CPU, chosen_device, device
 from .._pending import current, settled
 from .._rules.promotion import can_cast
 from .._rules.spec import Spec, ViewSpec
-from .._state import PLAIN, TLS
+from .._state import TLS
 from .._tensor import Tensor, bump_version, wrap, wrap_view
 from . import overrides, planned
 from .backends import backend_of, empty
@@ -32,10 +32,6 @@ autograd: Any = None
 
 def call(op: Operator, args: tuple, out: Any = None, requires_grad: bool = False) -> Any:
     """Run the functional or `out=` form of an operator on arguments in schema order."""
-    if planned.ACTIVE and out is None and PLAIN:
-        plan = planned.find(op, args, None)
-        if plan is not None:
-            return _finish(op, planned.run(plan, args), requires_grad)
     special = overrides.find(op, args, out)
     if special is not None:
         return overrides.run(op, special, args, out)
@@ -361,7 +357,7 @@ def resize_out(out: Tensor, shape: tuple, stride: tuple | None) -> None:
             "not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to "
             "zero elements with t.resize_(0).",
             UserWarning,
-            stacklevel=6,
+            stacklevel=6 + planned.ACTIVE,
         )
     out._data = empty(shape, stride, out._dtype, out.device)
 
@@ -395,12 +391,6 @@ def write_out(op: Operator, result: Any, out: Any) -> Any:
 
 def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
     """Run an operator with its first argument as the place of the result; returns that argument."""
-    if planned.ACTIVE and PLAIN:
-        plan = planned.find((op, planned.IN_PLACE), args, lambda: (op, args if converted else convert(op, args)))
-        if plan is not None:
-            result = planned.run_inplace(plan, args)
-            if result is not None:
-                return result
     special = overrides.find(op, args, None)
     if special is not None:
         return overrides.run_inplace(op, special, args)
@@ -531,7 +521,7 @@ def _warn_expanded(op: Operator) -> None:
             f"Use of {op.label}_ on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also "
             f"applies to advanced indexing e.g. {example}",
             UserWarning,
-            stacklevel=5,
+            stacklevel=5 + planned.ACTIVE,
         )
 
 

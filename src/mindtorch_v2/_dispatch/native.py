@@ -148,6 +148,10 @@ def _name(function: Any) -> str:
     return f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
 
 
+in_python: Callable | None = None
+"""What stands before functions without the extension: `planned` puts its own here."""
+
+
 def accelerate(
     function: Callable, *paths: tuple, method: bool = False, reflected: str = "", inplace: bool = False
 ) -> Callable:
@@ -159,7 +163,7 @@ def accelerate(
     reflected: of an operator like `__rsub__`, "arguments" when the function's are the operator's in reverse, "operands" when the ufunc's are.
     """
     if extension is None:
-        return function
+        return function if in_python is None else in_python(function, paths, method, reflected, inplace)
     described = tuple(_describe(path, method, reflected, inplace) for path in paths)
     if None in described:
         return function
@@ -192,7 +196,6 @@ def _describe(path: tuple, method: bool, reflected: str, inplace: bool) -> tuple
         by = _BY_NOTHING if inplace or len(op.returns) > 1 else _BY_COMPOSITE
     else:
         by = _BY_PLAN if "cpu" in op.kernels or (op.is_view and not inplace) else _BY_NOTHING
-    ufunc = path[1] if len(path) > 1 else op.kernels.get("cpu")
     return (
         op,
         _binding(op, method, reflected),
@@ -203,12 +206,19 @@ def _describe(path: tuple, method: bool, reflected: str, inplace: bool) -> tuple
         op.numbers,
         "pointwise" in op.tags,
         -1 if op.mutates is None else op.mutates,
-        ufunc if isinstance(ufunc, np.ufunc) and ufunc.nin <= 2 and ufunc.nin <= len(op.params) else None,
+        ufunc_of(path),
         _short_cut(path, reflected, inplace) if len(path) > 1 else None,
     )
 
 
 _MAX_PARAMS = 16  # as native.h has it
+
+
+def ufunc_of(path: tuple) -> Any:
+    """The ufunc that does what an overload's kernel does where all but its operands have their defaults, or None."""
+    op = path[0]
+    ufunc = path[1] if len(path) > 1 else op.kernels.get("cpu")
+    return ufunc if isinstance(ufunc, np.ufunc) and ufunc.nin <= 2 and ufunc.nin <= len(op.params) else None
 
 
 def _binding(op: Operator, method: bool, reflected: str) -> tuple:

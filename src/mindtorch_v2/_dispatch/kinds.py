@@ -1,0 +1,480 @@
+"""Kinds of plans: how calls that go by a plan run. See planned.py.
+
+A plan is a function of a call's values: the arguments as they were given, those by name last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from .. import _memory, _payload
+from .._device import CPU
+from .._rules.spec import Spec
+from .._state import TLS
+from .._tensor import Rare, Tensor, bump_version, rare_of, wrap, wrap_view
+from .backends import backend_of
+from .operator import Operator
+from .plans import quiet_errors, specs_of
+from .viewing import viewer
+
+DECLINED = object()
+"""What a plan returns where the general path has to look first."""
+_errors, _quiet = quiet_errors()
+_new = object.__new__
+
+# Set by the autograd floor, which stands above this one.
+history: Any = None
+
+
+class Call:
+    """A call that is to be planned: makes the functions that run its like."""
+
+    def __init__(self, op: Operator, converted: tuple, places: list[tuple[int, int, bool]]):
+        self.op = op
+        self.converted = converted
+        self.tensors = tuple((index, at) for index, at, listed in places if not listed)
+        self.lists = tuple((index, at) for index, at, listed in places if listed)
+        rest = [None if isinstance(value, Tensor) else value for value in converted]
+        tensors, lists = self.tensors, self.lists
+
+        def full(values: tuple) -> list:
+            """All arguments of the operator."""
+            made = rest.copy()
+            for index, at in tensors:
+                made[index] = values[at]
+            for index, at in lists:
+                made[index] = list(values[at])
+            return made
+
+        self.full = full
+
+    def recorded(self) -> Callable:
+        """A function of the result and the values of a call with a history: records it."""
+        op, full = self.op, self.full
+        if op.record is None:
+            return lambda made, values: made
+
+        def record(made: Any, values: tuple) -> Any:
+            return op.record(made, *full(values)) if TLS.grad_enabled else made  # type: ignore[misc]
+
+        return record
+
+    def composed(self) -> Callable | None:
+        """Call the operator's function."""
+        full = self.full
+        function = self.op.composite_function()
+        return None if len(self.op.returns) > 1 else lambda values: function(*full(values))
+
+    # Views
+
+    def view(self, result: tuple) -> Callable:
+        """One view of the first tensor."""
+        at = self.tensors[0][1]
+        shape, stride, kind, _, offset = result
+        look = viewer(self.converted[0]._data, shape, stride, offset)
+        marked, live = history.VIEW, history.live_node
+        mark = marked if kind.category > 1 and self.op.record is not None else None
+        record = self.recorded()
+
+        def run(values: tuple) -> Any:
+            source = values[at]
+            made = _new(Tensor)
+            made._data = look(source._data)
+            made._dtype = kind
+            made._rare = None
+            base = source._base
+            made._base = source if base is None else base
+            node = source._node
+            if node is None or (node is marked and live(source) is None):
+                made._node = mark if TLS.grad_enabled else None
+                return made
+            made._node = None
+            made = record(made, values)
+            if made._node is None and TLS.grad_enabled:
+                made._node = mark
+            return made
+
+        return run
+
+    def views(self, results: tuple) -> Callable:
+        """Several views of the first tensor."""
+        at = self.tensors[0][1]
+        data = self.converted[0]._data
+        looks = [viewer(data, shape, stride, offset) for shape, stride, _, _, offset in results]
+        record = self.recorded()
+        mark = history.mark_view
+        recorded = self.op.record is not None
+
+        def run(values: tuple) -> Any:
+            source = values[at]
+            data = source._data
+            views = []
+            for look in looks:
+                view = wrap_view(look(data), source)
+                rare = view._rare = Rare()
+                rare.multi_view = True
+                views.append(view)
+            made = tuple(views)
+            if recorded and TLS.grad_enabled:
+                if source._node is not None:
+                    made = record(made, values)
+                for view in made:
+                    if view._node is None:
+                        mark(view)
+            return made
+
+        return run
+
+    def reshaped(self, result: tuple) -> Callable:
+        """A contiguous copy in another shape, which no view can have."""
+        at = self.tensors[0][1]
+        shape = result[0]
+        record = self.recorded()
+
+        def run(values: tuple) -> Any:
+            source = values[at]
+            made = wrap(source._data.copy("C").reshape(shape), source._dtype)
+            return made if source._node is None else record(made, values)
+
+        data = self.converted[0]._data.copy("C").reshape(shape)
+        return run if _payload.stride_of(data) == tuple(result[1]) else None  # type: ignore[return-value]
+
+    # Kernels
+
+    def given(self, compute: Any) -> tuple[list, list] | None:
+        """The kernel's arguments but for tensors, and of each tensor its number, its place and the dtype to cast it to; None for lists to be cast."""
+        op, converted = self.op, self.converted
+        rest = [None if isinstance(value, Tensor) else value for value in converted]
+        tensors = []
+        for index, at in self.tensors:
+            cast = compute is not None and index in op.cast and converted[index]._data.dtype != compute.np
+            tensors.append((index, at, compute.np if cast else None))
+        if compute is not None:
+            number = backend_of(CPU).number
+            for index in op.cast:
+                value = converted[index]
+                if value.__class__ is list:
+                    if any(item._data.dtype != compute.np for item in value):
+                        return None
+                elif value is not None and not isinstance(value, Tensor):
+                    rest[index] = number(value, compute)
+        return rest, tensors
+
+    def arrays(self, compute: Any) -> Callable[[tuple], list] | None:
+        """A function of a call's values that gives the kernel's arguments."""
+        found = self.given(compute)
+        if found is None:
+            return None
+        rest, tensors = found
+        lists = self.lists
+        if len(tensors) == 1 and not lists and tensors[0] == (0, tensors[0][1], None):
+            at = tensors[0][1]
+            tail = rest[1:]
+            return lambda values: [values[at]._data, *tail]
+
+        def arrays(values: tuple) -> list:
+            given = rest.copy()
+            for index, at, cast in tensors:
+                array = values[at]._data
+                given[index] = array if cast is None else array.astype(cast)
+            for index, at in lists:
+                given[index] = [item._data for item in values[at]]
+            return given
+
+        return arrays
+
+    def historic(self) -> Callable[[tuple], bool]:
+        """Whether an argument of a call may have a history."""
+        places = [at for _, at in self.tensors]
+        lists = [at for _, at in self.lists]
+        if self.op.record is None or not (places or lists):
+            return lambda values: False
+        live = history.live_node
+        view = history.VIEW
+
+        def historic(values: tuple) -> bool:
+            for at in places:
+                node = values[at]._node
+                if node is not None and (node is not view or live(values[at]) is not None):
+                    return True
+            for at in lists:
+                for item in values[at]:
+                    node = item._node
+                    if node is not None and (node is not view or live(item) is not None):
+                        return True
+            return False
+
+        return historic
+
+    def pointwise(self, ufunc: Any, learnt: tuple) -> Callable | None:
+        """By a ufunc of the first arguments, whose results are as the rule wants them."""
+        op, converted = self.op, self.converted
+        spec = specs_of(op, converted)
+        count = ufunc.nin
+        found = self.given(spec.compute)
+        if (
+            found is None
+            or any(cast is not None or index >= count for index, _, cast in found[1])
+            or any(a is not b and a != b for a, b in zip(converted[count:], [p.default for p in op.params[count:]]))
+            or not found[1]
+        ):
+            return None
+        shape, stride, kind, want, _ = learnt[8][0]
+        rest, tensors = found
+        operands = [*rest[:count]]
+        for index, _, _ in tensors:
+            operands[index] = converted[index]._data
+        with np.errstate(all="ignore"):
+            tried = ufunc(*operands)
+        strides = tuple([step * want.itemsize for step in stride])
+        if tried.dtype != want or tried.shape != shape:
+            return None
+        aim = None
+        if tried.__class__ is not ndarray or tried.strides != strides:
+            aim = _memory.allocator(shape, stride, want)
+        enter, leave, quiet = _errors.set, _errors.reset, _quiet
+        record, historic = self.recorded(), self.historic()
+        at = tensors[0][1]
+        if len(tensors) == 2 and aim is None:
+            other = tensors[1][1]
+
+            def two(values: tuple) -> Any:
+                a = values[at]
+                b = values[other]
+                token = enter(quiet)
+                try:
+                    result = ufunc(a._data, b._data)
+                except MemoryError:
+                    return DECLINED
+                finally:
+                    leave(token)
+                made = _new(Tensor)
+                made._data = result
+                made._dtype = kind
+                made._node = made._base = made._rare = None
+                if (a._node is None and b._node is None) or not historic(values):
+                    return made
+                return record(made, values)
+
+            return two
+        arrays = self.arrays(spec.compute)
+        before = operands[:1] if tensors[0][0] == 1 else []
+        after = operands[1:] if tensors[0][0] == 0 else []
+
+        def run(values: tuple) -> Any:
+            a = values[at]
+            token = enter(quiet)
+            try:
+                if aim is None:
+                    result = ufunc(*before, a._data, *after)
+                else:
+                    result = ufunc(*arrays(values)[:count], out=aim())
+            except MemoryError:
+                return DECLINED
+            finally:
+                leave(token)
+            made = _new(Tensor)
+            made._data = result
+            made._dtype = kind
+            made._node = made._base = made._rare = None
+            return record(made, values) if historic(values) else made
+
+        return run
+
+    def one(self, learnt: tuple, unknown: bool) -> Callable | None:
+        """By the kernel, which gives one result."""
+        spec = specs_of(self.op, self.converted)
+        arrays = self.arrays(spec.compute)
+        if arrays is None:
+            return None
+        kernel = self.op.kernels["cpu"]
+        _, stride, kind, want, _ = learnt[8][0]
+        strides = None if unknown else tuple([step * want.itemsize for step in stride])
+        lay_out = backend_of(CPU).laid_out
+        enter, leave, quiet = _errors.set, _errors.reset, _quiet
+        record, historic = self.recorded(), self.historic()
+        target = None
+        if self.op.takes_out["cpu"] and not unknown and spec.compute in (None, kind) and kernel.__class__ is np.ufunc:
+            target = _memory.allocator(spec.shape, stride, want)
+
+        def run(values: tuple) -> Any:
+            token = enter(quiet)
+            try:
+                if target is None:
+                    result = kernel(*arrays(values))
+                else:
+                    result = kernel(*arrays(values), out=target())
+            except (MemoryError, ValueError):
+                return DECLINED
+            finally:
+                leave(token)
+            if (
+                result.__class__ is not ndarray
+                or result.strides != strides
+                or (result.dtype is not want and result.dtype != want)
+                or (result.base is not None and target is None)
+            ):
+                result = lay_out(result, spec)
+            made = wrap(result, kind)
+            return record(made, values) if historic(values) else made
+
+        return run
+
+    def several(self, learnt: tuple) -> Callable | None:
+        """By the kernel, which gives several results."""
+        specs = specs_of(self.op, self.converted)
+        arrays = self.arrays(next((s.compute for s in specs if s is not None), None))
+        if arrays is None:
+            return None
+        kernel = self.op.kernels["cpu"]
+        cls = learnt[6]
+        lay_out = backend_of(CPU).laid_out
+        wanted = [None if s is None else (s, s.dtype, s.dtype.np, _bytes(r)) for s, r in zip(specs, learnt[8])]
+        record, historic = self.recorded(), self.historic()
+
+        def run(values: tuple) -> Any:
+            token = _errors.set(_quiet)
+            try:
+                results = kernel(*arrays(values))
+            except (MemoryError, ValueError):
+                return DECLINED
+            finally:
+                _errors.reset(token)
+            made = []
+            for result, want in zip(results, wanted):
+                if want is None:
+                    made.append(None)
+                    continue
+                spec, kind, array_kind, strides = want
+                if (
+                    result.__class__ is not ndarray
+                    or result.strides != strides
+                    or result.dtype != array_kind
+                    or result.base is not None
+                ):
+                    result = lay_out(result, spec)
+                made.append(wrap(result, kind))
+            whole = tuple.__new__(cls, made)
+            return record(whole, values) if historic(values) else whole
+
+        return run
+
+    def changed(self, learnt: tuple) -> Callable | None:
+        """A copy of the argument that the kernel writes to."""
+        op = self.op
+        at = op.mutates
+        spec = specs_of(op, self.converted)
+        arrays = self.arrays(spec.compute)
+        _, stride, kind, want, _ = learnt[8][0]
+        if arrays is None or self.converted[at]._data.dtype != want or spec.compute not in (None, kind):
+            return None
+        kernel = op.kernels["cpu"]
+        target = _memory.allocator(spec.shape, stride, want)
+        record, historic = self.recorded(), self.historic()
+
+        def run(values: tuple) -> Any:
+            given = arrays(values)
+            array = target()
+            array[...] = given[at]
+            given[at] = array
+            token = _errors.set(_quiet)
+            try:
+                kernel(*given)
+            except (MemoryError, ValueError):
+                return DECLINED
+            finally:
+                _errors.reset(token)
+            made = wrap(array, kind)
+            return record(made, values) if historic(values) else made
+
+        return run
+
+    # In place
+
+    def in_place(self) -> Callable | None:
+        """The kernel's result in the memory of the first argument, where nothing has a history."""
+        op, converted = self.op, self.converted
+        if "cpu" not in op.kernels or not self.tensors or self.tensors[0] != (0, 0) or self.lists:
+            return None
+        spec = specs_of(op, converted)
+        if spec.__class__ is not Spec or spec.shape is None:
+            return None
+        data = converted[0]._data
+        kind = spec.dtype.np
+        if converted[0]._dtype is not spec.dtype or data.shape != tuple(spec.shape) or _repeats(data):
+            return None
+        arrays = self.arrays(spec.compute)
+        if arrays is None or (op.mutates == 0 and spec.compute not in (None, spec.dtype)):
+            return None
+        kernel = op.kernels["cpu"]
+        changes = op.mutates == 0
+        writes = op.takes_out["cpu"] and spec.compute in (None, spec.dtype)
+        others = [at for index, at in self.tensors if index]
+        apart = "apart" in op.tags
+        view, live = history.VIEW, history.live_node
+
+        def run(values: tuple) -> Any:
+            target = values[0]
+            data = target._data
+            base = target._base
+            rare = rare_of(target)
+            node = target._node
+            tape = TLS.grad_enabled
+            if node is not None and node is not view and tape:
+                return DECLINED
+            if rare is not None and (rare.inference or rare.multi_view):
+                return DECLINED
+            if base is not None:
+                if base._node is not None and tape:
+                    return DECLINED
+                above = rare_of(base)
+                if above is not None and (above.multi_view or above.inference):
+                    return DECLINED
+            for at in others:
+                other = values[at]
+                if tape and other._node is not None and (other._node is not view or live(other) is not None):
+                    return DECLINED
+                if (other is not target or apart) and np.may_share_memory(other._data, data):
+                    return DECLINED
+            given = arrays(values)
+            token = _errors.set(_quiet)
+            try:
+                if changes:
+                    kernel(*given)
+                elif writes:
+                    kernel(*given, out=data)
+                else:
+                    result = kernel(*given)
+                    data[...] = result if result.dtype == kind else result.astype(kind)
+            finally:
+                _errors.reset(token)
+            if base is None and (rare is None or rare.shares is None):
+                if rare is None:
+                    rare = target._rare = Rare()
+                rare.version += 1
+            else:
+                bump_version(target)
+            return target
+
+        return run
+
+
+def _bytes(result: tuple) -> tuple:
+    return tuple([step * result[3].itemsize for step in result[1]])
+
+
+def _repeats(array: ndarray) -> bool:
+    """Whether elements share memory among each other."""
+    return any(step == 0 and n > 1 for n, step in zip(array.shape, array.strides))
+
+
+def detached(values: tuple) -> Tensor:
+    source = values[0]
+    made = wrap(source._data.view(), source._dtype)
+    rare = made._rare = Rare()
+    rare.shares = source
+    return made
