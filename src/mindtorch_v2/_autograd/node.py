@@ -21,7 +21,10 @@ import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from numpy import ndarray
+
 from .. import _payload
+from .._device import CPU
 from .._dispatch import ops
 from .._handles import RemovableHandle
 from .._state import TLS
@@ -294,8 +297,10 @@ class SavedOutput:
     def __init__(self, tensor: Tensor, number: int = 0):
         self.payload = tensor._data
         self.dtype = tensor._dtype
-        self.reference = weakref.ref(counter(tensor))
-        self.version = version(tensor)
+        keeper = counter(tensor)
+        rare = rare_of(keeper)
+        self.reference = weakref.ref(keeper)
+        self.version = 0 if rare is None else rare.version
         self.number = number
 
     def unpack(self, node: Node) -> Tensor:
@@ -324,7 +329,7 @@ def keep(value: Any) -> Any:
             )
         if TLS.saved_tensor_hooks:
             return Packed(value, edge(value))
-        return (value, version(value))
+        return (value, 0 if rare is None and value._base is None else version(value))
     if value.__class__ is list or value.__class__ is tuple:
         return [keep(item) for item in value]
     return value
@@ -399,7 +404,7 @@ def attach(out: Tensor, node: Node) -> Tensor:
     if out._dtype.category < 2:
         return out
     data = out._data
-    node.outputs = ((data.shape, out._dtype, _payload.device_of(data)),)
+    node.outputs = ((data.shape, out._dtype, CPU if data.__class__ is ndarray else data.device),)
     node.extras = None
     out._node = node
     if out._base is not None:

@@ -8,6 +8,7 @@ from typing import Any
 from .._dispatch import native
 from .._dispatch.operator import Operator
 from .._state import TLS
+from .._tensor import Tensor
 from .node import attach, attach_many, edge, keep, keep_output
 from .saved import Layout
 
@@ -25,14 +26,6 @@ def recorder(
     cls.layout = Layout(op, saved, consts)
     differentiable = (0,) if outputs == 2 else None
 
-    def part(source: int, out: Any, args: tuple) -> Any:
-        return args[source] if source >= 0 else out if single else out[-1 - source]
-
-    def kept(source: int, out: Any, args: tuple) -> Any:
-        if source >= 0:
-            return keep(args[source])
-        return keep_output(out) if single else keep_output(out[-1 - source], -1 - source)
-
     def record(out: Any, *args: Any) -> Any:
         if not TLS.grad_enabled:
             return out
@@ -40,27 +33,40 @@ def recorder(
         present = []
         for index in inputs:
             value = args[index]
-            if value.__class__ is list or value.__class__ is tuple:
+            kind = value.__class__
+            if kind is Tensor and value._base is None:  # most are
+                before = value._node
+                one = None if before is None else (before, 0 if len(before.outputs) < 2 else value._nr)
+            elif kind is list or kind is tuple:
                 found = [edge(item) for item in value]
                 edges += found
                 present.append(any(found))
+                continue
             else:
                 one = edge(value)
-                edges.append(one)
-                present.append(one is not None)
+            edges.append(one)
+            present.append(one is not None)
         if True not in present:
             return out
         node = cls()
         node.edges = tuple(edges)
         node.saved = None
         if saved:
-            node.saved = [
-                None if needs and not any([present[i] for i in needs]) else kept(source, out, args)
-                for source, needs in saved
-            ]
-        node.consts = (
-            tuple([_constant(part(source, out, args), attribute) for source, attribute in consts]) if consts else None
-        )
+            node.saved = kept = []
+            for source, needs in saved:
+                if needs and not any([present[i] for i in needs]):
+                    kept.append(None)
+                elif source >= 0:
+                    kept.append(keep(args[source]))
+                else:
+                    kept.append(keep_output(out) if single else keep_output(out[-1 - source], -1 - source))
+        node.consts = None
+        if consts:
+            found = []
+            for source, attribute in consts:
+                value = args[source] if source >= 0 else out if single else out[-1 - source]
+                found.append(value if attribute is None else _constant(value, attribute))
+            node.consts = tuple(found)
         return attach(out, node) if single else attach_many(out, node, differentiable)
 
     name = op.full_name.replace(".", "_")
@@ -69,8 +75,6 @@ def recorder(
 
 
 def _constant(value: Any, attribute: Any) -> Any:
-    if attribute is None:
-        return value
     if attribute == 0:
         return len(value)
     if value.__class__ is list:

@@ -5,6 +5,7 @@ A plan is a function of a call's values: the arguments as they were given, those
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -33,13 +34,16 @@ history: Any = None
 class Call:
     """A call that is to be planned: makes the functions that run its like."""
 
-    def __init__(self, op: Operator, converted: tuple, places: list[tuple[int, int, bool]]):
+    def __init__(self, op: Operator, values: tuple, converted: tuple, places: list[tuple[int, int, bool]]):
         self.op = op
         self.converted = converted
         self.tensors = tuple((index, at) for index, at, listed in places if not listed)
         self.lists = tuple((index, at) for index, at, listed in places if listed)
         rest = [None if isinstance(value, Tensor) else value for value in converted]
         tensors, lists = self.tensors, self.lists
+        # What stands behind the call's own values, if these are the operator's first arguments.
+        alike = not lists and all(a is b for a, b in zip(values, converted))
+        self.tail = converted[len(values) :] if alike else None
 
         def full(values: tuple) -> list:
             """All arguments of the operator."""
@@ -54,9 +58,11 @@ class Call:
 
     def recorded(self) -> Callable:
         """A function of the result and the values of a call with a history: records it."""
-        op, full = self.op, self.full
+        op, full, tail = self.op, self.full, self.tail
         if op.record is None:
             return lambda made, values: made
+        if tail is not None:
+            return lambda made, values: op.record(made, *values, *tail) if TLS.grad_enabled else made  # type: ignore[misc]
 
         def record(made: Any, values: tuple) -> Any:
             return op.record(made, *full(values)) if TLS.grad_enabled else made  # type: ignore[misc]
@@ -65,9 +71,13 @@ class Call:
 
     def composed(self) -> Callable | None:
         """Call the operator's function."""
-        full = self.full
+        full, tail = self.full, self.tail
         function = self.op.composite_function()
-        return None if len(self.op.returns) > 1 else lambda values: function(*full(values))
+        if len(self.op.returns) > 1:
+            return None
+        if tail is not None:
+            return lambda values: function(*values, *tail)
+        return lambda values: function(*full(values))
 
     # Views
 
@@ -191,7 +201,7 @@ class Call:
         """Whether an argument of a call may have a history."""
         places = [at for _, at in self.tensors]
         lists = [at for _, at in self.lists]
-        if self.op.record is None or not (places or lists):
+        if self.op.record is None:
             return lambda values: False
         live = history.live_node
         view = history.VIEW
@@ -288,17 +298,17 @@ class Call:
     def one(self, learnt: tuple, unknown: bool) -> Callable | None:
         """By the kernel, which gives one result."""
         spec = specs_of(self.op, self.converted)
+        found = self.given(spec.compute)
         arrays = self.arrays(spec.compute)
-        if arrays is None:
+        if found is None or arrays is None:
             return None
         kernel = self.op.kernels["cpu"]
         _, stride, kind, want, _ = learnt[8][0]
-        strides = None if unknown else tuple([step * want.itemsize for step in stride])
-        lay_out = backend_of(CPU).laid_out
+        lay, strides = _layer(spec, want, None if unknown else stride)
         enter, leave, quiet = _errors.set, _errors.reset, _quiet
         record, historic = self.recorded(), self.historic()
         target = None
-        if self.op.takes_out["cpu"] and not unknown and spec.compute in (None, kind) and kernel.__class__ is np.ufunc:
+        if kernel.__class__ is np.ufunc and not unknown and spec.compute in (None, kind):
             target = _memory.allocator(spec.shape, stride, want)
 
         def run(values: tuple) -> Any:
@@ -312,17 +322,40 @@ class Call:
                 return DECLINED
             finally:
                 leave(token)
-            if (
-                result.__class__ is not ndarray
-                or result.strides != strides
-                or (result.dtype is not want and result.dtype != want)
-                or (result.base is not None and target is None)
-            ):
-                result = lay_out(result, spec)
+            if target is None:
+                result = lay(result)
             made = wrap(result, kind)
             return record(made, values) if historic(values) else made
 
-        return run
+        rest, tensors = found
+        if target is not None or self.lists or len(tensors) != 1 or tensors[0][0] or tensors[0][2] is not None:
+            return run
+        at = tensors[0][1]
+        tail = rest[1:]
+
+        def single(values: tuple) -> Any:
+            source = values[at]
+            token = enter(quiet)
+            try:
+                result = kernel(source._data, *tail)
+            except (MemoryError, ValueError):
+                return DECLINED
+            finally:
+                leave(token)
+            if (
+                result.__class__ is not ndarray
+                or result.strides != strides
+                or result.base is not None
+                or result.dtype is not want
+            ):
+                result = lay(result)
+            made = _new(Tensor)
+            made._data = result
+            made._dtype = kind
+            made._node = made._base = made._rare = None
+            return made if source._node is None or not historic(values) else record(made, values)
+
+        return single
 
     def several(self, learnt: tuple) -> Callable | None:
         """By the kernel, which gives several results."""
@@ -332,8 +365,7 @@ class Call:
             return None
         kernel = self.op.kernels["cpu"]
         cls = learnt[6]
-        lay_out = backend_of(CPU).laid_out
-        wanted = [None if s is None else (s, s.dtype, s.dtype.np, _bytes(r)) for s, r in zip(specs, learnt[8])]
+        lays = [None if s is None else (_layer(s, s.dtype.np, r[1])[0], s.dtype) for s, r in zip(specs, learnt[8])]
         record, historic = self.recorded(), self.historic()
 
         def run(values: tuple) -> Any:
@@ -344,20 +376,7 @@ class Call:
                 return DECLINED
             finally:
                 _errors.reset(token)
-            made = []
-            for result, want in zip(results, wanted):
-                if want is None:
-                    made.append(None)
-                    continue
-                spec, kind, array_kind, strides = want
-                if (
-                    result.__class__ is not ndarray
-                    or result.strides != strides
-                    or result.dtype != array_kind
-                    or result.base is not None
-                ):
-                    result = lay_out(result, spec)
-                made.append(wrap(result, kind))
+            made = [None if lay is None else wrap(lay[0](result), lay[1]) for result, lay in zip(results, lays)]
             whole = tuple.__new__(cls, made)
             return record(whole, values) if historic(values) else whole
 
@@ -463,8 +482,32 @@ class Call:
         return run
 
 
-def _bytes(result: tuple) -> tuple:
-    return tuple([step * result[3].itemsize for step in result[1]])
+def _layer(spec: Spec, want: np.dtype, stride: tuple | None) -> tuple[Callable[[Any], ndarray], tuple | None]:
+    """A function that makes of a kernel's result what the rule wants, and the strides, in bytes, that it then has; stride None: of unknown shape."""
+    lay_out = backend_of(CPU).laid_out
+    if stride is None:
+        return lambda result: lay_out(result, spec), None
+    strides = tuple([step * want.itemsize for step in stride])
+    size = math.prod(spec.shape) * want.itemsize
+    whole = spec.shape
+    contiguous = _payload.contiguous_strides(whole) == stride and 0 not in whole
+
+    def lay(result: Any) -> ndarray:
+        if result.__class__ is not ndarray:
+            result = np.asarray(result)
+        if result.dtype is not want and result.dtype != want:
+            result = result.astype(want)
+        if result.strides == strides:
+            base = result.base
+            if base is None or base.nbytes == size:
+                return result
+        if contiguous and result.shape == whole:
+            result = result.copy()
+            if result.strides == strides:
+                return result
+        return lay_out(result, spec)
+
+    return lay, strides
 
 
 def _repeats(array: ndarray) -> bool:

@@ -123,7 +123,7 @@ def make(
     places = _places(values, converted)
     if places is None:
         return None
-    call = Call(op, converted, places)
+    call = Call(op, values, converted, places)
     if inplace or op.is_inplace:
         return call.in_place() if op.composite is None and op.mutates in (None, 0) else None
     if op.composite is not None:
