@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numpy import ndarray
+
 from mindtorch_v2 import _dtype
 from mindtorch_v2._dispatch.backends import data_needed
 from mindtorch_v2._generated import functions as F
@@ -65,6 +67,9 @@ def equal(self: Tensor, other: Tensor) -> bool:
         raise RuntimeError(f"Cannot compare two tensors on different devices. Got: {self.device} and {other.device}")
     if self.shape != other.shape:
         return False
+    a, b = self._data, other._data
+    if a.__class__ is b.__class__ is ndarray and a.dtype is b.dtype:
+        return bool((a == b).all())
     same = F.all(F.eq(self, other))
     if same.is_meta:
         raise data_needed("equal")

@@ -29,7 +29,7 @@ MOST = 128
 """How many plans a function keeps."""
 MEMORY: list[dict] = []
 """The plans of all functions."""
-_SIMPLE = frozenset((int, float, bool, complex, str, type(None), dtype, layout, memory_format, device))
+_SIMPLE = frozenset((int, bool, str, type(None), dtype, layout, memory_format, device))
 _LISTS = frozenset((tuple, list, Size))
 
 
@@ -66,8 +66,9 @@ def before(function: Callable, paths: tuple, method: bool, reflected: str, inpla
                     return function(*args, **kwargs)
                 key += (value._dtype, data.shape, data.strides)
             elif kind in _SIMPLE:
-                # What stands for zero tells -0.0 from 0.0, which are equal.
-                key += (kind, value if value and kind is not complex else repr(value))
+                key += (kind, value)
+            elif kind is float:
+                key += (kind, value or repr(value))  # which tells -0.0 from 0.0, its equal
             elif kind in _LISTS:
                 key += (kind, len(value))
                 for item in value:

@@ -8,6 +8,7 @@ their real view: twice as many numbers.
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Sequence
 
@@ -17,7 +18,7 @@ from .._dispatch.native import kernel
 from .._dtype import dtype as DType
 from .._rules import distributions as checks
 from . import boxmuller
-from .arithmetic import elementary, fma32, fma64
+from .arithmetic import SMALL, elementary, fma32, fma64
 from .engine import BLOCK, Mt19937
 from .generator import Generator
 
@@ -31,6 +32,11 @@ _LOG_MAX = 709.782712893384
 @kernel
 def unit32(engine: Mt19937, n: int) -> np.ndarray:
     """`n` float32 numbers 0 <= u < 1: the low 24 bits of a 32-bit draw each, times 2**-24."""
+    if n <= BLOCK:
+        draws = engine.raw(n)
+        np.bitwise_and(draws, _LOW24, draws)
+        out = draws.astype(np.float32)
+        return np.multiply(out, _SCALE24, out)
     out = np.empty(n, np.float32)
     for start in range(0, n, BLOCK):
         part = out[start : start + BLOCK]
@@ -73,7 +79,8 @@ def uniform(
     A number that rounding brought up to `high` becomes `low`.
     """
     d = checks.resolve(dtype)
-    checks.uniform(d, low, high)
+    if (low, high) != (0, 1) or d.name not in checks.REAL:
+        checks.uniform(d, low, high)
     shape = tuple(shape)
     if d.is_complex:
         return _from_real(uniform(gen, (*shape, 2), d.to_real(), low, high), d)
@@ -162,6 +169,8 @@ def _normal_sequence(gen: Generator, n: int, exact: bool) -> np.ndarray:
 
     They come in pairs: the second of the last waits for the next call.
     """
+    if n <= SMALL:
+        return np.array(_few_normals(gen, n), np.float64)
     out = np.empty(n, np.float64)
     first = 0
     if n and gen.next_double is not None:
@@ -177,6 +186,24 @@ def _normal_sequence(gen: Generator, n: int, exact: bool) -> np.ndarray:
             # It may serve a float64 tensor, so it is exact whatever this call is for.
             gen.next_double = float(boxmuller.pairs(u[-2:], True)[1])
     return out
+
+
+def _few_normals(gen: Generator, n: int) -> list[float]:
+    """`_normal_sequence` number by number."""
+    found = []
+    if n and gen.next_double is not None:
+        found.append(gen.next_double)
+        gen.next_double = None
+    rest = n - len(found)
+    if rest:
+        draws = iter(gen.engine.raw(4 * ((rest + 1) // 2)).tolist())
+        units = [((high << 32 | low) & 0x1FFFFFFFFFFFFF) * 2.0**-53 for high, low in zip(draws, draws)]
+        for angle, radius in zip(units[::2], units[1::2]):
+            point = cmath.rect(math.sqrt(-2 * math.log1p(-radius)), 2 * math.pi * angle)
+            found += (point.real, point.imag)
+        if rest % 2:
+            gen.next_double = found.pop()
+    return found
 
 
 def normal_like(gen: Generator, mean: np.ndarray | float, std: np.ndarray | float, dtype: DType | str) -> np.ndarray:

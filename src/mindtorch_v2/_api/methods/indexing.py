@@ -13,13 +13,13 @@ import numpy as np
 from numpy import ndarray
 
 from ..._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
-from ..._autograd.node import requires_grad
+from ..._autograd.node import live_node, requires_grad
 from ..._autograd.wiring import VIEW
 from ..._dispatch import native, ops, overrides
 from ..._dtype import DTYPES
 from ..._pending import settled
 from ..._state import PLAIN, TLS
-from ..._tensor import Tensor, bump_version
+from ..._tensor import Tensor, bump_version, rare_of
 
 _new = object.__new__
 _int64, _bool, _uint8 = (DTYPES[name] for name in ("int64", "bool", "uint8"))
@@ -72,6 +72,11 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
                 made._base = self if base is None else base
                 made._node = VIEW if kind.category > 1 and (node is None or node is VIEW) else None
                 return made
+        if data.__class__ is ndarray:
+            if index is None:
+                return ops.unsqueeze(self, 0)
+            if _selects(index) and data.ndim:
+                return ops.index(self, [index])
     special = overrides.find_for((self, *index) if index.__class__ is tuple else (self, index))
     if special is not None:
         return overrides.run_function(Tensor.__getitem__, special, (self, index), {})
@@ -82,7 +87,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
 
 
 def __setitem__(self: Tensor, index: Any, value: Any) -> None:
-    if self.__class__ in PLAIN and self._node is None and self._base is None and _numpy_reads_alike(index):
+    if self.__class__ in PLAIN and (_numpy_reads_alike(index) or _selects(index)) and _has_no_past(self):
         data = self._data
         if data.__class__ is ndarray and data.flags.writeable and _store(data, index, value):
             bump_version(self)
@@ -101,6 +106,27 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     ops.index_put_(view, indices, value)
 
 
+def _selects(index: Any) -> bool:
+    """Whether an index is a tensor of the CPU that chooses elements as an array of numpy does."""
+    if index.__class__ not in PLAIN:
+        return False
+    data = index._data
+    return data.__class__ is ndarray and data.ndim > 0 and (index._dtype is _bool or index._dtype is _int64)
+
+
+def _has_no_past(self: Tensor) -> bool:
+    """Whether a write to the tensor concerns no history, and nothing forbids it."""
+    base = self._base
+    for tensor in (self,) if base is None else (self, base):
+        node = tensor._node
+        if node is not None and (node is not VIEW or live_node(tensor) is not None):
+            return False
+        rare = rare_of(tensor)
+        if rare is not None and (rare.inference or rare.multi_view):
+            return False
+    return True
+
+
 def _store(data: ndarray, index: Any, value: Any) -> bool:
     """Let numpy write, where it writes as PyTorch does; False leaves it to the general path."""
     kind = value.__class__
@@ -108,12 +134,16 @@ def _store(data: ndarray, index: Any, value: Any) -> bool:
         if kind is float and data.dtype.kind not in "fc":
             return False
         stored = value
-    elif kind in PLAIN and value._node is None and value._data.__class__ is ndarray:
+    elif kind in PLAIN and value._data.__class__ is ndarray and _has_no_past(value):
         stored = value._data
         if stored.dtype != data.dtype:
             return False
     else:
         return False
+    if index.__class__ in PLAIN:
+        index = index._data
+        if np.may_share_memory(index, data) or (kind in PLAIN and np.may_share_memory(stored, data)):
+            return False
     try:
         data[index] = stored
     except (IndexError, ValueError, OverflowError, TypeError):  # the last of ml_dtypes' arrays
@@ -137,6 +167,11 @@ def _without_leading_ones(value: Tensor, target: Tensor) -> Tensor:
 
 def _basic(self: Tensor, index: Any) -> tuple[Tensor, list | None]:
     """The view that the basic parts of an index give, and the tensors for `index`, by dimension; None when there are none."""
+    parts = index if index.__class__ is tuple else (index,)
+    if all([part.__class__ is int or part.__class__ is slice or part is None or part is Ellipsis for part in parts]):
+        view = _by_steps(self, parts, index)
+        if view is not None:
+            return view, None
     items = _items(index)
     result = self
     dim = 0  # of the result
@@ -191,6 +226,32 @@ def _basic(self: Tensor, index: Any) -> tuple[Tensor, list | None]:
         indices.append(item)
         dim += item.dim() if item is not None and item._dtype in (_bool, _uint8) else 1
     return result, indices if result.device.type == "cpu" else _read_on_cpu(result, indices)
+
+
+def _by_steps(self: Tensor, parts: tuple, index: Any) -> Tensor | None:
+    """The view that numbers, slices, None and Ellipsis give; None where the index is refused."""
+    ndim = len(self._data.shape)
+    place = sum([part is not None and part is not Ellipsis for part in parts])
+    if place > ndim or not ndim:
+        return None
+    skipped = ndim - place
+    result = self
+    dim = place = 0
+    for part in parts:
+        if part is None:
+            result = ops.unsqueeze(result, dim)
+            dim += 1
+        elif part is Ellipsis:
+            dim += skipped
+            place += skipped
+        elif part.__class__ is slice:
+            result = _slice(result, dim, part, index is part)
+            dim += 1
+            place += 1
+        else:
+            result = _select(result, dim, part, place)
+            place += 1
+    return result
 
 
 def _read_on_cpu(view: Tensor, indices: list) -> list:
@@ -281,7 +342,7 @@ def _as_int(item: Any) -> int:
 
 
 def _select(result: Tensor, dim: int, position: int, place: int) -> Tensor:
-    size = result.shape[dim]
+    size = result._data.shape[dim]
     if not -size <= position < size:
         raise IndexError(f"index {position} is out of bounds for dimension {place} with size {size}")
     return ops.select(result, dim, position)
@@ -294,7 +355,13 @@ def _slice(result: Tensor, dim: int, item: slice, alone: bool) -> Tensor:
     start = None if item.start is None else _as_int(item.start)
     stop = None if item.stop is None else _as_int(item.stop)
     # An item that leaves everything in place is no operation, unless it is the whole index.
-    if not alone and start in (None, 0) and step == 1 and (stop is None or stop >= result.shape[dim]) and result.dim():
+    if (
+        not alone
+        and start in (None, 0)
+        and step == 1
+        and (stop is None or stop >= result._data.shape[dim])
+        and result.dim()
+    ):
         return result
     return ops.slice(result, dim, start, stop, step)
 

@@ -6,6 +6,7 @@ only to spare that cast. `layout`, `device` and `pin_memory` are for the dispatc
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from .... import _memory
 from ...._dispatch.native import kernel
 from ...._dtype import dtype as DType, get_default_dtype, int64
 from ...._random.arithmetic import fma64
+from .view import FEW
 
 Array = np.ndarray
 Number = int | float | complex | bool
@@ -328,21 +330,36 @@ def eye(n: int, dtype: Any = None, layout: Any = None, device: Any = None, pin_m
 def eye_m(n: int, m: int, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None) -> Array:
     """Ones on the diagonal of an n by m matrix."""
     result = np.zeros((n, m), _np(dtype))
-    index = np.arange(min(n, m))
-    result[index, index] = 1
+    result.reshape(-1)[: min(n, m) * m : m + 1] = 1
     return result
+
+
+def _triangle(self: Array, diagonal: int, upper: bool) -> Array:
+    """The matrices with zeros above a diagonal, or below and on it."""
+    rows, columns = self.shape[-2:]
+    mask = (_beyond if rows * columns <= FEW else _beyond.__wrapped__)(rows, columns, diagonal, upper)
+    result = self.copy()
+    np.copyto(result, 0, where=mask)
+    return result
+
+
+@functools.lru_cache(64)
+def _beyond(rows: int, columns: int, diagonal: int, upper: bool) -> Array:
+    """Where a matrix lies above a diagonal, or below and on it."""
+    lower = np.arange(rows)[:, None] >= np.arange(-diagonal, columns - diagonal)
+    return lower if upper else ~lower
 
 
 @kernel
 def tril(self: Array, diagonal: int = 0) -> Array:
     """The lower triangle of each matrix; zeros elsewhere."""
-    return np.tril(self, diagonal)
+    return _triangle(self, diagonal, False)
 
 
 @kernel
 def triu(self: Array, diagonal: int = 0) -> Array:
     """The upper triangle of each matrix; zeros elsewhere."""
-    return np.triu(self, diagonal)
+    return _triangle(self, diagonal - 1, True)
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *_: Any) -> Array:

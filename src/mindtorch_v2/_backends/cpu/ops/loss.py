@@ -6,6 +6,7 @@ import numpy as np
 from numpy import ndarray
 
 from ...._dispatch import native
+from .view import FEW
 
 MEAN, SUM = 1, 2
 
@@ -114,6 +115,12 @@ def nll_loss_forward(
     self: ndarray, target: ndarray, weight: ndarray | None, reduction: int, ignore_index: int
 ) -> tuple[ndarray, ndarray]:
     """(loss, sum of the weights that counted); the second is 0 without reduction."""
+    if weight is None and reduction and self.ndim == 2 and 0 < self.size <= FEW and target.dtype == np.int64:
+        count, classes = self.shape
+        if not 0 <= ignore_index < classes and np.maximum.reduce(target.view(np.uint64)) < classes:  # none is negative
+            loss = np.negative(np.add.reduce(self[np.arange(count), target]))
+            total = self.dtype.type(count)
+            return np.asarray(loss / total if reduction == MEAN else loss), np.asarray(total)
     found = _Targets(self, target, weight, ignore_index)
     counted = found.counted(self.dtype)
     if found.shape[1] == 0 or not found.target.size:

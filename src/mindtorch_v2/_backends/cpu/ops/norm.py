@@ -13,6 +13,7 @@ import numpy as np
 from numpy import ndarray
 
 from ...._dispatch import native
+from .view import FEW
 
 F32 = np.dtype(np.float32)
 F64 = np.dtype(np.float64)
@@ -42,9 +43,18 @@ def _normalize_rows(
 ) -> tuple[ndarray, ndarray, ndarray]:
     """Rows of the 2-D `x` with mean 0 and variance 1, scaled and shifted; (out, mean, rstd), the last two 1-D."""
     count, width = x.shape
-    out = np.empty((count, width), x.dtype)
     share = averaging(width, x.dtype)
     mean = x.dot(share)
+    if x.size <= FEW:
+        out = np.subtract(x, mean[:, None])
+        rstd = np.multiply(out, out).dot(share)
+        np.add(rstd, eps, rstd)
+        np.divide(1, np.sqrt(rstd, rstd), rstd)
+        np.multiply(out, rstd[:, None], out)
+        if weight is not None:
+            np.multiply(out, weight, out)
+        return out if bias is None else np.add(out, bias, out), mean, rstd
+    out = np.empty((count, width), x.dtype)
     rstd = np.empty(count, x.dtype)
     step = max(_BLOCK // max(width, 1), 1)
     for start in range(0, count, step):

@@ -51,7 +51,7 @@ def rsub(self: Array, other: Array, alpha: Any = 1) -> Array:
 
 
 def _refuse_zero(other: Array) -> None:
-    if other.dtype.kind in "iu" and not np.all(other):
+    if other.dtype.kind in "iu" and not other.all():
         raise RuntimeError("ZeroDivisionError")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,7 @@ from numpy import ndarray
 
 from ...._dispatch import native
 from .conv import Sizes, per_dim
+from .view import FEW
 
 
 def _pooled_size(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
@@ -76,8 +78,32 @@ def _flat_index(geometry: _Geometry, shift: Sizes) -> ndarray:
     return total
 
 
-def _max_pool(x: ndarray, geometry: _Geometry) -> tuple[ndarray, ndarray]:
-    lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+@functools.lru_cache(64)
+def _windows(*sizes: Any) -> tuple[_Geometry, ndarray, ndarray]:
+    """Of the windows of a small pooling: its geometry, and the elements in the padded and in the unpadded input, (window, place)."""
+    geometry = _Geometry(*sizes)
+    padded = np.arange(math.prod(geometry.padded)).reshape(geometry.padded)
+    inside = np.full(geometry.padded, -1)
+    inside[geometry.inner()] = np.arange(math.prod(geometry.spatial)).reshape(geometry.spatial)
+    places = [index[1:] for _, index in geometry.places()]
+    return geometry, *[np.stack([numbers[at].reshape(-1) for at in places], 1) for numbers in (padded, inside)]
+
+
+def _few_max_pool(x: ndarray, lowest: Any, *sizes: Any) -> tuple[ndarray, ndarray] | None:
+    """`_max_pool` of few elements, all windows at once; None where NaN or the lowest value is the largest of a window."""
+    geometry, padded, inside = _windows(*sizes)
+    flat = geometry.pad(x, lowest).reshape(-1, math.prod(geometry.padded))
+    found = flat.take(padded, 1)
+    best = found.argmax(2)
+    numbers = np.arange(len(padded))
+    shape = (*x.shape[: x.ndim - len(geometry.out)], *geometry.out)
+    values = np.ascontiguousarray(found[np.arange(len(found))[:, None], numbers, best]).reshape(shape)
+    if not (values > lowest).all():
+        return None
+    return values, np.ascontiguousarray(inside[numbers, best]).reshape(shape)
+
+
+def _max_pool(x: ndarray, geometry: _Geometry, lowest: Any) -> tuple[ndarray, ndarray]:
     padded = geometry.pad(x, lowest)
     best = index = None
     for shift, places in geometry.places():
@@ -108,7 +134,13 @@ def _inside(geometry: _Geometry, shift: Sizes) -> ndarray:
 
 
 def _max_pool_nd(self: ndarray, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, dims: int):
-    return _max_pool(self, _Geometry(self.shape[-dims:], kernel, stride, padding, dilation, ceil_mode, dims))
+    lowest = -np.inf if self.dtype.kind == "f" else np.iinfo(self.dtype).min
+    if 0 < self.size <= FEW:
+        each = [tuple(size) if isinstance(size, Sequence) else size for size in (kernel, stride, padding, dilation)]
+        found = _few_max_pool(self, lowest, self.shape[-dims:], *each, ceil_mode, dims)
+        if found is not None:
+            return found
+    return _max_pool(self, _Geometry(self.shape[-dims:], kernel, stride, padding, dilation, ceil_mode, dims), lowest)
 
 
 @native.kernel

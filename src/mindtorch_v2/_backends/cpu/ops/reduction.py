@@ -6,6 +6,7 @@ number, or a list. Float sums are pairwise along every axis, so that long reduct
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...._dispatch import native
+from .view import taken
 
 Array = np.ndarray
 Dim = int | Sequence[int] | None
@@ -27,11 +29,13 @@ def axes(dim: Dim, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     if isinstance(dim, int):
         return (dim % ndim,)
-    return tuple(sorted(d % ndim for d in dim)) or tuple(range(ndim))
+    if len(dim) == 1:
+        return (dim[0] % ndim,)
+    return tuple(sorted([d % ndim for d in dim])) or tuple(range(ndim))
 
 
 def _count(self: Array, axis: tuple[int, ...]) -> int:
-    return math.prod(self.shape[a] for a in axis)
+    return self.shape[axis[0]] if len(axis) == 1 else math.prod([self.shape[a] for a in axis])
 
 
 def _add(self: Array, axis: tuple[int, ...], keepdim: bool = False) -> Array:
@@ -176,19 +180,20 @@ def _moments(self: Array, dim: Dim, correction: Any, keepdim: bool) -> tuple[Arr
     axis = axes(dim, self.ndim)
     n = _count(self, axis)
     work = self.astype(np.complex128 if self.dtype.kind == "c" else np.float64)
-    center = np.add.reduce(work, axis, None, None, True) / np.float64(n)
+    center = np.add.reduce(work, axis, None, None, True)
+    center = np.divide(center, n, center)
     work -= center
     square = (work * work.conj()).real if work.dtype.kind == "c" else np.multiply(work, work, work)
-    freedom = np.maximum(np.float64(n - _correction(correction)), 0.0)
-    variance = np.add.reduce(square, axis, None, None, keepdim) / freedom
+    variance = np.add.reduce(square, axis, None, None, keepdim)
+    variance = np.divide(variance, builtins.max(float(n - _correction(correction)), 0.0))
     return variance, center if keepdim else center.reshape(variance.shape)
 
 
 def _as(self: Array, *found: Array) -> Any:
     """`found` in the precision of self; complex numbers as complex ones."""
-    real = self.real.dtype
-    made = tuple(np.asarray(x, self.dtype if x.dtype.kind == "c" else real) for x in found)
-    return made if len(made) > 1 else made[0]
+    real = self.dtype if self.dtype.kind == "f" else self.real.dtype
+    made = [np.asarray(x, self.dtype if x.dtype.kind == "c" else real) for x in found]
+    return tuple(made) if len(made) > 1 else made[0]
 
 
 @native.kernel
@@ -270,8 +275,8 @@ def _with_index(find: Any, self: Array, dim: int, keepdim: bool) -> tuple[Array,
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
     work = self.astype(np.float32) if self.dtype.kind == "V" else self  # ml_dtypes have no arg functions
-    index = find(work, axis=dim, keepdims=True)
-    values = np.take_along_axis(self, index, dim)
+    index = find(work, dim, None, keepdims=True)
+    values = taken(self, index, dim)
     if not keepdim:
         values, index = values.squeeze(dim), index.squeeze(dim)
     return values, index
@@ -280,13 +285,13 @@ def _with_index(find: Any, self: Array, dim: int, keepdim: bool) -> tuple[Array,
 @native.kernel
 def max_dim(self: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
     """The largest elements over one dimension and where each stands first; NaN counts as largest."""
-    return _with_index(np.argmax, self, dim, keepdim)
+    return _with_index(Array.argmax, self, dim, keepdim)
 
 
 @native.kernel
 def min_dim(self: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
     """The smallest elements over one dimension and where each stands first; NaN counts as smallest."""
-    return _with_index(np.argmin, self, dim, keepdim)
+    return _with_index(Array.argmin, self, dim, keepdim)
 
 
 def _arg(find: Any, self: Array, dim: int | None, keepdim: bool) -> Array:
@@ -297,19 +302,19 @@ def _arg(find: Any, self: Array, dim: int | None, keepdim: bool) -> Array:
         return index.reshape((1,) * self.ndim) if keepdim else index
     if self.ndim == 0:
         return np.zeros((), np.int64)
-    return find(self, axis=dim, keepdims=keepdim)
+    return find(self, dim, None, keepdims=keepdim)
 
 
 @native.kernel
 def argmax(self: Array, dim: int | None, keepdim: bool = False) -> Array:
     """Where the largest element stands first."""
-    return _arg(np.argmax, self, dim, keepdim)
+    return _arg(Array.argmax, self, dim, keepdim)
 
 
 @native.kernel
 def argmin(self: Array, dim: int | None, keepdim: bool = False) -> Array:
     """Where the smallest element stands first."""
-    return _arg(np.argmin, self, dim, keepdim)
+    return _arg(Array.argmin, self, dim, keepdim)
 
 
 # --- truth and counts ---------------------------------------------------------------------------------------------

@@ -59,8 +59,23 @@ def flip(self: ndarray, dims: Sequence[int]) -> ndarray:
 @kernel
 def roll(self: ndarray, shifts: Any, dims: Any = ()) -> ndarray:
     if not dims:
-        return np.roll(self, shifts if isinstance(shifts, int) else shifts[0])
-    return np.roll(self, _tuple(shifts), _tuple(dims))
+        flat = np.ascontiguousarray(self).reshape(-1)
+        return _rolled(flat, shifts if isinstance(shifts, int) else shifts[0], 0).reshape(self.shape)
+    if not self.ndim:
+        return self.copy()
+    for shift, dim in zip(_tuple(shifts), _tuple(dims)):
+        self = _rolled(self, shift, dim % self.ndim)
+    return self
+
+
+def _rolled(array: ndarray, shift: int, axis: int) -> ndarray:
+    """The elements moved along an axis; those that leave come in at the other end."""
+    first = PREFIX[axis]
+    at = shift % (array.shape[axis] or 1)
+    result = np.empty(array.shape, array.dtype)
+    result[(*first, slice(at, None))] = array[(*first, slice(array.shape[axis] - at))]
+    result[(*first, slice(at))] = array[(*first, slice(array.shape[axis] - at, None))]
+    return result
 
 
 def _tuple(value: Any) -> tuple[int, ...]:
@@ -87,8 +102,9 @@ def _cropped(array: ndarray, pairs: list[tuple[int, int]]) -> ndarray:
 def constant_pad_nd(self: ndarray, pad: Sequence[int], value: Any = 0) -> ndarray:
     pairs = _pairs(pad, self.ndim)
     shape = [n + a + b for (a, b), n in zip(pairs, self.shape, strict=True)]
-    result = np.full(shape, wrapped(value, self.dtype), self.dtype)
-    inner = _cropped(self, pairs)
+    result = np.empty(shape, self.dtype)
+    result[...] = wrapped(value, self.dtype)
+    inner = _cropped(self, pairs) if min(pad, default=0) < 0 else self
     places = [slice(max(a, 0), max(a, 0) + n) for (a, _), n in zip(pairs, inner.shape, strict=True)]
     result[tuple(places)] = inner
     return result

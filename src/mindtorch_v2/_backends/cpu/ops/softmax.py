@@ -11,6 +11,7 @@ from numpy import ndarray
 
 from ...._dispatch import native
 from .blocked import alike
+from .view import FEW
 
 F32 = np.dtype(np.float32)
 F64 = np.dtype(np.float64)
@@ -41,6 +42,10 @@ def _total(x: ndarray, axis: int) -> ndarray:
 def _by_rows(kernel: Callable[..., None], dim: int, *arrays: ndarray) -> ndarray:
     """Apply `kernel(out, axis, *arrays)`; where `dim` is the last one of contiguous arrays, to blocks of rows."""
     first = arrays[0]
+    if 0 < first.size <= FEW and first.ndim:
+        out = np.empty(first.shape, first.dtype)
+        kernel(out, dim % first.ndim, *arrays)
+        return out
     out = np.empty(first.shape, first.dtype)
     if not first.size:
         return out
@@ -64,16 +69,16 @@ def _by_rows(kernel: Callable[..., None], dim: int, *arrays: ndarray) -> ndarray
 
 
 def _softmax_block(out: ndarray, axis: int, x: ndarray) -> None:
-    np.subtract(x, _largest(x, axis), out=out)
-    np.exp(out, out=out)
+    np.subtract(x, _largest(x, axis), out)
+    np.exp(out, out)
     total = _total(out, axis)
-    out *= np.divide(1, total, out=total)
+    np.multiply(out, np.reciprocal(total, total), out)
 
 
 def _log_softmax_block(out: ndarray, axis: int, x: ndarray) -> None:
-    np.subtract(x, _largest(x, axis), out=out)
+    np.subtract(x, _largest(x, axis), out)
     total = _total(np.exp(out), axis)
-    out -= np.log(total, out=total)
+    np.subtract(out, np.log(total, total), out)
 
 
 def _softmax_backward_block(out: ndarray, axis: int, grad: ndarray, y: ndarray) -> None:

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...._dispatch.native import kernel
+from .view import FEW, PREFIX, taken
 
 Array = np.ndarray
+_BACK = slice(None, None, -1)
 
 
 def _comparable(x: Array) -> Array:
@@ -24,11 +26,11 @@ def _comparable(x: Array) -> Array:
 def _order(x: Array, axis: int, descending: bool) -> Array:
     """The indices of a stable sort."""
     if not descending:
-        return np.argsort(x, axis=axis, kind="stable")
+        return x.argsort(axis, "stable")
     # Reversed twice: equal elements keep their order, NaN comes first.
-    flipped = np.flip(x, axis)
-    order = np.argsort(flipped, axis=axis, kind="stable")
-    return np.flip(x.shape[axis] - 1 - order, axis)
+    back = (*PREFIX[axis % x.ndim], _BACK)
+    order = x[back].argsort(axis, "stable")[back]
+    return np.subtract(x.shape[axis] - 1, order)
 
 
 @kernel
@@ -37,7 +39,7 @@ def sort(self: Array, dim: int = -1, descending: bool = False) -> tuple[Array, A
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
     order = _order(_comparable(self), dim, descending)
-    return np.take_along_axis(self, order, dim), order
+    return taken(self, order, dim), order
 
 
 @kernel
@@ -61,7 +63,11 @@ def topk(self: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool 
     """The k largest (or smallest) elements, in order, and their indices."""
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
-    x = np.moveaxis(_comparable(self), dim, -1)
+    x = _comparable(self)
+    if self.size <= FEW:
+        chosen = _order(x, dim, largest)[(*PREFIX[dim % self.ndim], slice(k))]
+        return taken(self, chosen, dim), chosen
+    x = np.moveaxis(x, dim, -1)
     n = x.shape[-1]
     if k == 0:
         chosen = np.zeros((*x.shape[:-1], 0), np.int64)

@@ -9,6 +9,7 @@ empty arrays (numpy writes 0). Neither matters to a value, but `stride()` is pub
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,25 @@ from ...._dispatch.native import kernel
 ALL = slice(None)
 PREFIX = tuple((ALL,) * n for n in range(33))
 """PREFIX[d] is an index that skips d dimensions."""
+FEW = 1024
+"""Elements up to which what numpy does once a call weighs more than what it does with them."""
+
+
+@functools.lru_cache(128)
+def _others(shape: tuple, axis: int) -> tuple[tuple, tuple]:
+    """The indices of the dimensions before and after an axis that select all of each, beside an index of that axis."""
+    ndim = len(shape)
+    lines = [np.arange(n).reshape((1,) * d + (n,) + (1,) * (ndim - 1 - d)) for d, n in enumerate(shape)]
+    return tuple(lines[:axis]), tuple(lines[axis + 1 :])
+
+
+def taken(array: ndarray, index: ndarray, axis: int) -> ndarray:
+    """`numpy.take_along_axis` of places that are within the array."""
+    if array.size > FEW:
+        return np.take_along_axis(array, index, axis)
+    before, after = _others(array.shape, axis % array.ndim)
+    return array[(*before, index, *after)]
+
 
 # ------------------------------------------------------------------------------------------------------------------ fast paths
 
