@@ -339,7 +339,7 @@ def _triangle(self: Array, diagonal: int, upper: bool) -> Array:
     rows, columns = self.shape[-2:]
     mask = (_beyond if rows * columns <= FEW else _beyond.__wrapped__)(rows, columns, diagonal, upper)
     result = self.copy()
-    np.copyto(result, 0, where=mask)
+    np.copyto(result, False, where=mask)
     return result
 
 

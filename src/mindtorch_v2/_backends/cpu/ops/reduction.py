@@ -181,7 +181,7 @@ def _moments(self: Array, dim: Dim, correction: Any, keepdim: bool) -> tuple[Arr
     n = _count(self, axis)
     work = self.astype(np.complex128 if self.dtype.kind == "c" else np.float64)
     center = np.add.reduce(work, axis, None, None, True)
-    center = np.divide(center, n, center)
+    center = np.divide(center, n)
     work -= center
     square = (work * work.conj()).real if work.dtype.kind == "c" else np.multiply(work, work, work)
     variance = np.add.reduce(square, axis, None, None, keepdim)
