@@ -8,13 +8,21 @@ import enum
 from mindtorch_v2 import (
     Generator, Size, device, dtype, layout, memory_format,
 )
+from mindtorch_v2._dispatch.overrides import (
+    _disabled_torch_function_impl,
+)
+from mindtorch_v2._tensor import (
+    _disabled_torch_dispatch_impl,
+)
 from mindtorch_v2._torch_proxy.stubs.core import (
     _WeakTensorRef, _current_graph_task_execution_order, _current_graph_task_id, _will_engine_execute_node,
     is_grad_enabled,
 )
 from mindtorch_v2._torch_proxy.stubs.internals import (
-    DispatchKeySet, _LinAlgError, _TensorMeta, _are_functorch_transforms_active, _disabled_torch_function_impl,
-    _get_default_device, _is_alias_of,
+    DispatchKeySet, _LinAlgError, _TensorMeta, _are_functorch_transforms_active, _get_default_device, _is_alias_of,
+)
+from mindtorch_v2.autograd.forward_ad import (
+    _is_fwd_grad_enabled, _set_fwd_grad_enabled,
 )
 from mindtorch_v2.futures import (
     Future,

@@ -47,6 +47,18 @@ class MetaPayload(DevicePayload):
     device = _device.META
 
 
+class WrapperPayload(DevicePayload):
+    """The geometry that a wrapper shows; what it wraps holds the elements. See `Tensor._make_wrapper_subclass`."""
+
+    __slots__ = ("device",)
+
+    def __init__(
+        self, shape: tuple, stride: tuple, dtype: _dtype.dtype, offset: int, storage: Any, where: device = _device.CPU
+    ):
+        super().__init__(shape, stride, dtype, offset, storage)
+        self.device = where
+
+
 def contiguous_strides(shape: tuple) -> tuple:
     """Strides, in elements, of a C-contiguous tensor; sizes of zero count as one, as PyTorch does."""
     strides = []

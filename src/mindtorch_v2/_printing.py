@@ -236,6 +236,10 @@ def tensor_repr(t: Any, *, tensor_contents: str | None = None) -> str:
     history = _history(t)
     if history:
         suffixes.append(history)
+    if _state.TLS.tangents is not None:
+        tangent = _state.TLS.tangents.of(t)
+        if tangent is not None:
+            suffixes.append(f"tangent={tangent}")
     return with_suffixes(prefix + (contents if tensor_contents is None else tensor_contents), suffixes, indent)
 
 

@@ -20,6 +20,8 @@ SPECS: dict = {}
 """What rules have said of calls that pipelines recorded, by operator and geometry of the arguments. See `forget_rules`."""
 FORGETTERS: list[Callable[[], Any]] = []
 """What else remembers answers of rules: called when they are cleared."""
+DISPATCHING: set[type] = set()
+"""The classes that take over operators by `__torch_dispatch__`; see _dispatch/below.py."""
 _plain_classes: set[type] = set()
 _lock = threading.Lock()
 _special = 0
@@ -44,6 +46,8 @@ class ThreadState(threading.local):
     pipeline: Any = None  # the recorder of the active pipelines; see _dispatch/pipeline/
     recorder: Any = None  # that recorder, kept for the thread's next pipeline
     observer: Any = None  # see _dispatch/observer.py
+    tangents: Any = None  # of the dual level that is entered; see _autograd/forward.py
+    dispatch_modes: tuple = ()  # see _dispatch/below.py
 
 
 TLS = ThreadState()

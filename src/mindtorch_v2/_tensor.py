@@ -133,8 +133,19 @@ def _rare_attribute(field: str, initial: Any) -> Any:
     return property(get, set)
 
 
+def _disabled_torch_dispatch_impl(*args: Any, **kwargs: Any) -> Any:
+    """The `__torch_dispatch__` of classes that want none."""
+    return NotImplemented
+
+
 class _TensorType(type):
     """Gives the class a constructor apart from `object.__new__`, which the hot paths call to make bare instances."""
+
+    def __init__(cls, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        method = getattr(cls, "__torch_dispatch__", None)
+        if method is not None and getattr(method, "__func__", method) is not _disabled_torch_dispatch_impl:
+            _state.DISPATCHING.add(cls)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls.__new__ is object.__new__:

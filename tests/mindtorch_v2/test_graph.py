@@ -14,7 +14,11 @@ def test_saved_values_by_name():
     assert product._saved_self is a and product._saved_other is a
     power = a.exp()
     assert torch.equal(power.grad_fn._saved_result, power)
-    assert (a.sum(0).grad_fn._saved_dim, a.sum(0).grad_fn._saved_keepdim, a.sum(0).grad_fn._saved_self_sym_sizes) == ((0,), False, (3,))
+    assert (a.sum(0).grad_fn._saved_dim, a.sum(0).grad_fn._saved_keepdim, a.sum(0).grad_fn._saved_self_sym_sizes) == (
+        (0,),
+        False,
+        (3,),
+    )
     assert torch.stack([a, a], -1).grad_fn._saved_dim == 2**64 - 1
     assert a.add(a, alpha=2).grad_fn._saved_alpha == 2
     (index,) = a[torch.tensor([0])].grad_fn._saved_indices
@@ -184,4 +188,3 @@ def test_attributes_that_cannot_be_deleted():
     assert x.grad is None and x._backward_hooks is None
     x.register_hook(lambda g: g)
     assert len(x._backward_hooks) == 1
-

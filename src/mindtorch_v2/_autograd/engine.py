@@ -16,7 +16,7 @@ from .. import _payload
 from .._dispatch import native, ops
 from .._pending import settled
 from .._rules import geometry
-from .._state import PLAIN, TLS
+from .._state import DISPATCHING, PLAIN, TLS
 from .._tensor import Tensor, wrap
 from . import wiring
 from .node import VIEW, AccumulateGrad, Extras, GradientEdge, Node, extras_of, is_interior, live_node
@@ -286,6 +286,8 @@ def _obeys(payload: Any, layout: tuple) -> bool:
 
 def _first(variable: Tensor, grad: Tensor, sole: bool) -> Tensor:
     """A gradient with memory of its own, laid out like the leaf that it is for; without a copy when nobody else holds it."""
+    if grad.__class__ in DISPATCHING:  # what its memory is, only its class knows
+        return ops.detach(grad)
     payload = settled(grad)
     if sole and _fills_memory(payload) and _obeys(payload, _layout(variable)):
         return wrap(payload, grad._dtype)

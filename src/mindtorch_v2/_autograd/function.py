@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from .._dispatch import ops
 from .._state import TLS
 from .._tensor import Tensor, bump_version, counter, wrap
 from .inplace import rebase_history
@@ -48,9 +49,24 @@ class FunctionCtx:
 
 
 class CustomNode(Node):
-    """The node of a user's Function."""
+    """The node of a user's Function; each has a subclass of its own. What the user left in the ctx are attributes of it too."""
 
     __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        consts = None if name in ("consts", "extras", "outputs", "edges", "saved") else self.consts
+        if consts is None or name.startswith("__"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(consts[1], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _NODE_SLOTS:
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self.consts[1], name, value)
+
+    def __repr__(self) -> str:
+        return f"<torch.autograd.function.{self.name()} object at {id(self):#x}>"
 
     def apply(self, grads: tuple) -> tuple:
         """Call the user's `backward`, and line its results up with the tensor inputs."""
@@ -79,6 +95,9 @@ class CustomNode(Node):
         return tuple(given[position] for position in positions)
 
 
+_NODE_SLOTS = frozenset(("edges", "saved", "consts", "outputs", "extras", "label", "_metadata"))
+
+
 def _backward_of(function: type) -> Callable:
     own = function.backward is not Function.backward
     vjp = function.vjp is not Function.vjp
@@ -93,6 +112,7 @@ class _FunctionMeta(type):
     def __init__(cls, name: str, bases: tuple, namespace: dict):
         super().__init__(name, bases, namespace)
         cls._ctx_class = type(name + "Backward", (FunctionCtx,), {})
+        cls._backward_cls = type(name + "Backward", (CustomNode,), {"__slots__": (), "_forward_cls": cls})
 
 
 class Function(metaclass=_FunctionMeta):
@@ -102,6 +122,8 @@ class Function(metaclass=_FunctionMeta):
     """
 
     _ctx_class: type
+    _backward_cls: type
+    generate_vmap_rule = False
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -122,6 +144,13 @@ class Function(metaclass=_FunctionMeta):
 
     vjp = backward
 
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """The tangents of the outputs from those of the inputs."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run `forward`, and record `backward` when an input requires grad."""
@@ -139,8 +168,10 @@ class Function(metaclass=_FunctionMeta):
                 needs.append(False)
         ctx.needs_input_grad = tuple(needs)
         recorded = any(needs)
-        before = TLS.grad_enabled
+        before, tangents = TLS.grad_enabled, TLS.tangents
         TLS.grad_enabled = False
+        if tangents is not None:
+            TLS.tangents = type(tangents)()  # the level is there, the tangents are not
         try:
             if cls.setup_context is not Function.setup_context:
                 output = cls.forward(*args, **kwargs)
@@ -148,18 +179,66 @@ class Function(metaclass=_FunctionMeta):
             else:
                 output = cls.forward(ctx, *args, **kwargs)
         finally:
-            TLS.grad_enabled = before
+            TLS.grad_enabled, TLS.tangents = before, tangents
         for tensor in ctx._dirty:
             bump_version(tensor)
-        if not recorded:
-            return output
-        return _record(cls, ctx, args, output, tuple(edges), tuple(positions))
+        if recorded:
+            output = _record(cls, ctx, args, output, tuple(edges), tuple(positions))
+        elif tangents is not None:  # an argument that comes back has the tangent that jvp says
+            output = _apart(output, args, ctx._dirty)
+        if tangents is not None:
+            _push_tangents(cls, ctx, args, output, tangents)
+        return output
 
 
-def _record(cls: type, ctx: Any, args: tuple, output: Any, edges: tuple, positions: tuple) -> Any:
+def _apart(output: Any, args: tuple, dirty: tuple) -> Any:
+    """The outputs with views in the place of arguments that were not changed in place."""
+    own = {id(a) for a in args if isinstance(a, Tensor)} - {id(t) for t in dirty}
+
+    def one(value: Any) -> Any:
+        return _own_view(value) if id(value) in own else value
+
+    return type(output)(map(one, output)) if isinstance(output, (tuple, list)) else one(output)
+
+
+def _push_tangents(cls: Any, ctx: Any, args: tuple, output: Any, tangents: Any) -> None:
+    """Give the outputs the tangents that the user's `jvp` makes of those of the arguments."""
+    given = [tangents.of(a) if isinstance(a, Tensor) else None for a in args]
+    if not tangents.enabled or all(g is None for g in given):
+        return
+    if ctx._materialize:
+        given = [ops.zeros_like(a).detach() if g is None and isinstance(a, Tensor) else g for a, g in zip(args, given)]
+    moved = cls.jvp(ctx, *given)
+    moved = tuple(moved) if isinstance(moved, (tuple, list)) else (moved,)
+    outputs = tuple(output) if isinstance(output, (tuple, list)) else (output,)
+    if len(moved) != len(outputs):
+        raise RuntimeError(
+            f"Function's jvp returned an invalid number of forward gradients (expected {len(outputs)} but got {len(moved)})"
+        )
+    dirty = {id(t) for t in ctx._dirty}
+    silent = {id(t) for t in ctx._non_differentiable}
+    for number, (result, tangent) in enumerate(zip(outputs, moved)):
+        if tangent is None or not isinstance(result, Tensor) or id(result) in silent:
+            continue
+        if not isinstance(tangent, Tensor):
+            raise RuntimeError(f"expected Variable or None (got {type(tangent).__name__}) for grad output {number}.")
+        if tangent.shape != result.shape:
+            raise RuntimeError(
+                "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor "
+                f"is of size {list(result.shape)} while the given forward gradient is of size {list(tangent.shape)}."
+            )
+        if id(result) in dirty and (before := tangents.own(result)) is not None and tangent is not before:
+            raise RuntimeError(
+                "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input "
+                "inplace, then the jvp function must modify the corresponding gradient inplace."
+            )
+        tangents.set(result, tangent)
+
+
+def _record(cls: Any, ctx: Any, args: tuple, output: Any, edges: tuple, positions: tuple) -> Any:
     single = not isinstance(output, (tuple, list))
     outputs = [output] if single else list(output)
-    node = CustomNode()
+    node = cls._backward_cls()
     node.label = cls.__name__ + "Backward"
     node.edges = edges
     places = tuple(i for i, value in enumerate(outputs) if isinstance(value, Tensor))

@@ -26,8 +26,9 @@ from numpy import ndarray
 from .. import _payload
 from .._device import CPU
 from .._dispatch import ops
+from .._dispatch.below import alias
 from .._handles import RemovableHandle
-from .._state import TLS
+from .._state import DISPATCHING, TLS
 from .._tensor import Tensor, counter, rare_of, version, wrap
 from .._type_names import type_name
 
@@ -117,7 +118,7 @@ class Node:
             if version(tensor) != saved_version:
                 raise RuntimeError(_changed(tensor, saved_version, version(tensor)))
             return tensor
-        if kind is SavedOutput:
+        if kind is SavedOutput or kind is SavedWrapper:
             return entry.unpack(self)
         if kind is list:
             return [self._unpack_one(item) for item in entry]
@@ -339,7 +340,32 @@ def keep_output(tensor: Tensor, number: int = 0) -> Any:
     """What a node saves of its own result."""
     if TLS.saved_tensor_hooks:
         return Packed(wrap(tensor._data, tensor._dtype), (None, number))
+    if tensor.__class__ in DISPATCHING or TLS.tangents is not None:
+        return SavedWrapper(tensor, number)
     return SavedOutput(tensor, number)
+
+
+class SavedWrapper(SavedOutput):
+    """A saved result whose class takes part in what operators do, or that has a tangent: another instance of it, with all that belongs to it."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Tensor, number: int):
+        super().__init__(tensor, number)
+        self.tensor = alias(tensor)
+
+    def unpack(self, node: Node) -> Tensor:
+        """The result as a tensor with its history."""
+        super().unpack(node)
+        made = alias(self.tensor)
+        made._node = node
+        if self.number:
+            made._nr = self.number
+        if TLS.tangents is not None and (result := self.reference()) is not None:
+            tangent = TLS.tangents.own(result)
+            if tangent is not None:
+                TLS.tangents.set(made, tangent)
+        return made
 
 
 class _no_grad:

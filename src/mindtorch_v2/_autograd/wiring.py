@@ -6,8 +6,9 @@ import sys
 from typing import Any
 
 from .. import _dtype
+from .._above import above
 from .._device import CPU, META
-from .._dispatch import backends, dispatcher, kinds, native, ops, plans
+from .._dispatch import backends, below, dispatcher, kinds, native, ops, plans
 from .._dispatch.lazy import LazyMethod
 from .._dtype import DTYPES
 from .._layout import layout, memory_format
@@ -24,13 +25,16 @@ __all__ = [
     "check_inplace",
     "copy_",
     "mark_view",
+    "no_grad",
     "outdate_aliases",
     "rebase_history",
+    "run_forward",
+    "run_forward_inplace",
     "snapshot",
     "snapshot_view",
 ]
 
-dispatcher.autograd = sys.modules[__name__]
+dispatcher.autograd = below.autograd = sys.modules[__name__]
 native.connect(
     tensor=Tensor,
     rare=Rare,
@@ -118,3 +122,13 @@ def snapshot_view(target: Tensor) -> Tensor:
 def copy_(target: Tensor, source: Tensor) -> Tensor:
     """Write `source` into `target`, recorded."""
     return ops.copy_(target, source)
+
+
+def run_forward(op: Any, args: tuple, out: Any) -> Any:
+    """Run an operator inside a dual level; NotImplemented when no argument has a tangent."""
+    return above("forward").run(op, args, out)
+
+
+def run_forward_inplace(op: Any, args: tuple) -> Any:
+    """`run_forward` of the in-place form."""
+    return above("forward").run_inplace(op, args)

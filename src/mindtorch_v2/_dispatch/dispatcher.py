@@ -18,10 +18,11 @@ from .._device import CPU, chosen_device, device
 from .._pending import current, settled
 from .._rules.promotion import can_cast
 from .._rules.spec import Spec, ViewSpec
-from .._state import TLS
+from .._state import DISPATCHING, TLS
 from .._tensor import Tensor, bump_version, wrap, wrap_view
-from . import overrides, planned
+from . import below, overrides, planned
 from .backends import backend_of, empty
+from .below import needs_grad
 from .convert import convert
 from .operator import Operator
 from .return_types import return_type
@@ -69,6 +70,12 @@ def _call(op: Operator, args: tuple, out: Any) -> Any:
         return result if out is None else write_out(op, result, out)
     if op.missing is not None:
         raise NotImplementedError(f"{op.full_name} is not implemented: {op.missing}")
+    if TLS.tangents is not None:
+        result = autograd.run_forward(op, args, out)
+        if result is not NotImplemented:
+            return result
+    if (DISPATCHING or TLS.dispatch_modes) and (special := below.find(op, args)) is not None:
+        return below.run(op, special, args, out)
     observer = TLS.observer
     if observer is not None:
         args, out = observer.arguments(op, args), observer.buffer(out)
@@ -301,19 +308,11 @@ def _check_out(op: Operator, args: tuple, out: Tensor, where: device) -> None:
         raise RuntimeError(
             f"Expected all tensors to be on the same device, but found at least two devices, {where} and {out.device}!"
         )
-    if TLS.grad_enabled and any(_needs_grad(a) for a in (out, *args)):
+    if TLS.grad_enabled and any(needs_grad(a) for a in (out, *args)):
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
             "requires grad."
         )
-
-
-def _needs_grad(value: Any) -> bool:
-    if isinstance(value, Tensor):
-        return value._node is not None and value.requires_grad
-    if value.__class__ is list:
-        return any(_needs_grad(item) for item in value)
-    return False
 
 
 def _check_out_dtype(op: Operator, kind: Any, out: Tensor) -> None:
@@ -416,6 +415,12 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
         return autograd.copy_(target, result)
     if op.missing is not None:
         raise NotImplementedError(f"{op.full_name} is not implemented: {op.missing}")
+    if TLS.tangents is not None:
+        result = autograd.run_forward_inplace(op, args)
+        if result is not NotImplemented:
+            return result
+    if (DISPATCHING or TLS.dispatch_modes) and (special := below.find(op, args)) is not None:
+        return below.run_inplace(op, special, args)
     # A copy is what goes from one device to another.
     where = target.device if "conversion" in op.tags else device_of(op, args)
     if where.type != target.device.type:
@@ -423,9 +428,9 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
             f"Expected all tensors to be on the same device, but found at least two devices, {target.device} and {where}!"
         )
     if TLS.grad_enabled:
-        others = any(_needs_grad(a) for a in args[1:])
+        others = any(needs_grad(a) for a in args[1:])
         autograd.check_inplace(target, others)
-        recorded = op.record is not None and (others or _needs_grad(target))
+        recorded = op.record is not None and (others or needs_grad(target))
     else:
         recorded = False
     spec = op.meta(*args)

@@ -51,7 +51,11 @@ def _add(value: Any, found: list) -> None:
     if is_plain_class(kind) or kind in _ORDINARY:
         return
     method = getattr(kind, "__torch_function__", None)
-    if method is None or method is _disabled or getattr(method, "__func__", None) is _disabled:
+    if (
+        method is None
+        or method is _disabled_torch_function_impl
+        or getattr(method, "__func__", None) is _disabled_torch_function_impl
+    ):
         return
     if all(kind is not type(other) for other in found):
         place = len(found)
@@ -62,7 +66,7 @@ def _add(value: Any, found: list) -> None:
         found.insert(place, value)
 
 
-def _disabled(func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+def _disabled_torch_function_impl(func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
     """The `__torch_function__` of classes that want the plain behaviour."""
     return NotImplemented
 

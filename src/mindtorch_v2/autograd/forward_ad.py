@@ -1,25 +1,154 @@
-"""`torch.autograd.forward_ad`: forward-mode derivatives are not implemented; the names say so when they are called."""
+"""`torch.autograd.forward_ad`: derivatives along a direction, computed with the values.
+
+See Note [Tangents] in `_autograd/forward.py`.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
+
+from .. import _state
+from .._autograd.forward import Tangents, suspended
+from .._autograd.modes import _Mode
+from .._dispatch import ops
+from .._state import TLS
+from .._tensor import Tensor
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+
+_current_level = -1
 
 
-class dual_level:
-    """A level of forward-mode differentiation."""
+class UnpackedDualTensor(NamedTuple):
+    """A tensor without its tangent, and the tangent or None."""
 
-    def __enter__(self) -> None:
-        raise NotImplementedError("forward-mode automatic differentiation is not implemented")
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def enter_dual_level() -> int:
+    """Begin a level, in which tensors may have tangents; its number. RuntimeError inside another level."""
+    global _current_level
+    if TLS.tangents is not None:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    TLS.tangents = Tangents()
+    TLS.tangents.enabled = _enabled
+    _current_level = 0
+    _state.enter_special()
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """End the level: all tangents are gone. RuntimeError for another level than the last one."""
+    global _current_level
+    if level is None:
+        level = _current_level
+    if level != _current_level:
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
+        )
+    if level < 0:
+        raise RuntimeError("Dual level must be a positive number.")
+    TLS.tangents = None
+    _current_level = -1
+    _state.leave_special()
+
+
+def _check(tensor: Any, what: str) -> None:
+    if not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
+        raise ValueError(f"Expected {what} to be floating point or complex, but got: {tensor.dtype}")
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """A view of a tensor that has a tangent.
+
+    Args:
+        tensor, tangent: of one shape, floating point or complex.
+        level: the number of the level; the current one by default.
+
+    Raises:
+        RuntimeError: outside of a level, for another shape, and for a tensor that has a tangent already.
+        ValueError: for integers and bools.
+    """
+    if level is None:
+        level = _current_level
+    if level < 0:
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+        )
+    _check(tensor, "primal")
+    _check(tangent, "tangent")
+    if level != _current_level:
+        raise RuntimeError("Invalid level given to _make_dual")
+    tangents = TLS.tangents
+    if tangents.of(tensor) is not None:
+        raise RuntimeError(
+            f"Making a dual Tensor based on a Tensor that already has a forward gradient at the same level {level} is not supported."
+        )
+    if tensor.shape != tangent.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor is "
+            f"of size {list(tensor.shape)} while the given forward gradient is of size {list(tangent.shape)}."
+        )
+    with suspended():
+        made = ops.view_as(tensor, tensor)
+        if tangent.stride() != tensor.stride():  # parts of the tensor are parts of the tangent
+            laid_out = ops.empty_strided(
+                tuple(tensor.shape), tensor.stride(), dtype=tangent.dtype, device=tangent.device
+            )
+            tangent = ops.copy_(laid_out, tangent)
+    tangents.set(made, tangent)
+    return made
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """(the tensor without its tangent, the tangent); the tangent is None where there is none, and outside of all levels."""
+    if level is None:
+        level = _current_level
+    if level < 0:
+        return UnpackedDualTensor(tensor, None)
+    tangent = TLS.tangents.of(tensor)
+    with suspended():
+        return UnpackedDualTensor(ops.view_as(tensor, tensor), tangent)
+
+
+class dual_level(_Mode):
+    """`enter_dual_level` and `exit_dual_level` as a context manager and a decorator."""
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
 
     def __exit__(self, *exc: object) -> None:
+        exit_dual_level()
+
+
+_enabled = True
+
+
+class _set_fwd_grad_enabled(_Mode):
+    """Compute tangents or not: at once as a function, and until its end as a context manager."""
+
+    def __init__(self, mode: bool) -> None:
+        self.before = _enabled
+        self.mode = mode
+        _enable(mode)
+
+    def _clone(self) -> _set_fwd_grad_enabled:
+        return type(self)(self.mode)
+
+    def __enter__(self) -> None:
         pass
 
-
-def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
-    """A dual tensor."""
-    raise NotImplementedError("forward-mode automatic differentiation is not implemented")
+    def __exit__(self, *exc: object) -> None:
+        _enable(self.before)
 
 
-def unpack_dual(tensor: Any, *, level: int | None = None) -> Any:
-    """The parts of a dual tensor."""
-    raise NotImplementedError("forward-mode automatic differentiation is not implemented")
+def _enable(mode: bool) -> None:
+    global _enabled
+    _enabled = mode
+    if TLS.tangents is not None:
+        TLS.tangents.enabled = mode
+
+
+def _is_fwd_grad_enabled() -> bool:
+    return _enabled

@@ -28,7 +28,8 @@ METHODS = {
     "indexing": ("__getitem__ __setitem__"),
     "protocols": (
         "__repr__ __str__ __format__ __hash__ __len__ __iter__ __contains__ __reversed__ __deepcopy__ "
-        "__reduce_ex__ __setstate__ __dir__ as_subclass _make_subclass __array_wrap__ __torch_function__"
+        "__reduce_ex__ __setstate__ __dir__ as_subclass _make_subclass "
+        "_make_wrapper_subclass __array_wrap__ __torch_function__"
     ),
     "shapes": ("split norm stft nonzero unique unique_consecutive lu apply_"),
 }

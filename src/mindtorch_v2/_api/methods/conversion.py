@@ -10,7 +10,7 @@ from numpy import ndarray
 from ... import _payload
 from ..._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
 from ..._device import device as _device
-from ..._dispatch import backends, native, ops
+from ..._dispatch import backends, below, native, ops
 from ..._dtype import DTYPES, dtype as _dtype_class
 from ..._layout import (
     channels_last,
@@ -213,6 +213,8 @@ def item(self: Tensor) -> Any:
     data = self._data
     if data.size != 1:
         raise RuntimeError(f"a Tensor with {data.size} elements cannot be converted to Scalar")
+    if data.__class__ is _payload.WrapperPayload and (read := below.read(self)) is not NotImplemented:
+        return read
     data = _host_array(self, "item()")
     value = data.item()
     return value if value.__class__ in _NATIVE else _python(data)
@@ -240,7 +242,8 @@ def __bool__(self: Tensor) -> bool:
         if size == 0:
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-    _host_array(self, "__bool__()")
+    if self._data.__class__ is not _payload.WrapperPayload:
+        _host_array(self, "__bool__()")
     return bool(item(self))
 
 

@@ -154,8 +154,23 @@ class TensorMembers:
     def __format__(self, spec: str) -> str: ...
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: Any = False) -> Any: ...
     def as_subclass(self, cls: Any) -> Any: ...
-    @classmethod
-    def _make_subclass(cls, data: Tensor, require_grad: Any = False, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def _make_subclass(cls: type, data: Tensor, require_grad: Any = False, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def _make_wrapper_subclass(
+        cls: type,
+        size: Any,
+        strides: Any = None,
+        storage_offset: int | None = None,
+        memory_format: Any = None,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+        dispatch_sizes_strides_policy: str | None = None,
+        **kwargs: Any,
+    ) -> Any: ...
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any: ...
     # shapes

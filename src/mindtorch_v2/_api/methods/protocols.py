@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ... import _printing
+from ... import _device, _dtype, _payload, _printing
 from ..._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
 from ..._dispatch import native, ops
 from ..._dispatch.overrides import default_torch_function
 from ..._serialization import rebuild
+from ..._storage import MetaStorage
 from ..._tensor import Tensor, alias_as
 
 
@@ -86,6 +87,36 @@ def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **kwargs
     return alias_as(cls, data, require_grad)
 
 
+def _make_wrapper_subclass(
+    cls: type,
+    size: Any,
+    strides: Any = None,
+    storage_offset: int | None = None,
+    memory_format: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    dispatch_sizes_strides_policy: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """An instance of a subclass that shows a shape, dtype and device and has no elements: its `__torch_dispatch__` knows where they are."""
+    shape = tuple(size)
+    stride = _payload.contiguous_strides(shape) if strides is None else tuple(strides)
+    kind = _dtype.get_default_dtype() if dtype is None else dtype
+    where = _device.CPU if device is None else _device.device(device)
+    made = object.__new__(cls)
+    made._data = _payload.WrapperPayload(
+        shape, stride, kind, storage_offset or 0, MetaStorage(_payload.extent(shape, stride) * kind.itemsize), where
+    )
+    made._dtype = kind
+    made._node = made._base = made._rare = None
+    if requires_grad:
+        made.requires_grad_(True)
+    return made
+
+
 def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
     from ..functions.construct import from_numpy
 
@@ -111,7 +142,8 @@ MEMBERS: dict[str, Any] = {
     "__setstate__": __setstate__,
     "__dir__": __dir__,
     "as_subclass": as_subclass,
-    "_make_subclass": classmethod(_make_subclass),
+    "_make_subclass": staticmethod(_make_subclass),
+    "_make_wrapper_subclass": staticmethod(_make_wrapper_subclass),
     "__array_wrap__": __array_wrap__,
     "__torch_function__": classmethod(__torch_function__),
 }

@@ -73,6 +73,8 @@ def pow_exponent(grad: Tensor, self: Any, exponent: Tensor, result: Tensor) -> T
     zero = self == 0
     if not exponent.dtype.is_complex:
         zero = ops.logical_and(zero, exponent >= 0)
+    if result.dtype.is_complex and not self.dtype.is_complex:
+        self = ops._to_copy(self, dtype=result.dtype)  # a negative number has a logarithm there
     return ops.where(zero, 0, grad * conj_of(result * ops.log(self)))
 
 

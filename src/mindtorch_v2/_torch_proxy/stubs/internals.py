@@ -6,7 +6,6 @@ from typing import Any
 
 import mindtorch_v2
 from mindtorch_v2._backends.common.errors import LinAlgError as _LinAlgError
-from mindtorch_v2._dispatch.overrides import _disabled as _disabled_torch_function_impl
 from mindtorch_v2._tensor import _TensorType as _TensorMeta
 from mindtorch_v2.func.batched import BatchedTensor, batched
 from mindtorch_v2.func.vmap import LEVELS
@@ -17,7 +16,6 @@ __all__ = [
     "_TensorMeta",
     "_add_batch_dim",
     "_are_functorch_transforms_active",
-    "_disabled_torch_function_impl",
     "_get_default_device",
     "_is_alias_of",
     "_maybe_remove_batch_dim",

@@ -1,0 +1,165 @@
+"""Forward mode: dual tensors, their tangents through operators, views and writes; values are PyTorch's."""
+
+import pytest
+
+import mindtorch_v2 as torch
+
+fw = torch.autograd.forward_ad
+
+
+@pytest.fixture
+def dual():
+    """x = (1, 2, 3) with the tangent (1, 0, 2), inside a level."""
+    with fw.dual_level():
+        yield fw.make_dual(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.0, 0.0, 2.0]))
+
+
+def tangent(value):
+    found = fw.unpack_dual(value).tangent
+    return None if found is None else found.tolist()
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x: x * x, [2.0, 0.0, 12.0]),
+        (lambda x: x + 1, [1.0, 0.0, 2.0]),
+        (lambda x: (x * x).sum(), 14.0),
+        (lambda x: x.cumsum(0), [1.0, 1.0, 3.0]),
+        (lambda x: torch.cat([x, -x]), [1.0, 0.0, 2.0, -1.0, 0.0, -2.0]),
+        (lambda x: x[1:], [0.0, 2.0]),
+        (lambda x: x.view(3, 1).expand(3, 2), [[1.0, 1.0], [0.0, 0.0], [2.0, 2.0]]),
+        (lambda x: x.max(0).values, 2.0),
+        (lambda x: x.sort(descending=True)[0], [2.0, 0.0, 1.0]),
+        (lambda x: torch.outer(x, x)[0], [2.0, 2.0, 5.0]),
+        (lambda x: torch.nn.functional.conv1d(x.view(1, 1, 3), torch.ones(1, 1, 2)), [[[1.0, 2.0]]]),
+        (lambda x: torch.where(x > 1, x, 0), [0.0, 0.0, 2.0]),
+        (lambda x: x.clone().clamp_(1.5, 2.5), [0.0, 0.0, 0.0]),
+        (lambda x: x.detach(), None),
+        (lambda x: x > 1, None),
+    ],
+)
+def test_tangents_of_results(dual, function, expected):
+    assert tangent(function(dual)) == expected
+
+
+def test_complex(dual):
+    turned = dual * 1j
+    assert tangent(turned) == [1j, 0j, 2j]
+    assert tangent(torch.view_as_real(turned))[0] == [0.0, 1.0]
+    assert tangent(turned.abs()) == [1.0, 0.0, 2.0]
+
+
+def test_writing_gives_the_base_a_tangent(dual):
+    base = torch.zeros(4)
+    base[1:] = dual
+    assert tangent(base) == [0.0, 1.0, 0.0, 2.0]
+    base[1] *= dual[0]
+    assert base.tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert tangent(base) == [0.0, 2.0, 0.0, 2.0]
+    base.zero_()
+    assert tangent(base) == [0.0, 0.0, 0.0, 0.0]
+
+
+def test_writing_changes_no_other_tangent(dual):
+    copied = dual + 0
+    copied.mul_(3)
+    assert tangent(copied) == [3.0, 0.0, 6.0]
+    assert tangent(dual) == [1.0, 0.0, 2.0]
+
+
+def test_reverse_over_forward():
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    with fw.dual_level():
+        moved = fw.unpack_dual(fw.make_dual(x, torch.ones(3)) ** 3).tangent
+    (found,) = torch.autograd.grad(moved.sum(), x)
+    assert found.tolist() == [6.0, 12.0, 18.0]
+
+
+def test_forward_over_reverse():
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    with fw.dual_level():
+        d = fw.make_dual(x, torch.ones(3))
+        (found,) = torch.autograd.grad((d.exp() * d).sum(), d, create_graph=True)
+        moved = fw.unpack_dual(found).tangent
+    torch.testing.assert_close(moved.detach(), (x.detach() + 2) * x.detach().exp())
+
+
+def test_levels_and_refusals():
+    x = torch.ones(2)
+    with pytest.raises(RuntimeError, match="no level exists"):
+        fw.make_dual(x, x)
+    assert fw.unpack_dual(x).tangent is None
+    with fw.dual_level():
+        with pytest.raises(RuntimeError, match="Nested forward mode AD is not supported at the moment"):
+            fw.enter_dual_level()
+        with pytest.raises(
+            ValueError, match="Expected primal to be floating point or complex, but got: mindtorch_v2.int64|torch.int64"
+        ):
+            fw.make_dual(torch.ones(2, dtype=torch.int64), x)
+        with pytest.raises(
+            RuntimeError, match=r"Tensor is of size \[2\] while the given forward gradient is of size \[3\]"
+        ):
+            fw.make_dual(x, torch.ones(3))
+        d = fw.make_dual(x, x)
+        with pytest.raises(RuntimeError, match="already has a forward gradient at the same level 0"):
+            fw.make_dual(d, x)
+        with pytest.raises(NotImplementedError, match="Trying to use forward AD with add_out"):
+            torch.add(d, d, out=torch.empty(2))
+        assert repr(d * 2) == "tensor([2., 2.], tangent=tensor([2., 2.]))"
+        with fw._set_fwd_grad_enabled(False):
+            assert tangent(d * 2) is None
+    assert fw.unpack_dual(d).tangent is None
+    with pytest.raises(RuntimeError, match="Dual level must be a positive number"):
+        fw.exit_dual_level()
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.factor = factor
+        return x * factor, x.sum()
+
+    @staticmethod
+    def jvp(ctx, moved, _):
+        return moved * ctx.factor, moved.sum()
+
+
+def test_functions_push_by_their_jvp(dual):
+    scaled, total = Scaled.apply(dual, 4)
+    assert (tangent(scaled), tangent(total)) == ([4.0, 0.0, 8.0], 3.0)
+
+    class Without(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+    with pytest.raises(NotImplementedError, match="You must implement the jvp function"):
+        Without.apply(dual)
+
+    class Short(Scaled):
+        @staticmethod
+        def jvp(ctx, moved, _):
+            return moved
+
+    with pytest.raises(RuntimeError, match=r"invalid number of forward gradients \(expected 2 but got 1\)"):
+        Short.apply(dual, 4)
+
+
+def test_nodes_of_functions_show_the_context():
+    class Kept(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.note = "here"
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    x = torch.ones(2, requires_grad=True)
+    node = Kept.apply(x).grad_fn
+    assert type(node) is Kept._backward_cls and type(node).__name__ == "KeptBackward" == node.name()
+    assert node.note == "here" and node.saved_tensors[0] is x
+    assert not hasattr(node, "nothing")
