@@ -115,8 +115,8 @@ def check_words(op: Op, context: Context) -> Iterator[Problem]:
 
 
 def check_out(op: Op, context: Context) -> Iterator[Problem]:
-    """`out` is about a form that the operator has, or an overload beside it, to which a call with `out=` may come."""
-    if op.out and not any(other.has("out") for other in context.ops if other.name == op.name):
+    """`out` is about a form that the operator has; a call with `out=` comes to no overload without it."""
+    if op.out and not op.has("out"):
         yield _problem(op, "out", "says how a buffer is treated, but there is no variant 'out'")
 
 

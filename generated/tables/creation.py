@@ -181,7 +181,6 @@ arange_start = Operator(
     cast=(0, 1),
     kernels={"cpu": kernels_creation.arange_start},
     tags=('creation',),
-    out=('any_shape',),
     variants=('function',),
 )
 
@@ -214,7 +213,6 @@ range = Operator(
     cast=(0, 1),
     kernels={"cpu": kernels_creation.range_},
     tags=('creation',),
-    out=('any_shape',),
     variants=('function',),
 )
 

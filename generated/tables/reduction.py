@@ -15,7 +15,6 @@ sum = Operator(
     meta=_meta.sum,
     cast=(0,),
     kernels={"cpu": kernels_reduction.sum},
-    out=('dtype',),
     variants=('function', 'method'),
     derivatives="reduction",
 )
@@ -77,7 +76,6 @@ prod = Operator(
     cast=(0,),
     kernels={"cpu": kernels_reduction.prod},
     tags=('autocast_float32',),
-    out=('dtype',),
     variants=('function', 'method'),
     derivatives="reduction",
     saves_self=True,
@@ -431,7 +429,7 @@ norm_Scalar = Operator(
     (Param('self', 'Tensor', required=True), Param('p', 'Scalar', default=2), ),
     composite="reduction.norm_scalar",
     out=('exact',),
-    variants=('function', 'method'),
+    variants=('function', 'method', 'out'),
 )
 
 norm_ScalarOpt_dim = Operator(
@@ -447,7 +445,7 @@ norm_ScalarOpt_dtype = Operator(
     (Param('self', 'Tensor', required=True), Param('p', 'Scalar', optional=True, required=True), Param('dtype', 'ScalarType', required=True, keyword=True), ),
     composite="reduction.norm_dtype",
     out=('exact',),
-    variants=('function', 'method'),
+    variants=('function', 'method', 'out'),
 )
 
 norm_ScalarOpt_dim_dtype = Operator(

@@ -39,7 +39,6 @@ argsort = Operator(
     meta=_meta.argsort,
     cast=(0,),
     kernels={"cpu": kernels_sorting.argsort},
-    out=('exact',),
     variants=('function', 'method'),
 )
 
@@ -227,7 +226,6 @@ bucketize_Scalar = Operator(
     meta=_meta.bucketize_Scalar,
     cast=(0, 1),
     kernels={"cpu": kernels_sorting.bucketize},
-    out=('exact',),
     variants=('function',),
 )
 

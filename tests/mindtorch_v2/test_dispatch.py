@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import textwrap
@@ -444,3 +445,21 @@ def test_a_kernel_for_another_device_leaves_fast_paths_alone() -> None:
         assert (torch.ones(1) + 1).item() == 2
         """
     )
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda out: torch.sum(torch.ones(3), out=out), "sum() received an invalid combination of arguments - got (Tensor, out=Tensor)"),
+        (lambda out: torch.argsort(torch.ones(3), out=out), "argsort() received an invalid combination of arguments - got (Tensor, out=Tensor)"),
+        (lambda out: torch.median(torch.ones(3), out=out), 'median() missing 1 required positional arguments: "dim"'),
+    ],
+)  # fmt: skip
+def test_overloads_without_a_buffer_take_none(call, message):
+    with pytest.raises(TypeError, match=re.escape(message)):
+        call(torch.empty(()))
+
+
+def test_another_overload_takes_the_buffer():
+    assert torch.arange(0, 3, out=torch.empty(0, dtype=torch.int32)).tolist() == [0, 1, 2]
+    assert torch.norm(torch.ones(4), 2, out=torch.empty(())).item() == 2

@@ -38,7 +38,7 @@ def call_overloaded(
     """Run the overload that the arguments fit."""
     out = kwargs.pop("out", None) if has_out else None
     requires_grad = kwargs.pop("requires_grad", False) if is_factory else False
-    op, bound = resolve(overloads, args, kwargs, method)
+    op, bound = resolve(overloads, args, kwargs, method, out)
     return call_converted(op, bound, out, requires_grad)
 
 

@@ -22,12 +22,16 @@ _SPELLINGS = {
 _INT_TYPES = ("int", "SymInt")
 
 
-def resolve(overloads: Sequence[Operator], args: tuple, kwargs: dict, method: bool = False) -> tuple[Operator, tuple]:
-    """The first overload that the arguments fit, and the arguments in its order.
+def resolve(
+    overloads: Sequence[Operator], args: tuple, kwargs: dict, method: bool = False, out: Any = None
+) -> tuple[Operator, tuple]:
+    """The first overload that the arguments fit (and that takes an `out=` when one is given), and the arguments in its order.
 
     TypeError names the argument when there is one overload, and lists all overloads otherwise.
     """
     first: Exception | None = None
+    if out is not None:
+        return _resolve_out(overloads, args, kwargs, out)
     for op in overloads:
         try:
             return op, bind(op, args, kwargs, method)
@@ -39,6 +43,23 @@ def resolve(overloads: Sequence[Operator], args: tuple, kwargs: dict, method: bo
             raise TypeError(describe(overloads[0], first)) from None
         raise TypeError(f"{overloads[0].name}() {first}") from None
     raise TypeError(combination(overloads, args, kwargs, method)) from None
+
+
+def _resolve_out(overloads: Sequence[Operator], args: tuple, kwargs: dict, out: Any) -> tuple[Operator, tuple]:
+    """`resolve` of a call with `out=`. Where only one overload takes as many arguments, the error is about it."""
+    own = [op for op in overloads if "out" in op.variants]
+    given = {**kwargs, "out": out}
+    likely = [op for op in overloads if len(op.params) + ("out" in op.variants) >= len(args) + len(given)]
+    if len(overloads) > 1 and likely == own and len(own) == 1:
+        return resolve(own, args, kwargs)
+    for op in own:
+        try:
+            return op, bind(op, args, kwargs, False)
+        except (Mismatch, _Unfit):
+            continue
+    if len(overloads) == 1:
+        return resolve(overloads, args, kwargs)
+    raise TypeError(combination(overloads, args, given, False))
 
 
 class _Required:
