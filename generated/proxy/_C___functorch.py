@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from mindtorch_v2._torch_proxy.stubs.internals import (
-    _add_batch_dim, _remove_batch_dim, _vmap_decrement_nesting, _vmap_increment_nesting, is_batchedtensor,
+    _add_batch_dim, _is_vmap_fallback_enabled, _remove_batch_dim, _set_vmap_fallback_enabled,
+    _vmap_decrement_nesting, _vmap_increment_nesting, is_batchedtensor, reshape_dim_into, reshape_dim_outof,
 )
 from mindtorch_v2._torch_proxy.placeholders import identity, returning
 

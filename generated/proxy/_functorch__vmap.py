@@ -16,6 +16,9 @@ from mindtorch_v2._torch_proxy.stubs.vmap import (
 from mindtorch_v2.func import (
     vmap,
 )
+from mindtorch_v2.func.vmap import (
+    restore_vmap,
+)
 from mindtorch_v2.utils._pytree import (
     _broadcast_to_and_flatten, tree_flatten, tree_map_, tree_unflatten,
 )

@@ -427,7 +427,7 @@ static int is_apart(const Path *path, const Bound *bound, PyObject *written, PyA
         if (path->kinds[i] == 'V' || path->kinds[i] == 'v') {
             return 0;
         }
-        if ((path->kinds[i] != 'T' && path->kinds[i] != 'N') || value == written || !is_plain(value)) {
+        if ((path->kinds[i] != 'T' && path->kinds[i] != 'N') || (value == written && (i == 0 || path->pointwise)) || !is_plain(value)) {
             continue;
         }
         PyArrayObject *array = array_of(value);

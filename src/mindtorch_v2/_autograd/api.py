@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .._dispatch import ops
+from .._dispatch import ops, overrides
 from .._tensor import Size, Tensor
 from .engine import root_edge, run_backward
 from .node import GradientEdge, requires_grad
@@ -103,6 +103,9 @@ def _check_history(outputs: tuple) -> None:
             raise RuntimeError(f"element {position} of tensors does not require grad and does not have a grad_fn")
 
 
+_OPTIONS = ("grad_outputs", "retain_graph", "create_graph", "allow_unused", "is_grads_batched", "materialize_grads")
+
+
 def grad(
     outputs: Any,
     inputs: Any,
@@ -117,6 +120,13 @@ def grad(
 
     allow_unused: give None for an input that was not used (RuntimeError otherwise); materialize_grads: give zeros.
     """
+    taking_over = overrides.find_for(
+        (*_tuple(outputs), *_tuple(inputs), *(() if grad_outputs is None else _tuple(grad_outputs)))
+    )
+    if taking_over is not None:
+        given = (grad_outputs, retain_graph, create_graph, allow_unused, is_grads_batched, materialize_grads)
+        named = {n: v for n, v in zip(_OPTIONS, given) if v is not None and v is not False}
+        return overrides.run_function(grad, taking_over, (outputs, inputs), named)
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."

@@ -502,15 +502,24 @@ def check_overlap(op: Operator, target: Tensor, args: tuple) -> None:
     apart = "apart" in op.tags
     if not apart and "pointwise" not in op.tags and "overlap" not in op.tags:
         return
-    for index in op.tensors:
-        value = args[index]
-        if not isinstance(value, Tensor) or (value is target and (not apart or index == op.mutates)):
+    for index, value in _tensors_of(op, args):
+        if value is target and (not apart or index == op.mutates):
             continue
         if _overlaps(data, current(value)) if apart and index != op.mutates else _partly_overlaps(data, current(value)):
             raise RuntimeError(
                 "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
                 "location. Please clone() the tensor before performing the operation."
             )
+
+
+def _tensors_of(op: Operator, args: tuple) -> list[tuple[int, Tensor]]:
+    """The tensors among the arguments, those of lists too, each with the number of its parameter."""
+    return [
+        (index, value)
+        for index in op.tensors
+        for value in (args[index] if isinstance(args[index], (list, tuple)) else (args[index],))
+        if isinstance(value, Tensor)
+    ]
 
 
 def _is_expanded(data: Any) -> bool:

@@ -13,8 +13,10 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeGuard
 
+from .._autograd import api
 from .._dispatch import ops
 from .._tensor import Size, Tensor, alias_as
+from . import rules
 
 
 class BatchedTensor(Tensor):
@@ -30,6 +32,14 @@ class BatchedTensor(Tensor):
     @property
     def ndim(self) -> int:
         return self._value.dim() - 1
+
+    @property
+    def data(self) -> Tensor:
+        raise RuntimeError("accessing `data` under vmap transform is not allowed")
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        raise RuntimeError("mutating directly with `.data` under vmap transform is not allowed.")
 
     def dim(self) -> int:
         """The number of dimensions of one example."""
@@ -120,16 +130,32 @@ def run(func: Callable, args: tuple, kwargs: dict) -> Any:
     level = max(t._level for t in given if isinstance(t, BatchedTensor))
     at_level = at(level)
     name = getattr(func, "__name__", "")
+    if func is api.grad:
+        size = next(t for t in given if at_level(t))._value.shape[0]
+        found = rules.gradients(args, kwargs, at_level, size)
+        return tuple(None if g is None else batched(g, level) for g in found)
     inplace = is_inplace(name)
     if inplace or kwargs.get("out") is not None:
         _check_target(name, args[0] if inplace else kwargs["out"], given, at_level)
     _check_dynamic(name, args, at_level)
+    found = _inplace_at_once(func, name, args, kwargs, at_level) if inplace else None
     if not inplace:
         found = _at_once(func, name, args, kwargs, at_level, level)
-        if found is not None:
-            return found
+    if found is not None:
+        return found
+    if not Fallback.enabled:
+        raise RuntimeError(
+            f"Batching rule not implemented for aten::{name}. We could not generate a fallback. (torch._C._functorch._set_vmap_fallback_enabled "
+            "has switched it off)"
+        )
     rows = run_rows(func, args, kwargs, level)
     return args[0] if inplace and isinstance(args[0], Tensor) else stack(rows, level)
+
+
+class Fallback:
+    """Whether operators without a rule for whole batches may run example by example."""
+
+    enabled = True
 
 
 def run_rows(func: Callable, args: tuple, kwargs: dict, level: int) -> list:
@@ -205,19 +231,49 @@ def _check_dynamic(name: str, args: tuple, at_level: Level) -> None:
 # Whole batches at once
 
 
+_PRODUCTS = {"matmul": None, "__matmul__": None, "mm": (2, 2), "bmm": (3, 3), "mv": (2, 1), "dot": (1, 1)}
+"""Products, and how many dimensions their operands have."""
+
+
+def _inplace_at_once(func: Callable, name: str, args: Any, kwargs: dict, at_level: Level) -> Any:
+    """The target of a pointwise operator that has written to the whole batch, or None."""
+    target = args[0] if args else None
+    if not isinstance(target, Tensor) or not at_level(target) or not _is_pointwise(name[:-1]):
+        return None
+    width = target.dim()
+    if any(t.dim() > width for t in tensors_in((args, kwargs))):
+        return None
+    lined_up = functools.partial(line_up, at_level=at_level, width=width)
+    func(*mapped(args, lined_up), **mapped(kwargs, lined_up))
+    return target
+
+
 def _at_once(func: Callable, name: str, args: Any, kwargs: dict, at_level: Level, level: int) -> Any:
     """The result of an operator that can run on the whole batch, or None."""
     if _is_pointwise(name):
-        width = max(t.dim() for t in tensors_in((args, kwargs)))
+        operands = tensors_in((args, kwargs))
+        width = max(t.dim() for t in operands)
+        if any(t.dim() == 0 < width for t in operands) and any(t.dtype is not operands[0].dtype for t in operands):
+            return None  # examples without dimensions promote as numbers do, and in a batch they have one
         lined_up = functools.partial(line_up, at_level=at_level, width=width)
         result = func(*mapped(args, lined_up), **mapped(kwargs, lined_up))
         return mapped(result, lambda t: batched(t, level))
+    if name in rules.AS and len(args) == 2 and not at_level(args[0]):
+        return getattr(ops, rules.AS[name])(args[0], list(args[1].shape))  # of the other one the shape counts alone
+    seen = rules.view(func, name, args, kwargs, at_level)
+    if seen is not None:
+        return mapped(seen, lambda t: batched(t, level))
     if name == "__getitem__":
-        return None if at_level(args[0]) else _index(args[0], args[1], at_level, level)
+        if not at_level(args[0]):
+            return _index(args[0], args[1], at_level, level)
+        part = rules.subscript(args[0], args[1])
+        return None if part is None else batched(part, level)
     if name in ("sum", "mean") and len(args) == 1 and not kwargs.keys() - {"dtype"} and args[0].dim():
         value = args[0]._value
         return batched(func(value, list(range(1, value.dim())), **kwargs), level)
-    if name in ("matmul", "mm", "bmm", "mv", "dot", "__matmul__") and len(args) == 2 and not kwargs:
+    if name in _PRODUCTS and len(args) == 2 and not kwargs:
+        if _PRODUCTS[name] not in (None, tuple(t.dim() for t in args)):
+            return None  # the example's own call says what is wrong
         return batched(_product(args[0], args[1], at_level), level) if all(t.dim() for t in args) else None
     if name == "linear" and not kwargs and len(args) in (2, 3) and args[0].dim() and args[1].dim() == 2:
         flipped = (

@@ -68,7 +68,7 @@ def vmap(
 
 def _flat_inputs(name: str, in_dims: Any, args: tuple) -> tuple[list, list, Any]:
     """(dimension per leaf, leaves, structure) of the arguments."""
-    if not isinstance(in_dims, (int, tuple, list)):
+    if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
             f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int or a (potentially nested) tuple matching the "
             f"structure of inputs, got: {type(in_dims)}."
@@ -79,7 +79,7 @@ def _flat_inputs(name: str, in_dims: Any, args: tuple) -> tuple[list, list, Any]
             "inputs. The latter is unsupported."
         )
     leaves, spec = tree_flatten(args)
-    dims = _broadcast_to_and_flatten(tuple(in_dims) if isinstance(in_dims, list) else in_dims, spec)
+    dims = _broadcast_to_and_flatten(in_dims, spec)
     if dims is None:
         raise ValueError(
             f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible with the structure of `inputs`. in_dims has structure "
@@ -150,12 +150,6 @@ def _once(
 def _unwrap(name: str, result: Any, out_dims: Any, level: int, size: int) -> Any:
     """The results with the batch where `out_dims` says."""
     outputs, spec = tree_flatten(result)
-    for output in outputs:
-        if not isinstance(output, Tensor):
-            raise ValueError(
-                f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(output)}. Did you mean to set out_dims= to None for "
-                "output?"
-            )
     if not isinstance(out_dims, (int, tuple, list, dict)) and out_dims is not None:
         raise ValueError(
             f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints representing where in "
@@ -163,14 +157,28 @@ def _unwrap(name: str, result: Any, out_dims: Any, level: int, size: int) -> Any
         )
     single = isinstance(result, Tensor) and isinstance(out_dims, (tuple, list)) and len(out_dims) == 1
     dims = list(cast("list", out_dims)) if single else _broadcast_to_and_flatten(out_dims, spec)
+    if dims is not None and not all(dim is None or isinstance(dim, int) for dim in dims):
+        raise ValueError(
+            f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints representing where in "
+            "the outputs the vmapped dimension should appear."
+        )
     if dims is None:
         raise ValueError(
             f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has "
             f"structure {tree_flatten(out_dims)[1]} but outputs has structure {spec}."
         )
+    for output, dim in zip(outputs, dims):
+        if dim is not None and not isinstance(output, Tensor):
+            raise ValueError(
+                f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(output)}. Did you mean to set out_dims= to None for "
+                "output?"
+            )
     is_mine = at(level)
     finished = []
     for output, dim in zip(outputs, dims):
+        if not isinstance(output, Tensor):
+            finished.append(output)
+            continue
         value = (
             output._value if is_mine(output) else output.expand((size, *output.shape)) if dim is not None else output
         )
@@ -178,3 +186,27 @@ def _unwrap(name: str, result: Any, out_dims: Any, level: int, size: int) -> Any
             raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
         finished.append(value.movedim(0, dim) if dim else value)
     return tree_unflatten(finished, spec)
+
+
+def restore_vmap(func: Callable, in_dims: Any, batch_size: int, randomness: str) -> Callable:
+    """A function of tensors with a batch that gives (results, the dimension of the batch in each), as they come out of `vmap` before they are put in
+    place: None where a result has none.
+    """
+
+    def inner(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        leaves, spec = tree_flatten(args)
+        dims: list = _broadcast_to_and_flatten(in_dims, spec) or [None] * len(leaves)
+        leaves = [leaf if dim is None else _moved(leaf, dim) for leaf, dim in zip(leaves, dims)]
+        level, outputs, shape = len(LEVELS) + 1, [], None
+
+        def catching(*given: Any, **named: Any) -> None:
+            nonlocal outputs, shape
+            outputs, shape = tree_flatten(func(*given, **named))
+
+        _once(catching, "restore_vmap", leaves, dims, spec, kwargs, batch_size, None, randomness)
+        is_mine = at(level)
+        values = [o._value if is_mine(o) else o for o in outputs]
+        places = [0 if is_mine(o) else None for o in outputs]
+        return tree_unflatten(values, shape), tree_unflatten(places, shape)
+
+    return inner

@@ -378,8 +378,25 @@ def is_structseq(obj: Any) -> bool:
     return is_structseq_class(obj if isinstance(obj, type) else type(obj))
 
 
+def _register_results(cls: type) -> None:
+    """Let the named results of an operator be a container of its results."""
+
+    def flatten(results: Any) -> tuple[list[Any], Context]:
+        return list(results), None
+
+    def unflatten(values: Iterable[Any], context: Context) -> Any:
+        return cls(values)
+
+    def flatten_with_keys(results: Any) -> tuple[list[tuple[Any, Any]], Context]:
+        return [(SequenceKey(index), value) for index, value in enumerate(results)], None
+
+    SUPPORTED_NODES[cls] = NodeDef(cls, flatten, unflatten, flatten_with_keys)
+
+
 def _get_node_type(tree: Any) -> Any:
     cls = type(tree)
+    if cls not in SUPPORTED_NODES and cls.__module__ == "torch.return_types" and is_structseq_class(cls):
+        _register_results(cls)
     if cls not in SUPPORTED_NODES and is_namedtuple_class(cls):
         return namedtuple
     return cls

@@ -119,19 +119,20 @@ def _del_grad_fn(self: Tensor) -> None:
     raise RuntimeError("Deletion of _grad_fn not allowed. Detach tensor instead!")
 
 
-def _get_backward_hooks(self: Tensor) -> dict | None:
-    """The hooks that run on the gradient of this tensor, by id, or None."""
+def _get_backward_hooks(self: Tensor) -> Any:
+    """The hooks that run on the gradient of this tensor, by id, or None; what was assigned, if anything was."""
+    if "_backward_hooks" in self.__dict__:
+        return self.__dict__["_backward_hooks"]
     node = live_node(self) if self._node is not None else None
     extras = extras_of(node) if node is not None else None
     return extras.tensor_hooks.get(self._nr) if extras is not None and extras.tensor_hooks else None
 
 
-def _set_backward_hooks(self: Tensor, value: dict | None) -> None:
-    hooks = _get_backward_hooks(self)
-    if hooks is not None:
-        hooks.clear()
-    for hook in () if value is None else value.values():
-        register_hook(self, hook)
+def _set_backward_hooks(self: Tensor, value: Any) -> None:
+    if isinstance(value, dict) and self._node is not None:
+        for hook in value.values():
+            register_hook(self, hook)
+    self.__dict__["_backward_hooks"] = value
 
 
 def _del_backward_hooks(self: Tensor) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import mindtorch_v2
 from mindtorch_v2._backends.common.errors import LinAlgError as _LinAlgError
 from mindtorch_v2._tensor import _TensorType as _TensorMeta
-from mindtorch_v2.func.batched import BatchedTensor, batched
+from mindtorch_v2.func.batched import BatchedTensor, Fallback, batched
 from mindtorch_v2.func.vmap import LEVELS
 
 __all__ = [
@@ -18,11 +18,15 @@ __all__ = [
     "_are_functorch_transforms_active",
     "_get_default_device",
     "_is_alias_of",
+    "_is_vmap_fallback_enabled",
     "_maybe_remove_batch_dim",
     "_remove_batch_dim",
+    "_set_vmap_fallback_enabled",
     "_vmap_decrement_nesting",
     "_vmap_increment_nesting",
     "is_batchedtensor",
+    "reshape_dim_into",
+    "reshape_dim_outof",
 ]
 
 
@@ -97,6 +101,34 @@ def _vmap_decrement_nesting() -> int:
     """End the innermost level of `vmap`; returns its number."""
     level, _ = LEVELS.pop()
     return level
+
+
+def _is_vmap_fallback_enabled() -> bool:
+    """Whether operators without a rule for whole batches may run example by example."""
+    return Fallback.enabled
+
+
+def _set_vmap_fallback_enabled(enabled: bool) -> None:
+    """Let operators without a rule for whole batches run example by example, or refuse them."""
+    Fallback.enabled = enabled
+
+
+def reshape_dim_into(source: int, destination: int, tensor: Any) -> Any:
+    """The tensor with one dimension in front of another one and joined with it."""
+    source %= tensor.dim()
+    destination %= tensor.dim() - 1
+    moved = tensor.movedim(source, destination)
+    shape = list(moved.shape)
+    shape[destination : destination + 2] = [shape[destination] * shape[destination + 1]]
+    return moved.reshape(shape)
+
+
+def reshape_dim_outof(source: int, size: int, tensor: Any) -> Any:
+    """The tensor with a dimension split in two, the first of which has `size` elements."""
+    source %= tensor.dim()
+    shape = list(tensor.shape)
+    shape[source : source + 1] = [size, shape[source] // size if size else 0]
+    return tensor.reshape(shape)
 
 
 def _add_batch_dim(tensor: Any, in_dim: int, level: int) -> Any:

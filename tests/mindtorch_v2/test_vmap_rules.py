@@ -1,0 +1,120 @@
+"""Whole batches at once: views stay views, gradients of examples, writes in place. Expected values are those of the examples one by one."""
+
+from __future__ import annotations
+
+import pytest
+
+import mindtorch_v2 as torch
+from mindtorch_v2.func import vmap
+from mindtorch_v2.func.vmap import restore_vmap
+from mindtorch_v2.utils import _pytree as pytree
+
+VIEWS = {
+    "transpose": lambda x: x.transpose(0, 1),
+    "t": lambda x: x.t(),
+    "T": lambda x: x.T,
+    "chunk": lambda x: x.chunk(2, -1)[1],
+    "unsqueeze": lambda x: x.unsqueeze(0),
+    "unsqueeze at the end": lambda x: x.unsqueeze(-1),
+    "view": lambda x: x.view(5, 3),
+    "view_as": lambda x: x.view_as(torch.ones(15)),
+    "row": lambda x: x[0],
+    "column": lambda x: x[:, 1],
+    "ellipsis": lambda x: x[..., None, 1:4],
+    "expand": lambda x: x.expand(4, 3, 5),
+    "diagonal": lambda x: x.diagonal(),
+    "movedim": lambda x: x.movedim(0, 1),
+    "unbind": lambda x: x.unbind(1)[2],
+    "narrow": lambda x: x.narrow(1, 0, 2),
+    "split": lambda x: x.split(2, 1)[0],
+    "squeeze": lambda x: x.squeeze(),
+    "flatten": lambda x: x.flatten(),
+    "permute": lambda x: x.permute(1, 0),
+    "unfold": lambda x: x.unfold(1, 2, 1),
+    "mT": lambda x: x.mT,
+    "select": lambda x: x.select(1, 2),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_of_batches_are_views(name):
+    x = torch.arange(30.0).reshape(2, 3, 5).clone()
+    result = vmap(VIEWS[name])(x)
+    assert torch.equal(result, torch.stack([VIEWS[name](one) for one in x]))
+    assert result._base is x
+
+
+def test_views_of_nested_batches():
+    x = torch.arange(30.0).reshape(2, 3, 5).clone()
+    result = vmap(vmap(lambda x: x[1:3]))(x)
+    assert torch.equal(result, x[:, :, 1:3]) and result._base is x
+
+
+def test_gradients_of_examples():
+    y = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    v = torch.arange(12.0).reshape(4, 3)
+    result = vmap(lambda v: torch.autograd.grad(y * y, y, v)[0])(v)
+    assert torch.equal(result, 2 * y.detach() * v)
+    x = torch.ones(4, 3, requires_grad=True)
+    result = vmap(lambda x, v: torch.autograd.grad((x * x * y).sum(), (x, y))[1])(x, v)
+    assert torch.equal(result, torch.ones(4, 3))
+    with pytest.raises(RuntimeError, match=r"Mismatch in shape: grad_output\[0\] has a shape of torch.Size\(\[2\]\)"):
+        vmap(lambda v: torch.autograd.grad(y * y, y, v[:2])[0])(v)
+
+
+def test_writing_to_a_batch():
+    x = torch.rand(2, 5)
+    given = x.clone()
+    result = vmap(lambda x: x.acos_())(given)
+    assert torch.equal(result, x.acos()) and torch.equal(given, x.acos())
+
+
+def test_numbers_promote_as_in_examples():
+    result = vmap(torch.add)(torch.ones(2, 3), torch.ones(2, dtype=torch.float64))
+    assert result.dtype is torch.float32
+
+
+def test_results_that_are_no_tensors():
+    assert vmap(lambda x: (x, "word"), out_dims=(0, None))(torch.ones(2))[1] == "word"
+    found = vmap(torch.min, (0, None))(torch.tensor([[2.0, 1.0], [3.0, 4.0]]), 0)
+    assert found.values.tolist() == [1.0, 3.0] and type(found).__name__ == "min"
+    assert len(pytree.tree_leaves(torch.max(torch.ones(2, 2), 0))) == 2
+
+
+def test_refusals():
+    x = torch.ones(3, 3)
+    with pytest.raises(RuntimeError, match="accessing `data` under vmap transform is not allowed"):
+        vmap(lambda x: x.data)(x)
+    with pytest.raises(ValueError, match="`out_dims` must be an int, None or a python collection of ints"):
+        vmap(lambda x: x, out_dims=("lol",))(x)
+    with pytest.raises(ValueError, match="expected `in_dims` to be int or a"):
+        vmap(torch.mul, [0, 0])(x, x)
+    with pytest.raises(RuntimeError):
+        vmap(torch.mm)(torch.ones(2, 2, 3, 4), torch.ones(2, 2, 4, 3))
+
+
+def test_restore():
+    x, y = torch.ones(2, 3), torch.ones(4)
+    out, dims = restore_vmap(lambda x, y: (x * 2, y.sum(), None), (0, None), 2, "error")(x, y)
+    assert dims == (0, None, None)
+    assert torch.equal(out[0], x * 2) and out[1].item() == 4 and out[2] is None
+
+
+@pytest.mark.parametrize("repeat", range(3))
+def test_writes_into_what_they_read(repeat):
+    """Also the second call of a kind, which a plan may run, is refused."""
+    row = torch.rand(6)
+    index = torch.tensor([2, 1, 0])
+    mask = torch.tensor([True, False, True])
+    for write in (
+        lambda: index.index_add_(0, index.clone(), index),
+        lambda: index.index_fill_(0, index, 0),
+        lambda: index.index_put_((index,), index.clone()),
+        lambda: row.index_copy_(0, index, row[:3]),
+        lambda: mask[1:].masked_fill_(mask[:-1], False),
+    ):
+        with pytest.raises(
+            RuntimeError, match="unsupported operation: some elements of the input tensor and the written-to tensor"
+        ):
+            write()
+    assert torch.equal(mask.clone().masked_fill_(mask, False), torch.zeros(3, dtype=torch.bool))
