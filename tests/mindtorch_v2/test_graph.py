@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 import mindtorch_v2 as torch
@@ -188,3 +190,21 @@ def test_attributes_that_cannot_be_deleted():
     assert x.grad is None and x._backward_hooks is None
     x.register_hook(lambda g: g)
     assert len(x._backward_hooks) == 1
+
+
+def test_saved_tensors_may_change():
+    with graph.allow_mutation_on_saved_tensors() as context:
+        a = torch.tensor([1.0, 2.0], requires_grad=True)
+        b = a.clone()
+        out = (b**2).sum()
+        b.sin_()
+        assert len(context.cloned) == 1
+        out.backward()
+        assert a.grad.tolist() == [2.0, 4.0]
+        del out
+        gc.collect()
+        with pytest.raises(RuntimeError, match="cannot be nested"), graph.allow_mutation_on_saved_tensors():
+            pass
+        late = (a**2).sum()
+    with pytest.raises(AssertionError, match="outside of the 'allow_mutation_on_saved_tensors' context"):
+        late.backward()

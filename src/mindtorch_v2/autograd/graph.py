@@ -11,10 +11,12 @@ from .._autograd.modes import disable_saved_tensors_hooks, saved_tensors_hooks
 from .._autograd.node import GradientEdge, Node
 from .._handles import RemovableHandle
 from .._tensor import Tensor, bump_version
+from ._mutation import allow_mutation_on_saved_tensors
 
 __all__ = [
     "GradientEdge",
     "Node",
+    "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",

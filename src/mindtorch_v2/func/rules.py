@@ -140,7 +140,7 @@ def _tuple(value: Any) -> tuple:
     return () if value is None else (value,) if isinstance(value, Tensor) else tuple(value)
 
 
-def _seed(output: Tensor, cotangent: Tensor | None, is_mine: Callable, size: int) -> Tensor:
+def _seed(output: Tensor, cotangent: Any, is_mine: Callable, size: int) -> Tensor:
     """The cotangents of all examples of a result."""
     if cotangent is None:
         return ops.ones((size, *output.shape), dtype=output.dtype, device=output.device)

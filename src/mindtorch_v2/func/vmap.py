@@ -197,7 +197,8 @@ def restore_vmap(func: Callable, in_dims: Any, batch_size: int, randomness: str)
         leaves, spec = tree_flatten(args)
         dims: list = _broadcast_to_and_flatten(in_dims, spec) or [None] * len(leaves)
         leaves = [leaf if dim is None else _moved(leaf, dim) for leaf, dim in zip(leaves, dims)]
-        level, outputs, shape = len(LEVELS) + 1, [], None
+        level, outputs = len(LEVELS) + 1, []
+        shape: Any = None
 
         def catching(*given: Any, **named: Any) -> None:
             nonlocal outputs, shape
