@@ -1,5 +1,6 @@
-/* Layer norm of contiguous arrays, forward and backward. */
-#include "native.h"
+/* Layer norm, forward and backward, and RMS norm of float arrays. */
+#include "norm.h"
+#include <float.h>
 #include <math.h>
 
 #define LOOPS "norm_loops.h"
@@ -28,20 +29,6 @@ static int normalized(PyArrayObject *x, PyObject *shape, npy_intp *count)
     return (int)dims;
 }
 
-/* Whether an optional weight or bias is a dense array of `count` elements; NULL for None. */
-static int vector(PyObject *object, int width, npy_intp count, const void **data)
-{
-    *data = NULL;
-    if (object == Py_None) {
-        return 1;
-    }
-    if (dense_width(object) != width || PyArray_NDIM((PyArrayObject *)object) != 1 || PyArray_SIZE((PyArrayObject *)object) != count) {
-        return 0;
-    }
-    *data = PyArray_DATA((PyArrayObject *)object);
-    return 1;
-}
-
 /* Whether a statistic is a dense array of one element a row, of whatever dimensions. */
 static int per_row(PyObject *object, int width, npy_intp rows, const void **data)
 {
@@ -49,15 +36,6 @@ static int per_row(PyObject *object, int width, npy_intp rows, const void **data
         return 0;
     }
     *data = PyArray_DATA((PyArrayObject *)object);
-    return 1;
-}
-
-static int read_eps(PyObject *object, double *eps)
-{
-    if (!PyFloat_CheckExact(object)) {
-        return 0;
-    }
-    *eps = PyFloat_AS_DOUBLE(object);
     return 1;
 }
 
@@ -72,76 +50,81 @@ static PyObject *new_statistics(PyArrayObject *x, int dims)
     return new_array(ndim, shape, PyArray_DESCR(x));
 }
 
-/* input, normalized_shape, weight, bias, eps, and whether the statistics are wanted too. */
-static PyObject *forward(PyObject *const *args, int statistics)
+/* input, normalized_shape, weight, bias, eps, and whether the statistics are wanted too. Without `centred` the mean is not subtracted (RMS norm). */
+static PyObject *forward(PyObject *const *args, int statistics, int centred, double eps)
 {
-    int width = dense_width(args[0]);
+    int width = is_array(args[0]) ? float_width((PyArrayObject *)args[0]) : 0;
     PyArrayObject *x = (PyArrayObject *)args[0];
     npy_intp n;
-    const void *weight, *bias;
-    double eps;
-    if (!width || !PyArray_SIZE(x) || !read_eps(args[4], &eps)) {
+    const void *weight, *bias = NULL;
+    if (!width || !PyArray_SIZE(x)) {
         return NULL;
     }
     int dims = normalized(x, args[1], &n);
-    if (!dims || !vector(args[2], width, n, &weight) || !vector(args[3], width, n, &bias)) {
+    if (!dims || !vector(args[2], width, n, &weight) || (centred && !vector(args[3], width, n, &bias))) {
         return NULL;
     }
     npy_intp rows = PyArray_SIZE(x) / n;
-    PyObject *out = new_like(x), *mean = NULL, *rstd = NULL, *all = NULL;
+    PyArrayObject *dense = contiguous_of(x);
+    PyObject *out = dense == NULL ? NULL : new_like(dense), *mean = NULL, *rstd = NULL, *all = NULL;
     if (statistics) {
-        mean = new_statistics(x, dims);
+        mean = centred ? new_statistics(x, dims) : Py_NewRef(Py_None);
         rstd = new_statistics(x, dims);
-        all = PyTuple_New(3);
     }
-    if (out == NULL || (statistics && (mean == NULL || rstd == NULL || all == NULL))) {
-        Py_XDECREF(out);
-        Py_XDECREF(mean);
-        Py_XDECREF(rstd);
-        Py_XDECREF(all);
-        return NULL;
+    if (out != NULL && (!statistics || (mean != NULL && rstd != NULL))) {
+        const void *data = PyArray_DATA(dense);
+        void *result = PyArray_DATA((PyArrayObject *)out);
+        void *means = statistics && centred ? PyArray_DATA((PyArrayObject *)mean) : NULL;
+        void *rstds = statistics ? PyArray_DATA((PyArrayObject *)rstd) : NULL;
+        PyThreadState *thread = rows * n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+        if (centred) {
+            CHOOSE(layer_norm_rows, width, data, weight, bias, result, means, rstds, rows, n, eps);
+        }
+        else {
+            CHOOSE(rms_norm_rows, width, data, weight, result, rstds, rows, n, eps);
+        }
+        if (thread != NULL) {
+            PyEval_RestoreThread(thread);
+        }
+        all = !statistics ? Py_NewRef(out) : centred ? PyTuple_Pack(3, out, mean, rstd) : PyTuple_Pack(2, out, rstd);
     }
-    const void *data = PyArray_DATA(x);
-    void *result = PyArray_DATA((PyArrayObject *)out);
-    void *means = mean == NULL ? NULL : PyArray_DATA((PyArrayObject *)mean);
-    void *rstds = rstd == NULL ? NULL : PyArray_DATA((PyArrayObject *)rstd);
-    PyThreadState *thread = rows * n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-    CHOOSE(layer_norm_rows, width, data, weight, bias, result, means, rstds, rows, n, eps);
-    if (thread != NULL) {
-        PyEval_RestoreThread(thread);
-    }
-    if (!statistics) {
-        return out;
-    }
-    PyTuple_SET_ITEM(all, 0, out);
-    PyTuple_SET_ITEM(all, 1, mean);
-    PyTuple_SET_ITEM(all, 2, rstd);
+    Py_XDECREF((PyObject *)dense);
+    Py_XDECREF(out);
+    Py_XDECREF(mean);
+    Py_XDECREF(rstd);
     return all;
 }
 
 static PyObject *layer_norm_kernel(PyObject *const *args)
 {
-    return forward(args, 0);
+    double eps;
+    return read_real(args[4], &eps) ? forward(args, 0, 1, eps) : NULL;
 }
 
 static PyObject *native_layer_norm_kernel(PyObject *const *args)
 {
-    return forward(args, 1);
+    double eps;
+    return read_real(args[4], &eps) ? forward(args, 1, 1, eps) : NULL;
 }
 
-static int read_mask(PyObject *mask, int *wanted)
+/* input, normalized_shape, weight, eps. */
+static PyObject *rms_norm_kernel(PyObject *const *args, int statistics)
 {
-    if ((!PyTuple_CheckExact(mask) && !PyList_CheckExact(mask)) || Py_SIZE(mask) != 3) {
-        return 0;
+    double eps = is_array(args[0]) && float_width((PyArrayObject *)args[0]) == 8 ? DBL_EPSILON : (double)FLT_EPSILON;
+    if (args[3] != Py_None && !read_real(args[3], &eps)) {
+        return NULL;
     }
-    for (int i = 0; i < 3; i++) {
-        PyObject *item = PySequence_Fast_GET_ITEM(mask, i);
-        if (!PyBool_Check(item)) {
-            return 0;
-        }
-        wanted[i] = item == Py_True;
-    }
-    return 1;
+    return forward(args, statistics, 0, eps);
+}
+
+static PyObject *plain_rms_norm_kernel(PyObject *const *args)
+{
+    return rms_norm_kernel(args, 0);
+}
+
+static PyObject *fused_rms_norm_kernel(PyObject *const *args)
+{
+    return rms_norm_kernel(args, 1);
 }
 
 /* grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask. */
@@ -202,5 +185,7 @@ const KernelEntry norm_kernels[] = {
     {"norm.fast_layer_norm", layer_norm_kernel},
     {"norm.native_layer_norm", native_layer_norm_kernel},
     {"norm.native_layer_norm_backward", layer_norm_backward_kernel},
+    {"norm.rms_norm", plain_rms_norm_kernel},
+    {"norm.fused_rms_norm", fused_rms_norm_kernel},
     {NULL, NULL},
 };

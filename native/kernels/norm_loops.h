@@ -1,4 +1,4 @@
-/* Layer norm over rows, forward and backward; included for each type and processor. */
+/* Layer norm over rows, forward and backward, and RMS norm; included for each type and processor. */
 #include "lanes.h"
 
 /* Mean and variance of a row, in two passes. */
@@ -40,6 +40,24 @@ static TARGET void NAME(layer_norm_rows)(const void *input, const void *scale, c
             for (npy_intp i = 0; i < n; i++) {
                 out[i] = (x[i] - mean) * rstd + (bias == NULL ? 0 : bias[i]);
             }
+        }
+    }
+}
+
+/* `rstds` and weight may be NULL. */
+static TARGET void NAME(rms_norm_rows)(const void *input, const void *scale, void *output, void *rstds, npy_intp rows, npy_intp n, double eps)
+{
+    const T *x = input, *weight = scale;
+    T *out = output;
+    for (npy_intp r = 0; r < rows; r++, x += n, out += n) {
+        double squares;
+        SUM_OVER(squares, n, NAME(load)(x + j) * NAME(load)(x + j), x[j] * x[j]);
+        T rstd = (T)(1 / sqrt((double)((T)(squares / (double)n) + (T)eps)));
+        if (rstds != NULL) {
+            ((T *)rstds)[r] = rstd;
+        }
+        for (npy_intp i = 0; i < n; i++) {
+            out[i] = weight == NULL ? x[i] * rstd : x[i] * rstd * weight[i];
         }
     }
 }

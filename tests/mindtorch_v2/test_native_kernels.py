@@ -102,6 +102,10 @@ _BY_HAND = {
     "flash_attention",
     "floor_divide",
     "remainder",
+    "native_batch_norm",
+    "native_batch_norm_backward",
+    "native_group_norm",
+    "native_group_norm_backward",
 }  # below, or in a file of their own
 _SUMS = {
     "gelu_backward",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from mindtorch_v2._dtype import float64
@@ -119,13 +120,13 @@ def group_norm(
     cudnn_enabled: bool = True,
 ) -> Tensor:
     """Groups of channels of each sample with mean 0 and variance 1."""
-    rules.group_norm(input, num_groups, weight, bias)
-    batch, channels = input.shape[0], input.shape[1]
-    plane = 1
-    for n in input.shape[2:]:
-        plane *= n
-    if not input.is_contiguous() and not prefers_channels_last(input.shape, input.stride()):
+    shape = input.shape
+    if len(shape) < 2:
+        rules.group_norm(input, num_groups, weight, bias)  # which raises
+    if not input.is_contiguous() and not prefers_channels_last(shape, input.stride()):
         input = input.contiguous()
+    batch, channels, *places = shape
+    plane = math.prod(places)
     return F.native_group_norm(input, weight, bias, batch, channels, plane, num_groups, eps)[0]
 
 

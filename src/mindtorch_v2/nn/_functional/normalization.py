@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import mindtorch_v2 as torch
@@ -14,18 +15,12 @@ _CUDNN = False  # An argument of the operators that has no meaning here.
 
 
 def _verify_batch_size(size: Sequence[int]) -> None:
-    count = size[0]
-    for length in size[2:]:
-        count *= length
-    if count == 1:
+    if size[0] * math.prod(size[2:]) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {size}")
 
 
 def _verify_spatial_size(size: Sequence[int]) -> None:
-    count = 1
-    for length in size[2:]:
-        count *= length
-    if count == 1:
+    if math.prod(size[2:]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {size}")
 
 
@@ -90,9 +85,10 @@ def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
     """Normalize groups of channels of each sample of ``(N, C, ...)``."""
-    if input.dim() < 2:
+    size = input.size()
+    if len(size) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
-    _verify_batch_size([input.size(0) * input.size(1) // num_groups, num_groups, *input.size()[2:]])
+    _verify_batch_size((size[0] * size[1] // num_groups, num_groups, *size[2:]))
     return _f.group_norm(input, num_groups, weight, bias, eps, _CUDNN)
 
 

@@ -199,6 +199,7 @@ def _rms_rows(x: ndarray, weight: ndarray | None, eps: float) -> tuple[ndarray, 
     return out, rstd
 
 
+@native.kernel
 def fused_rms_norm(
     input: ndarray, normalized_shape: Sequence[int], weight: ndarray | None, eps: float | None
 ) -> tuple[ndarray, ndarray]:
@@ -210,6 +211,7 @@ def fused_rms_norm(
     return out.reshape(input.shape), rstd.reshape(small)
 
 
+@native.kernel
 def rms_norm(
     input: ndarray, normalized_shape: Sequence[int], weight: ndarray | None = None, eps: float | None = None
 ) -> ndarray:
@@ -221,6 +223,7 @@ def rms_norm(
 # ------------------------------------------------------------------------------------------------------------------ group norm
 
 
+@native.kernel
 def native_group_norm(
     input: ndarray, weight: ndarray | None, bias: ndarray | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[ndarray, ndarray, ndarray]:
@@ -236,6 +239,7 @@ def native_group_norm(
     return out.reshape(input.shape), mean.reshape(N, group), rstd.reshape(N, group)
 
 
+@native.kernel
 def native_group_norm_backward(
     grad_out: ndarray,
     input: ndarray,
@@ -272,6 +276,7 @@ def _channels(array: ndarray | None, ndim: int) -> ndarray | None:
     return None if array is None else array.reshape((1, -1) + (1,) * (ndim - 2))
 
 
+@native.kernel
 def native_batch_norm(
     input: ndarray,
     weight: ndarray | None,
@@ -308,6 +313,7 @@ def native_batch_norm(
     return centred, *saved
 
 
+@native.kernel
 def native_batch_norm_backward(
     grad_out: ndarray,
     input: ndarray,
