@@ -1,4 +1,56 @@
-/* The negative log likelihood of classes; included for each type and processor. */
+/* Losses of pairs of elements, and the negative log likelihood of classes; included for each type and processor. */
+#include "lanes.h"
+#include "pointwise_math.h"
+
+/* The losses of n elements a and b; `p` is the operator's parameter, and w further factors where it takes some (else NULL). */
+#define PAIR_LOSS(name, LOSS)                                                                                                              \
+    static TARGET void NAME(name)(const void *input, const void *target, const void *factors, void *output, npy_intp n, double by)         \
+    {                                                                                                                                      \
+        const T *restrict x = input, *restrict y = target, *restrict w = factors;                                                          \
+        T *restrict out = output;                                                                                                          \
+        const T p = (T)by;                                                                                                                 \
+        (void)p, (void)w;                                                                                                                  \
+        for (npy_intp i = 0; i < n; i++) {                                                                                                 \
+            const T a = x[i], b = y[i], d = NAME(fabs)(a - b);                                                                             \
+            (void)d;                                                                                                                       \
+            out[i] = LOSS;                                                                                                                 \
+        }                                                                                                                                  \
+    }
+
+#define SOFTPLUS_OF_NEGATIVE (NAME(log1p)(NAME(exponential)(-NAME(fabs)(a))) + NAME(larger)(-a, 0))
+
+PAIR_LOSS(squared_loss, d *d)
+PAIR_LOSS(absolute_loss, d)
+PAIR_LOSS(smooth_loss, NAME(chosen)(d < p, d *d *((T)0.5 / p), d - (T)0.5 * p))
+PAIR_LOSS(huber_loss, NAME(chosen)(d <= p, d *d *(T)0.5, (d - (T)0.5 * p) * p))
+PAIR_LOSS(soft_margin_loss, NAME(log1p)(NAME(exponential)(-b * a)))
+PAIR_LOSS(entropy_loss, (b - 1) * NAME(larger)(NAME(log1p)(-a), -100) - b *NAME(larger)(NAME(log)(a), -100))
+PAIR_LOSS(logit_loss, (1 - b) * a + SOFTPLUS_OF_NEGATIVE)
+PAIR_LOSS(weighted_logit_loss, (1 - b) * a + SOFTPLUS_OF_NEGATIVE *((w[i] - 1) * b + 1))
+
+static TARGET void NAME(times)(void *output, const void *factors, npy_intp n)
+{
+    T *restrict out = output;
+    const T *restrict w = factors;
+    for (npy_intp i = 0; i < n; i++) {
+        out[i] *= w[i];
+    }
+}
+
+static TARGET void NAME(total_of)(const void *values, npy_intp n, double *total)
+{
+    *total += NAME(sum_of)(values, n);
+}
+
+static TARGET void NAME(all_shares)(const void *values, npy_intp n, int *all)
+{
+    const T *x = values;
+    int within = 1;
+    for (npy_intp i = 0; i < n; i++) {
+        within &= x[i] >= 0 && x[i] <= 1;
+    }
+    *all = within;
+}
 
 /* Per sample (`each`) or together: losses, and the weights that counted. `ignored` is no class, or one that does not count. */
 static void NAME(class_losses)(const void *input, const npy_int64 *target, const void *weights, npy_intp samples, npy_intp classes,

@@ -127,13 +127,14 @@ def _contents(tensor: Tensor) -> str:
 
 
 def broadcast_tensors(tensors: Sequence[Tensor]) -> Tensors:
-    """Views of the tensors in their common shape."""
-    if not len(tensors):
-        return ()
+    """The tensors in their common shape: those that have it, and views of the others."""
+    shapes = [tensor.shape for tensor in tensors]
+    if all(one == shapes[0] for one in shapes):
+        return tuple(tensors)
     shape: list[int] = []
-    for tensor in tensors:
-        shape = _broadcast(shape, tensor.shape)
-    return tuple([F.expand(tensor, shape) for tensor in tensors])
+    for one in shapes:
+        shape = _broadcast(shape, one)
+    return tuple([x if list(one) == shape else F.expand(x, shape) for x, one in zip(tensors, shapes, strict=True)])
 
 
 def _broadcast(a: Sequence[int], b: Sequence[int]) -> list[int]:

@@ -20,6 +20,7 @@ def reduce(values: ndarray, reduction: int) -> ndarray:
 # ------------------------------------------------------------------------------------------------------------------- pointwise
 
 
+@native.kernel
 def mse_loss(self: ndarray, target: ndarray, reduction: int = MEAN) -> ndarray:
     difference = np.subtract(self, target)
     if reduction and difference.dtype.kind == "f" and difference.size:
@@ -29,6 +30,7 @@ def mse_loss(self: ndarray, target: ndarray, reduction: int = MEAN) -> ndarray:
     return reduce(np.square(difference), reduction)
 
 
+@native.kernel
 def smooth_l1_loss(self: ndarray, target: ndarray, reduction: int = MEAN, beta: float = 1.0) -> ndarray:
     distance = np.abs(self - target)
     if beta:
@@ -36,15 +38,18 @@ def smooth_l1_loss(self: ndarray, target: ndarray, reduction: int = MEAN, beta: 
     return reduce(distance, reduction)
 
 
+@native.kernel
 def huber_loss(self: ndarray, target: ndarray, reduction: int = MEAN, delta: float = 1.0) -> ndarray:
     distance = np.abs(self - target)
     return reduce(np.where(distance <= delta, distance * distance * 0.5, (distance - 0.5 * delta) * delta), reduction)
 
 
+@native.kernel
 def soft_margin_loss(self: ndarray, target: ndarray, reduction: int = MEAN) -> ndarray:
     return reduce(np.log1p(np.exp(-target * self)), reduction)
 
 
+@native.kernel
 def binary_cross_entropy(
     self: ndarray, target: ndarray, weight: ndarray | None = None, reduction: int = MEAN
 ) -> ndarray:
@@ -65,6 +70,7 @@ def binary_cross_entropy_backward(
     return grad / max(self.size, 1) if reduction == MEAN else grad
 
 
+@native.kernel
 def binary_cross_entropy_with_logits(
     self: ndarray,
     target: ndarray,
