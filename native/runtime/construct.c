@@ -1,7 +1,7 @@
 /* Functions that make tensors of what is there already, before the Python ones of their names. */
 #include "making.h"
 
-static PyObject *fallbacks[2];
+static PyObject *fallbacks[3];
 
 /* A tensor over the memory of an array, or NULL without an exception where Python has to look. */
 static PyObject *over_array(PyObject *object)
@@ -43,12 +43,49 @@ static PyObject *as_tensor(PyObject *module, PyObject *const *args, Py_ssize_t c
         if (is_plain(args[0])) {
             return Py_NewRef(args[0]);
         }
-        PyObject *made = over_array(args[0]);
+        PyObject *made = is_array(args[0]) ? over_array(args[0]) : tensor_of_numbers(args[0], Py_None);
         if (made != NULL || PyErr_Occurred()) {
             return made;
         }
     }
     return PyObject_Vectorcall(fallbacks[1], args, (size_t)count, kwnames);
+}
+
+static int is_cpu(PyObject *device)
+{
+    return device == Py_None || device == S.cpu || (PyUnicode_CheckExact(device) && PyUnicode_CompareWithASCIIString(device, "cpu") == 0);
+}
+
+/* tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) of numbers, on the CPU. */
+static PyObject *tensor(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *kwnames)
+{
+    (void)module;
+    PyObject *kind = Py_None, *wanted = Py_False;
+    int fits = count == 1 && !is_special();
+    for (Py_ssize_t i = 0; fits && kwnames != NULL && i < PyTuple_GET_SIZE(kwnames); i++) {
+        PyObject *name = PyTuple_GET_ITEM(kwnames, i), *value = args[1 + i];
+        if (PyUnicode_CompareWithASCIIString(name, "dtype") == 0) {
+            kind = value;
+        }
+        else if (PyUnicode_CompareWithASCIIString(name, "requires_grad") == 0) {
+            wanted = value;
+            fits = PyBool_Check(value);
+        }
+        else {
+            fits = PyUnicode_CompareWithASCIIString(name, "device") == 0 && is_cpu(value);
+        }
+    }
+    PyObject *made = fits ? tensor_of_numbers(args[0], kind) : NULL;
+    if (made != NULL && wanted == Py_True) {
+        PyObject *node = is_differentiable(SLOT(made, S.at_dtype)) ? new_accumulate(made) : NULL;
+        if (node != NULL) {
+            set_slot(made, S.at_node, node);
+        }
+        else {
+            Py_CLEAR(made); /* Python refuses other dtypes */
+        }
+    }
+    return made != NULL || PyErr_Occurred() ? made : PyObject_Vectorcall(fallbacks[2], args, (size_t)count, kwnames);
 }
 
 static PyMethodDef functions[] = {
@@ -58,6 +95,9 @@ static PyMethodDef functions[] = {
     {"as_tensor", (PyCFunction)(void (*)(void))as_tensor, METH_FASTCALL | METH_KEYWORDS,
      "as_tensor($module, /, data, dtype=None, device=None)\n--\n\nThe data as a tensor: itself, or sharing memory with an array, when dtype and "
      "device allow it; a copy otherwise."},
+    {"tensor", (PyCFunction)(void (*)(void))tensor, METH_FASTCALL | METH_KEYWORDS,
+     "tensor($module, /, data, *, dtype=None, device=None, requires_grad=False, pin_memory=False)\n--\n\nA new leaf tensor with a copy of the "
+     "data: numbers, nested sequences, arrays, or a tensor (its values)."},
 };
 
 PyObject *constructor(PyObject *module, PyObject *const *args, Py_ssize_t count)

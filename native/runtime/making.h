@@ -24,6 +24,10 @@ INTERNAL int sizes_of(PyObject *sizes, npy_intp *dims);
 
 /* members.c: `member(class, name, Python member)`, what stands before the Python member; the Python member itself where there is nothing. */
 INTERNAL PyObject *member(PyObject *module, PyObject *const *args, Py_ssize_t count);
+/* numbers.c: the same for the members that give numbers; and a tensor of a number or nested lists of numbers, of a dtype or the one that fits them
+ * (None). NULL without an exception for what Python has to look at. */
+INTERNAL PyObject *number_member(PyTypeObject *type, PyObject *name, PyObject *member);
+INTERNAL PyObject *tensor_of_numbers(PyObject *data, PyObject *kind);
 INTERNAL PyObject *connect_casts(PyObject *module, PyObject *args);
 INTERNAL int install_size(void);
 /* layers.c: connect_module(Module, hooks of calls, of parameters, of modules), connect_parameter(Parameter). */

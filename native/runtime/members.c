@@ -479,7 +479,7 @@ PyObject *member(PyObject *module, PyObject *const *args, Py_ssize_t count)
             return PyDescr_NewGetSet((PyTypeObject *)args[0], &properties[i].property);
         }
     }
-    return Py_NewRef(args[2]);
+    return number_member((PyTypeObject *)args[0], args[1], args[2]);
 }
 
 PyObject *connect_casts(PyObject *module, PyObject *args)

@@ -71,7 +71,7 @@ def _late(member: Any) -> Any:
     )
 
 
-_IN_C = ("size", "stride", "numel", "nelement", "device", "detach", "contiguous")
+_IN_C = ("size", "stride", "numel", "nelement", "device", "detach", "contiguous", "element_size", "storage_offset")
 for _name, _member in native.members(Tensor, {name: _late(vars(Tensor)[name]) for name in _IN_C}).items():
     if native.extension is not None:
         setattr(Tensor, _name, _member)

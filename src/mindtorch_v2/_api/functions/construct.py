@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import warnings
 from typing import Any
@@ -15,6 +16,7 @@ from ..._dispatch import native, ops
 from ..._dispatch.convert import _dtype as _convert_dtype
 from ..._dtype import DTYPES, dtype as _dtype_class
 from ..._rules.promotion import promote_types, scalar_dtype
+from ..._state import TLS
 from ..._tensor import Tensor, wrap
 
 
@@ -74,7 +76,7 @@ def _infer(data: Any) -> _dtype_class:
 _NUMBERS = {bool, int, float, complex}
 
 
-def _shape(data: Any, level: int = 0) -> tuple:
+def _shape(data: Any, kind: _dtype_class, level: int = 0) -> tuple:
     """The shape of nested sequences. ValueError, in PyTorch's words, when they are ragged."""
     if isinstance(data, Tensor):
         return tuple(data._data.shape)
@@ -84,13 +86,13 @@ def _shape(data: Any, level: int = 0) -> tuple:
         return ()
     if not data:
         return (0,)
-    first = _shape(data[0], level + 1)
+    first = _shape(data[0], kind, level + 1)
     for item in data:
-        shape = _shape(item, level + 1)
+        shape = _shape(item, kind, level + 1)
         if shape != first:
             if len(shape) == 0 or len(first) == 0:
                 if isinstance(item, (list, tuple)):
-                    if _infer(data).category == 1:
+                    if kind.category < 2:
                         raise TypeError(f"'{type(item).__name__}' object cannot be interpreted as an integer")
                     raise TypeError(f"must be real number, not {type(item).__name__}")
                 raise TypeError("not a sequence")
@@ -102,15 +104,23 @@ def _shape(data: Any, level: int = 0) -> tuple:
     return (len(data), *first)
 
 
-def _plain(data: Any) -> Any:
-    """Nested sequences without tensors in them."""
+def _plain(data: Any, kind: _dtype_class) -> Any:
+    """Nested sequences of numbers alone. TypeError and ValueError, in PyTorch's words, for what is no number of the dtype's sort."""
     if isinstance(data, Tensor):
         if data._data.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return data.item()
     if isinstance(data, (list, tuple)):
-        return [_plain(item) for item in data]
-    return list(data) if isinstance(data, range) else data
+        return [_plain(item, kind) for item in data]
+    if isinstance(data, range):
+        return list(data)
+    if isinstance(data, (str, bytes)):
+        raise ValueError(f"too many dimensions '{type(data).__name__}'")
+    if not isinstance(data, (numbers.Number, np.generic)) or (isinstance(data, complex) and 0 < kind.category < 3):
+        if kind.category > 1:
+            raise TypeError(f"must be real number, not {type(data).__name__}")
+        raise TypeError(f"'{type(data).__name__}' object cannot be interpreted as an integer")
+    return data
 
 
 def dtype_argument(function: str, value: Any) -> _dtype_class | None:
@@ -133,7 +143,7 @@ def _array(data: Any, kind: _dtype_class | None) -> tuple[ndarray, _dtype_class]
         found = _dtype.from_numpy_dtype(data.dtype)
         target = kind or found
         return np.array(data, dtype=target.np, order="C"), target
-    if isinstance(data, (str, bytes)) or data is None:
+    if isinstance(data, (str, bytes)) or (data is None and kind is None):
         raise _not_data(data)
     if isinstance(data, dict):
         raise RuntimeError("Could not infer dtype of dict")
@@ -141,7 +151,7 @@ def _array(data: Any, kind: _dtype_class | None) -> tuple[ndarray, _dtype_class]
         found = _dtype.from_numpy_dtype(data.dtype)
         target = kind or found
         return np.asarray(data).astype(target.np), target
-    if not isinstance(data, (list, tuple, range, numbers.Number)):
+    if not isinstance(data, (list, tuple, range, numbers.Number)) and data is not None:
         data = _sequence(data)
     if isinstance(data, (list, tuple)) and data and all(isinstance(item, ndarray) for item in data):
         return _array(np.array(data), kind)
@@ -150,13 +160,14 @@ def _array(data: Any, kind: _dtype_class | None) -> tuple[ndarray, _dtype_class]
     except TypeError:
         raise _not_data(data) from None
     if isinstance(data, (list, tuple, range)):
-        shape = _shape(data)
-        data = _plain(data)
+        shape = _shape(data, inferred)
+        data = _plain(data, inferred)
     else:
         shape = ()
+        data = _plain(data, inferred)
     try:
         array = np.array(data, dtype=inferred.np if inferred.np.isbuiltin or inferred.category < 2 else np.float64)
-    except OverflowError:
+    except (OverflowError, TypeError, ValueError):  # integers beyond the dtype's range, NaN for one
         array = _wrapped(data, inferred)
     if array.shape != shape and array.size == 0:
         array = array.reshape(shape)
@@ -192,20 +203,23 @@ def _sequence(data: Any) -> Any:
 
 
 def _wrapped(data: Any, kind: _dtype_class) -> ndarray:
-    """Integers beyond the dtype's range: PyTorch refuses those beyond 64 bits and wraps the others."""
+    """Numbers that the dtype does not hold: negative ones wrap in unsigned dtypes, large ones are rounded in floating ones, and PyTorch refuses
+    the others."""
     array = np.array(data, dtype=object)
+    if kind.category > 1:
+        return array.astype(np.complex128 if kind.is_complex else np.float64).astype(kind.np)
     for value in array.reshape(-1):
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            raise RuntimeError("Overflow when unpacking long long")
-    if kind.category == 1 and kind.np.itemsize < 8:
-        info = np.iinfo(kind.np)
-        bad = next(v for v in array.reshape(-1) if not info.min <= v <= info.max)
-        raise RuntimeError(
-            f"value cannot be converted to type {kind.ctype} without overflow" if bad is not None else ""
-        )
-    return array.astype(np.int64).astype(kind.np)
+            raise ValueError("Overflow when unpacking long long")
+        if kind.category < 2:
+            most = int(np.iinfo(kind.np).max)
+            least = -most if np.iinfo(kind.np).min == 0 else -most - 1
+            if not math.isfinite(value) or not least <= int(value) <= most:
+                raise RuntimeError(f"value cannot be converted to type {str(kind).partition('.')[2]} without overflow")
+    return np.array([int(value) for value in array.reshape(-1)], np.int64).astype(kind.np).reshape(array.shape)
 
 
+@native.constructor
 def tensor(
     data: Any,
     *,
@@ -228,6 +242,8 @@ def tensor(
     else:
         array, kind = _array(data, dtype)
         made = _place(wrap(array, kind), where)
+        if TLS.inference:
+            made._inference = True
     if pin_memory:
         made = made.pin_memory()
     if requires_grad:
