@@ -2,12 +2,16 @@
 
 Operands are brought to a common order of labels, label by label: those of both that stay (batch), those of one alone (free) and those that
 are summed. A label that occurs in one operand only and not in the result is summed before the product.
+
+Which operators that takes depends on the equation and the shapes alone: it is planned once for each, and then run.
 """
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._tensor import Tensor
@@ -21,43 +25,110 @@ def einsum(equation: str, tensors: Sequence[Tensor], path: Sequence[int] | None 
 
     RuntimeError when the equation does not fit the operands.
     """
-    operands = list(tensors)
-    if not operands:
+    values = list(tensors)
+    if not values:
         raise RuntimeError("einsum(): must provide at least one operand")
-    labels, output = _parse(equation, operands)
+    for function, first, second, args in _plan(equation, tuple([x.shape for x in values]), path and tuple(path)):
+        one = values[first]
+        values.append(function(one, *args) if second is None else function(one, values[second], *args))
+    return values[-1]
+
+
+class _Term(NamedTuple):
+    """A value while it is planned: its number, its labels, and its shape."""
+
+    number: int
+    names: list[str]
+    shape: list[int]
+
+
+class _Steps:
+    """Operators on values by number: the operands first, then the results of the steps."""
+
+    def __init__(self, operands: int):
+        self.count = operands
+        self.steps: list[tuple[Callable, int, int | None, tuple]] = []
+
+    def _add(self, function: Callable, first: int, second: int | None, *args: Any) -> int:
+        self.steps.append((function, first, second, args))
+        self.count += 1
+        return self.count - 1
+
+    def sum(self, term: _Term, kept: set[str]) -> _Term:
+        """Summed over the labels that are not kept."""
+        summed = tuple(d for d, name in enumerate(term.names) if name not in kept)
+        if not summed:
+            return term
+        left = [d for d, name in enumerate(term.names) if name in kept]
+        number = self._add(F.sum, term.number, None, summed)
+        return _Term(number, [term.names[d] for d in left], [term.shape[d] for d in left])
+
+    def diagonal(self, term: _Term, first: int, second: int) -> _Term:
+        left = [d for d in range(len(term.names)) if d not in (first, second)]
+        number = self._add(F.diagonal, term.number, None, 0, first, second)
+        names = [term.names[d] for d in left] + [term.names[first]]
+        return _Term(number, names, [term.shape[d] for d in left] + [term.shape[first]])
+
+    def permute(self, term: _Term, names: list[str], always: bool = False) -> _Term:
+        if term.names == names and not always:
+            return term
+        order = tuple(term.names.index(name) for name in names)
+        return _Term(self._add(F.permute, term.number, None, order), names, [term.shape[d] for d in order])
+
+    def squeeze(self, term: _Term, name: str) -> _Term:
+        """Without a label of size 1."""
+        at = term.names.index(name)
+        number = self._add(F.squeeze, term.number, None, at)
+        return _Term(number, term.names[:at] + term.names[at + 1 :], term.shape[:at] + term.shape[at + 1 :])
+
+    def shaped(self, term: _Term, function: Callable, shape: list[int]) -> _Term:
+        """`function` is expand or reshape; the labels stay."""
+        if term.shape == shape:
+            return term
+        return _Term(self._add(function, term.number, None, tuple(shape)), term.names, shape)
+
+    def product(self, function: Callable, a: _Term, b: _Term, names: list[str], shape: list[int]) -> _Term:
+        return _Term(self._add(function, a.number, b.number), names, shape)
+
+
+@functools.lru_cache(256)
+def _plan(equation: str, shapes: tuple[tuple[int, ...], ...], path: tuple[int, ...] | None) -> tuple[tuple, ...]:
+    """(operator, number of its first value, of its second one or None, further arguments) of each step."""
+    labels, output = _parse(equation, [len(shape) for shape in shapes])
     sizes: dict[str, int] = {}
-    for place, (names, operand) in enumerate(zip(labels, operands, strict=True)):
-        for name, size in zip(names, operand.shape, strict=True):
+    for place, (names, shape) in enumerate(zip(labels, shapes, strict=True)):
+        for name, size in zip(names, shape, strict=True):
             if sizes.get(name, 1) != 1 and size not in (1, sizes[name]):
                 raise RuntimeError(
                     f"einsum(): subscript {name if not name.startswith(_ELLIPSIS) else '...'} has size {size} for operand "
                     f"{place} which does not broadcast with previously seen size {sizes[name]}"
                 )
             sizes[name] = max(sizes.get(name, 1), size) if size else 0
-    terms = [_diagonal(list(names), operand) for names, operand in zip(labels, operands, strict=True)]
+    steps = _Steps(len(shapes))
+    terms = [
+        _diagonal(steps, _Term(place, list(names), list(shape)))
+        for place, (names, shape) in enumerate(zip(labels, shapes, strict=True))
+    ]
     for first, second in _order(len(terms), path):
         a, b = terms[first], terms[second]
         for place in sorted((first, second), reverse=True):
             del terms[place]
-        kept = set(output).union(*(names for names, _ in terms)) if terms else set(output)
-        terms.append(_contract(a, b, kept))
-    names, result = terms[0]
-    names, result = _reduced(names, result, set(output))
-    result = F.permute(result, [names.index(name) for name in output]) if names != output else result
-    shape = [sizes[name] for name in output]
-    return F.expand(result, shape) if list(result.shape) != shape else result
+        kept = set(output).union(*(term.names for term in terms))
+        terms.append(_contract(steps, a, b, kept))
+    result = steps.sum(terms[0], set(output))
+    result = steps.permute(result, output, always=result.number < len(shapes))  # never an operand itself
+    steps.shaped(result, F.expand, [sizes[name] for name in output])
+    return tuple(steps.steps)
 
 
-def _parse(equation: str, operands: Sequence[Tensor]) -> tuple[list[list[str]], list[str]]:
+def _parse(equation: str, dims: Sequence[int]) -> tuple[list[list[str]], list[str]]:
     left, arrow, right = equation.replace(" ", "").partition("->")
     parts = left.split(",")
-    if len(parts) < len(operands):
+    if len(parts) < len(dims):
         raise RuntimeError("einsum(): more operands were provided than specified in the equation")
-    if len(parts) > len(operands):
+    if len(parts) > len(dims):
         raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
-    labels = [
-        _labels(part, operand.dim(), place) for place, (part, operand) in enumerate(zip(parts, operands, strict=True))
-    ]
+    labels = [_labels(part, ndim, place) for place, (part, ndim) in enumerate(zip(parts, dims, strict=True))]
     hidden = max((sum(n.startswith(_ELLIPSIS) for n in names) for names in labels), default=0)
     dots = [f"{_ELLIPSIS}{i}" for i in range(hidden - 1, -1, -1)]
     if not arrow:
@@ -112,20 +183,21 @@ def _labels(part: str, ndim: int, place: int) -> list[str]:
     return [*before, *[f"{_ELLIPSIS}{i}" for i in range(hidden - 1, -1, -1)], *after]
 
 
-def _diagonal(names: list[str], operand: Tensor) -> tuple[list[str], Tensor]:
+def _diagonal(steps: _Steps, term: _Term) -> _Term:
     """Repeated labels of one operand select its diagonal."""
-    while len(set(names)) != len(names):
+    place = term.number
+    while len(set(term.names)) != len(term.names):
+        names, shape = term.names, term.shape
         name = next(n for n in names if names.count(n) > 1)
         first = names.index(name)
         second = names.index(name, first + 1)
-        if operand.shape[first] != operand.shape[second]:
+        if shape[first] != shape[second]:
             raise RuntimeError(
-                f"einsum(): subscript {name} is repeated for operand but the sizes don't match, "
-                f"{operand.shape[second]} != {operand.shape[first]}"
+                f"einsum(): subscript {name} is repeated for operand {place} but the sizes don't match, "
+                f"{shape[second]} != {shape[first]}"
             )
-        operand = F.diagonal(operand, 0, first, second)
-        names = [n for d, n in enumerate(names) if d not in (first, second)] + [name]
-    return names, operand
+        term = steps.diagonal(term, first, second)
+    return term
 
 
 def _order(count: int, path: Sequence[int] | None) -> list[tuple[int, int]]:
@@ -142,59 +214,39 @@ def _order(count: int, path: Sequence[int] | None) -> list[tuple[int, int]]:
     return [(0, 1)] + [(left - 1, 0) for left in range(count - 1, 1, -1)]
 
 
-def _reduced(names: list[str], operand: Tensor, kept: set[str]) -> tuple[list[str], Tensor]:
-    summed = [d for d, name in enumerate(names) if name not in kept]
-    if summed:
-        operand = F.sum(operand, summed)
-        names = [name for name in names if name in kept]
-    return names, operand
-
-
-def _contract(a: tuple[list[str], Tensor], b: tuple[list[str], Tensor], kept: set[str]) -> tuple[list[str], Tensor]:
+def _contract(steps: _Steps, a: _Term, b: _Term, kept: set[str]) -> _Term:
     """The product of two terms, summed over the labels that nobody needs any more."""
-    first, x = _reduced(*a, kept | set(b[0]))
-    second, y = _reduced(*b, kept | set(first))
+    x = steps.sum(a, kept | set(b.names))
+    y = steps.sum(b, kept | set(x.names))
     # A label of size 1 on one side broadcasts: it is none of the contraction there.
-    for name in [n for n in first if n in second and n not in kept]:
-        m, n = x.shape[first.index(name)], y.shape[second.index(name)]
-        if m != n:
-            if m == 1:
-                second, y = _reduced(second, y, set(second) - {name})
-                first, x = _reduced(first, x, set(first) - {name})
-            else:
-                first, x = _reduced(first, x, set(first) - {name})
-                second, y = _reduced(second, y, set(second) - {name})
-    batch = [n for n in first if n in second and n in kept]
-    summed = [n for n in first if n in second and n not in kept]
-    free_a = [n for n in first if n not in second]
-    free_b = [n for n in second if n not in first]
-    if not summed:
-        left = _arranged(x, first, batch + free_a, len(free_b))
-        right = _placed(y, second, batch, len(free_a), free_b)
-        return batch + free_a + free_b, F.mul(left, right)
-    x = F.permute(x, [first.index(n) for n in batch + free_a + summed])
-    y = F.permute(y, [second.index(n) for n in batch + summed + free_b])
+    for name in [n for n in x.names if n in y.names and n not in kept]:
+        if x.shape[x.names.index(name)] != y.shape[y.names.index(name)]:
+            x = steps.sum(x, set(x.names) - {name})
+            y = steps.sum(y, set(y.names) - {name})
+    summed = [n for n in x.names if n in y.names and n not in kept]
+    if summed:  # a label of size 1 on one side stays on the other alone
+        for name in [n for n in x.names if n in y.names and n in kept]:
+            if x.shape[x.names.index(name)] == 1:
+                x = steps.squeeze(x, name)
+            elif y.shape[y.names.index(name)] == 1:
+                y = steps.squeeze(y, name)
+    batch = [n for n in x.names if n in y.names and n in kept]
+    free_x = [n for n in x.names if n not in y.names]
+    free_y = [n for n in y.names if n not in x.names]
     count = len(batch)
-    lead = [max(m, n) if min(m, n) else 0 for m, n in zip(x.shape[:count], y.shape[:count], strict=True)]
-    rows = list(x.shape[count : count + len(free_a)])
-    columns = list(y.shape[count + len(summed) :])
-    inner = math.prod(x.shape[count + len(free_a) :])
-    left = F.reshape(_spread(x, lead), [math.prod(lead), math.prod(rows), inner])
-    right = F.reshape(_spread(y, lead), [math.prod(lead), inner, math.prod(columns)])
-    return batch + free_a + free_b, F.reshape(F.bmm(left, right), [*lead, *rows, *columns])
-
-
-def _spread(x: Tensor, lead: list[int]) -> Tensor:
-    return x if list(x.shape[: len(lead)]) == lead else F.expand(x, [*lead, *x.shape[len(lead) :]])
-
-
-def _arranged(x: Tensor, names: list[str], order: list[str], trailing: int) -> Tensor:
-    x = F.permute(x, [names.index(n) for n in order]) if names != order else x
-    return F.reshape(x, [*x.shape, *[1] * trailing]) if trailing else x
-
-
-def _placed(y: Tensor, names: list[str], batch: list[str], gap: int, free: list[str]) -> Tensor:
-    y = F.permute(y, [names.index(n) for n in batch + free]) if names != batch + free else y
-    if not gap:
-        return y
-    return F.reshape(y, [*y.shape[: len(batch)], *[1] * gap, *y.shape[len(batch) :]])
+    x = steps.permute(x, batch + free_x + summed)
+    y = steps.permute(y, batch + summed + free_y)
+    lead, rows, columns = x.shape[:count], x.shape[count : count + len(free_x)], y.shape[count + len(summed) :]
+    names = batch + free_x + free_y
+    if not summed:
+        left = steps.shaped(x, F.reshape, [*x.shape, *[1] * len(free_y)])
+        right = steps.shaped(y, F.reshape, [*y.shape[:count], *[1] * len(free_x), *columns] if free_x else y.shape)
+        lead = [max(m, n) if min(m, n) else 0 for m, n in zip(lead, y.shape[:count], strict=True)]
+        return steps.product(F.mul, left, right, names, [*lead, *rows, *columns])
+    if len(rows) == len(columns) == len(summed) == 1 and not lead:
+        return steps.product(F.mm, x, y, names, [*rows, *columns])
+    inner, batches = math.prod(x.shape[count + len(free_x) :]), math.prod(lead)
+    left = steps.shaped(x, F.reshape, [batches, math.prod(rows), inner])
+    right = steps.shaped(y, F.reshape, [batches, inner, math.prod(columns)])
+    result = steps.product(F.bmm, left, right, names, [batches, math.prod(rows), math.prod(columns)])
+    return steps.shaped(result, F.reshape, [*lead, *rows, *columns])

@@ -122,9 +122,11 @@ class StateDictMethods:
         for name, param in self._parameters.items():
             if param is not None:
                 destination[prefix + name] = param if keep_vars else param.detach()
-        for name, buffer in self._buffers.items():
-            if buffer is not None and name not in self._non_persistent_buffers_set:
-                destination[prefix + name] = buffer if keep_vars else buffer.detach()
+        if buffers := self._buffers:
+            fleeting = self._non_persistent_buffers_set
+            for name, buffer in buffers.items():
+                if buffer is not None and name not in fleeting:
+                    destination[prefix + name] = buffer if keep_vars else buffer.detach()
         if type(self).get_extra_state is not base.get_extra_state:
             destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
 
@@ -146,6 +148,9 @@ class StateDictMethods:
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()
+        return self._write_state(destination, prefix, keep_vars)
+
+    def _write_state(self, destination: Any, prefix: str, keep_vars: bool) -> Any:
         local_metadata = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = local_metadata
@@ -153,7 +158,11 @@ class StateDictMethods:
             hook(self, prefix, keep_vars)
         self._save_to_state_dict(destination, prefix, keep_vars)
         for name, module in self._modules.items():
-            if module is not None:
+            if module is None:
+                continue
+            if type(module).state_dict is StateDictMethods.state_dict and "state_dict" not in module.__dict__:
+                module._write_state(destination, f"{prefix}{name}.", keep_vars)
+            else:
                 module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
         for hook in self._state_dict_hooks.values():
             result = hook(self, destination, prefix, local_metadata)

@@ -98,8 +98,18 @@ class TreeMethods:
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters, each once."""
-        for _, param in self.named_parameters(recurse=recurse):
-            yield param
+        if type(self).named_parameters is TreeMethods.named_parameters:
+            return self._members("_parameters", recurse)
+        return (param for _, param in self.named_parameters(recurse=recurse))
+
+    def _members(self, kind: str, recurse: bool) -> Iterator[Any]:
+        """What `_named_members` gives, without names."""
+        seen: set[Any] = set()
+        for module in self.modules() if recurse else (self,):
+            for member in getattr(module, kind).values():
+                if member is not None and member not in seen:
+                    seen.add(member)
+                    yield member
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
@@ -114,8 +124,9 @@ class TreeMethods:
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers, each once."""
-        for _, buffer in self.named_buffers(recurse=recurse):
-            yield buffer
+        if type(self).named_buffers is TreeMethods.named_buffers:
+            return self._members("_buffers", recurse)
+        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
@@ -130,8 +141,14 @@ class TreeMethods:
 
     def children(self) -> Iterator[Module]:
         """The direct submodules, each once."""
-        for _, module in self.named_children():
-            yield module
+        if type(self).named_children is not TreeMethods.named_children:
+            yield from (module for _, module in self.named_children())
+            return
+        seen: set[Any] = set()
+        for module in self._modules.values():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield module
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The direct submodules with their names."""
@@ -143,13 +160,15 @@ class TreeMethods:
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
         """The module itself and all below it."""
-        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
-            yield module
+        return (module for _, module in self.named_modules(remove_duplicate=remove_duplicate))
 
     def named_modules(
         self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """The module itself and all below it, with dotted names; the own name is ``prefix``."""
+        """The module itself and all below it, with dotted names; the own name is ``prefix``.
+
+        Submodules with a `named_modules` of their own are asked for it.
+        """
         if memo is None:
             memo = set()
         if self in memo:
@@ -157,19 +176,25 @@ class TreeMethods:
         if remove_duplicate:
             memo.add(self)
         yield prefix, cast("Module", self)
-        yield from self._named_below(memo, prefix, remove_duplicate)
-
-    def _named_below(self, memo: set[Any], prefix: str, remove_duplicate: bool) -> Iterator[tuple[str, Module]]:
-        """The submodules of `named_modules`; those with a `named_modules` of their own are asked for it."""
-        for name, module in self._modules.items():
-            if module is None:
-                continue
-            path = f"{prefix}.{name}" if prefix else name
-            if type(module).named_modules is not TreeMethods.named_modules:
-                yield from module.named_modules(memo, path, remove_duplicate)
-            elif module not in memo:
-                if remove_duplicate:
-                    memo.add(module)
-                yield path, module
-                if module._modules:
-                    yield from module._named_below(memo, path, remove_duplicate)
+        path = prefix
+        below = iter(self._modules.items())
+        above = []
+        while True:
+            for name, module in below:
+                if module is None:
+                    continue
+                here = f"{path}.{name}" if path else name
+                if type(module).named_modules is not TreeMethods.named_modules:
+                    yield from module.named_modules(memo, here, remove_duplicate)
+                elif module not in memo:
+                    if remove_duplicate:
+                        memo.add(module)
+                    yield here, module
+                    if module._modules:
+                        above.append((path, below))
+                        path, below = here, iter(module._modules.items())
+                        break
+            else:
+                if not above:
+                    return
+                path, below = above.pop()
