@@ -1,5 +1,6 @@
 /* Blocked: one operator as one loop of the block interpreter, over whatever arguments an eager call has. */
 #include "blocks.h"
+#include "move.h"
 
 #include <stddef.h>
 
@@ -273,6 +274,56 @@ static int run_flat(const Alternative *alternative, const Operands *operands, Py
     return 1;
 }
 
+#define SMALL 256 /* elements up to which operands are copied to the loop's form rather than made a program of */
+
+/* One loop over few elements of operands of any layout and bools, into a contiguous array; 0 where there are more, or no such loop. */
+static int run_small(const Alternative *alternative, const Operands *operands, PyArrayObject *out)
+{
+    BlockLoop loop = block_loop(alternative->opcode, operands->width, operands->numbers);
+    PyArray_Descr *descr = operands->width == 4 ? S.descr32 : S.descr64;
+    npy_intp n = PyArray_SIZE(out), dense[MAX_DIMS], step = operands->width;
+    if (loop == NULL || n > SMALL || !is_contiguous(out)) {
+        return 0;
+    }
+    for (int d = operands->ndim - 1; d >= 0; d--) {
+        dense[d] = step;
+        step *= operands->dims[d];
+    }
+    const void *sources[BLOCK_SOURCES];
+    double space[BLOCK_SOURCES + 1][SMALL], number;
+    for (int k = 0; k < operands->count; k++) {
+        PyArrayObject *array = operands->array[k];
+        sources[k] = space[k];
+        if (array == NULL) {
+            number = operands->number[k];
+            row_between(S.descr64, descr)((char *)space[k], 0, (const char *)&number, 0, 1);
+        }
+        else if (operands->numbers >> k & 1) {
+            row_between(PyArray_DESCR(array), descr)((char *)space[k], 0, PyArray_BYTES(array), 0, 1);
+        }
+        else if (float_width(array) && same_layout(array, out)) {
+            sources[k] = PyArray_DATA(array);
+        }
+        else {
+            npy_intp strides[MAX_DIMS];
+            Row row = row_between(PyArray_DESCR(array), descr);
+            if (row == NULL || !broadcast_strides(array, operands->ndim, operands->dims, strides)) {
+                return 0;
+            }
+            move(operands->ndim, operands->dims, (char *)space[k], dense, PyArray_BYTES(array), strides, row);
+        }
+    }
+    if (float_width(out)) {
+        loop(sources, PyArray_DATA(out), n);
+    }
+    else {
+        void *truths = space[BLOCK_SOURCES];
+        loop(sources, truths, n);
+        row_between(descr, S.descr_bool)(PyArray_BYTES(out), 1, truths, operands->width, n);
+    }
+    return 1;
+}
+
 /* A view of the array in the shape of the program, with strides of 0 where it is repeated. */
 static PyArrayObject *stretched(PyArrayObject *array, int ndim, const npy_intp *dims)
 {
@@ -396,7 +447,7 @@ PyObject *blocked_apply(const Blocked *blocked, PyObject *const *args, Py_ssize_
             return NULL;
         }
         if (is_fit(&operands, out)) {
-            if (run_flat(alternative, &operands, out)) {
+            if (run_flat(alternative, &operands, out) || run_small(alternative, &operands, out)) {
                 return Py_NewRef((PyObject *)out);
             }
             if (is_contiguous(out)) {
@@ -408,7 +459,8 @@ PyObject *blocked_apply(const Blocked *blocked, PyObject *const *args, Py_ssize_
     if (made == NULL) {
         return NULL;
     }
-    if (!run_flat(alternative, &operands, (PyArrayObject *)made) && run_program(alternative, &operands, (PyArrayObject *)made) < 0) {
+    if (!run_flat(alternative, &operands, (PyArrayObject *)made) && !run_small(alternative, &operands, (PyArrayObject *)made) &&
+        run_program(alternative, &operands, (PyArrayObject *)made) < 0) {
         Py_DECREF(made);
         return NULL;
     }

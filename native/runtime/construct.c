@@ -1,7 +1,8 @@
-/* Functions that make tensors of what is there already, before the Python ones of their names. */
+/* Functions that are no operators, and those composed of operators that are worth it, before the Python ones of their names. */
 #include "making.h"
+#include "../kernels/equal.h"
 
-static PyObject *fallbacks[3];
+static PyObject *fallbacks[4];
 
 /* A tensor over the memory of an array, or NULL without an exception where Python has to look. */
 static PyObject *over_array(PyObject *object)
@@ -88,6 +89,20 @@ static PyObject *tensor(PyObject *module, PyObject *const *args, Py_ssize_t coun
     return made != NULL || PyErr_Occurred() ? made : PyObject_Vectorcall(fallbacks[2], args, (size_t)count, kwnames);
 }
 
+/* equal(self, other) */
+static PyObject *equal(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *kwnames)
+{
+    (void)module;
+    if (count == 2 && kwnames == NULL && !is_special() && is_plain(args[0]) && is_plain(args[1])) {
+        PyArrayObject *a = array_of(args[0]), *b = array_of(args[1]);
+        int same = a == NULL || b == NULL ? -1 : arrays_equal(a, b);
+        if (same >= 0 || PyErr_Occurred()) {
+            return same < 0 ? NULL : PyBool_FromLong(same);
+        }
+    }
+    return PyObject_Vectorcall(fallbacks[3], args, (size_t)count, kwnames);
+}
+
 static PyMethodDef functions[] = {
     {"from_numpy", from_numpy, METH_O,
      "from_numpy($module, ndarray, /)\n--\n\nA tensor that shares the memory of an array. TypeError for dtypes without a tensor type, "
@@ -98,6 +113,8 @@ static PyMethodDef functions[] = {
     {"tensor", (PyCFunction)(void (*)(void))tensor, METH_FASTCALL | METH_KEYWORDS,
      "tensor($module, /, data, *, dtype=None, device=None, requires_grad=False, pin_memory=False)\n--\n\nA new leaf tensor with a copy of the "
      "data: numbers, nested sequences, arrays, or a tensor (its values)."},
+    {"equal", (PyCFunction)(void (*)(void))equal, METH_FASTCALL | METH_KEYWORDS,
+     "equal($module, self, other, /)\n--\n\nWhether shapes and all elements are equal."},
 };
 
 PyObject *constructor(PyObject *module, PyObject *const *args, Py_ssize_t count)

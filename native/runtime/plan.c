@@ -365,15 +365,26 @@ static int read_result(PyObject *description, Result *result)
     return !PyErr_Occurred();
 }
 
+/* The dtype of the first argument, of a ufunc with that operand alone; NULL when there is none. */
+static PyArray_Descr *only_operand(const Bound *bound, int operands)
+{
+    PyArrayObject *array = operands == 1 && is_plain(bound->value[0]) ? array_of(bound->value[0]) : NULL;
+    return array != NULL && PyArray_ISNOTSWAPPED(array) ? PyArray_DESCR(array) : NULL;
+}
+
 /* The loop of a ufunc for the dtypes of a plan. */
-static void find_loop(Plan *plan, PyObject *ufunc, int operands)
+static void find_loop(Plan *plan, PyObject *ufunc, int operands, const Bound *bound)
 {
     PyUFuncObject *table = (PyUFuncObject *)ufunc;
     if (plan->how != PLAN_ONE || !PyObject_TypeCheck(ufunc, &PyUFunc_Type) || table->nout != 1 || table->nin != operands || table->functions == NULL ||
-        table->core_enabled || plan->compute == NULL) {
+        table->core_enabled) {
         return;
     }
-    int type = plan->compute->type_num, to = plan->result[0].descr->type_num;
+    PyArray_Descr *given = plan->compute != NULL ? plan->compute : only_operand(bound, operands);
+    if (given == NULL) {
+        return;
+    }
+    int type = given->type_num, to = plan->result[0].descr->type_num;
     if (plan->half) {
         to = type;
     }
@@ -484,7 +495,7 @@ static Plan *learn(Path *path, const Bound *bound, const Key *key, uint64_t hash
     }
     plan->alive = alive;
     if (path->ufunc != NULL && plan->meta == NULL) {
-        find_loop(plan, path->ufunc, path->ufunc_operands);
+        find_loop(plan, path->ufunc, path->ufunc_operands, bound);
     }
     return plan;
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from numpy import ndarray
 
 from mindtorch_v2 import _dtype
+from mindtorch_v2._dispatch import native
 from mindtorch_v2._dispatch.backends import data_needed
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._tensor import Tensor
@@ -61,6 +62,7 @@ def allclose(
     return bool(F.all(isclose(self, other, rtol, atol, equal_nan)).item())
 
 
+@native.constructor
 def equal(self: Tensor, other: Tensor) -> bool:
     """Whether shapes and all elements are equal; two dtypes are compared as `eq` compares them."""
     if self.device != other.device:

@@ -243,8 +243,6 @@ def _contract(steps: _Steps, a: _Term, b: _Term, kept: set[str]) -> _Term:
         right = steps.shaped(y, F.reshape, [*y.shape[:count], *[1] * len(free_x), *columns] if free_x else y.shape)
         lead = [max(m, n) if min(m, n) else 0 for m, n in zip(lead, y.shape[:count], strict=True)]
         return steps.product(F.mul, left, right, names, [*lead, *rows, *columns])
-    if len(rows) == len(columns) == len(summed) == 1 and not lead:
-        return steps.product(F.mm, x, y, names, [*rows, *columns])
     inner, batches = math.prod(x.shape[count + len(free_x) :]), math.prod(lead)
     left = steps.shaped(x, F.reshape, [batches, math.prod(rows), inner])
     right = steps.shaped(y, F.reshape, [batches, inner, math.prod(columns)])

@@ -115,7 +115,7 @@ def connect_casts(operator: Callable, kinds: dict[str, Any]) -> None:
 
 
 def constructor(function: Callable) -> Callable:
-    """Decorator of a function that makes tensors: what stands before it in C."""
+    """Decorator of a function that is no operator of its own: what stands before it in C."""
     return function if extension is None else extension.constructor(function.__name__, function)
 
 
