@@ -135,6 +135,9 @@ TAGS = (
 OUT = (
     # Which dtypes the buffer may have. Without one of these: those that the result can be cast to.
     Word("exact", "The result's dtype; else `Expected out tensor to have dtype ...`."),
+    Word("castable", "What the result can be cast to; else `NAME: Expected result to be safely castable ...`."),
+    Word("castable_linalg", "`castable` of `linalg.NAME`."),
+    Word("castable_torch", "`castable` of `torch.linalg.NAME`."),
     Word("as_input", "The result's dtype; else `Expected the dtype for input and out to match ...`."),
     Word("bool", "bool; else `... only supports bool tensor for result ...`."),
     Word("long", "int64; else `... expects Long tensor out ...`."),

@@ -15,6 +15,7 @@ linalg_cholesky_ex = Operator(
     meta=_meta.linalg_cholesky_ex,
     cast=(0,),
     kernels={"cpu": kernels_linalg.cholesky_ex},
+    out=('exact',),
     returns=('L', 'info'),
     variants=('function', 'out'),
     derivatives="linalg",
@@ -24,6 +25,7 @@ linalg_cholesky = Operator(
     "linalg_cholesky", "",
     (Param('self', 'Tensor', required=True), Param('upper', 'bool', default=False, keyword=True), ),
     composite="linalg.linalg_cholesky",
+    out=('exact',),
     variants=('function', 'out'),
 )
 
@@ -31,7 +33,7 @@ cholesky = Operator(
     "cholesky", "",
     (Param('self', 'Tensor', required=True), Param('upper', 'bool', default=False), ),
     composite="linalg.cholesky",
-    out=('contiguous',),
+    out=('contiguous', 'castable'),
     variants=('function', 'method', 'out'),
 )
 
@@ -41,7 +43,7 @@ cholesky_solve = Operator(
     meta=_meta.cholesky_solve,
     cast=(0, 1),
     kernels={"cpu": kernels_linalg.cholesky_solve},
-    out=('contiguous',),
+    out=('contiguous', 'castable'),
     variants=('function', 'method', 'out'),
     derivatives="linalg",
 )
@@ -52,6 +54,7 @@ cholesky_inverse = Operator(
     meta=_meta.cholesky_inverse,
     cast=(0,),
     kernels={"cpu": kernels_linalg.cholesky_inverse},
+    out=('castable',),
     variants=('function', 'method', 'out'),
     derivatives="linalg",
     saves_self=True,
@@ -63,6 +66,7 @@ linalg_lu_factor_ex = Operator(
     meta=_meta.linalg_lu_factor_ex,
     cast=(0,),
     kernels={"cpu": kernels_linalg.lu_factor_ex},
+    out=('exact',),
     returns=('LU', 'pivots', 'info'),
     variants=('function', 'out'),
     derivatives="linalg",
@@ -72,6 +76,7 @@ linalg_lu_factor = Operator(
     "linalg_lu_factor", "",
     (Param('A', 'Tensor', required=True), Param('pivot', 'bool', default=True, keyword=True), ),
     composite="linalg.linalg_lu_factor",
+    out=('exact',),
     returns=('LU', 'pivots'),
     variants=('function', 'out'),
 )
@@ -90,6 +95,7 @@ linalg_lu = Operator(
     meta=_meta.linalg_lu,
     cast=(0,),
     kernels={"cpu": kernels_linalg.lu},
+    out=('exact',),
     returns=('P', 'L', 'U'),
     variants=('function', 'out'),
     derivatives="linalg",
@@ -110,6 +116,7 @@ linalg_lu_solve = Operator(
     "linalg_lu_solve", "",
     (Param('LU', 'Tensor', required=True), Param('pivots', 'Tensor', required=True), Param('B', 'Tensor', required=True), Param('left', 'bool', default=True, keyword=True), Param('adjoint', 'bool', default=False, keyword=True), ),
     composite="linalg.linalg_lu_solve",
+    out=('exact',),
     variants=('function', 'out'),
 )
 
@@ -126,6 +133,7 @@ linalg_qr = Operator(
     meta=_meta.linalg_qr,
     cast=(0,),
     kernels={"cpu": kernels_linalg.qr},
+    out=('exact',),
     returns=('Q', 'R'),
     variants=('function', 'out'),
     derivatives="linalg",
@@ -154,6 +162,7 @@ linalg_householder_product = Operator(
     "linalg_householder_product", "",
     (Param('input', 'Tensor', required=True), Param('tau', 'Tensor', required=True), ),
     composite="linalg.householder_product",
+    out=('castable_torch',),
     variants=('function', 'out'),
 )
 
@@ -187,6 +196,7 @@ linalg_svd = Operator(
     "linalg_svd", "",
     (Param('A', 'Tensor', required=True), Param('full_matrices', 'bool', default=True), Param('driver', 'str', optional=True, default=None, keyword=True), ),
     composite="linalg.linalg_svd",
+    out=('exact',),
     returns=('U', 'S', 'Vh'),
     variants=('function', 'out'),
 )
@@ -195,6 +205,7 @@ linalg_svdvals = Operator(
     "linalg_svdvals", "",
     (Param('A', 'Tensor', required=True), Param('driver', 'str', optional=True, default=None, keyword=True), ),
     composite="linalg.linalg_svdvals",
+    out=('exact',),
     variants=('function', 'out'),
 )
 
@@ -221,6 +232,7 @@ linalg_eigh = Operator(
     "linalg_eigh", "",
     (Param('self', 'Tensor', required=True), Param('UPLO', 'str', default='L'), ),
     composite="linalg.linalg_eigh",
+    out=('exact',),
     returns=('eigenvalues', 'eigenvectors'),
     variants=('function', 'out'),
 )
@@ -229,6 +241,7 @@ linalg_eigvalsh = Operator(
     "linalg_eigvalsh", "",
     (Param('self', 'Tensor', required=True), Param('UPLO', 'str', default='L'), ),
     composite="linalg.linalg_eigvalsh",
+    out=('exact',),
     variants=('function', 'out'),
 )
 
@@ -256,6 +269,7 @@ linalg_inv_ex = Operator(
     meta=_meta.linalg_inv_ex,
     cast=(0,),
     kernels={"cpu": kernels_linalg.inv_ex},
+    out=('exact',),
     returns=('inverse', 'info'),
     variants=('function', 'out'),
     derivatives="linalg",
@@ -265,6 +279,7 @@ linalg_inv = Operator(
     "linalg_inv", "",
     (Param('A', 'Tensor', required=True), ),
     composite="linalg.linalg_inv",
+    out=('exact',),
     variants=('function', 'out'),
 )
 
@@ -272,6 +287,7 @@ inverse = Operator(
     "inverse", "",
     (Param('self', 'Tensor', required=True), ),
     composite="linalg.linalg_inv",
+    out=('exact',),
     variants=('function', 'method', 'out'),
 )
 
@@ -281,6 +297,7 @@ linalg_solve_ex = Operator(
     meta=_meta.linalg_solve_ex,
     cast=(0, 1),
     kernels={"cpu": kernels_linalg.solve_ex},
+    out=('exact',),
     returns=('result', 'info'),
     variants=('function', 'out'),
     derivatives="linalg",
@@ -291,6 +308,7 @@ linalg_solve = Operator(
     "linalg_solve", "",
     (Param('A', 'Tensor', required=True), Param('B', 'Tensor', required=True), Param('left', 'bool', default=True, keyword=True), ),
     composite="linalg.linalg_solve",
+    out=('exact',),
     variants=('function', 'out'),
 )
 
@@ -309,6 +327,7 @@ triangular_solve = Operator(
     "triangular_solve", "",
     (Param('self', 'Tensor', required=True), Param('A', 'Tensor', required=True), Param('upper', 'bool', default=True), Param('transpose', 'bool', default=False), Param('unitriangular', 'bool', default=False), ),
     composite="linalg.triangular_solve",
+    out=('exact',),
     returns=('solution', 'cloned_coefficient'),
     variants=('function', 'method', 'out'),
 )
@@ -331,6 +350,7 @@ linalg_pinv_atol_rtol_tensor = Operator(
     meta=_meta.linalg_pinv_atol_rtol_tensor,
     cast=(0,),
     kernels={"cpu": kernels_linalg.pinv},
+    out=('castable_linalg',),
     variants=('function', 'out'),
     derivatives="linalg",
     saves_self=True,
@@ -342,6 +362,7 @@ linalg_pinv_atol_rtol_float = Operator(
     meta=_meta.linalg_pinv_atol_rtol_float,
     cast=(0,),
     kernels={"cpu": kernels_linalg.pinv},
+    out=('castable_linalg',),
     variants=('function', 'out'),
     derivatives="linalg",
     saves_self=True,
@@ -351,6 +372,7 @@ linalg_pinv = Operator(
     "linalg_pinv", "",
     (Param('self', 'Tensor', required=True), Param('rcond', 'float', required=True), Param('hermitian', 'bool', default=False), ),
     composite="linalg.pinv_rcond",
+    out=('castable_linalg',),
     variants=('function', 'out'),
 )
 
@@ -358,6 +380,7 @@ linalg_pinv_rcond_tensor = Operator(
     "linalg_pinv", "rcond_tensor",
     (Param('self', 'Tensor', required=True), Param('rcond', 'Tensor', required=True), Param('hermitian', 'bool', default=False), ),
     composite="linalg.pinv_rcond",
+    out=('castable_linalg',),
     variants=('function', 'out'),
 )
 
@@ -372,7 +395,7 @@ linalg_tensorinv = Operator(
     "linalg_tensorinv", "",
     (Param('self', 'Tensor', required=True), Param('ind', 'int', default=2), ),
     composite="linalg.linalg_tensorinv",
-    out=('contiguous',),
+    out=('contiguous', 'castable'),
     variants=('function', 'out'),
 )
 
@@ -380,6 +403,7 @@ linalg_tensorsolve = Operator(
     "linalg_tensorsolve", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), Param('dims', 'int', optional=True, is_list=True, default=None), ),
     composite="linalg.linalg_tensorsolve",
+    out=('castable',),
     variants=('function', 'out'),
 )
 
@@ -389,6 +413,7 @@ linalg_det = Operator(
     meta=_meta.linalg_det,
     cast=(0,),
     kernels={"cpu": kernels_linalg.det},
+    out=('exact',),
     variants=('function', 'out'),
     derivatives="linalg",
     saves_self=True,
@@ -407,6 +432,7 @@ linalg_slogdet = Operator(
     meta=_meta.linalg_slogdet,
     cast=(0,),
     kernels={"cpu": kernels_linalg.slogdet},
+    out=('exact',),
     returns=('sign', 'logabsdet'),
     variants=('function', 'out'),
     derivatives="linalg",
@@ -417,6 +443,7 @@ slogdet = Operator(
     "slogdet", "",
     (Param('self', 'Tensor', required=True), ),
     composite="linalg.slogdet",
+    out=('exact',),
     returns=('sign', 'logabsdet'),
     variants=('function', 'method', 'out'),
 )
@@ -502,6 +529,7 @@ linalg_cond = Operator(
     "linalg_cond", "",
     (Param('self', 'Tensor', required=True), Param('p', 'Scalar', optional=True, default=None), ),
     composite="linalg.linalg_cond",
+    out=('castable_linalg',),
     variants=('function', 'out'),
 )
 
@@ -509,6 +537,7 @@ linalg_cond_p_str = Operator(
     "linalg_cond", "p_str",
     (Param('self', 'Tensor', required=True), Param('p', 'str', required=True), ),
     composite="linalg.linalg_cond",
+    out=('castable_linalg',),
     variants=('function', 'out'),
 )
 
@@ -516,7 +545,7 @@ linalg_matrix_power = Operator(
     "linalg_matrix_power", "",
     (Param('self', 'Tensor', required=True), Param('n', 'int', required=True), ),
     composite="linalg.matrix_power",
-    out=('contiguous',),
+    out=('contiguous', 'castable'),
     variants=('function', 'out'),
 )
 
@@ -524,7 +553,7 @@ matrix_power = Operator(
     "matrix_power", "",
     (Param('self', 'Tensor', required=True), Param('n', 'int', required=True), ),
     composite="linalg.matrix_power",
-    out=('contiguous',),
+    out=('contiguous', 'castable'),
     variants=('function', 'method', 'out'),
 )
 

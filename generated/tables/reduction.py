@@ -419,6 +419,7 @@ linalg_vector_norm = Operator(
     meta=_meta.linalg_vector_norm,
     cast=(0,),
     kernels={"cpu": kernels_reduction.vector_norm},
+    out=('exact',),
     variants=('function', 'out'),
     derivatives="reduction",
     saves_self=True,

@@ -22,6 +22,18 @@ def _exact(want: dtype, out: dtype, name: str) -> Exception:
     return RuntimeError(f"Expected out tensor to have dtype {want.ctype}, but got {out.ctype} instead")
 
 
+def _castable(prefix: str) -> Callable[[dtype, dtype, str], Exception | None]:
+    def refuse(want: dtype, out: dtype, name: str) -> Exception | None:
+        if can_cast(want, out):
+            return None
+        return RuntimeError(
+            f"{prefix}{name.removeprefix('linalg_')}: Expected result to be safely castable from {want.cpp} dtype, but got result with dtype "
+            f"{out.cpp}"
+        )
+
+    return refuse
+
+
 def _as_input(want: dtype, out: dtype, name: str) -> Exception:
     return RuntimeError(
         f"Expected the dtype for input and out to match, but got {want.cpp} for input's dtype and {out.cpp} for out's dtype."
@@ -54,6 +66,9 @@ def _normal(want: dtype, out: dtype, name: str) -> Exception | None:
 
 _BY_WORD: dict[str, Callable[[dtype, dtype, str], Exception | None]] = {
     "exact": _exact,
+    "castable": _castable(""),
+    "castable_linalg": _castable("linalg."),
+    "castable_torch": _castable("torch.linalg."),
     "as_input": _as_input,
     "bool": _bool,
     "scan": _scan,

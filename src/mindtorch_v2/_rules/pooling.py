@@ -278,7 +278,7 @@ def pool_backward(
     if indices is not None and indices.dtype is not _d.int64:
         raise RuntimeError(f"expected scalar type Long but found {indices.dtype.cpp}")
     if windows is not None:
-        wanted = pool(self, *windows, ndim).shape
+        wanted = pool(self, *windows, ndim, op=f"max_pool{ndim}d" if indices is not None else f"avg_pool{ndim}d").shape
     elif indices is not None:
         wanted = tuple(indices.shape)
     elif grad.dim() != len(shape):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -33,14 +34,27 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """Call a module with other parameters and buffers."""
+    """Call a module with other parameters and buffers, given in one dict or in several without a common name.
+
+    ValueError for a name that is in two dicts, and for what is no dict.
+    """
     from ..nn.utils.stateless import _functional_call as call
 
     if isinstance(parameter_and_buffer_dicts, (list, tuple)):
-        merged: dict = {}
-        for part in parameter_and_buffer_dicts:
-            merged.update(part)
-        parameter_and_buffer_dicts = merged
+        if not all(isinstance(part, dict) for part in parameter_and_buffer_dicts):
+            raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
+        counts = Counter(name for part in parameter_and_buffer_dicts for name in part)
+        repeated = [name for name, count in counts.items() if count > 1]
+        if repeated:
+            raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
+        parameter_and_buffer_dicts = {
+            name: value for part in parameter_and_buffer_dicts for name, value in part.items()
+        }
+    elif not isinstance(parameter_and_buffer_dicts, dict):
+        raise ValueError(
+            "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
+            f"{type(parameter_and_buffer_dicts)}"
+        )
     return call(module, parameter_and_buffer_dicts, args, kwargs, tie_weights=tie_weights, strict=strict)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._schedules.base import LRScheduler
+from ._schedules.base import EPOCH_DEPRECATION_WARNING, LRScheduler
 from ._schedules.compound import ChainedScheduler, ReduceLROnPlateau, SequentialLR
 from ._schedules.cyclic import CyclicLR, OneCycleLR
 from ._schedules.simple import (
@@ -25,6 +25,7 @@ __all__ = [
     "CosineAnnealingLR",
     "CosineAnnealingWarmRestarts",
     "CyclicLR",
+    "EPOCH_DEPRECATION_WARNING",
     "ExponentialLR",
     "LRScheduler",
     "LambdaLR",

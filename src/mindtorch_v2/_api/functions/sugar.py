@@ -165,7 +165,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
 
 def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
     """The product of matrices."""
-    return ops.linalg_multi_dot(_tensors(matrices))
+    return ops.chain_matmul(_tensors(matrices))
 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:

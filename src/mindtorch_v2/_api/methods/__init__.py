@@ -25,7 +25,7 @@ METHODS = {
         "requires_grad_ backward detach_ register_hook register_post_accumulate_grad_hook retain_grad "
         "is_inference _is_view"
     ),
-    "indexing": ("__getitem__ __setitem__"),
+    "indexing": ("__getitem__ __setitem__ __delitem__"),
     "protocols": (
         "__repr__ __str__ __format__ __hash__ __len__ __iter__ __contains__ __reversed__ __deepcopy__ "
         "__reduce_ex__ __setstate__ __dir__ as_subclass _make_subclass "

@@ -317,8 +317,15 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     return legacy_tensor(self._dtype, *args, device=device or self.device)
 
 
-def __dlpack__(self: Tensor, **kwargs: Any) -> Any:
-    """numpy's DLPack capsule over the tensor's memory. BufferError for a tensor on the meta device."""
+def __dlpack__(self: Tensor, *, stream: Any = None, **kwargs: Any) -> Any:
+    """numpy's DLPack capsule over the tensor's memory.
+
+    BufferError for a tensor on the meta device, TypeError and AssertionError for a stream, which the CPU has none of.
+    """
+    if stream is not None and type(stream) is not int:
+        raise TypeError("stream must be ``int`` or ``none``")
+    if stream is not None and self.device.type == "cpu":
+        raise AssertionError("stream should be None on cpu.")
     if self.device.type == "meta":
         raise BufferError("Cannot pack tensors on meta")
     return self.numpy().__dlpack__(**kwargs)

@@ -103,7 +103,12 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
         value = _without_leading_ones(value, view)
         ops.copy_(view, value if value.shape == view.shape else ops.expand(value, tuple(view.shape)))
         return
-    ops.index_put_(view, indices, value)
+    ones = next((i for i, n in enumerate(value.shape) if n != 1), value.dim())
+    ops.index_put_(view, indices, ops.reshape(value, tuple(value.shape)[ones:]) if ones else value)
+
+
+def __delitem__(self: Tensor, index: Any) -> None:
+    raise TypeError("Tensor does not support deleting items")
 
 
 def _selects(index: Any) -> bool:
@@ -374,6 +379,7 @@ def _view_operators() -> tuple:
 
 MEMBERS = {
     "__getitem__": native.subscript(__getitem__, _view_operators),
+    "__delitem__": __delitem__,
     "__setitem__": native.subscript(__setitem__, _view_operators),
 }
 ATTACHED = native.members(Tensor, MEMBERS)

@@ -32,10 +32,12 @@ def _reduce(loss: Tensor, reduction: str) -> Tensor:
     return loss.sum() if reduction == "sum" else loss
 
 
-def _lengths(given: Tensor) -> list[int]:
+def _lengths(given: Tensor, name: str) -> list[int]:
     """Lengths of sequences as numbers. NotImplementedError for a tensor on the meta device."""
     if given.is_meta:
         raise data_needed("_ctc_loss")
+    if given.dtype.is_floating_point or given.dtype.is_complex:
+        raise RuntimeError(f"{name} must be integral")
     return given.long().tolist()
 
 
@@ -51,9 +53,9 @@ def ctc_loss(
     """The connectionist temporal classification loss of ``log_probs`` (T, N, C) and ``targets`` (N, S)."""
     number = _Reduction.get_enum(reduction)
     if isinstance(input_lengths, Tensor):
-        input_lengths = _lengths(input_lengths)
+        input_lengths = _lengths(input_lengths, "input_lengths")
     if isinstance(target_lengths, Tensor):
-        target_lengths = _lengths(target_lengths)
+        target_lengths = _lengths(target_lengths, "target_lengths")
     return _f.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity)
 
 

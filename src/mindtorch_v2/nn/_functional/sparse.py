@@ -107,14 +107,46 @@ def embedding_bag(
         )
     if include_last_offset:
         starts = starts[:-1]
-    if padding_idx is not None and padding_idx < 0:
-        padding_idx += weight.size(0)
+    if padding_idx is not None:
+        padding_idx = _within(padding_idx, weight.size(0))
+    _check_bag_arguments(input, weight, per_sample_weights)
     rows = _f.embedding(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq, sparse)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.unsqueeze(-1)
     if starts.is_meta:  # where the bags begin is data: any will do, for the shape and the history
         return rows.sum(0).expand(starts.numel(), rows.size(1)).clone()
     return _reduce_bags(rows, starts.tolist(), None if padding_idx is None else input != padding_idx, mode)
+
+
+def _within(padding_idx: int, count: int) -> int:
+    if not -count <= padding_idx < count:
+        raise RuntimeError(
+            f"padding_idx must be within the number of embeddings, -{count} through {count - 1}, but got {padding_idx}"
+        )
+    return padding_idx % count
+
+
+def _check_bag_arguments(input: Tensor, weight: Tensor, per_sample_weights: Tensor | None) -> None:
+    """RuntimeError for wrong dtypes, and for the first index that is no row of ``weight``."""
+    where = "(while checking arguments for embedding_bag)"
+    if input.dtype not in (torch.int32, torch.int64):
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"{input.type()} instead {where}"
+        )
+    if per_sample_weights is not None and per_sample_weights.dtype is not weight.dtype:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but type "
+            f"{weight.type()} does not equal {per_sample_weights.type()} {where}"
+        )
+    if input.is_meta or not input.numel():
+        return
+    outside = ((input < 0) | (input >= weight.size(0))).nonzero()
+    if outside.numel():
+        place = int(outside[0].item())
+        raise RuntimeError(
+            f"Index {place} of input takes value {int(input[place].item())} which is not in the valid range [0, {weight.size(0)})"
+        )
 
 
 def _reduce_bags(rows: Tensor, starts: list[int], counted: Tensor | None, mode: str) -> Tensor:
@@ -127,14 +159,14 @@ def _reduce_bags(rows: Tensor, starts: list[int], counted: Tensor | None, mode: 
         )
     if starts and starts[-1] > total:
         raise RuntimeError(
-            f"offsets[-1] can not be greater than input's length({total}) but got offsets[-1] of {starts[-1]}"
+            f"offsets[-1] can not be greater than input's length {total} but got offsets[-1] of {starts[-1]}"
         )
-    ends = [*starts[1:], total]
+    ends = [*starts[1:], total] if starts else []
     if mode == "max":
         bags = []
         for start, end in zip(starts, ends, strict=True):
             bag = rows[start:end] if counted is None else rows[start:end][counted[start:end]]
-            bags.append(bag.max(0).values if bag.size(0) else rows.new_zeros(rows.size(1)))
+            bags.append(bag.max(0).values if bag.size(0) else bag.sum(0))
         return torch.stack(bags) if bags else rows.new_zeros((0, rows.size(1)))
     sizes = [end - start for start, end in zip(starts, ends, strict=True)]
     owner = torch.arange(len(sizes), device=rows.device).repeat_interleave(torch.tensor(sizes, device=rows.device))

@@ -37,17 +37,46 @@ def _untie(module: Module, given: dict[str, Tensor]) -> dict[str, Tensor]:
     return complete
 
 
-def _swap(module: Module, name: str, tensor: Tensor) -> tuple[Any, str, str, Any]:
-    """Put ``tensor`` at the dotted ``name``; what :func:`_restore` needs."""
-    path, _, leaf = name.rpartition(".")
-    owner = module.get_submodule(path)
+_ABSENT = object()
+
+
+def _owner(module: Module, name: str) -> tuple[Module, str]:
+    """The submodule and the last part of a dotted name. KeyError for an empty last part, AttributeError and TypeError where there is no module."""
+    *path, leaf = name.split(".")
+    if not leaf:
+        raise KeyError('tensor name can\'t be empty string ""')
+    owner = module
+    for part in path:
+        found = getattr(owner, part, _ABSENT)
+        if found is _ABSENT:
+            raise AttributeError(f"{owner._get_name()} has no attribute `{part}`")
+        if not isinstance(found, Module):
+            raise TypeError(f"submodule `{part}`: {found} is not an instance of torch.nn.Module")
+        owner = found
+    return owner, leaf
+
+
+def _swap(owner: Module, leaf: str, tensor: Any) -> Any:
+    """Put ``tensor``, or nothing for _ABSENT, in the place of a member; what was there."""
+    if tensor is not _ABSENT and tensor is not None and not isinstance(tensor, Tensor):
+        raise TypeError(f"{tensor} is not an instance of torch.Tensor")
     for kind in ("_parameters", "_buffers"):
         members = owner.__dict__[kind]
         if leaf in members:
             before = members[leaf]
-            members[leaf] = tensor
-            return owner, kind, leaf, before
-    raise AttributeError(f"{owner._get_name()} has no attribute `{leaf}`")
+            if tensor is _ABSENT:
+                del members[leaf]
+            else:
+                members[leaf] = tensor
+            return before
+    before = getattr(owner, leaf, _ABSENT)
+    if before is not _ABSENT and before is not None and not isinstance(before, Tensor):
+        raise TypeError(f"attribute `{leaf}`: {before} is not an instance of torch.Tensor")
+    if tensor is not _ABSENT:
+        setattr(owner, leaf, tensor)
+    elif before is not _ABSENT:
+        delattr(owner, leaf)
+    return before
 
 
 @contextmanager
@@ -61,22 +90,24 @@ def _reparametrize_module(
         problems = []
         unexpected, missing = given.keys() - own, own - given.keys()
         if unexpected:
-            problems.append(f"Unexpected key(s): {', '.join(sorted(unexpected))}.")
+            problems.append(f"Unexpected key(s): {', '.join(map(repr, sorted(unexpected)))}.")
         if missing:
-            problems.append(f"Missing key(s): {', '.join(sorted(missing))}.")
+            problems.append(f"Missing key(s): {', '.join(map(repr, sorted(missing)))}.")
         if problems:
             lines = "\n\t".join(problems)
             raise RuntimeError(f"Error(s) in reparametrizing for {module._get_name()}:\n\t{lines}")
-    swapped: list[tuple[str, tuple[Any, str, str, Any]]] = []
+    swapped: list[tuple[str, Module, str, Any]] = []
     try:
         for name, tensor in given.items():
-            swapped.append((name, _swap(module, name, tensor)))
+            owner, leaf = _owner(module, name)
+            swapped.append((name, owner, leaf, _swap(owner, leaf, tensor)))
         yield
     finally:
-        for name, (owner, kind, leaf, before) in reversed(swapped):
-            # What the forward assigned (running statistics, say) is handed back to the caller.
-            parameters_and_buffers[name] = owner.__dict__[kind][leaf]
-            owner.__dict__[kind][leaf] = before
+        for name, owner, leaf, before in reversed(swapped):
+            now = _swap(owner, leaf, before)
+            if name in parameters_and_buffers and now is not _ABSENT:
+                # What the forward assigned (running statistics, say) is handed back to the caller.
+                parameters_and_buffers[name] = now
 
 
 def _functional_call(
@@ -110,8 +141,8 @@ def functional_call(
     ``strict`` wants exactly the module's names; ``tie_weights`` replaces a tensor under all of its names.
     """
     warnings.warn(
-        "This API is deprecated as of PyTorch 2.0 and will be removed in a future version of PyTorch. "
-        "Please use torch.func.functional_call instead which is a drop-in replacement.",
+        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future version of PyTorch. "
+        "Please use `torch.func.functional_call` instead which is a drop-in replacement.",
         FutureWarning,
         stacklevel=2,
     )

@@ -1,0 +1,183 @@
+"""What functions refuse, in PyTorch's words, and names that stand for operators; values and sentences are PyTorch's."""
+
+import numpy as np
+import pytest
+
+import mindtorch_v2 as torch
+from mindtorch_v2 import _refs, nn
+from mindtorch_v2.func import functional_call
+
+F = nn.functional
+A = torch.eye(3) + 1
+INTS = torch.empty(0, dtype=torch.int32)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: torch.linalg.inv(A, out=INTS), "Expected out tensor to have dtype float, but got int instead"),
+        (lambda: torch.linalg.svdvals(A, out=INTS), "Expected out tensor to have dtype float, but got int instead"),
+        (lambda: torch.linalg.qr(A, out=(INTS, INTS)), "Expected out tensor to have dtype float, but got int instead"),
+        (
+            lambda: torch.linalg.cond(A, out=INTS),
+            "linalg.cond: Expected result to be safely castable from Float dtype, but got result with dtype Int",
+        ),
+        (
+            lambda: torch.linalg.matrix_power(A, 2, out=INTS),
+            "matrix_power: Expected result to be safely castable from Float dtype, but got result with dtype Int",
+        ),
+        (
+            lambda: torch.linalg.householder_product(A, A[0], out=INTS),
+            "torch.linalg.householder_product: Expected result to be safely castable from Float dtype",
+        ),
+        (lambda: F.rrelu(A, float("inf"), 1), "rrelu: lower bound must be finite, got inf"),
+        (
+            lambda: F.ctc_loss(A.expand(4, 3, 3), torch.ones(3, 2, dtype=torch.int64), torch.ones(3), torch.ones(3)),
+            "input_lengths must be integral",
+        ),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises(RuntimeError, match=message):
+        call()
+
+
+def test_items_and_streams():
+    x = torch.ones(3)
+    with pytest.raises(TypeError, match="Tensor does not support deleting items"):
+        del x[0]
+    with pytest.raises(TypeError, match="stream must be ``int`` or ``none``"):
+        x.__dlpack__(stream=object())
+    with pytest.raises(AssertionError, match="stream should be None on cpu"):
+        x.__dlpack__(stream=1)
+    assert np.from_dlpack(x).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_values_may_have_leading_ones():
+    x = torch.zeros(2, 3)
+    x[[0, 1], [0, 1]] = torch.ones(1, 2)
+    assert x.tolist() == [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    x[True] = torch.full((1, 1, 2, 3), 2.0)
+    assert x.tolist() == [[2.0] * 3] * 2
+    x[torch.tensor([True, False])] = torch.full((1, 1, 3), 3.0)
+    assert x[0].tolist() == [3.0] * 3
+
+
+def test_means_of_channels_last_keep_their_layout():
+    x = torch.arange(2 * 3 * 4.0).reshape(2, 3, 2, 2).to(memory_format=torch.channels_last)
+    assert F.adaptive_avg_pool2d(x, 1).stride() == (3, 1, 3, 3)
+    assert F.adaptive_avg_pool2d(x.contiguous(), 1).stride() == (3, 1, 1, 1)
+    assert F.adaptive_avg_pool2d(x, 1).flatten().tolist() == x.mean((2, 3)).flatten().tolist()
+
+
+def test_half_maxima_have_a_gradient():
+    x = torch.arange(8.0).reshape(1, 1, 2, 2, 2).half().requires_grad_()
+    F.max_pool3d(x, 2).sum().backward()
+    assert x.grad.flatten().tolist() == [0.0] * 7 + [1.0]
+
+
+def test_a_chain_of_one():
+    assert torch.chain_matmul(A).tolist() == A.tolist()
+
+
+# Bags
+
+
+W = torch.arange(12.0).reshape(4, 3)
+BAGS = (torch.tensor([0, 1, 3, 2, 1]), W, torch.tensor([0, 2]))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: F.embedding_bag(*BAGS, padding_idx=4),
+            r"padding_idx must be within the number of embeddings, -4 through 3, but got 4",
+        ),
+        (
+            lambda: F.embedding_bag(torch.tensor([0, 4]), W, torch.tensor([0])),
+            r"Index 1 of input takes value 4 which is not in the valid range \[0, 4\)",
+        ),
+        (
+            lambda: F.embedding_bag(*BAGS, mode="sum", per_sample_weights=torch.ones(5, dtype=torch.float64)),
+            "type torch.FloatTensor does not equal torch.DoubleTensor",
+        ),
+        (
+            lambda: F.embedding_bag(BAGS[0], W, torch.tensor([0, 9])),
+            "offsets.-1. can not be greater than input's length 5 but got offsets.-1. of 9",
+        ),
+        (lambda: F.embedding_bag(BAGS[0].float(), W, BAGS[2]), "but got torch.FloatTensor instead"),
+    ],
+)
+def test_refused_bags(call, message):
+    with pytest.raises(RuntimeError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_of_padding_have_a_history(mode):
+    weight = W.clone().requires_grad_()
+    found = F.embedding_bag(torch.tensor([1, 1]), weight, torch.tensor([0]), mode=mode, padding_idx=1)
+    assert found.tolist() == [[0.0, 0.0, 0.0]]
+    found.sum().backward()
+    assert not weight.grad.any()
+
+
+# Modules called with other tensors
+
+
+class Affine(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(1, 1)
+        self.register_buffer("shift", torch.ones(1))
+        self.scale = torch.ones(1)
+
+    def forward(self, x):
+        return self.inner(x) * self.scale + self.shift
+
+
+def test_other_tensors_for_attributes_too():
+    module, x = Affine(), torch.ones(1)
+    given = {"inner.weight": torch.full((1, 1), 2.0), "inner.bias": torch.zeros(1), "scale": x * 3, "absent": x}
+    assert functional_call(module, given, x).tolist() == [7.0]
+    assert module.scale.tolist() == [1.0] and not hasattr(module, "absent")
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"inner.bias": 3}, TypeError, "3 is not an instance of torch.Tensor"),
+        ({"": torch.ones(1)}, KeyError, "tensor name can't be empty string"),
+        ({"nothing.weight": torch.ones(1)}, AttributeError, "Affine has no attribute `nothing`"),
+        ({"shift.weight": torch.ones(1)}, TypeError, "is not an instance of torch.nn.Module"),
+        (
+            ({"shift": torch.ones(1)}, {"shift": torch.ones(1)}),
+            ValueError,
+            r"\['shift'\] appeared in multiple dictionaries",
+        ),
+        ([3], ValueError, "Expected all elements of parameter_and_buffer_dicts to be dictionaries"),
+        (3, ValueError, "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts"),
+    ],
+)
+def test_refused_tensors(given, error, message):
+    with pytest.raises(error, match=message.replace("'t", "..t")):
+        functional_call(Affine(), given, torch.ones(1))
+
+
+def test_strict_names_are_quoted():
+    with pytest.raises(
+        RuntimeError, match=r"Unexpected key\(s\): 'more'.\n\tMissing key\(s\): 'inner.bias', 'inner.weight'."
+    ):
+        functional_call(Affine(), {"shift": torch.ones(1), "more": torch.ones(1)}, torch.ones(1), strict=True)
+
+
+# References
+
+
+def test_references_are_the_operators():
+    assert _refs.exp is torch.exp and _refs.special is torch.special
+    assert _refs.nn.functional.relu is F.relu
+    assert _refs._conversions.char(torch.ones(1)).dtype is torch.int8
+    assert _refs.contiguous(torch.ones(2)).tolist() == [1.0, 1.0]
+    assert not hasattr(_refs, "nothing") and not hasattr(_refs._conversions, "contiguous")
