@@ -95,7 +95,7 @@ _BY_MODULE = {
         "Generator default_generator get_rng_state initial_seed manual_seed seed set_rng_state"
     ),
     "_api.functions.sugar": (
-        "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod chain_matmul einsum lu meshgrid nonzero "
+        "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul einsum lu meshgrid nonzero "
         "norm resize_as_ split stft tensordot unique unique_consecutive unravel_index where"
     ),
     "_api.functions.settings": (
@@ -110,7 +110,7 @@ _BY_MODULE = {
     "_rules.promotion": "can_cast promote_types result_type",
     "_storage": "UntypedStorage",
     "_typed_storage": "TypedStorage",
-    "amp": "autocast",
+    "amp": "GradScaler autocast",
     "amp._state": (
         "autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_cpu_dtype get_autocast_dtype "
         "get_autocast_gpu_dtype is_autocast_available is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled "

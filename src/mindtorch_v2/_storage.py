@@ -119,6 +119,20 @@ class UntypedStorage:
         """This storage."""
         return self
 
+    def _share_fd_cpu_(self, *args: Any, **kwargs: Any) -> Any:
+        """A file descriptor of shared memory: storages of one process have none. RuntimeError for other devices than the CPU."""
+        if self.device.type != "cpu":
+            raise RuntimeError("_share_fd_: only available on CPU")
+        raise NotImplementedError(
+            "storages are shared with forked processes alone, so that they need no file descriptor"
+        )
+
+    def _share_filename_cpu_(self, *args: Any, **kwargs: Any) -> Any:
+        """A file of shared memory: storages of one process have none. RuntimeError for other devices than the CPU."""
+        if self.device.type != "cpu":
+            raise RuntimeError("_share_filename_: only available on CPU")
+        raise NotImplementedError("storages are shared with forked processes alone, so that they need no file")
+
     def resizable(self) -> bool:
         """Whether `resize_` can work: true of a storage that owns its memory and that nothing else looks into."""
         return self._root.base is None

@@ -60,7 +60,9 @@ class Size(tuple[int, ...]):
         return Size(item) if item.__class__ is tuple else item
 
     def __add__(self, other):
-        return Size(tuple.__add__(self, tuple(other))) if isinstance(other, tuple) else NotImplemented
+        if not isinstance(other, tuple):
+            raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
+        return Size(tuple.__add__(self, tuple(other)))
 
     def __radd__(self, other):
         return Size(tuple(other) + tuple(self)) if isinstance(other, tuple) else NotImplemented

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -188,6 +189,8 @@ class TypedStorage:
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         if not isinstance(index, int):
             raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
+        if self.device.type == "meta":
+            raise NotImplementedError("Not available for 'meta' device type")
         size = self.size()
         if not -size <= index < size:
             raise IndexError(f"index {index} out of range for storage of size {size}")
@@ -234,6 +237,14 @@ class TypedStorage:
         """See `UntypedStorage.share_memory_`."""
         self._untyped_storage.share_memory_()
         return self
+
+    def _share_fd_cpu_(self, *args: Any, **kwargs: Any) -> Any:
+        """A file descriptor of shared memory: storages of one process have none. RuntimeError for other devices than the CPU."""
+        return self._untyped_storage._share_fd_cpu_(*args, **kwargs)
+
+    def _share_filename_cpu_(self, *args: Any, **kwargs: Any) -> Any:
+        """A file of shared memory: storages of one process have none. RuntimeError for other devices than the CPU."""
+        return self._untyped_storage._share_filename_cpu_(*args, **kwargs)
 
     def _new_shared(self, size: int, device: Any = None) -> TypedStorage:
         """A storage of `size` zeros of this dtype in memory that forked processes share."""
@@ -357,12 +368,51 @@ class _LegacyStorageMeta(type):
 class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
     """`FloatStorage` and its like: names that make a `TypedStorage` of their dtype, and are the class of it for isinstance."""
 
-    def __new__(cls, *args: Any, wrap_storage: UntypedStorage | None = None, **kwargs: Any) -> TypedStorage:
+    def __new__(
+        cls, *args: Any, wrap_storage: UntypedStorage | None = None, _internal: bool = False, **kwargs: Any
+    ) -> TypedStorage:
+        if cls is _LegacyStorage:
+            raise RuntimeError("Only child classes of _LegacyStorage can be instantiated")
         if kwargs:
             raise RuntimeError(
                 f"{cls}.__new__ received an invalid combination of arguments. Keyword argument {next(iter(kwargs))!r} cannot be specified"
             )
         return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype)
+
+    @classmethod
+    def from_buffer(
+        cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, **kwargs: Any
+    ) -> TypedStorage:
+        """The elements in a buffer, copied.
+
+        byte_order: "big", "little" or "native"; types of one byte need none. RuntimeError when it is missing, ValueError when it is another word, or
+        the buffer does not hold whole elements or fewer than `count` of them.
+        """
+        width = cls.dtype.itemsize
+        if byte_order is None and width > 1:
+            raise RuntimeError("function missing required argument 'byte_order' (pos 2)")
+        if byte_order not in (None, "big", "little", "native"):
+            raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
+        raw = memoryview(buffer).cast("B")
+        if offset < 0 or offset >= len(raw):
+            raise ValueError(
+                f"offset must be non-negative and no greater than buffer length ({len(raw)}) , but got {offset}"
+            )
+        if count < 0:
+            if (len(raw) - offset) % width:
+                raise ValueError(f"buffer size ({len(raw)}) must be a multiple of element size ({width})")
+            count = (len(raw) - offset) // width
+        if count * width > len(raw) - offset:
+            raise ValueError(
+                f"buffer has only {len(raw) - offset} elements after offset {offset}, but specified a size of {count}"
+            )
+        part = np.frombuffer(raw, np.uint8, count * width, offset).copy()
+        if byte_order == ("big" if sys.byteorder == "little" else "little"):
+            unit = width // 2 if cls.dtype.is_complex else width
+            part = part.reshape(-1, unit)[:, ::-1].reshape(-1).copy()
+        if cls.dtype is _dtype.bool:
+            part = (part != 0).view(np.uint8)
+        return TypedStorage(wrap_storage=storage_from_root(part), dtype=cls.dtype)
 
 
 LEGACY_STORAGES: dict[str, type] = {

@@ -7,11 +7,21 @@ from typing import Any
 
 from . import serialization
 from ._storage import UntypedStorage
-from ._typed_storage import TypedStorage, _LegacyStorage
+from ._typed_storage import LEGACY_STORAGES, TypedStorage, _LegacyStorage
 
 __all__ = ["TypedStorage", "UntypedStorage", "_LegacyStorage"]
 
 _StorageBase = StorageBase = UntypedStorage
+
+
+def _dtype_to_storage_type_map() -> dict:
+    """The names of the storages of former times by dtype."""
+    return {cls.dtype: name for name, cls in LEGACY_STORAGES.items()}
+
+
+def _storage_type_to_dtype_map() -> dict:
+    """The dtypes of the storages of former times by name."""
+    return {name: cls.dtype for name, cls in LEGACY_STORAGES.items()}
 
 
 def _load_from_bytes(b: bytes) -> Any:

@@ -123,7 +123,9 @@ def legacy_load(
         result = next_pickle()
     finally:
         for key, (untyped, _) in blank.items():
-            UNREAD.difference_update((untyped, placed[key].untyped()))
+            UNREAD.discard(untyped)
+            if key in placed:  # unless its place was refused
+                UNREAD.discard(placed[key].untyped())
     keys = next_pickle()
     if not isinstance(keys, list):
         raise RuntimeError("the list of storages is missing; corrupt file?")

@@ -13,7 +13,7 @@ import struct
 import sys
 import zipfile
 import zlib
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -115,10 +115,26 @@ def is_zip(file: IO[bytes]) -> bool:
     return head == b"PK\3\4"
 
 
+class _Seekable:
+    """A file-like object of which no more is known than that it has `read`, `seek` and `tell`."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def seekable(self) -> bool:
+        """Yes."""
+        return True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
 class RecordReader:
     """Reads records by name. RuntimeError, with PyTorch's words, for archives that are damaged, made up or hostile."""
 
     def __init__(self, file: IO[bytes]) -> None:
+        if not hasattr(file, "seekable"):
+            file = cast("IO[bytes]", _Seekable(file))
         self._file = file
         file.seek(0, os.SEEK_END)
         self._file_size = file.tell()

@@ -33,6 +33,10 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
         raise TypeError(
             f"_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}"
         )
+    if not isinstance(warn_only, bool):
+        raise TypeError(
+            f"_set_deterministic_algorithms(): argument 'warn_only' must be bool, not {type(warn_only).__name__}"
+        )
     _settings["deterministic"] = mode
     _settings["deterministic_warn"] = bool(warn_only)
 

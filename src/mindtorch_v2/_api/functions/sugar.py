@@ -110,6 +110,20 @@ def _tensors(tensors: tuple) -> list:
     return list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
 
 
+_CDIST_MODES = {
+    "use_mm_for_euclid_dist_if_necessary": None,
+    "use_mm_for_euclid_dist": 1,
+    "donot_use_mm_for_euclid_dist": 2,
+}
+
+
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
+    """The p-norm distances of all pairs of rows, of shape (*batch, rows of x1, rows of x2). ValueError for an unknown `compute_mode`."""
+    if compute_mode not in _CDIST_MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    return ops.cdist(x1, x2, p, _CDIST_MODES[compute_mode])
+
+
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple:
     """Coordinate grids from 1-D tensors; indexing 'ij' or 'xy'."""
     return ops.meshgrid(_tensors(tensors), indexing=indexing or "ij")

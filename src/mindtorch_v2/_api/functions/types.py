@@ -40,6 +40,8 @@ def tensor_type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **k
     """The legacy type name without arguments; else the tensor in another dtype, given as a dtype or a legacy type (name)."""
     if dtype is None:
         return type_name(self)
+    if dtype is Tensor:  # the default type
+        return self.to(_dtype.get_default_dtype())
     kind = as_dtype(dtype)
     return self.to(kind) if isinstance(dtype, _dtype.dtype) else self.to("cpu", kind)
 

@@ -31,7 +31,7 @@ METHODS = {
         "__reduce_ex__ __setstate__ __dir__ as_subclass _make_subclass "
         "_make_wrapper_subclass __array_wrap__ __torch_function__"
     ),
-    "shapes": ("split norm stft nonzero unique unique_consecutive lu apply_"),
+    "shapes": ("split norm stft nonzero unique unique_consecutive lu apply_ map_ map2_ is_same_size"),
 }
 # Properties.
 PROPERTIES = {

@@ -354,6 +354,8 @@ def _select(result: Tensor, dim: int, position: int, place: int) -> Tensor:
 
 
 def _slice(result: Tensor, dim: int, item: slice, alone: bool) -> Tensor:
+    if isinstance(item.start, float) or isinstance(item.stop, float) or isinstance(item.step, float):
+        raise TypeError("slice indices must be integers or None or have an __index__ method")
     step = 1 if item.step is None else _as_int(item.step)
     if step <= 0:
         raise ValueError("step must be greater than zero")

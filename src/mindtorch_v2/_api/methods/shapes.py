@@ -7,7 +7,7 @@ from typing import Any
 from ..._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
 from ..._dispatch import native, ops
 from ..._pending import exposed, settled
-from ..._tensor import Tensor
+from ..._tensor import Tensor, bump_version
 
 
 def split(self: Tensor, split_size: Any, dim: int = 0) -> tuple:
@@ -73,10 +73,55 @@ def apply_(self: Tensor, function: Any) -> Tensor:
     return self
 
 
+def map_(self: Tensor, other: Tensor, function: Any) -> Tensor:
+    """Replace each element `a` by `function(a, b)`, with `b` from another tensor that is expanded to the shape; for CPU tensors without history."""
+    return _map(self, "map_", (other,), function)
+
+
+def map2_(self: Tensor, x: Tensor, y: Tensor, function: Any) -> Tensor:
+    """`map_` with a function of three elements."""
+    return _map(self, "map2_", (x, y), function)
+
+
+def _map(self: Tensor, name: str, others: tuple, function: Any) -> Tensor:
+    if self.device.type != "cpu" or any(other.device.type != "cpu" for other in others):
+        raise TypeError(f"{name} is only implemented on CPU tensors")
+    if self.requires_grad or any(other.requires_grad for other in others):
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+    if any(other.dtype is not self.dtype for other in others):
+        raise TypeError(f"{name}(): all tensors must have the same dtype")
+    columns = [settled(other.expand_as(self)).reshape(-1).tolist() for other in others]
+    data = exposed(self)
+    flat = [function(*values) for values in zip(data.reshape(-1).tolist(), *columns)]
+    if flat:
+        data[...] = _array(flat, self)
+    bump_version(self)
+    return self
+
+
 def _array(values: list, like: Tensor) -> Any:
     import numpy as np
 
+    wrong = next((value for value in values if isinstance(value, str)), None)
+    if wrong is not None:
+        raise TypeError("must be real number, not str")
     return np.asarray(values, dtype=settled(like).dtype).reshape(like._data.shape)
+
+
+def _set_real(self: Tensor, value: Any) -> None:
+    _write(ops.real(self), value)
+
+
+def _set_imag(self: Tensor, value: Any) -> None:
+    _write(ops.imag(self), value)
+
+
+def _write(part: Tensor, value: Any) -> None:
+    """Write a tensor or a number into a view."""
+    if isinstance(value, Tensor):
+        ops.copy_(part, value)
+    else:
+        ops.fill_(part, value)
 
 
 MEMBERS: dict[str, Any] = {
@@ -84,8 +129,8 @@ MEMBERS: dict[str, Any] = {
     "mT": property(ops.mT),
     "H": property(ops.matrix_H),
     "mH": property(ops.mH),
-    "real": property(lambda self: ops.real(self)),
-    "imag": property(lambda self: ops.imag(self)),
+    "real": property(lambda self: ops.real(self), _set_real),
+    "imag": property(lambda self: ops.imag(self), _set_imag),
     "split": split,
     "norm": norm,
     "lu": lu,
@@ -94,5 +139,8 @@ MEMBERS: dict[str, Any] = {
     "unique": unique,
     "unique_consecutive": unique_consecutive,
     "apply_": apply_,
+    "map_": map_,
+    "map2_": map2_,
+    "is_same_size": lambda self, other: self._data.shape == other._data.shape,
 }
 ATTACHED = native.members(Tensor, MEMBERS)

@@ -1,0 +1,121 @@
+"""What older programs use of tensors and storages. Expected values and messages are PyTorch's."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+import mindtorch_v2 as torch
+from mindtorch_v2.testing import make_tensor
+
+
+def test_sizes_join_tuples_alone():
+    size = torch.Size([1, 2])
+    assert size + (3,) == (1, 2, 3) and (3,) + size == (3, 1, 2)
+    for other, name in (([3], "list"), (3, "int")):
+        with pytest.raises(TypeError, match=rf"can only concatenate tuple \(not {name}\) to torch.Size"):
+            _ = size + other
+
+
+@pytest.mark.parametrize(
+    ("dtype", "low", "high", "message"),
+    [
+        ("float32", float("nan"), None, "`low` and `high` cannot be NaN, but got low=nan and high=9"),
+        ("int64", 1, 1, "`low` must be less than `high`, but got 1 >= 1"),
+        ("float32", 2, 1, "`low` must be less than `high`, but got 2 >= 1"),
+        ("uint8", -9, -5, r"by `low` and `high` is \[-9, -5\), but torch.uint8 only supports \[0, 256\)"),
+        ("float16", 1e30, 2e30, r"but torch.float16 only supports \[-65504.0, 65504.0\)"),
+    ],
+)
+def test_bounds_that_leave_nothing(dtype, low, high, message):
+    with pytest.raises(ValueError, match=message):
+        make_tensor(2, dtype=getattr(torch, dtype), device="cpu", low=low, high=high)
+
+
+def test_bounds_beyond_the_dtype():
+    made = make_tensor(50, dtype=torch.uint8, device="cpu", low=-9, high=9)
+    assert made.dtype is torch.uint8 and int(made.max()) < 9
+    assert make_tensor(9, dtype=torch.bool, device="cpu", low=0, high=1).sum() == 0
+    assert set(make_tensor(90, dtype=torch.int8, device="cpu", low=0.4, high=2.6).tolist()) == {1, 2}
+    with pytest.raises(ValueError, match="mutually exclusive"):
+        make_tensor(2, dtype=torch.float32, device="cpu", noncontiguous=True, memory_format=torch.contiguous_format)
+    with pytest.raises(ValueError, match="not supported for boolean and integral dtypes"):
+        make_tensor(2, dtype=torch.int64, device="cpu", requires_grad=True)
+
+
+def test_storages_of_buffers():
+    assert torch.ByteStorage.from_buffer(bytearray([1, 2, 3])).tolist() == [1, 2, 3]
+    assert torch.ShortStorage.from_buffer(bytearray([1, 2, 3, 4]), "big").tolist() == [258, 772]
+    assert torch.ShortStorage.from_buffer(bytearray([1, 2, 3, 4]), "little").tolist() == [513, 1027]
+    assert torch.BoolStorage.from_buffer(bytearray([0, 1, 2]), "native").tolist() == [False, True, True]
+    assert len(torch.FloatStorage.from_buffer(bytearray(16), byte_order="little", count=2, offset=4)) == 2
+    with pytest.raises(ValueError, match=r"buffer size \(3\) must be a multiple of element size \(2\)"):
+        torch.ShortStorage.from_buffer(bytearray([1, 2, 3]), "big")
+    with pytest.raises(RuntimeError, match=r"function missing required argument 'byte_order' \(pos 2\)"):
+        torch.ShortStorage.from_buffer(bytearray([1, 2, 3, 4]))
+    with pytest.raises(ValueError, match="invalid byte_order 'x'"):
+        torch.ShortStorage.from_buffer(bytearray([1, 2, 3, 4]), "x")
+
+
+def test_storages_without_memory():
+    storage = torch.ones(3, device="meta").storage()
+    with pytest.raises(NotImplementedError, match="Not available for 'meta' device type"):
+        storage[0]
+    with pytest.raises(RuntimeError, match="_share_fd_: only available on CPU"):
+        storage._share_fd_cpu_()
+    assert torch.storage._dtype_to_storage_type_map()[torch.float32] == "FloatStorage"
+    with pytest.raises(RuntimeError, match="Only child classes of _LegacyStorage can be instantiated"):
+        torch.storage._LegacyStorage()
+
+
+def test_maps_of_elements():
+    x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
+    assert x.clone().map_(y, lambda a, b: a + b).tolist() == [4.0, 6.0]
+    assert x.clone().map2_(y, y, lambda a, b, c: a + b * c).tolist() == [10.0, 18.0]
+    assert x.is_same_size(y) and not x.is_same_size(torch.ones(1))
+    with pytest.raises(
+        RuntimeError, match=r"Can't call map_\(\) on Variable that requires grad. Use var.detach\(\).map_\(\) instead."
+    ):
+        x.map_(torch.ones(2, requires_grad=True), lambda a, b: a)
+    with pytest.raises(TypeError, match="must be real number, not str"):
+        x.apply_(lambda value: "str")
+
+
+def test_parts_of_complex_numbers_can_be_written():
+    z = torch.zeros(2, dtype=torch.complex64)
+    z.real = torch.ones(2)
+    z.imag = 2
+    assert z.tolist() == [1 + 2j, 1 + 2j]
+    with pytest.raises(RuntimeError, match="imag is not implemented for tensors with non-complex dtypes."):
+        torch.zeros(2).imag = 1
+
+
+def test_modes_of_distances():
+    a, b = torch.ones(2, 2), torch.zeros(2, 2)
+    expected = torch.cdist(a, b)
+    assert torch.allclose(torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist"), expected)
+    with pytest.raises(ValueError, match="x is not a valid value for compute_mode"):
+        torch.cdist(a, b, compute_mode="x")
+
+
+def test_slices_of_floats_and_the_default_type():
+    x = torch.ones(3)
+    with pytest.raises(TypeError, match="slice indices must be integers or None or have an __index__ method"):
+        x[0.0:2.0]
+    assert x.int().type(torch.Tensor).dtype is torch.float32
+    assert torch.GradScaler is torch.amp.GradScaler
+    with pytest.raises(TypeError, match="argument 'warn_only' must be bool, not int"):
+        torch.use_deterministic_algorithms(True, warn_only=1)
+
+
+def test_files_of_which_little_is_known():
+    class Few:
+        def __init__(self, data):
+            self.file = io.BytesIO(data)
+            for name in ("read", "readline", "seek", "tell"):
+                setattr(self, name, getattr(self.file, name))
+
+    kept = io.BytesIO()
+    torch.save(torch.arange(3), kept)
+    assert torch.load(Few(kept.getvalue())).tolist() == [0, 1, 2]
