@@ -181,3 +181,4 @@ def test_references_are_the_operators():
     assert _refs._conversions.char(torch.ones(1)).dtype is torch.int8
     assert _refs.contiguous(torch.ones(2)).tolist() == [1.0, 1.0]
     assert not hasattr(_refs, "nothing") and not hasattr(_refs._conversions, "contiguous")
+    assert callable(_refs._conversions.chalf)  # that there is no such dtype on the CPU, calling it says
