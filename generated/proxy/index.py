@@ -32,6 +32,7 @@ TREES = frozenset(
         "random",
         "return_types",
         "serialization",
+        "signal",
         "special",
         "storage",
         "testing",

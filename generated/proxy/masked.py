@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._torch_proxy.stubs.masked import (
-    amax, amin, mean, softmax, std, sum, var,
+from mindtorch_v2.masked import (
+    amax, amin, argmax, argmin, cumprod, cumsum, log_softmax, logaddexp, logsumexp, mean, median, norm, normalize,
+    prod, softmax, softmin, std, sum, var,
 )
 from mindtorch_v2._torch_proxy.placeholders import ImportOnly, import_only_function
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy
 
+from mindtorch_v2._backends.cpu.ops import bessel as kernels_bessel
 from mindtorch_v2._backends.cpu.ops import pointwise as kernels_pointwise
 from mindtorch_v2._backends.cpu.ops import special as kernels_special
 from mindtorch_v2._dispatch.operator import Block, Operator, Param
@@ -1144,7 +1145,7 @@ special_i0e = Operator(
     (Param('self', 'Tensor', required=True), ),
     meta=_meta.special_i0e,
     cast=(0,),
-    kernels={"cpu": kernels_special.i0e},
+    kernels={"cpu": kernels_bessel.i0e},
     tags=('pointwise',),
     variants=('function', 'out'),
     derivatives="pointwise",
@@ -1156,7 +1157,7 @@ special_i1 = Operator(
     (Param('self', 'Tensor', required=True), ),
     meta=_meta.special_i1,
     cast=(0,),
-    kernels={"cpu": kernels_special.i1},
+    kernels={"cpu": kernels_bessel.modified_bessel_i1},
     tags=('pointwise',),
     variants=('function', 'out'),
     derivatives="pointwise",
@@ -1168,7 +1169,7 @@ special_i1e = Operator(
     (Param('self', 'Tensor', required=True), ),
     meta=_meta.special_i1e,
     cast=(0,),
-    kernels={"cpu": kernels_special.i1e},
+    kernels={"cpu": kernels_bessel.i1e},
     tags=('pointwise',),
     variants=('function', 'out'),
     derivatives="pointwise",

@@ -378,21 +378,6 @@ def _scipy(name: str) -> Any:
     return getattr(special, name)
 
 
-def i0e(self: Array) -> Array:
-    """The exponentially scaled modified Bessel function of order 0."""
-    return _store(_scipy("i0e")(self), self, None)
-
-
-def i1(self: Array) -> Array:
-    """The modified Bessel function of order 1."""
-    return _store(_scipy("i1")(self), self, None)
-
-
-def i1e(self: Array) -> Array:
-    """The exponentially scaled modified Bessel function of order 1."""
-    return _store(_scipy("i1e")(self), self, None)
-
-
 def erfcx(self: Array) -> Array:
     """exp(x * x) erfc(x)."""
     return _store(_scipy("erfcx")(self), self, None)
