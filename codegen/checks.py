@@ -194,10 +194,12 @@ def check_meta(op: Op, context: Context) -> Iterator[Problem]:
     rules = context.sources.rules
     name = op.meta.function
     if name not in rules:
-        yield _problem(op, op.meta.location, f"unknown meta rule '{name}'{did_you_mean(name, rules)}")
+        module = context.sources.unmarked_rule(name)
+        hint = did_you_mean(name, rules) if module is None else f"; the function in _rules/{module}.py lacks @rule"
+        yield _problem(op, op.meta.location, f"unknown meta rule '{name}'{hint}")
     elif (parameters := rules[name]) is not None:
         yield from _check_binding(op, op.meta, f"rule '{name}'", parameters)
-    yield from _check_names(op, op.meta, "meta", context.sources.rule_constants)
+    yield from _check_names(op, op.meta, "meta")
 
 
 def _check_binding(op: Op, call: Call, what: str, parameters: Parameters) -> Iterator[Problem]:

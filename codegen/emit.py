@@ -46,6 +46,9 @@ def render(schema: Schema, root: Path | None = None) -> dict[str, str]:
     source = "codegen/words.py"
     text = environment.get_template("manual.md.j2").render(header=HEADER.format(source=source), **manual.context())
     products[manual.PATH] = text.rstrip("\n") + "\n"
+    source = "src/mindtorch_v2/_rules/ and schema/ops/*.yaml"
+    text = environment.get_template("rules.md.j2").render(header=HEADER.format(source=source), **manual.rules(schema))
+    products[manual.RULES] = text.rstrip("\n") + "\n"
     products["generated/schema.json"] = json_schema()
     products.update(_abi(schema, root))
     schema_dir = (root or Path(__file__).resolve().parent.parent) / "schema"
@@ -87,8 +90,9 @@ def _products(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
     for family, ops in families.items():
         source = f"schema/ops/{'*' if any(op.base is not None for op in ops) else family}.yaml"
         own = [f for f in functions if f.family == family]
-        ruled = [forms.Rule(op) for op in ops if op.meta is not None]
-        yield "meta.py.j2", f"meta/{family}.py", {"rules": ruled, "source": source}
+        ruled = [forms.Rule(op, schema.rules[op.meta.function].module) for op in ops if op.meta is not None]
+        modules = sorted({rule.module for rule in ruled})
+        yield "meta.py.j2", f"meta/{family}.py", {"rules": ruled, "modules": modules, "source": source}
         yield "tables.py.j2", f"tables/{family}.py", {**_tables(family, ops, loops), "source": source}
         yield "functions.py.j2", f"functions/_{family}.py", {**forms.module(own, family, schema), "source": source}
         yield "methods.py.j2", f"methods/{family}.py", {**forms.method_module(own, family, schema), "source": source}
@@ -105,7 +109,7 @@ def _products(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "functions.pyi.j2", "functions/__init__.pyi", _stub(functions)
     yield "tensor.pyi.j2", "tensor.pyi", _tensor_stub(functions)
     yield "tables.pyi.j2", "tables/__init__.pyi", {}
-    source = "schema/flops.yaml and schema/ops/*.yaml"
+    source = "src/mindtorch_v2/_rules/ and schema/ops/*.yaml"
     rows = _formulas(schema)
     costs = [name for name in schema.costs if any(re.search(rf"\b{name}\(", formula) for _, _, formula in rows)]
     yield "flops.py.j2", "flops.py", {"formulas": rows, "costs": costs, "source": source}

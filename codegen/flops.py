@@ -1,7 +1,4 @@
-"""What operators cost: `schema/flops.yaml` says it by meta rule, an entry's own `flops` says it better.
-
-    - flops: 2 * numel(out) * size(self, -1)
-      rules: [mm, bmm, matmul]
+"""What operators cost: the `@rule(flops=...)` of their rule says it, an entry's own `flops` says it better.
 
 A formula reads `out` (the result, a tuple if there are several), the parameters of the rule (in an entry: the operator's arguments) and the functions of
 `_planning/costs.py`. Views cost nothing and composites what their parts cost, so neither needs a formula.
@@ -10,60 +7,25 @@ A formula reads `out` (the result, a tuple if there are several), the parameters
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from codegen.checks import BUILTINS
-from codegen.entries import read_work
-from codegen.loader import Mapping as MappingNode, Node, Scalar, Sequence
 from codegen.model import Op, Work
 from codegen.problems import Problem, did_you_mean
 from codegen.sources import Parameters, Sources
 
-FLOPS = Path("schema/flops.yaml")
 RESULT = "out"
 
 
-def read_defaults(tree: Node | None, problems: list[Problem]) -> dict[str, Work]:
-    """The formulas by rule."""
-    if tree is None:
-        return {}
-    if not isinstance(tree, Sequence):
-        problems.append(Problem(tree.location, "", "must be a list of {flops: formula, rules: [names]}"))
-        return {}
-    found: dict[str, Work] = {}
-    for row in tree:
-        formula = row.get("flops") if isinstance(row, MappingNode) else None
-        rules = row.get("rules") if isinstance(row, MappingNode) else None
-        if formula is None or rules is None:
-            problems.append(Problem(row.location, "", "a row needs 'flops' and 'rules'"))
-            continue
-        work = read_work(formula, "", problems)
-        for name in rules.items if isinstance(rules, Sequence) else (rules,):
-            if not isinstance(name, Scalar):
-                problems.append(Problem(name.location, "", "'rules' must be names of meta rules"))
-            elif name.text in found:
-                problems.append(Problem(name.location, name.text, "has two formulas"))
-            elif work is not None:
-                found[name.text] = Work(work.formula, work.uses, name.location)
-    return found
+def check_rules(sources: Sources) -> Iterator[Problem]:
+    """Every formula of a rule reads the rule's parameters."""
+    for name, rule in sources.rule_table.items():
+        if rule.flops is not None:
+            parameters = Parameters.of(rule.arguments)
+            names = (*parameters.positional, *parameters.keyword_only)
+            yield from _unknown_names(rule.flops, name, f"rule '{name}' has no parameter", names, sources)
 
 
-def check_defaults(defaults: Mapping[str, Work], ops: tuple[Op, ...], sources: Sources) -> Iterator[Problem]:
-    """Every default is of a rule, reads the rule's parameters, and is of use."""
-    used = {op.meta.function for op in ops if op.meta is not None and _needs_formula(op)}
-    for name, work in defaults.items():
-        if name not in sources.rules:
-            hint = did_you_mean(name, sources.rules)
-            yield Problem(_place(work), "", f"unknown meta rule '{name}'{hint}")
-            continue
-        if name not in used:
-            yield Problem(_place(work), name, "no operator needs this formula")
-        parameters = sources.rules[name]
-        names = () if parameters is None else (*parameters.positional, *parameters.keyword_only)
-        yield from _unknown_names(work, name, f"rule '{name}' has no parameter", names, sources)
-
-
-def check_entries(defaults: Mapping[str, Work], ops: tuple[Op, ...], sources: Sources) -> Iterator[Problem]:
+def check_entries(ops: tuple[Op, ...], sources: Sources) -> Iterator[Problem]:
     """Every operator with a kernel has a formula, whose names it has."""
     for op in ops:
         if op.flops is not None:
@@ -74,9 +36,9 @@ def check_entries(defaults: Mapping[str, Work], ops: tuple[Op, ...], sources: So
             names = [a.python_name for a in op.arguments]
             yield from _unknown_names(op.flops, op.full_name, "flops: unknown argument", names, sources)
         elif _needs_formula(op) and op.meta is not None and op.meta.function in sources.rules:
-            work = defaults.get(op.meta.function)
+            work = sources.rule_table[op.meta.function].flops
             if work is None:
-                message = f"rule '{op.meta.function}' has no formula in {FLOPS}; give it one, or the entry a 'flops'"
+                message = f"rule '{op.meta.function}' has no formula; give its @rule 'flops', or the entry"
                 yield Problem(op.location_of("meta"), op.full_name, message)
                 continue
             bound = _bound(op, sources.rules[op.meta.function])
@@ -88,7 +50,7 @@ def check_entries(defaults: Mapping[str, Work], ops: tuple[Op, ...], sources: So
                     yield Problem(op.location_of("meta"), op.full_name, message)
 
 
-def formulas(defaults: Mapping[str, Work], ops: tuple[Op, ...], sources: Sources) -> dict[str, str]:
+def formulas(ops: tuple[Op, ...], sources: Sources) -> dict[str, str]:
     """By full name, the formula of every operator with a kernel, over `out` and its own arguments."""
     found = {}
     for op in ops:
@@ -96,9 +58,10 @@ def formulas(defaults: Mapping[str, Work], ops: tuple[Op, ...], sources: Sources
             continue
         if op.flops is not None:
             found[op.full_name] = op.flops.formula
-        elif op.meta.function in defaults:
-            bound = _bound(op, sources.rules.get(op.meta.function))
-            found[op.full_name] = defaults[op.meta.function].rewritten(_binder(bound))
+            continue
+        rule = sources.rule_table.get(op.meta.function)
+        if rule is not None and rule.flops is not None:
+            found[op.full_name] = rule.flops.rewritten(_binder(_bound(op, Parameters.of(rule.arguments))))
     return found
 
 

@@ -64,6 +64,7 @@ class Rule:
     """The meta kernel of one operator: a function that calls its rule."""
 
     op: Op
+    module: str
 
     @property
     def parameters(self) -> str:
@@ -71,7 +72,7 @@ class Rule:
 
     @property
     def call(self) -> str:
-        return f"rules.{self.op.meta}"
+        return f"rules_{self.module}.{self.op.meta}"
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import keyword
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from codegen import words
 
@@ -512,6 +513,8 @@ class Schema:
     """Functions of one element, which `block` expressions call."""
     npu_arguments: tuple[str, ...] = ()
     """Public names of `_backends/npu/arguments.py`, which bindings to aclnn functions use."""
+    rules: Mapping[str, Any] = field(default_factory=dict)
+    """Rules by name, as `codegen.rules` reads them."""
 
     @cached_property
     def families(self) -> dict[str, tuple[Op, ...]]:

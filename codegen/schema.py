@@ -8,7 +8,7 @@ from codegen.acl import ACL, read_acl
 from codegen.checks import check
 from codegen.derived import with_derived
 from codegen.entries import read_entries
-from codegen.flops import FLOPS, check_defaults, check_entries, formulas, read_defaults
+from codegen.flops import check_entries, check_rules, formulas
 from codegen.loader import Mapping, Node, Scalar, Sequence, load
 from codegen.model import Op, Parameter, Prototype, Schema
 from codegen.problems import Problem, did_you_mean
@@ -39,15 +39,7 @@ def read_schema(root: Path) -> tuple[Schema, list[Problem]]:
     runtime = Sources(root)
     ops = list(with_derived(ops))
     problems += check(tuple(ops), aclnn, runtime)
-    flops: dict[str, str] = {}
-    if (root / FLOPS).exists():
-        tree, found = load(root / FLOPS, FLOPS.as_posix())
-        problems += found
-        defaults = read_defaults(tree, problems)
-        problems += check_defaults(defaults, tuple(ops), runtime)
-        problems += check_entries(defaults, tuple(ops), runtime)
-        flops = formulas(defaults, tuple(ops), runtime)
-        sources.append(FLOPS.as_posix())
+    problems += [*check_rules(runtime), *check_entries(tuple(ops), runtime)]
     if (root / "schema" / ACL).exists():
         problems += read_acl(root / "schema")[1]
     schema = Schema(
@@ -55,10 +47,11 @@ def read_schema(root: Path) -> tuple[Schema, list[Problem]]:
         aclnn,
         tuple(sources),
         tuple(sorted(runtime.formulas)),
-        flops,
+        formulas(tuple(ops), runtime),
         tuple(sorted(runtime.costs)),
         runtime.native_functions,
         tuple(sorted(runtime.npu_arguments)),
+        runtime.rule_table,
     )
     return schema, sorted(set(problems))
 

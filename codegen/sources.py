@@ -15,9 +15,10 @@ from pathlib import Path
 
 from codegen.model import Location, NativeFunction
 from codegen.problems import Problem
+from codegen.rules import Rule, read_rules
 
 PACKAGE = Path("src/mindtorch_v2")
-RULES = PACKAGE / "_rules/rules"
+RULES = PACKAGE / "_rules"
 CPU_OPS = PACKAGE / "_backends/cpu/ops"
 RANDOM = PACKAGE / "_random"
 NPU_OPS = PACKAGE / "_backends/npu/ops"
@@ -92,12 +93,16 @@ class Sources:
 
     @cached_property
     def rules(self) -> Functions:
-        return {name: p for name, p in self._public(RULES).items() if not name.isupper()}
+        return {name: Parameters.of(rule.arguments) for name, rule in self.rule_table.items()}
 
     @cached_property
-    def rule_constants(self) -> frozenset[str]:
-        """Constants of the rules package (`ALL`), which an entry may pass to a rule."""
-        return frozenset(name for name in self._public(RULES) if name.isupper())
+    def rule_table(self) -> dict[str, Rule]:
+        return read_rules(self.root, RULES, self.problems)
+
+    def unmarked_rule(self, name: str) -> str | None:
+        """The module of rules that has a function of that name, which is no rule."""
+        files = sorted((self.root / RULES).glob("*.py"))
+        return next((file.stem for file in files if name in (self._module(RULES / file.stem) or {})), None)
 
     @cached_property
     def formulas(self) -> Functions:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._rules import rules
+from mindtorch_v2._rules import creation as rules_creation
+from mindtorch_v2._rules import pointwise as rules_pointwise
 
 
 def _to_copy(self, dtype, layout, device, pin_memory, non_blocking, memory_format):
-    return rules.to_copy(self=self, dtype=dtype, memory_format=memory_format)
+    return rules_creation.to_copy(self=self, dtype=dtype, memory_format=memory_format)
 
 
 def copy_(self, src, non_blocking):
-    return rules.copy(self=self, src=src)
+    return rules_pointwise.copy(self=self, src=src)
 
 
 def copy(self, src, non_blocking):
-    return rules.copy(self=self, src=src)
+    return rules_pointwise.copy(self=self, src=src)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._rules import rules
+from mindtorch_v2._rules import fft as rules_fft
 
 
 def _fft_r2c(self, dim, normalization, onesided):
-    return rules.fft_r2c(self, dim, onesided)
+    return rules_fft.fft_r2c(self, dim, onesided)
 
 
 def _fft_c2r(self, dim, normalization, last_dim_size):
-    return rules.fft_c2r(self, dim, last_dim_size)
+    return rules_fft.fft_c2r(self, dim, last_dim_size)
 
 
 def _fft_c2c(self, dim, normalization, forward):
-    return rules.fft_c2c(self, dim)
+    return rules_fft.fft_c2c(self, dim)

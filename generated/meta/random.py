@@ -2,148 +2,150 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._rules import rules
+from mindtorch_v2._rules import nn as rules_nn
+from mindtorch_v2._rules import random as rules_random
+from mindtorch_v2._rules import sorting as rules_sorting
 
 
 def uniform_(self, from_, to, generator):
-    return rules.random_like(self=self, op='uniform', from_=from_, to=to)
+    return rules_random.random_like(self=self, op='uniform', from_=from_, to=to)
 
 
 def normal_(self, mean, std, generator):
-    return rules.random_like(self=self, op='normal', std=std)
+    return rules_random.random_like(self=self, op='normal', std=std)
 
 
 def random__from(self, from_, to, generator):
-    return rules.random_like(self=self, op='random', from_=from_, to=to)
+    return rules_random.random_like(self=self, op='random', from_=from_, to=to)
 
 
 def random__to(self, to, generator):
-    return rules.random_like(self=self, op='random', from_=0, to=to)
+    return rules_random.random_like(self=self, op='random', from_=0, to=to)
 
 
 def random_(self, generator):
-    return rules.random_like(self=self, op='random')
+    return rules_random.random_like(self=self, op='random')
 
 
 def bernoulli__Tensor(self, p, generator):
-    return rules.random_like(self=self, op='bernoulli', p=p)
+    return rules_random.random_like(self=self, op='bernoulli', p=p)
 
 
 def bernoulli__float(self, p, generator):
-    return rules.random_like(self=self, op='bernoulli', p=p)
+    return rules_random.random_like(self=self, op='bernoulli', p=p)
 
 
 def exponential_(self, lambd, generator):
-    return rules.random_like(self=self, op='exponential', rate=lambd)
+    return rules_random.random_like(self=self, op='exponential', rate=lambd)
 
 
 def geometric_(self, p, generator):
-    return rules.random_like(self=self, op='geometric', p=p)
+    return rules_random.random_like(self=self, op='geometric', p=p)
 
 
 def cauchy_(self, median, sigma, generator):
-    return rules.random_like(self=self, op='cauchy', std=sigma)
+    return rules_random.random_like(self=self, op='cauchy', std=sigma)
 
 
 def log_normal_(self, mean, std, generator):
-    return rules.random_like(self=self, op='log_normal', std=std)
+    return rules_random.random_like(self=self, op='log_normal', std=std)
 
 
 def rand(size, dtype, layout, device, pin_memory):
-    return rules.floating_factory(size, dtype)
+    return rules_random.floating_factory(size, dtype)
 
 
 def rand_generator(size, generator, dtype, layout, device, pin_memory):
-    return rules.floating_factory(size, dtype)
+    return rules_random.floating_factory(size, dtype)
 
 
 def randn(size, dtype, layout, device, pin_memory):
-    return rules.floating_factory(size, dtype, op='randn')
+    return rules_random.floating_factory(size, dtype, op='randn')
 
 
 def randn_generator(size, generator, dtype, layout, device, pin_memory):
-    return rules.floating_factory(size, dtype, op='randn')
+    return rules_random.floating_factory(size, dtype, op='randn')
 
 
 def randint(high, size, dtype, layout, device, pin_memory):
-    return rules.randint(0, high, size, dtype)
+    return rules_random.randint(0, high, size, dtype)
 
 
 def randint_generator(high, size, generator, dtype, layout, device, pin_memory):
-    return rules.randint(0, high, size, dtype)
+    return rules_random.randint(0, high, size, dtype)
 
 
 def randint_low(low, high, size, dtype, layout, device, pin_memory):
-    return rules.randint(low, high, size, dtype)
+    return rules_random.randint(low, high, size, dtype)
 
 
 def randint_low_generator(low, high, size, generator, dtype, layout, device, pin_memory):
-    return rules.randint(low, high, size, dtype)
+    return rules_random.randint(low, high, size, dtype)
 
 
 def randperm(n, dtype, layout, device, pin_memory):
-    return rules.randperm(n, dtype)
+    return rules_random.randperm(n, dtype)
 
 
 def randperm_generator(n, generator, dtype, layout, device, pin_memory):
-    return rules.randperm(n, dtype)
+    return rules_random.randperm(n, dtype)
 
 
 def rand_like(self, dtype, layout, device, pin_memory, memory_format):
-    return rules.floating_like(self, dtype, memory_format)
+    return rules_random.floating_like(self, dtype, memory_format)
 
 
 def rand_like_generator(self, generator, dtype, layout, device, pin_memory, memory_format):
-    return rules.floating_like(self, dtype, memory_format)
+    return rules_random.floating_like(self, dtype, memory_format)
 
 
 def randn_like(self, dtype, layout, device, pin_memory, memory_format):
-    return rules.floating_like(self, dtype, memory_format, op='randn')
+    return rules_random.floating_like(self, dtype, memory_format, op='randn')
 
 
 def randn_like_generator(self, generator, dtype, layout, device, pin_memory, memory_format):
-    return rules.floating_like(self, dtype, memory_format, op='randn')
+    return rules_random.floating_like(self, dtype, memory_format, op='randn')
 
 
 def randint_like(self, high, dtype, layout, device, pin_memory, memory_format):
-    return rules.randint_like(self, 0, high, dtype, memory_format)
+    return rules_random.randint_like(self, 0, high, dtype, memory_format)
 
 
 def randint_like_low_dtype(self, low, high, dtype, layout, device, pin_memory, memory_format):
-    return rules.randint_like(self, low, high, dtype, memory_format)
+    return rules_random.randint_like(self, low, high, dtype, memory_format)
 
 
 def normal_Tensor_Tensor(mean, std, generator):
-    return rules.normal(mean, std)
+    return rules_random.normal(mean, std)
 
 
 def normal_Tensor_float(mean, std, generator):
-    return rules.normal(mean, std)
+    return rules_random.normal(mean, std)
 
 
 def normal_float_Tensor(mean, std, generator):
-    return rules.normal(mean, std)
+    return rules_random.normal(mean, std)
 
 
 def normal_float_float(mean, std, size, generator, dtype, layout, device, pin_memory):
-    return rules.floating_factory(size, dtype, op='randn', std=std)
+    return rules_random.floating_factory(size, dtype, op='randn', std=std)
 
 
 def bernoulli(self, generator):
-    return rules.bernoulli(self=self)
+    return rules_random.bernoulli(self=self)
 
 
 def bernoulli_p(self, p, generator):
-    return rules.bernoulli(self=self, p=p)
+    return rules_random.bernoulli(self=self, p=p)
 
 
 def multinomial(self, num_samples, replacement, generator):
-    return rules.multinomial(self=self, num_samples=num_samples, replacement=replacement)
+    return rules_sorting.multinomial(self=self, num_samples=num_samples, replacement=replacement)
 
 
 def poisson(self, generator):
-    return rules.poisson(self=self)
+    return rules_random.poisson(self=self)
 
 
 def native_dropout(input, p, train):
-    return rules.native_dropout(self=input, p=p, train=train)
+    return rules_nn.native_dropout(self=input, p=p, train=train)

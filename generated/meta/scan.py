@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._rules import rules
+from mindtorch_v2._rules import reduction as rules_reduction
 
 
 def cumsum(self, dim, dtype):
-    return rules.cumulative(self, dim, dtype)
+    return rules_reduction.cumulative(self, dim, dtype)
 
 
 def cumprod(self, dim, dtype):
-    return rules.cumulative(self, dim, dtype, op='cumprod')
+    return rules_reduction.cumulative(self, dim, dtype, op='cumprod')
 
 
 def logcumsumexp(self, dim):
-    return rules.cumulative(self, dim, op='logcumsumexp')
+    return rules_reduction.cumulative(self, dim, op='logcumsumexp')
 
 
 def cummax(self, dim):
-    return rules.cumulative_with_indices(self, dim)
+    return rules_reduction.cumulative_with_indices(self, dim)
 
 
 def cummin(self, dim):
-    return rules.cumulative_with_indices(self, dim, op='cummin')
+    return rules_reduction.cumulative_with_indices(self, dim, op='cummin')

@@ -14,16 +14,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from codegen.schema import read_schema
 
 RUNTIME = {
-    "_rules/rules.py": "from .pointwise import *\nfrom .shapes import reduction, transpose\n",
     "_rules/pointwise.py": """\
-        ALL = 0
-        def elementwise(*operands, dtypes=ALL, float=False): ...
+        @rule(flops="1")
+        def elementwise(*operands, dtypes="all", float=False):
+            '''Broadcasts.'''
         def _helper(): ...
     """,
     "_rules/shapes.py": """\
-        def reduction(self, dim, keepdim, dtype=None, kind="sum"): ...
-        def transpose(self, dim0, dim1): ...
-        def not_exported(self): ...
+        @rule(flops="1")
+        def reduction(self, dim, keepdim, dtype=None, kind="sum"):
+            '''Reduces.'''
+        @rule()
+        def transpose(self, dim0, dim1):
+            '''Swaps two dimensions.'''
+        def not_marked(self): ...
     """,
     "_backends/cpu/ops/__init__.py": "",
     "_backends/cpu/ops/reduction.py": """\

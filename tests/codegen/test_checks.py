@@ -159,8 +159,14 @@ CASES = {
         entry(meta="elementwse(self)"),
         "3:9: mul: unknown meta rule 'elementwse'; did you mean 'elementwise'?",
     ),
-    "private rule": (entry(meta="_helper()"), "3:9: mul: unknown meta rule '_helper'"),
-    "rule that is not exported": (entry(meta="not_exported(self, n)"), "3:9: mul: unknown meta rule 'not_exported'"),
+    "private rule": (
+        entry(meta="_helper()"),
+        "3:9: mul: unknown meta rule '_helper'; the function in _rules/pointwise.py lacks @rule",
+    ),
+    "rule without a mark": (
+        entry(meta="not_marked(self, n)"),
+        "3:9: mul: unknown meta rule 'not_marked'; the function in _rules/shapes.py lacks @rule",
+    ),
     "no call": (entry(meta="elementwise"), "3:9: mul: meta: expected a call like 'name(self)', found 'elementwise'"),
     "no expression": (entry(meta="elementwise(self"), "3:20: mul: meta: not an expression: '(' was never closed"),
     "star": (entry(meta='"elementwise(*self, n)"'), "3:22: mul: meta: '*' is not allowed in the arguments"),
@@ -366,10 +372,6 @@ def test_a_position_in_a_folded_formula(problems: Problems) -> None:
 
 def test_names_bound_inside_a_formula_are_known(problems: Problems) -> None:
     assert problems(entry(grad='{self: "sum_backward(*[g * n for g in grads], *map(lambda x: x, needs))"}')) == []
-
-
-def test_a_rule_constant_may_be_passed(problems: Problems) -> None:
-    assert problems(entry(meta="elementwise(self, other, dtypes=ALL)")) == []
 
 
 def test_a_result_may_be_passed_to_aclnn(problems: Problems) -> None:

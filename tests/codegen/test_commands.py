@@ -54,6 +54,7 @@ add.Tensor
   kernel on cpu      numpy.add(self, other)
   kernel on npu      aclnnAdd(self, other, alpha)
   fast path          ufunc
+  FLOPs              1
   gradient of self   grad
   gradient of other  grad * alpha
   tags               pointwise

@@ -30,7 +30,6 @@ from mindtorch_v2._dispatch import ops
 from mindtorch_v2._dispatch.pipeline import schedule
 from mindtorch_v2._dispatch.pipeline.recorder import Recorder
 from mindtorch_v2._dispatch.pipeline.values import Value
-from mindtorch_v2._rules import rules
 
 PROGRAMS = int(os.environ.get("PROGRAMS", "300"))
 SHARES = 10
@@ -85,9 +84,7 @@ def test_explored_programs() -> None:
 def test_every_operator_with_a_kernel_is_recorded(device: str) -> None:
     """Composites call others; views of what is there, and shapes that the data decide, have nothing to wait for."""
     rows = [
-        row
-        for row in ROWS
-        if row.rule in rules.__all__ and not row.is_inplace and not {"view", "data_dependent"} & set(row.tags)
+        row for row in ROWS if row.is_ruled and not row.is_inplace and not {"view", "data_dependent"} & set(row.tags)
     ]
     never = {row.name for row in rows if not any(_is_recorded(row, number, device) for number in range(40))}
     assert len(rows) > 400

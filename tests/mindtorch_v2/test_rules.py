@@ -3,23 +3,36 @@ any strides."""
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 import math
 import pathlib
+import pkgutil
 import sys
+import types
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from mindtorch_v2 import _dtype as d
-from mindtorch_v2._rules import geometry as g, rules, spec as s
+from mindtorch_v2 import _dtype as d, _rules
+from mindtorch_v2._rules import geometry as g, spec as s
 
 FOLDER = pathlib.Path(__file__).parent
 sys.path.insert(0, str(FOLDER))
 
 import rule_cases  # noqa: E402
 
+rules = types.SimpleNamespace(
+    **{
+        name: function
+        for found in pkgutil.iter_modules(_rules.__path__)
+        for module in [importlib.import_module(f"{_rules.__name__}.{found.name}")]
+        for name, function in vars(module).items()
+        if inspect.isfunction(function) and function.__module__ == module.__name__
+    }
+)
 RECORDS = json.loads((FOLDER / "data" / "rules.json").read_text())
 
 
@@ -71,7 +84,7 @@ def duck(text):
 
 def call(case):
     tensors, expression, _ = rule_cases.split(case)
-    scope = {name: getattr(rules, name) for name in rules.__all__}
+    scope = dict(vars(rules))
     scope.update({short: d.DTYPES[name] for short, name in rule_cases.DTYPES.items()})
     operands = dict(zip("abc", map(duck, tensors), strict=False))
     scope.update(operands)

@@ -6,7 +6,7 @@ import math
 
 from mindtorch_v2 import _dtype
 from mindtorch_v2._generated import functions as F
-from mindtorch_v2._rules import rules
+from mindtorch_v2._rules import nn as rules
 from mindtorch_v2._tensor import Tensor
 
 

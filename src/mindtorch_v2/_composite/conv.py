@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mindtorch_v2._generated import functions as F
-from mindtorch_v2._rules import rules
+from mindtorch_v2._rules import pooling as rules
 from mindtorch_v2._tensor import Tensor
 
 # Convolution

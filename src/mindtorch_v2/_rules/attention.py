@@ -7,7 +7,7 @@ from typing import Any
 
 from ._common import check_dtype
 from .geometry import format_strides
-from .spec import Spec
+from .spec import Spec, rule
 
 
 def _by_position(like: Any) -> Spec:
@@ -17,6 +17,7 @@ def _by_position(like: Any) -> Spec:
     return Spec((batch, heads, length, width), like.dtype, stride, like.dtype.opmath)
 
 
+@rule(flops="attention(query, key, value)")
 def flash_attention(query: Any, key: Any, value: Any, dropout_p: float = 0.0) -> tuple[Spec, Spec]:
     """(output of query's shape and memory order, logsumexp [batch, heads, length] of at least float32)."""
     if query.dim() != 4:
@@ -42,6 +43,9 @@ def flash_attention(query: Any, key: Any, value: Any, dropout_p: float = 0.0) ->
     return out, Spec((batch, heads, length), wide, (heads * length, 1, heads), wide)
 
 
+@rule(
+    flops="5 * attention(query, key, value) // 2"
+)  # the scores again, and two products each for their gradient and that of the values
 def flash_attention_backward(query: Any, key: Any, value: Any, grad: Any, out: Any) -> tuple[Spec, Spec, Spec]:
     """The gradients of query, key and value; all are floating and of one dtype."""
     for tensor in (query, key, value, grad, out):

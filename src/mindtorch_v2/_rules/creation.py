@@ -21,11 +21,12 @@ from .geometry import (
 )
 from .pointwise import _check_number, check_fill
 from .promotion import scalar_dtype
-from .spec import Spec
+from .spec import Spec, rule
 
 _MAX_ELEMENTS = 2**63 - 1
 
 
+@rule(flops="0")
 def like(
     self: Any,
     dtype: dtype | None = None,
@@ -51,6 +52,7 @@ def _check_fill(value: Any, target: dtype) -> None:
         check_fill(value, target)
 
 
+@rule(flops="0")
 def factory(
     size: Any, dtype: dtype | None = None, fill_value: Any = None, memory_format: Any = None, op: str = "empty"
 ) -> Spec:
@@ -82,11 +84,13 @@ def _strides_in(shape: Shape, memory_format: Any) -> Shape | None:
     return channels_last_strides(shape)
 
 
+@rule(flops="0")
 def new(self: Any, size: Any, dtype: dtype | None = None, fill_value: Any = None) -> Spec:
     """As `factory`, with self's dtype by default."""
     return factory(size, dtype or self.dtype, fill_value)
 
 
+@rule(flops="0")
 def empty_strided(size: Sequence[int], stride: Sequence[int], dtype: dtype | None = None) -> Spec:
     """A tensor with the given strides."""
     shape, strides = as_list(size), as_list(stride)
@@ -124,6 +128,7 @@ def _check_bounds(start: Any, end: Any, step: Any) -> None:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
 
 
+@rule(flops="0")
 def arange(start: Any, end: Any, step: Any = 1, dtype: dtype | None = None) -> Spec:
     """From start to before end: int64 if all numbers are integers, else the default dtype."""
     target = dtype
@@ -148,6 +153,7 @@ def arange(start: Any, end: Any, step: Any = 1, dtype: dtype | None = None) -> S
     return Spec((count,), target)
 
 
+@rule(flops="0")
 def range(start: Any, end: Any, step: Any = 1, dtype: dtype | None = None) -> Spec:
     """From start to end, end included: the default dtype. Integers count in whole numbers."""
     target = dtype or _d.get_default_dtype()
@@ -161,6 +167,7 @@ def range(start: Any, end: Any, step: Any = 1, dtype: dtype | None = None) -> Sp
     return Spec((math.floor((last - first) / step_by) + 1,), target)
 
 
+@rule(flops="0")
 def linspace(start: Any, end: Any, steps: int, dtype: dtype | None = None, op: str = "linspace") -> Spec:
     """`steps` numbers from start to end, both included; logspace likewise. Complex ends need a complex dtype."""
     for value in (start, end):
@@ -186,6 +193,7 @@ def linspace(start: Any, end: Any, steps: int, dtype: dtype | None = None, op: s
     return Spec((int(steps),), target)
 
 
+@rule(flops="0")
 def eye(n: int, m: int | None = None, dtype: dtype | None = None) -> Spec:
     """[n, m]; m is n by default."""
     for name, size in (("n", n), ("m", n if m is None else m)):
@@ -194,6 +202,7 @@ def eye(n: int, m: int | None = None, dtype: dtype | None = None) -> Spec:
     return Spec((int(n), int(n if m is None else m)), dtype or _d.get_default_dtype())
 
 
+@rule(flops="0")
 def scalar_tensor(s: Any, dtype: dtype | None = None) -> Spec:
     """A tensor without dimensions, of the default dtype."""
     target = dtype or _d.get_default_dtype()
@@ -201,6 +210,7 @@ def scalar_tensor(s: Any, dtype: dtype | None = None) -> Spec:
     return Spec((), target)
 
 
+@rule(flops="0")
 def tril_indices(row: int, col: int, offset: int = 0, dtype: dtype | None = None, op: str = "tril_indices") -> Spec:
     """tril_indices and triu_indices: [2, count], int32 or int64."""
     for name, size in (("row", row), ("col", col)):
@@ -214,6 +224,7 @@ def tril_indices(row: int, col: int, offset: int = 0, dtype: dtype | None = None
     return Spec((2, count if op == "tril_indices" else row * col - count), target)
 
 
+@rule(flops="numel(out)")
 def window(window_length: int, dtype: dtype | None = None, layout: Any = None, op: str = "hann_window") -> Spec:
     """hann_window and its kin: floating dtypes only."""
     target = dtype or _d.get_default_dtype()
@@ -230,6 +241,7 @@ def window(window_length: int, dtype: dtype | None = None, layout: Any = None, o
     return Spec((int(window_length),), target)
 
 
+@rule(flops="0")
 def clone(self: Any, memory_format: Any = None) -> Spec:
     """A copy in a memory format; by default in self's dense strides."""
     return Spec(tuple(self.shape), self.dtype, format_strides(self, memory_format))
@@ -251,6 +263,7 @@ def has_format(self: Any, memory_format: Any = None) -> bool:
     return all(size == 1 or have == want for size, have, want in zip(self.shape, self.stride(), wanted, strict=True))
 
 
+@rule(flops="0")
 def to_copy(self: Any, dtype: dtype | None = None, memory_format: Any = None) -> Spec:
     """A copy as another dtype."""
     return Spec(tuple(self.shape), dtype or self.dtype, format_strides(self, memory_format))

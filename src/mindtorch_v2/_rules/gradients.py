@@ -13,7 +13,7 @@ from .loss import nll_loss2d_forward, nll_loss_forward
 from .matmul import cdist
 from .nn import suggested_strides
 from .pointwise import glu
-from .spec import Spec
+from .spec import Spec, rule
 
 
 class _Whole:
@@ -49,6 +49,7 @@ def check_expands(shape: Sequence[int], target: Sequence[int]) -> None:
             )
 
 
+@rule(flops="0")
 def view_backward(grad: Any, size: Sequence[int], view: str, *arguments: Any) -> Spec:
     """A contiguous tensor of the size, zero but for the part that the view (select, slice, diagonal, unfold) shows; grad
     expands to that part."""
@@ -62,6 +63,7 @@ def view_backward(grad: Any, size: Sequence[int], view: str, *arguments: Any) ->
     return Spec(whole.shape, grad.dtype)
 
 
+@rule(flops="0")
 def masked_scatter_backward(grad: Any, mask: Any, sizes: Sequence[int]) -> Spec:
     """The gradient of masked_scatter's source, of the given size: grad where the mask is, one after the other. The two
     broadcast."""
@@ -71,6 +73,7 @@ def masked_scatter_backward(grad: Any, mask: Any, sizes: Sequence[int]) -> Spec:
     return Spec(tuple(as_list(sizes)), grad.dtype)
 
 
+@rule(flops="0")
 def upsample_backward(
     grad: Any, input_size: Sequence[int], output_size: Sequence[int], contiguous: bool = False
 ) -> Spec:
@@ -95,6 +98,7 @@ def upsample_backward(
     return Spec(shape, grad.dtype, None if contiguous else suggested_strides(grad, shape))
 
 
+@rule(flops="0")
 def nll_loss_backward(
     self: Any, grad: Any, target: Any, weight: Any, reduction: int, total_weight: Any, spatial: bool = False
 ) -> Spec:
@@ -111,6 +115,7 @@ def nll_loss_backward(
     return Spec(tuple(self.shape), self.dtype, None, self.dtype.opmath)
 
 
+@rule(flops="numel(out)")
 def cdist_backward(x1: Any, x2: Any, grad: Any, distances: Any) -> Spec:
     """The gradient of x1, from the distances and their gradient."""
     wanted = cdist(x1, x2).shape
@@ -121,6 +126,7 @@ def cdist_backward(x1: Any, x2: Any, grad: Any, distances: Any) -> Spec:
     return Spec(tuple(x1.shape), x1.dtype, format_strides(x1), x1.dtype.opmath)
 
 
+@rule(flops="numel(out)")
 def glu_backward(self: Any, grad: Any, dim: int) -> Spec:
     """The gradient of a gate's input, contiguous; grad is half as long along dim."""
     check_dtype(self.dtype, "floating_real", "glu_backward_cpu")
@@ -132,6 +138,7 @@ def glu_backward(self: Any, grad: Any, dim: int) -> Spec:
     return Spec(tuple(self.shape), self.dtype, None, self.dtype.opmath)
 
 
+@rule(flops="numel(out)")
 def ctc_loss_backward(log_probs: Any) -> Spec:
     """log_probs' shape, contiguous. NotImplementedError for other dtypes than ctc_loss takes."""
     if log_probs.dtype not in (_d.float32, _d.float64):
@@ -139,6 +146,7 @@ def ctc_loss_backward(log_probs: Any) -> Spec:
     return Spec(tuple(log_probs.shape), log_probs.dtype, None, log_probs.dtype)
 
 
+@rule(flops="0")
 def embedding_renorm(self: Any, indices: Any) -> Spec:
     """self, whose rows that int32 or int64 indices name are scaled in place."""
     if indices.dtype not in (_d.int32, _d.int64):

@@ -9,7 +9,7 @@ from .. import _dtype as _d
 from ._common import broadcast, check_dtype, is_tensor, not_implemented, shape_text, wrap_dim
 from .geometry import Geometry, Shape, elementwise_strides, format_strides
 from .pointwise import _check_number, check_fill
-from .spec import Spec
+from .spec import Spec, rule
 
 _INDEX_DTYPES = (_d.int32, _d.int64)
 _MASKS = (_d.bool, _d.uint8)
@@ -95,6 +95,7 @@ def _check_not_empty(self: Any, indices: Sequence[Any]) -> None:
         raise IndexError("index is out of bounds for dimension with size 0")
 
 
+@rule(flops="0")
 def index(self: Any, indices: Sequence[Any], masks: bool = True) -> Spec:
     """self[indices]: a list of tensors (integers, or masks unless `masks` is False) and None. With a mask the data
     decide the shape."""
@@ -113,6 +114,7 @@ def index(self: Any, indices: Sequence[Any], masks: bool = True) -> Spec:
     return Spec(shape, self.dtype, stride)
 
 
+@rule(flops="0")
 def index_put(self: Any, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Spec:
     """self's geometry with values written at the indices; values broadcast to the indexed shape and have self's
     dtype."""
@@ -142,6 +144,7 @@ def _at_least_1d(tensor: Any) -> Shape:
     return tuple(tensor.shape) or (1,)
 
 
+@rule(flops="0")
 def gather(self: Any, dim: int, index: Any) -> Spec:
     """Of index's shape, which is at most self's apart from `dim`: contiguous."""
     at = wrap_dim(dim, self.dim())
@@ -164,6 +167,7 @@ def gather(self: Any, dim: int, index: Any) -> Spec:
 _REDUCES = {"scatter": ("add", "multiply"), "scatter_reduce": ("sum", "prod", "mean", "amax", "amin")}
 
 
+@rule(flops="numel(src)")
 def scatter(self: Any, dim: int, index: Any, src: Any, reduce: str | None = None, op: str = "scatter") -> Spec:
     """self with src (a tensor of self's dtype, or a number) written at index along `dim`: contiguous. Also
     scatter_add, scatter_reduce."""
@@ -202,6 +206,7 @@ def scatter(self: Any, dim: int, index: Any, src: Any, reduce: str | None = None
     return Spec(tuple(self.shape), self.dtype)
 
 
+@rule(flops="0")
 def index_select(self: Any, dim: int, index: Any) -> Spec:
     """The given indices of a dim: contiguous. index has at most one dimension."""
     at = wrap_dim(dim, self.dim())
@@ -225,6 +230,7 @@ def _without(shape: Sequence[int], at: int) -> Shape:
     return (*shape[:at], *shape[at + 1 :])
 
 
+@rule(flops="numel(source)")
 def index_add(
     self: Any, dim: int, index: Any, source: Any, alpha: Any = 1, op: str = "index_add", reduce: str | None = None
 ) -> Spec:
@@ -269,6 +275,7 @@ def index_add(
     return Spec(own, self.dtype)
 
 
+@rule(flops="0")
 def index_copy(self: Any, dim: int, index: Any, source: Any) -> Spec:
     """self with slices replaced by source's: contiguous. index is int64."""
     name = "index_copy_()"
@@ -303,6 +310,7 @@ def index_copy(self: Any, dim: int, index: Any, source: Any) -> Spec:
     return Spec(own, self.dtype)
 
 
+@rule(flops="0")
 def index_fill(self: Any, dim: int, index: Any, value: Any) -> Spec:
     """self's geometry with slices set to a value (a number or a tensor without dimensions). index is int64."""
     if is_tensor(value):
@@ -323,6 +331,7 @@ def index_fill(self: Any, dim: int, index: Any, value: Any) -> Spec:
     return Spec(tuple(self.shape), self.dtype, format_strides(self))
 
 
+@rule(flops="0")
 def take(self: Any, index: Any) -> Spec:
     """Elements of the flat tensor, of index's shape: contiguous. index is int64."""
     if index.dtype is not _d.int64:
@@ -332,6 +341,7 @@ def take(self: Any, index: Any) -> Spec:
     return Spec(tuple(index.shape), self.dtype)
 
 
+@rule(flops="0")
 def put(self: Any, index: Any, source: Any, accumulate: bool = False) -> Spec:
     """self's geometry with elements of the flat tensor replaced. index is int64, as long as source."""
     if index.dtype is not _d.int64:
@@ -352,6 +362,7 @@ def put(self: Any, index: Any, source: Any, accumulate: bool = False) -> Spec:
     return Spec(tuple(self.shape), self.dtype, format_strides(self))
 
 
+@rule(flops="0")
 def masked_select(self: Any, mask: Any) -> Spec:
     """The elements where the bool mask is set, flat; the data decide how many."""
     if mask.dtype is not _d.bool:
@@ -360,6 +371,7 @@ def masked_select(self: Any, mask: Any) -> Spec:
     return Spec(None, self.dtype)
 
 
+@rule(flops="0")
 def masked_scatter(self: Any, mask: Any, source: Any) -> Spec:
     """self, broadcast with the bool mask, with source's elements written where the mask is set: contiguous."""
     if source.dtype is not self.dtype:
@@ -372,11 +384,13 @@ def masked_scatter(self: Any, mask: Any, source: Any) -> Spec:
     return Spec(broadcast(mask.shape, self.shape), self.dtype)
 
 
+@rule(flops="0")
 def nonzero(self: Any) -> Spec:
     """int64 positions [count, ndim]; the data decide how many."""
     return Spec(None, _d.int64, ())
 
 
+@rule(flops="0")
 def one_hot(self: Any, num_classes: int = -1) -> Spec:
     """int64 [..., num_classes]; with -1 the data decide the number."""
     if self.dtype is not _d.int64:

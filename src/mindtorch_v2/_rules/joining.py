@@ -17,7 +17,7 @@ from .geometry import (
 )
 from .pointwise import check_fill
 from .promotion import result_type
-from .spec import Spec
+from .spec import Spec, rule
 
 
 def _suggested(self: Any, shape: Shape) -> Shape | None:
@@ -25,6 +25,7 @@ def _suggested(self: Any, shape: Shape) -> Shape | None:
     return channels_last_strides(shape) if prefers_channels_last(self.shape, self.stride()) else None
 
 
+@rule(flops="0")
 def cat(tensors: Sequence[Any], dim: int = 0) -> Spec:
     """Tensors one after the other along `dim`; one-dimensional empty ones are skipped. RuntimeError for differing
     sizes."""
@@ -59,6 +60,7 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Spec:
     return Spec(shape, promoted, channels_last_strides(shape) if uniform else None, promoted)
 
 
+@rule(flops="0")
 def stack(tensors: Sequence[Any], dim: int = 0) -> Spec:
     """Tensors of equal shape along a new dim."""
     if not len(tensors):
@@ -75,6 +77,7 @@ def stack(tensors: Sequence[Any], dim: int = 0) -> Spec:
     return Spec((*first[:at], len(tensors), *first[at:]), promoted, None, promoted)
 
 
+@rule(flops="0")
 def repeat(self: Any, repeats: Sequence[int]) -> Spec:
     """self repeated along each dim; more repeats than dims add leading ones."""
     times = as_list(repeats)
@@ -85,12 +88,14 @@ def repeat(self: Any, repeats: Sequence[int]) -> Spec:
     return Spec(checked_size([size * count for size, count in zip(padded, times, strict=True)]), self.dtype)
 
 
+@rule(flops="0")
 def flip(self: Any, dims: Sequence[int]) -> Spec:
     """The dims reversed, in self's memory order."""
     wrap_dims(as_list(dims), self.dim())
     return Spec(tuple(self.shape), self.dtype, format_strides(self))
 
 
+@rule(flops="0")
 def roll(self: Any, shifts: Any, dims: Any = ()) -> Spec:
     """Elements moved along the dims, around the end: contiguous. Without dims, in the flat tensor."""
     moves, axes = as_list(shifts), as_list(dims)
@@ -105,6 +110,7 @@ def roll(self: Any, shifts: Any, dims: Any = ()) -> Spec:
     return Spec(tuple(self.shape), self.dtype, None if self.numel() else format_strides(self))
 
 
+@rule(flops="0")
 def pad(self: Any, pad: Sequence[int], value: Any = None) -> Spec:
     """Constant padding: pairs (before, after) from the last dim on; negative numbers cut."""
     amounts = as_list(pad)
@@ -138,6 +144,7 @@ def pad(self: Any, pad: Sequence[int], value: Any = None) -> Spec:
     return Spec(result, self.dtype, _suggested(self, result))
 
 
+@rule(flops="0")
 def pad_nd(self: Any, padding: Sequence[int], ndim: int, op: str = "reflection_pad1d") -> Spec:
     """Reflection and replication padding of the last `ndim` dims; self has one or two dims more."""
     amounts = as_list(padding)
@@ -172,6 +179,7 @@ def pad_nd(self: Any, padding: Sequence[int], ndim: int, op: str = "reflection_p
     return Spec(result, self.dtype, _suggested(self, result) if ndim > 1 else None)
 
 
+@rule(flops="0")
 def pad_nd_backward(
     grad: Any, self: Any, padding: Sequence[int], ndim: int, op: str = "reflection_pad1d_backward"
 ) -> Spec:
@@ -198,6 +206,7 @@ def _padded(self: Any, padding: Sequence[int], ndim: int) -> Shape:
     return tuple(shape)
 
 
+@rule(flops="0")
 def tril(self: Any, diagonal: int = 0, op: str = "tril") -> Spec:
     """tril and triu: contiguous."""
     if self.dim() < 2:
@@ -205,6 +214,7 @@ def tril(self: Any, diagonal: int = 0, op: str = "tril") -> Spec:
     return Spec(tuple(self.shape), self.dtype)
 
 
+@rule(flops="0")
 def diag_embed(self: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Spec:
     """The last dim as the diagonal of two new ones: contiguous."""
     ndim = self.dim() + 1
@@ -216,6 +226,7 @@ def diag_embed(self: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Sp
     return Spec(tuple(length if at in (first, second) else next(rest) for at in range(ndim)), self.dtype)
 
 
+@rule(flops="0")
 def pixel_shuffle(self: Any, factor: int) -> Spec:
     """Channels to pixels: [..., C * r * r, H, W] to [..., C, H * r, W * r]."""
     name = "pixel_shuffle"
@@ -235,6 +246,7 @@ def pixel_shuffle(self: Any, factor: int) -> Spec:
     return Spec(shape, self.dtype, _suggested(self, shape))
 
 
+@rule(flops="0")
 def pixel_unshuffle(self: Any, factor: int) -> Spec:
     """Pixels to channels, the reverse of `pixel_shuffle`."""
     name = "pixel_unshuffle"

@@ -11,7 +11,7 @@ from typing import Any
 from .. import _dtype as _d
 from ._common import broadcast, not_implemented, shape_text
 from .geometry import Shape, contiguous_strides
-from .spec import Spec
+from .spec import Spec, rule
 
 _HALF = (_d.float16, _d.bfloat16)
 
@@ -63,6 +63,7 @@ def check_kernel(A: Any, kernel: str) -> None:
         raise not_implemented(kernel, A.dtype)
 
 
+@rule(flops="numel(self) * columns(self) // 3")
 def linalg_cholesky_ex(self: Any) -> tuple[Spec, Spec]:
     """(the factor, info)."""
     check_square(self, "linalg.cholesky")
@@ -71,6 +72,7 @@ def linalg_cholesky_ex(self: Any) -> tuple[Spec, Spec]:
     return _matrices(self.shape, self), _info(self)
 
 
+@rule(flops="2 * numel(self) * columns(input2)")
 def linalg_cholesky_solve(self: Any, input2: Any) -> Spec:
     """The solution of A X = self, input2 being A's factor."""
     for tensor, name in ((self, "b"), (input2, "u")):
@@ -91,6 +93,7 @@ def linalg_cholesky_solve(self: Any, input2: Any) -> Spec:
     return _matrices((*broadcast(self.shape[:-2], input2.shape[:-2]), *self.shape[-2:]), self)
 
 
+@rule(flops="2 * numel(self) * columns(self) // 3")
 def linalg_cholesky_inverse(self: Any) -> Spec:
     """The shape of the factor."""
     check_square(self, "cholesky_inverse")
@@ -98,6 +101,7 @@ def linalg_cholesky_inverse(self: Any) -> Spec:
     return _matrices(self.shape, self)
 
 
+@rule(flops="2 * numel(A) * columns(A)")
 def linalg_inv_ex(A: Any) -> tuple[Spec, Spec]:
     """(the inverse, info)."""
     check_square(A, "linalg.inv")
@@ -129,6 +133,7 @@ def _check_pair(A: Any, B: Any, op: str) -> None:
         )
 
 
+@rule(flops="2 * numel(A) * columns(A) // 3 + 2 * numel(out) * columns(A)")
 def linalg_solve_ex(A: Any, B: Any, left: bool = True) -> tuple[Spec, Spec]:
     """(the solution, info)."""
     op = "linalg.solve"
@@ -152,6 +157,7 @@ def linalg_solve_ex(A: Any, B: Any, left: bool = True) -> tuple[Spec, Spec]:
     return Spec(shape, A.dtype, strides), _info(A)
 
 
+@rule(flops="numel(out) * columns(self)")
 def linalg_solve_triangular(self: Any, B: Any, left: bool = True) -> Spec:
     """The solution, of B's broadcast shape and self's dtype."""
     op = "linalg.solve_triangular"
@@ -162,6 +168,7 @@ def linalg_solve_triangular(self: Any, B: Any, left: bool = True) -> Spec:
     return _matrices(shape, self)
 
 
+@rule(flops="2 * numel(A) * short_side(A) // 3")
 def linalg_det(A: Any) -> Spec:
     """A number for each matrix."""
     check_square(A, "linalg.det")
@@ -170,6 +177,7 @@ def linalg_det(A: Any) -> Spec:
     return Spec(tuple(A.shape[:-2]), A.dtype)
 
 
+@rule(flops="2 * numel(A) * short_side(A) // 3")
 def linalg_slogdet(A: Any) -> tuple[Spec, Spec]:
     """(the sign, the logarithm of the magnitude, which is real)."""
     check_square(A, "linalg.slogdet")
@@ -178,6 +186,7 @@ def linalg_slogdet(A: Any) -> tuple[Spec, Spec]:
     return Spec(shape, A.dtype), Spec(shape, A.dtype.to_real())
 
 
+@rule(flops="2 * numel(A) * short_side(A)")
 def linalg_qr(A: Any, mode: str = "reduced") -> tuple[Spec, Spec]:
     """(Q, R); Q is empty with mode='r'."""
     op = "linalg.qr"
@@ -194,6 +203,7 @@ def linalg_qr(A: Any, mode: str = "reduced") -> tuple[Spec, Spec]:
     return Spec((0,), A.dtype) if mode == "r" else _matrices((*batch, rows, inner), A), triangle
 
 
+@rule(flops="2 * numel(self) * short_side(self)")
 def linalg_geqrf(self: Any) -> tuple[Spec, Spec]:
     """(the reflectors below R, their factors)."""
     check_matrix(self, "torch.geqrf", "input")
@@ -202,6 +212,7 @@ def linalg_geqrf(self: Any) -> tuple[Spec, Spec]:
     return _matrices(self.shape, self), Spec((*batch, min(rows, columns)), self.dtype)
 
 
+@rule(flops="batches(A) * (6 * long_side(A) * short_side(A) ** 2 + 20 * short_side(A) ** 3)")
 def linalg_svd(
     A: Any, full_matrices: bool = False, compute_uv: bool = True, driver: str | None = None
 ) -> tuple[Spec, ...]:
@@ -223,6 +234,7 @@ def linalg_svd(
     return _matrices(left, A), values, _matrices(right, A)
 
 
+@rule(flops="9 * numel(A) * columns(A)")
 def linalg_eigh(A: Any, UPLO: str = "L", compute_v: bool = True) -> tuple[Spec, Spec]:
     """(eigenvalues, which are real, eigenvectors); without compute_v the latter are empty."""
     check_square(A, "linalg.eigh")
@@ -233,6 +245,7 @@ def linalg_eigh(A: Any, UPLO: str = "L", compute_v: bool = True) -> tuple[Spec, 
     return values, _matrices(A.shape, A) if compute_v else Spec((0,), A.dtype)
 
 
+@rule(flops="25 * numel(self) * columns(self)")
 def linalg_eig(self: Any) -> tuple[Spec, Spec]:
     """(eigenvalues, eigenvectors), complex."""
     check_square(self, "linalg.eig")
@@ -242,6 +255,7 @@ def linalg_eig(self: Any) -> tuple[Spec, Spec]:
     return Spec(shape[:-1], target), Spec(shape, target, _columns(shape))
 
 
+@rule(flops="2 * numel(A) * short_side(A) // 3")
 def linalg_lu_factor_ex(A: Any, pivot: bool = True) -> tuple[Spec, Spec, Spec]:
     """(L and U in one matrix, pivots, info)."""
     if A.dim() < 2:
@@ -255,6 +269,7 @@ def linalg_lu_factor_ex(A: Any, pivot: bool = True) -> tuple[Spec, Spec, Spec]:
     return _matrices(A.shape, A), Spec((*batch, min(rows, columns)), _d.int32), _info(A)
 
 
+@rule(flops="2 * numel(A) * short_side(A) // 3")
 def linalg_lu(A: Any, pivot: bool = True) -> tuple[Spec, Spec, Spec]:
     """(P, L, U)."""
     if A.dim() < 2:
@@ -271,6 +286,7 @@ def linalg_lu(A: Any, pivot: bool = True) -> tuple[Spec, Spec, Spec]:
     return p, lower, upper
 
 
+@rule(flops="0")
 def linalg_lu_unpack(
     LU: Any, pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> tuple[Spec, Spec, Spec]:
@@ -293,6 +309,7 @@ def linalg_lu_unpack(
     return permutation, Spec((*batch, rows, inner), LU.dtype), Spec((*batch, inner, columns), LU.dtype)
 
 
+@rule(flops="2 * numel(self) * short_side(self)")
 def linalg_lstsq(self: Any, b: Any, driver: str | None = None) -> tuple[Spec, Spec, Spec, Spec]:
     """(solution, residuals, rank, singular values), the latter three empty where the driver does not give them.
 
@@ -340,6 +357,7 @@ def linalg_lstsq(self: Any, b: Any, driver: str | None = None) -> tuple[Spec, Sp
     return Spec(shape, self.dtype, strides), residuals, rank, values
 
 
+@rule(flops="batches(self) * (8 * long_side(self) * short_side(self) ** 2 + 20 * short_side(self) ** 3)")
 def linalg_pinv(self: Any, hermitian: bool = False, tolerances: Sequence[Any] = ()) -> Spec:
     """The transposed shape. Tolerances that are tensors broadcast with the batch."""
     if self.dim() < 2 or self.dtype.category < _d.CATEGORY_FLOATING or self.dtype in _HALF:
@@ -357,6 +375,7 @@ def linalg_pinv(self: Any, hermitian: bool = False, tolerances: Sequence[Any] = 
     return Spec((*batch, columns, rows), self.dtype)
 
 
+@rule(flops="20 * numel(self) * columns(self)")  # about ten products
 def linalg_matrix_exp(self: Any) -> Spec:
     """The shape of self, contiguous."""
     check_square(self, "linalg.matrix_exp")

@@ -9,7 +9,7 @@ from ._common import broadcast, check_dtype, check_undifferentiable, not_impleme
 from .geometry import format_strides
 from .pointwise import elementwise, subtraction
 from .promotion import check_can_cast
-from .spec import Spec
+from .spec import Spec, rule
 
 _LOSS_KERNELS = {
     "mse_loss": "mse_cpu",
@@ -24,6 +24,7 @@ def _reduced(pointwise: Spec, reduction: int) -> Spec:
     return Spec((), pointwise.dtype, None, pointwise.compute)
 
 
+@rule(flops="3 * numel(self)")  # difference, its function, sum
 def pointwise_loss(
     self: Any,
     target: Any,
@@ -63,6 +64,7 @@ def pointwise_loss(
     return _reduced(spec, reduction)
 
 
+@rule(flops="7 * numel(self)")
 def binary_cross_entropy(
     self: Any, target: Any, weight: Any = None, reduction: int = 1, op: str = "binary_cross_entropy"
 ) -> Spec:
@@ -78,6 +80,7 @@ def binary_cross_entropy(
     return _reduced(Spec(shape, self.dtype, stride, self.dtype.opmath), reduction)
 
 
+@rule(flops="4 * numel(self)")
 def binary_cross_entropy_backward(self: Any, target: Any, weight: Any, grad: Any) -> Spec:
     """The gradient of self, of its shape; all of one floating dtype."""
     for tensor in (target, weight, grad):
@@ -87,6 +90,7 @@ def binary_cross_entropy_backward(self: Any, target: Any, weight: Any, grad: Any
     return elementwise(self, target, grad, where=weight)
 
 
+@rule(flops="7 * numel(self)")
 def bce_with_logits(self: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 1) -> Spec:
     """Logits and floating targets of one shape, which promote; weight and pos_weight broadcast to it."""
     check_undifferentiable("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
@@ -131,6 +135,7 @@ def _check_classes(self: Any, target: Any, weight: Any, classes: int, kernel: st
         raise RuntimeError(f"expected scalar type {self.dtype.cpp} but found {weight.dtype.cpp}")
 
 
+@rule(flops="2 * numel(target)")
 def nll_loss_forward(
     self: Any, target: Any, weight: Any = None, reduction: int = 1, ignore_index: int = -100
 ) -> tuple[Spec, Spec]:
@@ -152,6 +157,7 @@ def nll_loss_forward(
     return Spec(shape, self.dtype, None, self.dtype.opmath), Spec((), self.dtype)
 
 
+@rule(flops="2 * numel(target)")
 def nll_loss2d_forward(
     self: Any, target: Any, weight: Any = None, reduction: int = 1, ignore_index: int = -100
 ) -> tuple[Spec, Spec]:
@@ -174,6 +180,7 @@ def nll_loss2d_forward(
     return Spec(shape, self.dtype, None, self.dtype.opmath), Spec((), self.dtype)
 
 
+@rule(flops="6 * numel(out[1])")  # each state adds three predecessors in the logarithm
 def ctc_loss(
     log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0
 ) -> tuple[Spec, Spec]:

@@ -9,7 +9,7 @@ from ._common import broadcast, not_implemented, shape_text, wrap_dim
 from .geometry import Shape, numel
 from .pointwise import _check_alpha, _check_number
 from .promotion import result_type
-from .spec import Spec
+from .spec import Spec, rule
 from .view import expand
 
 
@@ -32,6 +32,7 @@ def _product(shape: Shape, like: Any) -> Spec:
     return Spec(shape, like.dtype, None, like.dtype.opmath)
 
 
+@rule(flops="2 * numel(out) * size(self, -1)")
 def mm(self: Any, mat2: Any) -> Spec:
     """[n, k] @ [k, m]: [n, m]."""
     for name, matrix in (("self", self), ("mat2", mat2)):
@@ -43,6 +44,7 @@ def mm(self: Any, mat2: Any) -> Spec:
     return _product((self.shape[0], mat2.shape[1]), self)
 
 
+@rule(flops="2 * numel(out) * size(self, -1)")
 def bmm(self: Any, mat2: Any) -> Spec:
     """[b, n, k] @ [b, k, m]: [b, n, m]."""
     _check_batches(self, mat2)
@@ -79,6 +81,7 @@ def _check_addmm(added: Any, mat1: Any, mat2: Any) -> None:
             raise RuntimeError(f"{first} and mat2 must have the same dtype, but got {a.dtype.cpp} and {b.dtype.cpp}")
 
 
+@rule(flops="2 * numel(out) * size(mat1, -1)")
 def addmm(self: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Spec:
     """beta * self + alpha * mat1 @ mat2; self expands to the product."""
     for name, matrix in (("mat1", mat1), ("mat2", mat2)):
@@ -93,6 +96,7 @@ def addmm(self: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Spe
     return _product(shape, self)
 
 
+@rule(flops="2 * numel(out) * size(batch1, -1)")
 def baddbmm(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Spec:
     """beta * self + alpha * batch1 @ batch2; self expands to the product."""
     _check_three(batch1, batch2)
@@ -111,6 +115,7 @@ def baddbmm(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) 
     return _product(shape, self)
 
 
+@rule(flops="2 * numel(batch1) * size(batch2, -1)")
 def addbmm(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Spec:
     """beta * self + alpha * the sum of batch1 @ batch2 over the batch: [n, m]."""
     _check_three(batch1, batch2)
@@ -131,6 +136,7 @@ def addbmm(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -
     return _product(shape, self)
 
 
+@rule(flops="2 * numel(mat)")
 def addmv(self: Any, mat: Any, vec: Any, beta: Any = 1, alpha: Any = 1) -> Spec:
     """beta * self + alpha * mat @ vec: [n]."""
     if mat.dim() != 2 or vec.dim() != 1 or self.dim() > 1:
@@ -138,6 +144,7 @@ def addmv(self: Any, mat: Any, vec: Any, beta: Any = 1, alpha: Any = 1) -> Spec:
     return _matrix_vector(self.numel(), self, mat, vec, beta, alpha)
 
 
+@rule(flops="2 * numel(self)")
 def mv(self: Any, vec: Any) -> Spec:
     """[n, k] @ [k]: [n]."""
     if self.dim() != 2 or vec.dim() != 1:
@@ -159,6 +166,7 @@ def _matrix_vector(length: int, added: Any, mat: Any, vec: Any, beta: Any, alpha
     return _product((rows,), mat)
 
 
+@rule(flops="2 * numel(self)")
 def dot(self: Any, tensor: Any, op: str = "dot") -> Spec:
     """The product of two vectors: no dimensions. Also vdot."""
     if self.dim() != 1 or tensor.dim() != 1:
@@ -177,6 +185,7 @@ def dot(self: Any, tensor: Any, op: str = "dot") -> Spec:
     return _product((), self)
 
 
+@rule(flops="numel(out)")
 def outer(self: Any, vec2: Any) -> Spec:
     """Every product of two vectors' elements: [n, m], promoted."""
     for name, vector in (("self", self), ("vec2", vec2)):
@@ -186,6 +195,7 @@ def outer(self: Any, vec2: Any) -> Spec:
     return Spec((self.shape[0], vec2.shape[0]), target, None, target.opmath)
 
 
+@rule(flops="2 * numel(out)")
 def addr(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Spec:
     """beta * self + alpha * outer(vec1, vec2); self expands to the product, all promote."""
     for name, vector in (("vec1", vec1), ("vec2", vec2)):
@@ -204,6 +214,7 @@ def _folds(shape: Shape, stride: Shape) -> bool:
     return 0 in shape or all(stride[at] == stride[at + 1] * shape[at + 1] for at in range(len(shape) - 2))
 
 
+@rule(flops="2 * numel(out) * size(self, -1)")
 def matmul(self: Any, other: Any) -> Spec:
     """The product of vectors, matrices and (broadcast) batches of matrices.
 
@@ -264,6 +275,7 @@ def _check_batched(self: Any, other: Any, count: int, columns: int, rows: int) -
         raise RuntimeError(f"expected scalar type {self.dtype.cpp} but found {other.dtype.cpp}")
 
 
+@rule(flops="2 * numel(out) * size(input, -1)")
 def linear(input: Any, weight: Any, bias: Any = None) -> Spec:
     """input [..., k] @ weight [m, k] transposed + bias [m]: [..., m]; a weight [k] without bias gives [...]."""
     if not input.dim() or not weight.dim():
@@ -294,6 +306,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Spec:
     return _product((*input.shape[:-1], rows), input)
 
 
+@rule(flops="3 * numel(out)")
 def cross(self: Any, other: Any, dim: int | None = -1) -> Spec:
     """The product of 3-vectors along `dim` (None: the first dim of size 3)."""
     if self.dim() != other.dim():
@@ -314,6 +327,7 @@ def cross(self: Any, other: Any, dim: int | None = -1) -> Spec:
     return _product(broadcast(self.shape, other.shape), self)
 
 
+@rule(flops="3 * numel(out) * size(x1, -1)")
 def cdist(x1: Any, x2: Any) -> Spec:
     """The distance of every pair of rows: [..., n, m]."""
     for name, tensor in (("X1", x1), ("X2", x2)):

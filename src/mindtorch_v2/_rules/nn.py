@@ -18,7 +18,7 @@ from .geometry import (
     numel,
     prefers_channels_last,
 )
-from .spec import Spec
+from .spec import Spec, rule
 
 _HALF = (_d.float16, _d.bfloat16)
 
@@ -41,6 +41,7 @@ def _check_index_dtype(indices: Any, op: str, place: int = 1) -> None:
         )
 
 
+@rule(flops="0")
 def embedding(weight: Any, indices: Any) -> Spec:
     """Rows of weight [n, width] at int indices [...]: [..., width], contiguous."""
     if weight.dim() != 2:
@@ -51,6 +52,7 @@ def embedding(weight: Any, indices: Any) -> Spec:
     return Spec((*indices.shape, weight.shape[1]), weight.dtype)
 
 
+@rule(flops="numel(grad)")
 def embedding_backward(grad: Any, indices: Any, num_weights: int) -> Spec:
     """The gradient of embedding's weight: [num_weights, width]."""
     _check_index_dtype(indices, "embedding_backward", 2)
@@ -104,11 +106,13 @@ def _check_normalized(input: Any, normalized_shape: Sequence[int], weight: Any, 
     return tuple(input.shape[:lead])
 
 
+@rule(flops="8 * numel(input)")
 def layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None) -> Spec:
     """Normalised over the last dims: input's shape, contiguous."""
     return native_layer_norm(input, normalized_shape, weight, bias)[0]
 
 
+@rule(flops="8 * numel(input)")
 def native_layer_norm(
     input: Any, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None
 ) -> tuple[Spec, Spec, Spec]:
@@ -122,6 +126,7 @@ def native_layer_norm(
     return out, Spec(reduced, kind), Spec(reduced, kind)
 
 
+@rule(flops="4 * numel(input)")  # square, sum, two products
 def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None) -> Spec:
     """Scaled to unit root mean square over the last dims: input's shape, contiguous."""
     _check_normalized(input, normalized_shape, weight, None, joiner="")
@@ -145,6 +150,7 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
     return native_group_norm(input, num_groups, weight, bias)[0]
 
 
+@rule(flops="8 * numel(input)")
 def native_group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None) -> tuple[Spec, Spec, Spec]:
     """(out, mean, rstd); the statistics are [batch, groups]."""
     if input.dim() < 2:
@@ -165,6 +171,7 @@ def native_group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any
     return out, Spec(reduced, kind), Spec(reduced, kind)
 
 
+@rule(flops="8 * numel(input)")
 def native_batch_norm(
     input: Any,
     weight: Any = None,
@@ -199,6 +206,7 @@ def native_batch_norm(
     return out, Spec(statistics, kind), Spec(statistics, kind)
 
 
+@rule(flops="11 * numel(input)")  # two sums and a combination for the input, two more sums for weight and bias
 def norm_backward(
     grad: Any, input: Any, weight: Any = None, bias: Any = None, output_mask: Sequence[bool] | None = None
 ) -> tuple[Spec | None, Spec | None, Spec | None]:
@@ -237,6 +245,7 @@ def _check_scalable(self: Any, train: bool | None) -> None:
         raise RuntimeError(f"result type Float can't be cast to the desired output type {self.dtype.cpp}")
 
 
+@rule(flops="2 * numel(out)")
 def native_dropout(self: Any, p: float, train: bool | None = True) -> tuple[Spec, Spec]:
     """(out, bool mask) of self's geometry."""
     if not 0 <= p <= 1:
@@ -335,6 +344,7 @@ def attention(
     return Spec(shape, query.dtype, stride, query.dtype.opmath)
 
 
+@rule(flops="4 * numel(v)")  # square, sum, division, product
 def weight_norm(v: Any, g: Any, dim: int = 0) -> tuple[Spec, Spec]:
     """(w, norms): v scaled to the norms g along `dim`; the norms of halves are float32."""
     kind = _d.float32 if v.dtype in _HALF else v.dtype

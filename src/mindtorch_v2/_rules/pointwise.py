@@ -19,7 +19,7 @@ from ._common import (
 )
 from .geometry import Geometry, Shape, elementwise_strides, format_strides, geometry
 from .promotion import result_type, scalar_dtype
-from .spec import Spec
+from .spec import Spec, rule
 
 _SCALAR: Geometry = ((), ())
 
@@ -120,6 +120,7 @@ def _joined(operands: Sequence[Any], promoted: dtype | None) -> tuple[Shape, Sha
     return shape, _strides(shape, operands, promoted)
 
 
+@rule(flops="numel(out)")
 def elementwise(
     *operands: Any,
     dtypes: str = "all",
@@ -150,11 +151,13 @@ def elementwise(
     return Spec(shape, _result_dtype(promoted, result), stride, promoted.opmath)
 
 
+@rule(flops="numel(out)")
 def comparison(*operands: Any, dtypes: str = "all", op: str = "") -> Spec:
     """bool, compared in the promoted dtype."""
     return elementwise(*operands, dtypes=dtypes, result=_d.bool, op=op)
 
 
+@rule(flops="numel(out)")
 def extremum(self: Any, other: Any, op: str = "maximum") -> Spec:
     """maximum, minimum, fmax, fmin: elementwise without complex numbers."""
     if result_type(self, other).is_complex:
@@ -162,17 +165,20 @@ def extremum(self: Any, other: Any, op: str = "maximum") -> Spec:
     return elementwise(self, other)
 
 
+@rule(flops="numel(out)")
 def logical(*operands: Any) -> Spec:
     """bool; the kernel tests each operand in its own dtype."""
     shape, stride = _joined(operands, result_type(*operands))
     return Spec(shape, _d.bool, stride)
 
 
+@rule(flops="numel(out)")
 def bitwise(*operands: Any, op: str = "bitwise_and_cpu") -> Spec:
     """Integers and bool only."""
     return elementwise(*operands, dtypes="integral", op=op)
 
 
+@rule(flops="numel(out)")
 def shift(self: Any, other: Any, op: str = "lshift_cpu") -> Spec:
     """Integers only."""
     return elementwise(self, other, dtypes="integer", op=op)
@@ -182,6 +188,7 @@ def _is_bool(operand: Any) -> bool:
     return (operand.dtype if is_tensor(operand) else scalar_dtype(operand)) is _d.bool
 
 
+@rule(flops="numel(out)")
 def subtraction(self: Any, other: Any, alpha: Any = 1) -> Spec:
     """As elementwise; RuntimeError for bool operands."""
     first, second = _is_bool(self), _is_bool(other)
@@ -198,6 +205,7 @@ def subtraction(self: Any, other: Any, alpha: Any = 1) -> Spec:
     return elementwise(self, other, alpha=alpha)
 
 
+@rule(flops="numel(out)")
 def negation(self: Any) -> Spec:
     """As elementwise; RuntimeError for bool."""
     if self.dtype is _d.bool:
@@ -208,12 +216,14 @@ def negation(self: Any) -> Spec:
     return elementwise(self)
 
 
+@rule(flops="numel(out)")
 def nan_to_num(self: Any) -> Spec:
     """As elementwise, computed in the dtype itself, half types too: the kernel must know the largest number."""
     shape, stride = _joined([self], self.dtype)
     return Spec(shape, self.dtype, stride)
 
 
+@rule(flops="numel(out)")
 def absolute(self: Any) -> Spec:
     """The magnitude: real for complex numbers; NotImplementedError for bool."""
     if self.dtype.is_complex:
@@ -221,6 +231,7 @@ def absolute(self: Any) -> Spec:
     return elementwise(self, dtypes="numeric", op="abs_cpu")
 
 
+@rule(flops="numel(out)")
 def sign(self: Any) -> Spec:
     """Same dtype; NotImplementedError for complex numbers."""
     if self.dtype.is_complex:
@@ -230,6 +241,7 @@ def sign(self: Any) -> Spec:
     return elementwise(self)
 
 
+@rule(flops="numel(out)")
 def rounding(self: Any, op: str = "round_vml_cpu", decimals: int = 0) -> Spec:
     """floor, ceil, trunc, round: real numbers in their own dtype; with decimals floating ones only."""
     name = op.partition("_")[0]
@@ -240,6 +252,7 @@ def rounding(self: Any, op: str = "round_vml_cpu", decimals: int = 0) -> Spec:
     return elementwise(self, dtypes="real_numeric", op=op)
 
 
+@rule(flops="numel(out)")
 def test(self: Any, op: str = "") -> Spec:
     """A bool per element, which the kernel reads in its own dtype (isnan, isinf). With op, RuntimeError for complex
     numbers."""
@@ -250,6 +263,7 @@ def test(self: Any, op: str = "") -> Spec:
     return Spec(tuple(self.shape), _d.bool, elementwise_strides(tuple(self.shape), [geometry(self)]))
 
 
+@rule(flops="numel(out)")
 def pow(self: Any, exponent: Any) -> Spec:
     """RuntimeError for integers to a negative number, NotImplementedError for bool to bool."""
     if is_tensor(exponent):
@@ -266,6 +280,7 @@ def _with_numbers(self: Any, promoted: dtype) -> Spec:
     return Spec(shape, promoted, _strides(shape, (self,), promoted), promoted.opmath)
 
 
+@rule(flops="numel(out)")
 def division(self: Any, other: Any, rounding_mode: str | None = None) -> Spec:
     """True division of integers is floating; 'trunc' and 'floor' keep the dtype and refuse bool and complex numbers."""
     if rounding_mode is None:
@@ -277,11 +292,13 @@ def division(self: Any, other: Any, rounding_mode: str | None = None) -> Spec:
     return elementwise(self, other, dtypes="real_numeric", op=f"div_{rounding_mode}_cpu")
 
 
+@rule(flops="numel(out)")
 def remainder(self: Any, other: Any, op: str = "remainder_cpu") -> Spec:
     """As elementwise, for real numbers; NotImplementedError for bool and complex ones."""
     return elementwise(self, other, dtypes="real_numeric", op=op)
 
 
+@rule(flops="numel(out)")
 def clamp(self: Any, min: Any = None, max: Any = None, one: bool = False) -> Spec:
     """Promotes with the given bounds, numbers or tensors. RuntimeError without a bound, NotImplementedError for
     complex numbers. one: clamp_min or clamp_max, whose kernel refuses these itself."""
@@ -309,6 +326,7 @@ def clamp(self: Any, min: Any = None, max: Any = None, one: bool = False) -> Spe
     return _with_numbers(self, promoted)
 
 
+@rule(flops="3 * numel(out)")
 def lerp(self: Any, end: Any, weight: Any) -> Spec:
     """All of one floating dtype; a weight without dimensions may differ. RuntimeError otherwise."""
     for name, operand in (("end", end), ("weight", weight)):
@@ -323,6 +341,7 @@ def lerp(self: Any, end: Any, weight: Any) -> Spec:
     return Spec(shape, self.dtype, stride, self.dtype.opmath)
 
 
+@rule(flops="2 * numel(out)")
 def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Spec:
     """self + value * tensor1 * tensor2."""
     promoted = result_type(self, tensor1, tensor2)
@@ -330,6 +349,7 @@ def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Spec:
     return elementwise(self, tensor1, tensor2, dtypes="numeric", op="addcmul_cpu_out")
 
 
+@rule(flops="2 * numel(out)")
 def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Spec:
     """self + value * tensor1 / tensor2. RuntimeError if both tensors are of integers."""
     if tensor1.dtype.category < _d.CATEGORY_FLOATING and tensor2.dtype.category < _d.CATEGORY_FLOATING:
@@ -345,6 +365,7 @@ def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Spec:
     return elementwise(self, tensor1, tensor2)
 
 
+@rule(flops="0")
 def where(self: Any, other: Any, condition: Any) -> Spec:
     """self and other promote; the condition (bool, or uint8) broadcasts with them and is passed by keyword."""
     if condition.dtype is not _d.bool and condition.dtype is not _d.uint8:
@@ -359,6 +380,7 @@ def where(self: Any, other: Any, condition: Any) -> Spec:
     return Spec(shape, promoted, _strides(shape, (self, other), promoted, (condition,)), promoted)
 
 
+@rule(flops="0")
 def masked_fill(self: Any, mask: Any, value: Any) -> Spec:
     """Contiguous, of self's dtype, broadcast with the bool mask."""
     if mask.dtype is not _d.bool:
@@ -374,6 +396,7 @@ def masked_fill(self: Any, mask: Any, value: Any) -> Spec:
     return Spec(broadcast(mask.shape, self.shape), self.dtype)
 
 
+@rule(flops="0")
 def fill(self: Any, value: Any) -> Spec:
     """self's geometry, all of one value (a number or a tensor without dimensions)."""
     if is_tensor(value):
@@ -386,6 +409,7 @@ def fill(self: Any, value: Any) -> Spec:
     return Spec(tuple(self.shape), self.dtype, format_strides(self))
 
 
+@rule(flops="0")
 def copy(self: Any, src: Any) -> Spec:
     """self's geometry and dtype. RuntimeError unless src broadcasts to self's shape."""
     shape = tuple(self.shape)
@@ -397,6 +421,7 @@ def copy(self: Any, src: Any) -> Spec:
     return Spec(shape, self.dtype, format_strides(self))
 
 
+@rule(flops="numel(out)")
 def isin(elements: Any, test_elements: Any) -> Spec:
     """bool of elements' shape; RuntimeError for bool and complex inputs."""
     for operand in (elements, test_elements):
@@ -408,6 +433,7 @@ def isin(elements: Any, test_elements: Any) -> Spec:
     return Spec(tuple(elements.shape) if is_tensor(elements) else (), _d.bool, None, promoted.opmath)
 
 
+@rule(flops="numel(out)")
 def relu(self: Any) -> Spec:
     """Integers and floating types; RuntimeError for bool, NotImplementedError for complex numbers."""
     if self.dtype is _d.bool:
@@ -417,6 +443,7 @@ def relu(self: Any) -> Spec:
     return elementwise(self)
 
 
+@rule(flops="numel(out)")
 def activation(
     self: Any,
     op: str,
@@ -443,6 +470,7 @@ def activation(
     return elementwise(self, dtypes=dtypes, op=op)
 
 
+@rule(flops="numel(out)")
 def hardtanh(self: Any, min_val: Any, max_val: Any) -> Spec:
     """Real numbers between two bounds, which self's dtype must hold. RuntimeError for bools, and for negative bounds of
     unsigned integers."""
@@ -455,6 +483,7 @@ def hardtanh(self: Any, min_val: Any, max_val: Any) -> Spec:
     return activation(self, "hardtanh", "real_numeric", numbers=(min_val, max_val))
 
 
+@rule(flops="2 * numel(out)")
 def activation_backward(
     grad: Any,
     self: Any,
@@ -483,6 +512,7 @@ def activation_backward(
     return elementwise(grad, self, dtypes=dtypes, op=op)
 
 
+@rule(flops="numel(out)")
 def heaviside(self: Any, values: Any) -> Spec:
     """Two tensors of one real dtype. RuntimeError for others."""
     if self.dtype.is_complex or values.dtype.is_complex:
@@ -492,6 +522,7 @@ def heaviside(self: Any, values: Any) -> Spec:
     return elementwise(self, values, dtypes="real", op="heaviside")
 
 
+@rule(flops="numel(out)")
 def prelu_kernel(self: Any, weight: Any) -> Spec:
     """self and a weight that broadcasts, of one floating dtype."""
     if self.dtype is not weight.dtype:
@@ -499,6 +530,7 @@ def prelu_kernel(self: Any, weight: Any) -> Spec:
     return elementwise(self, weight, dtypes="floating_real", op="prelu_cpu")
 
 
+@rule(flops="0")
 def frexp(self: Any) -> tuple[Spec, Spec]:
     """(mantissa, int32 exponent). RuntimeError for dtypes that are not floating."""
     if not self.dtype.is_floating_point:
@@ -507,6 +539,7 @@ def frexp(self: Any) -> tuple[Spec, Spec]:
     return spec, Spec(spec.shape, _d.int32, spec.stride, spec.compute)
 
 
+@rule(flops="numel(out)")
 def polygamma(self: Any, n: int) -> Spec:
     """The n-th derivative of digamma. RuntimeError for a negative n."""
     if n < 0:
@@ -533,6 +566,7 @@ def prelu(self: Any, weight: Any) -> Spec:
     return Spec(tuple(self.shape), self.dtype, format_strides(self), self.dtype.opmath)
 
 
+@rule(flops="numel(out)")
 def glu(self: Any, dim: int = -1) -> Spec:
     """Half as long in `dim`, which must be even."""
     if not self.dim():
@@ -547,6 +581,7 @@ def glu(self: Any, dim: int = -1) -> Spec:
     return Spec(half[0], self.dtype, elementwise_strides(half[0], [half, half]), self.dtype.opmath)
 
 
+@rule(flops="0")
 def complex_of(real: Any, imag: Any, op: str = "complex") -> Spec:
     """complex and polar: two tensors of one floating dtype make a complex one."""
     known = (_d.float16, _d.float32, _d.float64)

@@ -9,7 +9,7 @@ from .. import _dtype as _d
 from ._common import as_list, not_implemented, shape_text, wrap_dim
 from .geometry import Shape, channels_last_strides, is_channels_last, is_contiguous, prefers_channels_last
 from .nn import suggested_strides
-from .spec import Spec
+from .spec import Spec, rule
 
 _AXES = "DHW"
 
@@ -184,6 +184,7 @@ def _unbatched_strides(self: Any, result: Shape) -> Shape | None:
     return None
 
 
+@rule(flops="numel(out) * prod(kernel_size, ndim)")
 def pool(
     self: Any,
     kernel_size: Any,
@@ -252,6 +253,7 @@ def _check_adaptive_gradient(self: Any, grad: Any, ndim: int, indices: Any) -> N
         )
 
 
+@rule(flops="numel(out)")
 def pool_backward(
     self: Any,
     grad: Any,
@@ -295,6 +297,7 @@ def pool_backward(
     return Spec(shape, self.dtype, None if contiguous else suggested_strides(self, shape), self.dtype.opmath)
 
 
+@rule(flops="numel(out) * prod(kernel_size, ndim)")
 def max_pool(
     self: Any,
     kernel_size: Any,
@@ -314,6 +317,7 @@ def _three(sizes: Sequence[int]) -> str:
     return f"{sizes[0]}, {sizes[1]},{sizes[2]}"
 
 
+@rule(flops="numel(self)")
 def adaptive_pool(
     self: Any, output_size: Any, ndim: int = 2, indices: bool = False, op: str | None = None
 ) -> Spec | tuple[Spec, Spec]:
@@ -350,6 +354,7 @@ def adaptive_pool(
     return (values, Spec(result, _d.int64, strides)) if indices else values
 
 
+@rule(flops="numel(out) * prod(kernel_size, ndim)")
 def fractional_max_pool(
     self: Any, kernel_size: Sequence[int], output_size: Sequence[int], random_samples: Any, ndim: int
 ) -> tuple[Spec, Spec]:

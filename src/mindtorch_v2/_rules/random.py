@@ -10,7 +10,7 @@ from . import distributions as checks
 from ._common import broadcast, checked_size, is_tensor
 from .geometry import format_strides, numel
 from .gradients import check_expands
-from .spec import Spec
+from .spec import Spec, rule
 
 
 def _check_floating(target: dtype, count: int, op: str, std: float = 1.0) -> None:
@@ -21,6 +21,7 @@ def _check_floating(target: dtype, count: int, op: str, std: float = 1.0) -> Non
         checks.normal(target if count else _d.float32, std)
 
 
+@rule(flops="0")
 def floating_factory(size: Any, dtype: dtype | None = None, op: str = "rand", std: float = 1.0) -> Spec:
     """rand and randn: contiguous, of the default dtype; NotImplementedError for integers."""
     target = dtype or _d.get_default_dtype()
@@ -29,6 +30,7 @@ def floating_factory(size: Any, dtype: dtype | None = None, op: str = "rand", st
     return Spec(shape, target)
 
 
+@rule(flops="0")
 def floating_like(self: Any, dtype: dtype | None = None, memory_format: Any = None, op: str = "rand") -> Spec:
     """rand_like and randn_like: self's geometry in a memory format; NotImplementedError for integers."""
     target = dtype or self.dtype
@@ -37,6 +39,7 @@ def floating_like(self: Any, dtype: dtype | None = None, memory_format: Any = No
     return Spec(tuple(self.shape), target, stride)
 
 
+@rule(flops="0")
 def randint(low: int, high: int, size: Any, dtype: dtype | None = None) -> Spec:
     """Integers from low up to high - 1: int64 unless a dtype is given."""
     target = dtype or _d.int64
@@ -45,6 +48,7 @@ def randint(low: int, high: int, size: Any, dtype: dtype | None = None) -> Spec:
     return Spec(shape, target)
 
 
+@rule(flops="0")
 def randint_like(self: Any, low: int, high: int, dtype: dtype | None = None, memory_format: Any = None) -> Spec:
     """self's geometry in a memory format, with the range checked as in `randint`."""
     target = dtype or self.dtype
@@ -53,6 +57,7 @@ def randint_like(self: Any, low: int, high: int, dtype: dtype | None = None, mem
     return Spec(tuple(self.shape), target, stride)
 
 
+@rule(flops="0")
 def randperm(n: int, dtype: dtype | None = None) -> Spec:
     """The numbers below n in random order: int64 by default. RuntimeError if the dtype cannot hold them."""
     target = dtype or _d.int64
@@ -61,6 +66,7 @@ def randperm(n: int, dtype: dtype | None = None) -> Spec:
     return Spec(shape, target)
 
 
+@rule(flops="0")
 def random_like(
     self: Any,
     op: str,
@@ -104,6 +110,7 @@ def random_like(
     return Spec(tuple(self.shape), target, format_strides(self))
 
 
+@rule(flops="0")
 def normal(mean: Any, std: Any) -> Spec:
     """Normal numbers from means and deviations, at least one of them a tensor: contiguous, of mean's dtype."""
     target = mean.dtype if is_tensor(mean) else std.dtype
@@ -114,6 +121,7 @@ def normal(mean: Any, std: Any) -> Spec:
     return Spec(shape, target, None, target.opmath)
 
 
+@rule(flops="0")
 def bernoulli(self: Any, p: float | None = None) -> Spec:
     """0 or 1 with the probabilities of self (floating dtypes), or with p: contiguous."""
     if p is None:
@@ -124,6 +132,7 @@ def bernoulli(self: Any, p: float | None = None) -> Spec:
     return Spec(tuple(self.shape), self.dtype)
 
 
+@rule(flops="0")
 def poisson(self: Any) -> Spec:
     """Counts with the rates of self (floating dtypes): contiguous."""
     checks.poisson(self.dtype)

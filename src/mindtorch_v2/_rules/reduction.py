@@ -10,7 +10,7 @@ from .._dtype import dtype
 from ._common import as_list, check_dtype, not_implemented, shape_text, wrap_dim, wrap_dims
 from .geometry import Shape
 from .promotion import promote_types
-from .spec import Spec
+from .spec import Spec, rule
 
 _Dim = int | Sequence[int] | None
 
@@ -77,6 +77,7 @@ def _check_variance(self: Any, op: str, correction: Any) -> None:
         raise RuntimeError(f"{op} only support floating point and complex dtypes")
 
 
+@rule(flops="numel(self)")
 def reduction(
     self: Any,
     dim: _Dim = None,
@@ -128,6 +129,7 @@ def reduction(
     return Spec(shape, target, None, target.opmath)
 
 
+@rule(flops="2 * numel(self)")  # power and sum
 def vector_norm(self: Any, ord: Any = 2, dim: _Dim = None, keepdim: bool = False, dtype: dtype | None = None) -> Spec:
     """The norm of order `ord` over `dim`: real. RuntimeError for integers, a narrowing dtype, or a norm without
     identity over nothing."""
@@ -170,6 +172,7 @@ def _check_order_exists(self: Any, op: str) -> None:
         raise RuntimeError(f"{op}(): does not support complex input")
 
 
+@rule(flops="numel(self)")
 def arg_reduction(self: Any, dim: int | None = None, keepdim: bool = False, op: str = "argmax") -> Spec:
     """int64: where the extremum is, in the flat tensor without `dim`. RuntimeError for bool and complex input,
     IndexError for empty input."""
@@ -180,6 +183,7 @@ def arg_reduction(self: Any, dim: int | None = None, keepdim: bool = False, op: 
     return Spec(reduced_shape(self, dim, keepdim), _d.int64, None, self.dtype.opmath)
 
 
+@rule(flops="numel(self)")
 def reduction_with_indices(self: Any, dim: int = -1, keepdim: bool = False, op: str = "max") -> tuple[Spec, Spec]:
     """(values, int64 indices) along one dim: max, min, median, nanmedian, mode."""
     at = wrap_dim(dim, self.dim())
@@ -194,6 +198,7 @@ def reduction_with_indices(self: Any, dim: int = -1, keepdim: bool = False, op: 
     return Spec(shape, self.dtype, None, self.dtype.opmath), Spec(shape, _d.int64)
 
 
+@rule(flops="0")
 def kthvalue(self: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Spec, Spec]:
     """(values, int64 indices) of the k-th smallest along `dim`; k counts from 1."""
     at = wrap_dim(dim, self.dim())
@@ -207,6 +212,7 @@ def kthvalue(self: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[S
     return Spec(shape, self.dtype, None, self.dtype.opmath), Spec(shape, _d.int64)
 
 
+@rule(flops="numel(self)")
 def aminmax(self: Any, dim: int | None = None, keepdim: bool = False) -> tuple[Spec, Spec]:
     """(min, max), over all or along one dim."""
     if dim is None:
@@ -224,6 +230,7 @@ def aminmax(self: Any, dim: int | None = None, keepdim: bool = False) -> tuple[S
     return spec, Spec(shape, self.dtype)
 
 
+@rule(flops="4 * numel(self)")  # the mean; difference, square and sum
 def var_mean(
     self: Any, dim: _Dim = None, keepdim: bool = False, op: str = "var_mean", correction: Any = None
 ) -> tuple[Spec, Spec]:
@@ -233,6 +240,7 @@ def var_mean(
     return Spec(shape, self.dtype.to_real(), None, self.dtype.opmath), Spec(shape, self.dtype)
 
 
+@rule(flops="numel(self)")
 def cumulative(self: Any, dim: int, dtype: dtype | None = None, op: str = "cumsum") -> Spec:
     """cumsum, cumprod (int64 for integers), logcumsumexp (floating types only): self's shape, contiguous."""
     wrap_dim(dim, self.dim())
@@ -245,6 +253,7 @@ def cumulative(self: Any, dim: int, dtype: dtype | None = None, op: str = "cumsu
     return Spec(tuple(self.shape), target, None, target.opmath)
 
 
+@rule(flops="numel(self)")
 def cumulative_with_indices(self: Any, dim: int, op: str = "cummax") -> tuple[Spec, Spec]:
     """(values, int64 indices) of cummax and cummin."""
     if self.dim():
@@ -257,6 +266,7 @@ def cumulative_with_indices(self: Any, dim: int, op: str = "cummax") -> tuple[Sp
     return Spec(shape, self.dtype, None, self.dtype.opmath), Spec(shape, _d.int64)
 
 
+@rule(flops="5 * numel(self)")  # maximum, difference, exp, sum, division
 def softmax(self: Any, dim: int, dtype: dtype | None = None, op: str = "softmax", half_to_float: bool = False) -> Spec:
     """softmax and log_softmax: contiguous, of floating dtype. NotImplementedError for integers without `dtype`."""
     if half_to_float:
@@ -268,6 +278,7 @@ def softmax(self: Any, dim: int, dtype: dtype | None = None, op: str = "softmax"
     return Spec(tuple(self.shape), target, None, target.opmath)
 
 
+@rule(flops="4 * numel(grad)")  # product, sum, difference, product
 def softmax_backward(grad: Any, output: Any, dim: int, op: str = "softmax_backward") -> Spec:
     """The gradient of softmax or log_softmax: like its result, contiguous. RuntimeError unless the operands agree in shape
     and dtype."""
@@ -284,6 +295,7 @@ def softmax_backward(grad: Any, output: Any, dim: int, op: str = "softmax_backwa
     return Spec(tuple(grad.shape), grad.dtype, None, grad.dtype.opmath)
 
 
+@rule(flops="min(self.shape)")
 def trace(self: Any) -> Spec:
     """The sum of a matrix's diagonal."""
     if self.dtype is _d.bool:

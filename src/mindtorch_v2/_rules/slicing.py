@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ._common import as_list, shape_text, wrap_dim, wrap_existing_dim
-from .spec import ViewSpec
+from .spec import ViewSpec, rule
 
 
+@rule()
 def select(self: Any, dim: int, index: int) -> ViewSpec:
     """One index of a dim, which goes. IndexError out of range."""
     if not self.dim():
@@ -35,6 +36,7 @@ def _part(self: Any, at: int, start: int, length: int, step: int = 1) -> ViewSpe
     )
 
 
+@rule()
 def slice(self: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> ViewSpec:
     """Every `step`-th index from start to end, both clipped to the size. RuntimeError unless step is positive."""
     if not self.dim():
@@ -54,6 +56,7 @@ def slice(self: Any, dim: int = 0, start: int | None = None, end: int | None = N
     return _part(self, at, first, (last - first + step - 1) // step, int(step))
 
 
+@rule()
 def narrow(self: Any, dim: int, start: int, length: int) -> ViewSpec:
     """`length` indices from `start`. RuntimeError beyond the end."""
     if not self.dim():
@@ -70,6 +73,7 @@ def narrow(self: Any, dim: int, start: int, length: int) -> ViewSpec:
     return _part(self, at, int(first), int(length))
 
 
+@rule()
 def as_strided(self: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> ViewSpec:
     """Any geometry within self's storage; `storage_offset` counts from the storage's first element (None: self's
     own)."""
@@ -102,6 +106,7 @@ def as_strided(self: Any, size: Sequence[int], stride: Sequence[int], storage_of
     return ViewSpec(tuple(map(int, shape)), tuple(map(int, strides)), offset - own)
 
 
+@rule()
 def diagonal(self: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> ViewSpec:
     """The diagonal of two dims, which go, as a new last dim."""
     first, second = wrap_dim(dim1, self.dim()), wrap_dim(dim2, self.dim())
@@ -122,6 +127,7 @@ def diagonal(self: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> ViewSp
     )
 
 
+@rule()
 def unfold(self: Any, dimension: int, size: int, step: int) -> ViewSpec:
     """Windows of `size` along a dim, `step` apart, in a new last dim."""
     at = wrap_dim(dimension, self.dim())
@@ -142,6 +148,7 @@ def unfold(self: Any, dimension: int, size: int, step: int) -> ViewSpec:
     )
 
 
+@rule()
 def split(self: Any, split_size: Any, dim: int = 0) -> list[ViewSpec]:
     """Parts of `split_size`, the last one shorter; a list gives the size of each."""
     if not isinstance(split_size, int):
@@ -159,6 +166,7 @@ def split(self: Any, split_size: Any, dim: int = 0) -> list[ViewSpec]:
     return [_part(self, at, start, min(split_size, length - start)) for start in range(0, length, split_size)]
 
 
+@rule()
 def split_with_sizes(self: Any, split_sizes: Sequence[int], dim: int = 0) -> list[ViewSpec]:
     """Parts of the given sizes, which must add up to the dim's."""
     if not self.dim():
@@ -185,6 +193,7 @@ def split_with_sizes(self: Any, split_sizes: Sequence[int], dim: int = 0) -> lis
     return parts
 
 
+@rule()
 def chunk(self: Any, chunks: int, dim: int = 0) -> list[ViewSpec]:
     """At most `chunks` parts of equal size, the last one shorter."""
     if not self.dim():
@@ -198,6 +207,7 @@ def chunk(self: Any, chunks: int, dim: int = 0) -> list[ViewSpec]:
     return split(self, (length + chunks - 1) // chunks, at)
 
 
+@rule()
 def tensor_split(self: Any, indices_or_sections: Any, dim: int = 0) -> list[ViewSpec]:
     """Exactly that many parts whose sizes differ by at most one, or parts between the given indices."""
     if not self.dim():
@@ -213,6 +223,7 @@ def tensor_split(self: Any, indices_or_sections: Any, dim: int = 0) -> list[View
     return [slice(self, at, start, end) for start, end in zip(bounds[:-1], bounds[1:], strict=True)]
 
 
+@rule()
 def unbind(self: Any, dim: int = 0) -> list[ViewSpec]:
     """Each index of a dim."""
     at = wrap_existing_dim(dim, self.dim())

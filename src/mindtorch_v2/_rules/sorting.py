@@ -8,9 +8,10 @@ from typing import Any
 from .. import _dtype as _d
 from ._common import check_dtype, is_tensor, not_implemented, shape_text, wrap_dim, wrap_existing_dim
 from .geometry import format_strides, numel
-from .spec import Spec
+from .spec import Spec, rule
 
 
+@rule(flops="0")
 def sort(self: Any, dim: int = -1) -> tuple[Spec, Spec]:
     """(values, int64 indices) in self's memory order. RuntimeError for complex numbers."""
     wrap_dim(dim, self.dim())
@@ -20,12 +21,14 @@ def sort(self: Any, dim: int = -1) -> tuple[Spec, Spec]:
     return Spec(shape, self.dtype, stride, self.dtype.opmath), Spec(shape, _d.int64, stride)
 
 
+@rule(flops="0")
 def argsort(self: Any, dim: int = -1) -> Spec:
     """The int64 indices of `sort`."""
     values, indices = sort(self, dim)
     return Spec(indices.shape, _d.int64, indices.stride, values.compute)
 
 
+@rule(flops="0")
 def topk(self: Any, k: int, dim: int = -1) -> tuple[Spec, Spec]:
     """(values, int64 indices) of the k largest or smallest along `dim`: contiguous."""
     at = wrap_dim(dim, self.dim())
@@ -42,6 +45,7 @@ def topk(self: Any, k: int, dim: int = -1) -> tuple[Spec, Spec]:
     return Spec(tuple(shape), self.dtype, None, self.dtype.opmath), Spec(tuple(shape), _d.int64)
 
 
+@rule(flops="0")
 def unique(self: Any, dim: int | None = None) -> tuple[Spec, Spec, Spec]:
     """(values, inverse, counts), of elements or of slices along `dim`; the data decide how many."""
     check_dtype(self.dtype, "real", "unique" if dim is None else "unique_dim")
@@ -52,6 +56,7 @@ def unique(self: Any, dim: int | None = None) -> tuple[Spec, Spec, Spec]:
     return Spec(None, self.dtype, None if dim is None else ()), Spec(None, _d.int64), Spec(None, _d.int64)
 
 
+@rule(flops="0")
 def multinomial(self: Any, num_samples: int, replacement: bool = False) -> Spec:
     """int64 samples from each row of 1 or 2 dimensional weights."""
     if self.dim() not in (1, 2):
@@ -71,6 +76,7 @@ def multinomial(self: Any, num_samples: int, replacement: bool = False) -> Spec:
     return Spec((*self.shape[:-1], int(num_samples)), _d.int64, None, self.dtype.opmath)
 
 
+@rule(flops="0")
 def searchsorted(
     sorted: Any, values: Any, out_int32: bool = False, right: bool = False, side: str | None = None
 ) -> Spec:
@@ -109,6 +115,7 @@ def searchsorted(
     return Spec(shape, index_dtype)
 
 
+@rule(flops="0")
 def bincount(self: Any, weights: Any = None, minlength: int = 0) -> Spec:
     """How often each value occurs; the length depends on the data (shape None). int64, or weights' dtype in float64."""
     if minlength < 0:
@@ -125,6 +132,7 @@ def bincount(self: Any, weights: Any = None, minlength: int = 0) -> Spec:
     return Spec(None, _d.float32 if weights.dtype is _d.float32 else _d.float64)
 
 
+@rule(flops="0")
 def histc(self: Any, bins: int = 100) -> Spec:
     """Counts in `bins` equal parts, in self's dtype."""
     check_dtype(self.dtype, "floating_real", "histogram_cpu")
@@ -133,6 +141,7 @@ def histc(self: Any, bins: int = 100) -> Spec:
     return Spec((int(bins),), self.dtype, None, self.dtype.opmath)
 
 
+@rule(flops="0")
 def histogram(self: Any, bins: Any, range: Sequence[float] | None = None, weight: Any = None) -> tuple[Spec, Spec]:
     """(hist, the edges of the bins), in self's dtype; bins is a number or a tensor of edges."""
     op = "torch.histogramdd"

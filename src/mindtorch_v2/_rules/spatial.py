@@ -10,7 +10,7 @@ from .._dtype import dtype
 from ._common import as_list, not_implemented, shape_text, type_name, wrap_dim
 from .geometry import Shape, channels_last_strides, prefers_channels_last
 from .nn import suggested_strides
-from .spec import Spec
+from .spec import Spec, rule
 
 
 def _spread(value: Any, ndim: int, name: str) -> list[int]:
@@ -99,6 +99,7 @@ def _check_conv_shapes(
             )
 
 
+@rule(flops="convolution(input, weight, out, transposed)")
 def conv(
     input: Any,
     weight: Any,
@@ -217,6 +218,7 @@ def conv(
     return Spec(result, input.dtype, strides, input.dtype.opmath)
 
 
+@rule()
 def conv_backward(
     grad: Any,
     input: Any,
@@ -250,6 +252,7 @@ _AXES = "DHW"
 # --- resizing and windows ---------------------------------------------------------------------------------------
 
 
+@rule(flops="2 * numel(out) * 2 ** ndim")  # a weight and a sum for each neighbour
 def upsample(
     self: Any,
     output_size: Any,
@@ -325,6 +328,7 @@ def _blocks(
     return [(size[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(2)]
 
 
+@rule(flops="0")
 def im2col(self: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Spec:
     """[batch, c, h, w] (or without batch) to [batch, c * kh * kw, windows]."""
     kernel, spacing, pads, steps = _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride)
@@ -352,6 +356,7 @@ def im2col(self: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, str
     return Spec((*shape[:-3], rows, blocks[0] * blocks[1]), self.dtype, None, self.dtype.opmath)
 
 
+@rule(flops="numel(self)")
 def col2im(self: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Spec:
     """[batch, c * kh * kw, windows] (or without batch) summed to [batch, c, h, w]."""
     size, kernel = _pair(output_size), _pair(kernel_size)

@@ -1,11 +1,28 @@
-"""What a rule gives back: `Spec` of a fresh result, `ViewSpec` of a view."""
+"""What a rule is, and what it gives back: `Spec` of a fresh result, `ViewSpec` of a view."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from .._dtype import dtype
 from .geometry import Shape, contiguous_strides
+
+Function = TypeVar("Function", bound=Callable)
+
+
+def rule(*, flops: str | None = None) -> Callable[[Function], Function]:
+    """Marks a function that the `meta:` of an entry may name. The generator reads name, parameters and first sentence from the source.
+
+    flops: what a call of its operators costs, over `out`, the rule's parameters and the functions of `_planning/costs.py`; an entry's own `flops:`
+    comes first. One for a multiplication, an addition, or any function of one element; none for what moves or compares indices. The addition of a
+    bias to a product is not counted, as usual. Views cost nothing and have no formula.
+    """
+    return _as_it_is
+
+
+def _as_it_is(function: Function) -> Function:
+    return function
 
 
 class Spec:

@@ -9,7 +9,7 @@ from .. import _dtype as _d
 from .._dtype import dtype
 from ._common import as_list, shape_text, type_name, wrap_dim, wrap_dims
 from .geometry import Shape, contiguous_strides, numel
-from .spec import Spec, ViewSpec
+from .spec import Spec, ViewSpec, rule
 
 
 def infer_size(size: Sequence[int], count: int) -> Shape:
@@ -69,6 +69,7 @@ def view_strides(shape: Sequence[int], stride: Sequence[int], size: Shape) -> Sh
     return tuple(strides) if new < 0 else None
 
 
+@rule()
 def view(self: Any, size: Any) -> ViewSpec:
     """The same elements in another shape. RuntimeError if the sizes do not fit, or the strides need a copy."""
     shape = infer_size(as_list(size), self.numel())
@@ -81,6 +82,7 @@ def view(self: Any, size: Any) -> ViewSpec:
     return ViewSpec(shape, strides)
 
 
+@rule()
 def reshape(self: Any, shape: Any) -> ViewSpec | Spec:
     """A view if there is one, else a contiguous copy."""
     target = infer_size(as_list(shape), self.numel())
@@ -88,6 +90,7 @@ def reshape(self: Any, shape: Any) -> ViewSpec | Spec:
     return Spec(target, self.dtype) if strides is None else ViewSpec(target, strides)
 
 
+@rule()
 def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> ViewSpec | Spec:
     """The dims from start to end (both included) as one, as `reshape`."""
     start, end = wrap_dim(start_dim, self.dim()), wrap_dim(end_dim, self.dim())
@@ -101,6 +104,7 @@ def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> ViewSpec | Spec
     return reshape(self, (*shape[:start], numel(shape[start : end + 1]), *shape[end + 1 :]))
 
 
+@rule()
 def unflatten(self: Any, dim: int, sizes: Sequence[int]) -> ViewSpec:
     """One dimension as several, whose product is its size."""
     at = wrap_dim(dim, self.dim())
@@ -127,6 +131,7 @@ def _reordered(self: Any, order: Sequence[int]) -> ViewSpec:
     return ViewSpec(tuple(shape[dim] for dim in order), tuple(stride[dim] for dim in order))
 
 
+@rule()
 def transpose(self: Any, dim0: int, dim1: int) -> ViewSpec:
     """Two dims exchanged."""
     ndim = self.dim()
@@ -137,6 +142,7 @@ def transpose(self: Any, dim0: int, dim1: int) -> ViewSpec:
     return _reordered(self, order)
 
 
+@rule()
 def t(self: Any) -> ViewSpec:
     """A matrix transposed; tensors of fewer dimensions as they are."""
     if self.dim() > 2:
@@ -144,11 +150,13 @@ def t(self: Any) -> ViewSpec:
     return reverse_dims(self)
 
 
+@rule()
 def reverse_dims(self: Any) -> ViewSpec:
     """All dims in reverse order: `T`."""
     return _reordered(self, range(self.dim() - 1, -1, -1))
 
 
+@rule()
 def matrix_transpose(self: Any, op: str = "mT") -> ViewSpec:
     """The last two dims exchanged: `mT`, `mH`, adjoint."""
     if self.dim() == 1:
@@ -158,6 +166,7 @@ def matrix_transpose(self: Any, op: str = "mT") -> ViewSpec:
     return transpose(self, -2, -1) if self.dim() else alias(self)
 
 
+@rule()
 def permute(self: Any, dims: Sequence[int]) -> ViewSpec:
     """The dims in a new order. RuntimeError unless each is named once."""
     given = as_list(dims)
@@ -173,6 +182,7 @@ def permute(self: Any, dims: Sequence[int]) -> ViewSpec:
     return _reordered(self, order)
 
 
+@rule()
 def movedim(self: Any, source: Any, destination: Any) -> ViewSpec:
     """The source dims moved to the destinations; the others keep their order."""
     sources, targets = as_list(source), as_list(destination)
@@ -195,6 +205,7 @@ def movedim(self: Any, source: Any, destination: Any) -> ViewSpec:
     return _reordered(self, [by_place[at] if at in by_place else next(rest) for at in range(ndim)])
 
 
+@rule()
 def expand(self: Any, size: Sequence[int]) -> ViewSpec:
     """Dims of size 1, and new leading ones, repeated with a stride of 0. -1 keeps a size."""
     target = as_list(size)
@@ -232,11 +243,13 @@ def expand(self: Any, size: Sequence[int]) -> ViewSpec:
     return ViewSpec(tuple(int(n) for n in target), tuple(strides))
 
 
+@rule()
 def broadcast_to(self: Any, size: Sequence[int]) -> ViewSpec:
     """As `expand`."""
     return expand(self, size)
 
 
+@rule()
 def squeeze(self: Any, dim: Any = None) -> ViewSpec:
     """Without the dims of size 1: all of them, or those of `dim` (an int or a list)."""
     shape, stride = self.shape, self.stride()
@@ -245,6 +258,7 @@ def squeeze(self: Any, dim: Any = None) -> ViewSpec:
     return _reordered(self, kept) if len(kept) != len(shape) else ViewSpec(tuple(shape), tuple(stride))
 
 
+@rule()
 def unsqueeze(self: Any, dim: int) -> ViewSpec:
     """A new dim of size 1 at `dim`."""
     shape, stride = self.shape, self.stride()
@@ -253,11 +267,13 @@ def unsqueeze(self: Any, dim: int) -> ViewSpec:
     return ViewSpec((*shape[:at], 1, *shape[at:]), (*stride[:at], step, *stride[at:]))
 
 
+@rule()
 def alias(self: Any) -> ViewSpec:
     """The same geometry."""
     return ViewSpec(tuple(self.shape), tuple(self.stride()))
 
 
+@rule()
 def view_dtype(self: Any, dtype: dtype) -> ViewSpec:
     """The same bytes as another type. The last dimension grows or shrinks with the size of an element."""
     shape, stride = list(self.shape), list(self.stride())
@@ -287,6 +303,7 @@ def view_dtype(self: Any, dtype: dtype) -> ViewSpec:
     return ViewSpec(tuple(shape), (*(step // ratio for step in stride[:-1]), 1), 0, dtype)
 
 
+@rule()
 def view_as_real(self: Any) -> ViewSpec:
     """Complex numbers as pairs of real ones in a new last dimension."""
     if not self.dtype.is_complex:
@@ -294,6 +311,7 @@ def view_as_real(self: Any) -> ViewSpec:
     return ViewSpec((*self.shape, 2), (*(2 * step for step in self.stride()), 1), 0, self.dtype.to_real())
 
 
+@rule()
 def view_as_complex(self: Any) -> ViewSpec:
     """Pairs of real numbers in the last dimension as complex ones."""
     if self.dtype not in (_d.float16, _d.float32, _d.float64):

@@ -62,6 +62,11 @@ class Row:
         return self.name
 
     @property
+    def is_ruled(self) -> bool:
+        """Whether it has a rule of its own; a composite has those of what it calls."""
+        return "." not in self.rule
+
+    @property
     def base_name(self) -> str:
         return self.name.split(".")[0]
 

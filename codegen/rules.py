@@ -1,0 +1,88 @@
+"""The rules that `meta:` names, read from their functions: a function of `_rules/` under `@rule` says its name, parameters, meaning and cost once.
+
+@rule(flops="2 * numel(out) * size(self, -1)")
+def mm(self: Any, mat2: Any) -> Spec:
+    \"""The product of two matrices.\"""
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from codegen.entries import read_work
+from codegen.loader import Scalar
+from codegen.model import Location, Work
+from codegen.problems import Problem
+
+MARK = "rule"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule. `flops` is None where its operators cost nothing, as views do."""
+
+    name: str
+    module: str
+    arguments: ast.arguments
+    meaning: str
+    flops: Work | None
+    location: Location
+
+    @property
+    def call(self) -> str:
+        """The name with its parameters, without their types."""
+        given = self.arguments
+        plain = ast.arguments(
+            posonlyargs=[ast.arg(a.arg) for a in given.posonlyargs],
+            args=[ast.arg(a.arg) for a in given.args],
+            vararg=None if given.vararg is None else ast.arg(given.vararg.arg),
+            kwonlyargs=[ast.arg(a.arg) for a in given.kwonlyargs],
+            kw_defaults=given.kw_defaults,
+            defaults=given.defaults,
+        )
+        return f"{self.name}({ast.unparse(plain)})"
+
+
+def read_rules(root: Path, folder: Path, problems: list[Problem]) -> dict[str, Rule]:
+    """All rules by name, a module after the other. Modules that are no Python are left out; the checks of sources tell of them."""
+    found: dict[str, Rule] = {}
+    for file in sorted((root / folder).glob("*.py")):
+        try:
+            tree = ast.parse(file.read_text(encoding="utf-8"))
+        except SyntaxError:
+            continue
+        for rule in _rules(tree, file.stem, file.relative_to(root).as_posix(), problems):
+            if rule.name in found:
+                message = f"a second rule of this name; the first is at {found[rule.name].location}"
+                problems.append(Problem(rule.location, rule.name, message))
+            found.setdefault(rule.name, rule)
+    return found
+
+
+def _rules(tree: ast.Module, module: str, file: str, problems: list[Problem]) -> Iterator[Rule]:
+    for function in tree.body:
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        place = Location(file, function.lineno, function.col_offset + 1)
+        for mark in function.decorator_list:
+            if isinstance(mark, ast.Call) and isinstance(mark.func, ast.Name) and mark.func.id == MARK:
+                document = ast.get_docstring(function) or ""
+                if not document:
+                    problems.append(Problem(place, function.name, "a rule needs a docstring, which the manual prints"))
+                meaning = document.partition("\n\n")[0].replace("\n", " ")
+                flops = _flops(mark, function.name, file, problems)
+                yield Rule(function.name, module, function.args, meaning, flops, place)
+
+
+def _flops(mark: ast.Call, name: str, file: str, problems: list[Problem]) -> Work | None:
+    for keyword in mark.keywords:
+        value = keyword.value
+        place = Location(file, value.lineno, value.col_offset + 1)
+        if keyword.arg != "flops" or not isinstance(value, ast.Constant) or not isinstance(value.value, str):
+            problems.append(Problem(place, name, "a rule is marked by @rule(), or @rule(flops='a formula')"))
+            continue
+        return read_work(Scalar(place, value.value, value.value, f"'{value.value}'"), name, problems)
+    return None
