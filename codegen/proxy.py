@@ -1,7 +1,6 @@
-"""Stub modules of the torch proxy, rendered from `schema/torch_proxy.yaml`.
+"""The table of the torch proxy's stub modules, rendered from `schema/torch_proxy.yaml`.
 
-The schema file explains its own keys. This module reads it, refuses what is wrong in it, and hands the template
-one plain description a module.
+The schema file explains its own keys. This module reads it, refuses what is wrong in it, and hands the template one row a module.
 """
 
 from __future__ import annotations
@@ -63,10 +62,17 @@ class Stub:
         """The full name, with `torch`."""
         return f"torch.{self.module}" if self.module else "torch"
 
-    @property
-    def stem(self) -> str:
-        """The name of the generated file without its suffix."""
-        return self.module.replace(".", "__") if self.module else "root"
+    def row(self) -> dict[str, Any]:
+        """What the table has of it; lists of names are texts with blanks between."""
+        row: dict[str, Any] = {"tier": self.tier}
+        row |= {key: getattr(self, key) for key in ("doc", "because") if getattr(self, key)}
+        if self.error != ERRORS[0]:
+            row["error"] = self.error
+        row |= {"from": {source.module: " ".join(source.names) for source in self.sources}} if self.sources else {}
+        row |= {key: getattr(self, key) for key in ("constants", "returns") if getattr(self, key)}
+        row |= {"enums": {name: " ".join(members) for name, members in self.enums.items()}} if self.enums else {}
+        lists = ("identity", "contexts", "exceptions", "classes", "functions")
+        return row | {key: " ".join(getattr(self, key)) for key in lists if getattr(self, key)}
 
     def names(self) -> Iterator[str]:
         """Every name that the module has."""
@@ -191,25 +197,13 @@ def load(schema_dir: Path) -> ProxySchema:
     return ProxySchema(trees, dict(data["real"]["aliases"]), tuple(stubs))
 
 
-def _joined(names: tuple[str, ...], width: int = 116) -> str:
-    """Names in lines of at most `width` characters, for a parenthesised import."""
-    lines, line = [], ""
-    for name in sorted(names):
-        if len(line) + len(name) + 2 > width - 4 and line:
-            lines.append(line.rstrip())
-            line = ""
-        line += f"{name}, "
-    lines.append(line.rstrip())
-    return "\n    ".join(lines)
-
-
 def _literal(value: object) -> str:
     """A constant as Python source, strings in double quotes."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
 def render_proxy(schema_dir: Path) -> dict[str, str]:
-    """Render the stub modules and their index: path below generated/ to text.
+    """Render the table of stub modules and its index: path below generated/ to text.
 
     Raises:
         ProxySchemaError: if the schema is wrong.
@@ -222,27 +216,8 @@ def render_proxy(schema_dir: Path) -> dict[str, str]:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(joined=_joined, py=_literal)
-    stub_template = environment.get_template("proxy_stub.py.j2")
-    files = {
-        "proxy/__init__.py": environment.get_template("proxy_init.py.j2").render(),
-        "proxy/index.py": environment.get_template("proxy_index.py.j2").render(schema=schema),
+    environment.filters.update(py=_literal)
+    return {
+        f"proxy/{name}.py": environment.get_template(f"proxy_{name.strip('_')}.py.j2").render(schema=schema)
+        for name in ("__init__", "index", "table")
     }
-    for stub in schema.stubs:
-        files[f"proxy/{stub.stem}.py"] = stub_template.render(
-            stub=stub, package=stub.module in schema.packages, used=_used_helpers(stub, schema)
-        )
-    return files
-
-
-def _used_helpers(stub: Stub, schema: ProxySchema) -> list[str]:
-    """The names that a stub module imports from the placeholders module."""
-    wanted = {
-        "ImportOnly": stub.classes,
-        "NoOpContext": stub.contexts,
-        "identity": stub.identity,
-        "import_only_function": stub.functions,
-        "lazy_children": stub.module in schema.packages,
-        "returning": stub.returns,
-    }
-    return [name for name, needed in wanted.items() if needed]

@@ -16,8 +16,7 @@ from typing import Any
 from mindtorch_v2._generated.proxy import index
 
 from .children import child
-
-_ROOT = "mindtorch_v2._generated.proxy.root"  # the stub of torch itself
+from .making import root
 
 _attached: dict[ModuleType, Callable[[str], Any] | None] = {}
 
@@ -30,7 +29,7 @@ def _hook(parent: str, module: ModuleType, former: Callable[[str], Any] | None) 
             except AttributeError:
                 pass  # the stubs are asked next, and raise an AttributeError of their own
         if parent == "" and name in index.ROOT_NAMES:
-            return getattr(importlib.import_module(_ROOT), name)
+            return getattr(root(), name)
         return child(parent, name, module.__name__)
 
     return __getattr__

@@ -16,14 +16,14 @@ from importlib.metadata import DistributionFinder
 from pathlib import Path
 from types import ModuleType
 
-from mindtorch_v2._generated import proxy
 from mindtorch_v2._generated.proxy import index
 
 from .loader import AliasLoader
+from .making import StubLoader
 from .metadata import TorchDistribution
 
 PACKAGE = "mindtorch_v2"
-STUB_FOLDER = Path(proxy.__path__[0])
+TABLE = str(Path(index.__file__).with_name("table.py"))
 
 
 def real_name(name: str) -> str | None:
@@ -48,11 +48,9 @@ class ProxyFinder(MetaPathFinder):
         if not fullname.startswith("torch."):
             return None
         name = fullname.removeprefix("torch.")
-        stub = index.STUBS.get(name)
-        if stub is not None:
-            spec = importlib.util.spec_from_file_location(fullname, STUB_FOLDER / f"{stub}.py")
-            if spec is not None and name in index.PACKAGES:
-                spec.submodule_search_locations = []
+        if name in index.STUBS:
+            spec = ModuleSpec(fullname, StubLoader(name), origin=TABLE, is_package=name in index.PACKAGES)
+            spec.has_location = True
             return spec
         real = real_name(name)
         spec = None if real is None else self._alias(fullname, real)

@@ -1,6 +1,6 @@
 """What stub modules are made of: names without an implementation, and trivial functions.
 
-Generated stub modules use these; so may hand-written ones.
+`making` uses these for what the table of stubs lists; so may stubs written by hand.
 """
 
 from __future__ import annotations

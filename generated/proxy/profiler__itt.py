@@ -1,9 +1,0 @@
-# Generated from schema/torch_proxy.yaml; do not edit.
-"""torch.profiler.itt, functional stub."""
-
-from __future__ import annotations
-
-from mindtorch_v2._torch_proxy.placeholders import returning
-
-_MODULE = "torch.profiler.itt"
-is_available = returning("is_available", _MODULE, False)

@@ -1,0 +1,103 @@
+"""Stub modules made of the table that the generator writes of `schema/torch_proxy.yaml`: nothing but names, each of one of a few kinds."""
+
+from __future__ import annotations
+
+import builtins
+import enum
+import functools
+import importlib
+from collections.abc import Mapping
+from importlib.abc import Loader
+from types import CodeType, ModuleType
+from typing import Any
+
+from mindtorch_v2._generated.proxy import index
+
+from .placeholders import ImportOnly, NoOpContext, identity, import_only_function, lazy_children, returning
+
+_KINDS = {2: "functional stub", 3: "import-only stub"}
+
+
+class StubLoader(Loader):
+    """Loads `torch.<name>` from its row of the table."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def create_module(self, spec: object) -> None:
+        """None: the import system makes the module."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the module its names."""
+        fill(self.name, vars(module))
+
+    def is_package(self, fullname: str) -> bool:
+        """Whether modules may be below it."""
+        return self.name in index.PACKAGES
+
+    def get_source(self, fullname: str) -> str:
+        """What stands for the source that there is not: what the module is."""
+        return f'"""{document(self.name)}"""\n'
+
+    def get_code(self, fullname: str) -> CodeType:
+        """The code of that, for `python -m`, which does nothing."""
+        return compile(self.get_source(fullname), f"<{fullname}>", "exec")
+
+    def __repr__(self) -> str:
+        return f"StubLoader({self.name!r})"
+
+
+def _table() -> Mapping[str, Mapping[str, Any]]:
+    """The rows by the name below torch; imported with the first stub."""
+    from mindtorch_v2._generated.proxy import table
+
+    return table.ROWS
+
+
+@functools.cache
+def root() -> ModuleType:
+    """The names that torch itself has beyond what mindtorch_v2 defines."""
+    module = ModuleType("torch", document(""))
+    fill("", vars(module))
+    return module
+
+
+def document(name: str) -> str:
+    """The docstring of a stub."""
+    row = _table()[name]
+    more = f": {row['doc']}" if "doc" in row else ""
+    return f"{_full(name)}, {_KINDS[row['tier']]}{more}."
+
+
+def _full(name: str) -> str:
+    return f"torch.{name}" if name else "torch"
+
+
+def fill(name: str, namespace: dict[str, Any]) -> None:
+    """Put what the table says of `torch.<name>` into a namespace."""
+    row, full = _table()[name], _full(name)
+    because, error = row.get("because", ""), getattr(builtins, row.get("error", "NotImplementedError"))
+    namespace["__doc__"] = document(name)
+    for source, names in row.get("from", {}).items():
+        module = importlib.import_module(source)
+        namespace.update({n: getattr(module, n) for n in names.split()})
+    namespace.update(row.get("constants", {}))
+    for n, value in row.get("returns", {}).items():
+        namespace[n] = returning(n, full, value)
+    for n in row.get("identity", "").split():
+        namespace[n] = identity(n, full)
+    for n in row.get("functions", "").split():
+        namespace[n] = import_only_function(n, full, because, error)
+    if name in index.PACKAGES:
+        namespace["__getattr__"] = lazy_children(full)
+    for n, members in row.get("enums", {}).items():
+        namespace[n] = enum.Enum(n, members, module=full, qualname=n)
+        namespace[n].__doc__ = f"An enumeration of {full}."
+    for n in row.get("exceptions", "").split():
+        words = f"An error of {full}, which mindtorch_v2 never raises."
+        namespace[n] = type(n, (RuntimeError,), {"__module__": full, "__doc__": words})
+    for n in row.get("contexts", "").split():
+        namespace[n] = type(n, (NoOpContext,), {"__module__": full, "__doc__": "Changes nothing."})
+    for n in row.get("classes", "").split():
+        members = {"__module__": full, "__doc__": "Import only.", "_because": because, "_error": error}
+        namespace[n] = ImportOnly(n, (), members)
