@@ -9,6 +9,7 @@ TREES = frozenset(
         "__config__",
         "__future__",
         "_lowrank",
+        "_refs",
         "_tensor_str",
         "_utils",
         "amp",
@@ -46,6 +47,11 @@ TREES = frozenset(
 ALIASES = {
     "_functorch.apis": "func",
     "_ops": "ops",
+    "_refs.fft": "fft",
+    "_refs.linalg": "linalg",
+    "_refs.nn": "nn",
+    "_refs.nn.functional": "nn.functional",
+    "_refs.special": "special",
     "_tensor": "_tensor",
     "_weights_only_unpickler": "_serialization.weights_only",
 }
@@ -97,7 +103,6 @@ STUBS = frozenset(
         "_namedtensor_internals",
         "_numpy",
         "_prims_common",
-        "_refs",
         "_subclasses",
         "_subclasses.fake_tensor",
         "_subclasses.functional_tensor",
@@ -340,6 +345,8 @@ PACKAGES = frozenset(
 # Real packages that have stubs directly below them.
 REAL_PARENTS = (
     "",
+    "_refs",
+    "_refs.nn",
     "autograd",
     "fx",
     "nn",

@@ -40,7 +40,7 @@ ROWS = {
     },
     "_C._functorch": {
         "tier": 2,
-        "from": {'mindtorch_v2._torch_proxy.stubs.internals': '_add_batch_dim _remove_batch_dim _vmap_decrement_nesting _vmap_increment_nesting is_batchedtensor'},
+        "from": {'mindtorch_v2._torch_proxy.stubs.internals': '_add_batch_dim _is_vmap_fallback_enabled _remove_batch_dim _set_vmap_fallback_enabled _vmap_decrement_nesting _vmap_increment_nesting is_batchedtensor reshape_dim_into reshape_dim_outof'},
         "returns": {'is_legacy_batchedtensor': False, 'is_gradtrackingtensor': False, 'is_functorch_wrapped_tensor': False, 'maybe_get_level': -1, 'peek_interpreter_stack': None},
         "identity": "get_unwrapped",
     },
@@ -143,7 +143,7 @@ ROWS = {
     "_functorch.vmap": {
         "tier": 2,
         "because": "the transform is torch.vmap, which is written otherwise",
-        "from": {'mindtorch_v2._torch_proxy.stubs.internals': '_add_batch_dim _maybe_remove_batch_dim _remove_batch_dim _vmap_decrement_nesting _vmap_increment_nesting is_batchedtensor', 'mindtorch_v2._torch_proxy.stubs.vmap': '_get_name', 'mindtorch_v2.utils._pytree': '_broadcast_to_and_flatten tree_flatten tree_map_ tree_unflatten', 'mindtorch_v2.func': 'vmap', 'mindtorch_v2': 'Tensor'},
+        "from": {'mindtorch_v2._torch_proxy.stubs.internals': '_add_batch_dim _maybe_remove_batch_dim _remove_batch_dim _vmap_decrement_nesting _vmap_increment_nesting is_batchedtensor', 'mindtorch_v2._torch_proxy.stubs.vmap': '_get_name', 'mindtorch_v2.utils._pytree': '_broadcast_to_and_flatten tree_flatten tree_map_ tree_unflatten', 'mindtorch_v2.func': 'vmap', 'mindtorch_v2.func.vmap': 'restore_vmap', 'mindtorch_v2': 'Tensor'},
         "functions": "_create_batched_inputs _process_batched_inputs _unwrap_batched _flat_vmap _chunked_vmap",
     },
     "_guards": {
@@ -244,10 +244,6 @@ ROWS = {
     "_prims_common": {
         "tier": 2,
         "from": {'mindtorch_v2._torch_proxy.stubs.prims': 'is_contiguous is_contiguous_or_false is_boolean_dtype is_float_dtype is_integer_dtype is_complex_dtype make_contiguous_strides_for canonicalize_dim canonicalize_dims check alert_not_deterministic'},
-    },
-    "_refs": {
-        "tier": 3,
-        "doc": "reference operators",
     },
     "_subclasses": {
         "tier": 3,
@@ -957,7 +953,7 @@ ROWS = {
     "masked": {
         "tier": 3,
         "because": "masked tensors are not implemented",
-        "from": {'mindtorch_v2._torch_proxy.stubs.masked': 'amax amin mean softmax std sum var'},
+        "from": {'mindtorch_v2.masked': 'amax amin argmax argmin cumprod cumsum log_softmax logaddexp logsumexp mean median norm normalize prod softmax softmin std sum var'},
         "classes": "MaskedTensor",
         "functions": "as_masked_tensor masked_tensor",
     },
