@@ -13,7 +13,7 @@ import numpy as np
 from numpy import ndarray
 
 from .. import _memory, _payload
-from .._device import CPU
+from .._device import CPU, META
 from .._rules.spec import Spec
 from .._state import TLS
 from .._tensor import Rare, Tensor, bump_version, rare_of, wrap, wrap_view
@@ -22,6 +22,22 @@ from .operator import Operator
 from .plans import quiet_errors, specs_of
 from .viewing import viewer
 
+_SILENT = frozenset(
+    (
+        np.add,
+        np.subtract,
+        np.multiply,
+        np.maximum,
+        np.minimum,
+        np.equal,
+        np.not_equal,
+        np.less,
+        np.less_equal,
+        np.greater,
+    )
+    + (np.greater_equal, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.logical_and, np.logical_or, np.logical_xor)
+)
+"""Ufuncs that warn of nothing when their operands are integers or bools."""
 DECLINED = object()
 """What a plan returns where the general path has to look first."""
 _errors, _quiet = quiet_errors()
@@ -78,6 +94,16 @@ class Call:
         if tail is not None:
             return lambda values: function(*values, *tail)
         return lambda values: function(*full(values))
+
+    def on_meta(self) -> Callable | None:
+        """A new tensor on the meta device."""
+        op = self.op
+        spec = None if op.composite is not None or op.is_view or op.meta is None else specs_of(op, self.converted)
+        if spec.__class__ is not Spec or spec.shape is None:
+            return None
+        backend = backend_of(META)
+        shape, stride, kind = tuple(spec.shape), spec.stride, spec.dtype
+        return lambda values: wrap(backend.empty(shape, stride, kind, META), kind)
 
     # Views
 
@@ -251,6 +277,16 @@ class Call:
         at = tensors[0][1]
         if len(tensors) == 2 and aim is None:
             other = tensors[1][1]
+            if ufunc in _SILENT and all(operand.dtype.kind in "iub" for operand in operands):
+
+                def whole(values: tuple) -> Any:
+                    try:
+                        return wrap(ufunc(values[at]._data, values[other]._data), kind)
+                    except MemoryError:
+                        return DECLINED
+
+                if want.kind in "iub":
+                    return whole
 
             def two(values: tuple) -> Any:
                 a = values[at]
@@ -328,6 +364,19 @@ class Call:
             return record(made, values) if historic(values) else made
 
         rest, tensors = found
+        if not tensors and not self.lists:
+
+            def fresh(values: tuple) -> Any:
+                token = enter(quiet)
+                try:
+                    result = kernel(*rest)
+                except (MemoryError, ValueError):
+                    return DECLINED
+                finally:
+                    leave(token)
+                return wrap(lay(result), kind)
+
+            return fresh
         if target is not None or self.lists or len(tensors) != 1 or tensors[0][0] or tensors[0][2] is not None:
             return run
         at = tensors[0][1]

@@ -12,7 +12,7 @@ from typing import Any
 from numpy import ndarray
 
 from .. import _state
-from .._device import CPU, device
+from .._device import CPU, META, device
 from .._dtype import dtype
 from .._layout import layout, memory_format
 from .._state import PLAIN
@@ -119,12 +119,13 @@ def make(
         op, converted = resolve(ops, args[::-1] if backwards else args, kwargs, method and not backwards)
     except TypeError:
         return None  # `out=` and its kin, or what the function answers by NotImplemented
-    if op.missing is not None or any(isinstance(value, device) and value != CPU for value in converted):
-        return None
     places = _places(values, converted)
-    if places is None:
+    if op.missing is not None or places is None:
         return None
     call = Call(op, values, converted, places)
+    elsewhere = [value for value in converted if isinstance(value, device) and value != CPU]
+    if elsewhere:
+        return call.on_meta() if elsewhere == [META] and not places else None
     if inplace or op.is_inplace:
         return call.in_place() if op.composite is None and op.mutates in (None, 0) else None
     if op.composite is not None:

@@ -75,6 +75,10 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
         if data.__class__ is ndarray:
             if index is None:
                 return ops.unsqueeze(self, 0)
+            if index.__class__ is tuple:
+                view = _by_steps(self, index, index)
+                if view is not None:
+                    return ops.alias(self) if view is self else view
             if _selects(index) and data.ndim:
                 return ops.index(self, [index])
     special = overrides.find_for((self, *index) if index.__class__ is tuple else (self, index))
@@ -172,11 +176,9 @@ def _without_leading_ones(value: Tensor, target: Tensor) -> Tensor:
 
 def _basic(self: Tensor, index: Any) -> tuple[Tensor, list | None]:
     """The view that the basic parts of an index give, and the tensors for `index`, by dimension; None when there are none."""
-    parts = index if index.__class__ is tuple else (index,)
-    if all([part.__class__ is int or part.__class__ is slice or part is None or part is Ellipsis for part in parts]):
-        view = _by_steps(self, parts, index)
-        if view is not None:
-            return view, None
+    view = _by_steps(self, index if index.__class__ is tuple else (index,), index)
+    if view is not None:
+        return view, None
     items = _items(index)
     result = self
     dim = 0  # of the result
@@ -234,9 +236,14 @@ def _basic(self: Tensor, index: Any) -> tuple[Tensor, list | None]:
 
 
 def _by_steps(self: Tensor, parts: tuple, index: Any) -> Tensor | None:
-    """The view that numbers, slices, None and Ellipsis give; None where the index is refused."""
+    """The view that numbers, slices, None and Ellipsis give; None for another index, and where it is refused."""
     ndim = len(self._data.shape)
-    place = sum([part is not None and part is not Ellipsis for part in parts])
+    place = 0
+    for part in parts:
+        if part.__class__ is int or part.__class__ is slice:
+            place += 1
+        elif part is not None and part is not Ellipsis:
+            return None
     if place > ndim or not ndim:
         return None
     skipped = ndim - place
