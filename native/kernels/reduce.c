@@ -42,6 +42,28 @@ static void walk_pass(const Walk *walk, const Pass *pass, const char *x, npy_int
     }
 }
 
+/* One row for each result: many of them are finished together, since rows may be short. */
+static void reduce_rows(const Reduction *plan, const Reducer *with, Axis along, const char *x, char *out, char *second, char *states, double by)
+{
+    npy_intp at[MAX_DIMS];
+    clear_places(at, plan->kept_count);
+    for (npy_intp done = 0; done < plan->count;) {
+        npy_intp rows = plan->count - done < COLUMNS ? plan->count - done : COLUMNS;
+        start_states(&with->first, states, rows);
+        for (npy_intp r = 0; r < rows; r++) {
+            if (plan->n) {
+                with->first.row(x, along.size, along.stride, states + r * with->first.size, NULL);
+            }
+            if (++done < plan->count) {
+                x = next_place(plan->kept, plan->kept_count, at, x);
+            }
+        }
+        with->finish(states, NULL, out, second, rows, (double)plan->n, by);
+        out += rows * with->out_item;
+        second += second == NULL ? 0 : rows * with->second_item;
+    }
+}
+
 void reduce_array(const Reduction *plan, const Reducer *with, const char *x, char *out, char *second, double by)
 {
     double states[COLUMNS], context[COLUMNS]; /* a state has at most eight bytes */
@@ -57,6 +79,10 @@ void reduce_array(const Reduction *plan, const Reducer *with, const char *x, cha
     }
     npy_intp at[MAX_DIMS], done = 0;
     clear_places(at, kept);
+    if (columns == 1 && walk.outer == 0 && with->between == NULL) {
+        reduce_rows(plan, with, walk.along, x, out, second, (char *)states, by);
+        return;
+    }
     while (done < plan->count) {
         for (npy_intp start = 0; start < columns; start += COLUMNS) {
             npy_intp inner = columns - start < COLUMNS ? columns - start : COLUMNS;
