@@ -206,7 +206,10 @@ def allocator(shape: Sequence[int], strides: Sequence[int], dtype: np.dtype) -> 
     for order in ("C", "F"):
         if ndarray(shape, dtype, order=order).strides == bytes_:
             return lambda: ndarray(shape, dtype, order=order)
-    return lambda: empty_strided(shape, strides, dtype)
+    if 0 in shape:
+        return lambda: empty_strided(shape, strides, dtype)
+    nbytes = dtype.itemsize * (1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)))
+    return lambda: ndarray(shape, dtype, ndarray((nbytes,), _U8), 0, bytes_)
 
 
 def refusal(error: Exception, shape: Sequence[int], itemsize: int) -> RuntimeError | None:

@@ -399,7 +399,8 @@ def live_node(view: Tensor) -> Any:
     """The node of a view as its base's history now is; see Note [Views and history]."""
     base = view._base
     node = view._node
-    if base is None or epoch_of(view) == epoch_of(base):
+    now = 0 if base is None else epoch_of(base)
+    if not now or epoch_of(view) == now:  # a view of a base with none has seen none
         return None if node is VIEW else node
     return _regenerate(view, base)
 

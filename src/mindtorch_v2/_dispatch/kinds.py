@@ -308,17 +308,22 @@ class Call:
 
             return two
         arrays = self.arrays(spec.compute)
-        before = operands[:1] if tensors[0][0] == 1 else []
-        after = operands[1:] if tensors[0][0] == 0 else []
+        unary = len(operands) == 1
+        leads = tensors[0][0] == 0
+        number = None if unary else operands[1 if leads else 0]
 
         def run(values: tuple) -> Any:
             a = values[at]
             token = enter(quiet)
             try:
-                if aim is None:
-                    result = ufunc(*before, a._data, *after)
-                else:
+                if aim is not None:
                     result = ufunc(*arrays(values)[:count], out=aim())
+                elif unary:
+                    result = ufunc(a._data)
+                elif leads:
+                    result = ufunc(a._data, number)
+                else:
+                    result = ufunc(number, a._data)
             except MemoryError:
                 return DECLINED
             finally:
@@ -327,7 +332,9 @@ class Call:
             made._data = result
             made._dtype = kind
             made._node = made._base = made._rare = None
-            return record(made, values) if historic(values) else made
+            if (a._node is None and aim is None) or not historic(values):
+                return made
+            return record(made, values)
 
         return run
 
@@ -539,7 +546,10 @@ def _layer(spec: Spec, want: np.dtype, stride: tuple | None) -> tuple[Callable[[
     strides = tuple([step * want.itemsize for step in stride])
     size = math.prod(spec.shape) * want.itemsize
     whole = spec.shape
-    contiguous = _payload.contiguous_strides(whole) == stride and 0 not in whole
+    dense = _payload.contiguous_strides(whole) == stride
+    bare = dense and 0 in whole  # whose strides are zeros in numpy
+    contiguous = dense and not bare
+    target = None if contiguous or 0 in whole else _memory.allocator(whole, stride, want)
 
     def lay(result: Any) -> ndarray:
         if result.__class__ is not ndarray:
@@ -550,7 +560,13 @@ def _layer(spec: Spec, want: np.dtype, stride: tuple | None) -> tuple[Callable[[
             base = result.base
             if base is None or base.nbytes == size:
                 return result
-        if contiguous and result.shape == whole:
+        if result.shape == whole:
+            if bare and not any(result.strides):
+                return result
+            if target is not None:
+                made = target()
+                made[...] = result
+                return made
             result = result.copy()
             if result.strides == strides:
                 return result

@@ -121,14 +121,15 @@ def normal(
     """
     d = checks.resolve(dtype)
     shape = tuple(shape)
-    if not math.prod(shape):  # nothing is filled, and so no kernel asks for the dtype
+    n = math.prod(shape)
+    if not n:  # nothing is filled, and so no kernel asks for the dtype
         checks.normal("float32", std)
         return np.empty(shape, d.np)
-    checks.normal(d, std)
+    if std != 1 or d.name not in checks.REAL:
+        checks.normal(d, std)
     if d.is_complex:
         # The variance is shared by the two parts.
         return _from_real(normal(gen, (*shape, 2), d.to_real(), mean, std / math.sqrt(2), contiguous), d)
-    n = math.prod(shape)
     with gen.lock:
         if contiguous and n >= 16:
             values = _normal_blocks(gen.engine, n, d, mean, std)

@@ -42,10 +42,6 @@ def _total(x: ndarray, axis: int) -> ndarray:
 def _by_rows(kernel: Callable[..., None], dim: int, *arrays: ndarray) -> ndarray:
     """Apply `kernel(out, axis, *arrays)`; where `dim` is the last one of contiguous arrays, to blocks of rows."""
     first = arrays[0]
-    if 0 < first.size <= FEW and first.ndim:
-        out = np.empty(first.shape, first.dtype)
-        kernel(out, dim % first.ndim, *arrays)
-        return out
     out = np.empty(first.shape, first.dtype)
     if not first.size:
         return out
@@ -128,11 +124,19 @@ def safe_softmax(self: ndarray, dim: int, dtype: Any = None) -> ndarray:
 
 @native.kernel
 def softmax(self: ndarray, dim: int, dtype: Any = None) -> ndarray:
+    if 0 < self.size <= FEW and self.ndim:
+        out = np.subtract(self, np.maximum.reduce(self, dim, None, None, True))
+        total = np.add.reduce(np.exp(out, out), dim, None, None, True)
+        return np.multiply(out, np.reciprocal(total, total), out)
     return _by_rows(_softmax_block, dim, self)
 
 
 @native.kernel
 def log_softmax(self: ndarray, dim: int, dtype: Any = None) -> ndarray:
+    if 0 < self.size <= FEW and self.ndim:
+        out = np.subtract(self, np.maximum.reduce(self, dim, None, None, True))
+        total = np.add.reduce(np.exp(out), dim, None, None, True)
+        return np.subtract(out, np.log(total, total), out)
     return _by_rows(_log_softmax_block, dim, self)
 
 
