@@ -219,6 +219,11 @@ class Function:
         return any({"dtype", "device"} <= {a.name for a in op.arguments} for op in self.overloads)
 
     @property
+    def method_is_factory(self) -> bool:
+        """Whether the method makes a new tensor, which may be told to require a gradient; what may give its argument back may not."""
+        return self.is_factory and not any(r.alias is not None for op in self.overloads for r in op.signature.returns)
+
+    @property
     def tuple_name(self) -> str:
         return f"_{self.name.lstrip('_')}_overloads" if self.name.startswith("_") else f"_{self.name}_overloads"
 

@@ -104,7 +104,7 @@ def _definitions(name: str, op: Op, first: str, function: Function | None, resul
     if function is not None and op.has("out") and not op.is_inplace:
         several = len(op.returns) > 1
         keywords.append(f"out: {'_tuple[Tensor, ...]' if several else 'Tensor'} | None = None")
-    if function is not None and {"dtype", "device"} <= {a.name for a in op.arguments}:
+    if (function is not None or op.name.startswith("new_")) and {"dtype", "device"} <= {a.name for a in op.arguments}:
         keywords.append("requires_grad: _bool = False")
     rest = ["**spellings: Any"] if Function.respelled(op) else []
     yield Definition(name, ", ".join([*own, *(["*", *keywords] if keywords else []), *rest]), result)

@@ -18,13 +18,13 @@ _new_empty_methods = (tables.new_empty, )
 @road((tables.new_empty,), method=True)
 def new_empty(self, *args, **kwargs):
     """new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    return call_overloaded(_new_empty_methods, (self, *args), kwargs, method=True)
+    return call_overloaded(_new_empty_methods, (self, *args), kwargs, method=True, is_factory=True)
 
 
 @road((tables.new_empty_strided,), method=True)
-def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None, pin_memory=None):
+def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
     """new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    return call(tables.new_empty_strided, (self, size, stride, dtype, layout, device, pin_memory))
+    return call(tables.new_empty_strided, (self, size, stride, dtype, layout, device, pin_memory), None, requires_grad)
 
 
 _new_zeros_methods = (tables.new_zeros, )
@@ -33,7 +33,7 @@ _new_zeros_methods = (tables.new_zeros, )
 @road((tables.new_zeros,), method=True)
 def new_zeros(self, *args, **kwargs):
     """new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    return call_overloaded(_new_zeros_methods, (self, *args), kwargs, method=True)
+    return call_overloaded(_new_zeros_methods, (self, *args), kwargs, method=True, is_factory=True)
 
 
 _new_ones_methods = (tables.new_ones, )
@@ -42,13 +42,13 @@ _new_ones_methods = (tables.new_ones, )
 @road((tables.new_ones,), method=True)
 def new_ones(self, *args, **kwargs):
     """new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    return call_overloaded(_new_ones_methods, (self, *args), kwargs, method=True)
+    return call_overloaded(_new_ones_methods, (self, *args), kwargs, method=True, is_factory=True)
 
 
 @road((tables.new_full,), method=True)
-def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, pin_memory=None):
+def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
     """new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    return call(tables.new_full, (self, size, fill_value, dtype, layout, device, pin_memory))
+    return call(tables.new_full, (self, size, fill_value, dtype, layout, device, pin_memory), None, requires_grad)
 
 
 @road((tables.tril,), method=True)

@@ -853,12 +853,15 @@ static int run_node(Run *run, int v)
         Py_DECREF(grad);
         return 0;
     }
+    PyObject *arrived = extras ? Py_NewRef(grad) : NULL;
     if (accumulate(run, node, grad) < 0) {
+        Py_XDECREF(arrived);
         return -1;
     }
     if (extras) {
-        PyObject *done = PyObject_CallOneArg(E.accumulated, node);
+        PyObject *done = PyObject_CallFunctionObjArgs(E.accumulated, node, arrived, NULL);
         Py_XDECREF(done);
+        Py_DECREF(arrived);
         return done == NULL ? -1 : 0;
     }
     return 0;

@@ -23,6 +23,7 @@ _PLACES.update(
     composites=f"{__name__}._composite",
     derivatives=f"{__name__}._generated.autograd",
     forward=f"{__name__}._autograd.forward",
+    from_dlpack=f"{__name__}.utils.dlpack:from_dlpack",
     legacy_constructor=f"{__name__}._api.functions.construct:legacy_constructor",
     loops=f"{__name__}._generated.native:LOOPS",
     npu_allocator=f"{__name__}.npu:_get_allocator",

@@ -273,7 +273,7 @@ class Tensor(_Attached, metaclass=_TensorType):
 
     @property
     def _version(self) -> int:
-        if self._inference:
+        if belongs_to_inference(self):
             raise RuntimeError("Inference tensors do not track version counter.")
         return version(self)
 
@@ -322,6 +322,12 @@ def alias_as(cls: type, tensor: Tensor, requires_grad: bool = False) -> Any:
     if requires_grad:
         made.requires_grad_(True)
     return made
+
+
+def belongs_to_inference(tensor: Tensor) -> bool:
+    """Whether a tensor, or what it is a view of, was made in inference mode."""
+    base = tensor._base
+    return tensor._inference or (base is not None and base._inference)
 
 
 def version(tensor: Tensor) -> int:

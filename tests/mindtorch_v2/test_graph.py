@@ -96,6 +96,25 @@ def test_a_walk_ends_at_what_is_asked_for():
     assert seen == ["hook", "hook", "before", "after"]
 
 
+def test_hooks_of_a_leaf_run_after_its_gradient_was_added():
+    a = torch.tensor(1.0, requires_grad=True)
+    b = a * 2
+    seen = []
+    b.grad_fn.next_functions[0][0].register_hook(lambda given, got: seen.append((given, got[0].item(), a.grad.item())))
+    (b * 2).backward()
+    assert seen == [((), 4.0, 4.0)]
+
+
+def test_views_belong_to_inference_as_their_tensors_do():
+    normal = torch.ones(2, 2)
+    with torch.inference_mode():
+        inference = torch.ones(2, 2)
+        assert not normal.view(4).is_inference() and inference.view(4).is_inference()
+        assert not normal[0].is_inference() and (normal + 1).is_inference()
+    assert inference.view(4).is_inference() and not normal.view(4).is_inference()
+    assert all(part.is_inference() for part in inference.unbind(0))
+
+
 def test_what_a_walk_does_not_reach_is_not_freed():
     a = torch.tensor(2.0, requires_grad=True)
     b = a.exp()

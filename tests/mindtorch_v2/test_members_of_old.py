@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import numpy as np
 import pytest
 
 import mindtorch_v2 as torch
@@ -119,3 +120,42 @@ def test_files_of_which_little_is_known():
     kept = io.BytesIO()
     torch.save(torch.arange(3), kept)
     assert torch.load(Few(kept.getvalue())).tolist() == [0, 1, 2]
+
+
+def test_new_tensors_that_require_a_gradient():
+    x = torch.ones(2)
+    for made in (
+        x.new_empty((2,), requires_grad=True),
+        x.new_zeros(2, requires_grad=True),
+        x.new_ones(2, requires_grad=True),
+        x.new_full((2,), 1.0, requires_grad=True),
+        x.new_empty_strided((2,), (1,), requires_grad=True),
+    ):
+        assert made.requires_grad and made.is_leaf
+    assert not x.new_zeros(2).requires_grad
+    with pytest.raises(RuntimeError, match="can require gradients"):
+        x.new_zeros(2, dtype=torch.int64, requires_grad=True)
+
+
+def test_grids_of_unlike_tensors():
+    a, b = torch.ones(2), torch.ones(3)
+    with pytest.raises(RuntimeError, match="meshgrid expects all tensors to have the same device"):
+        torch.meshgrid(a, b.to("meta"), indexing="ij")
+    with pytest.raises(RuntimeError, match='indexing must be one of "xy" or "ij", but received: '):
+        torch.meshgrid(a, b, indexing="")
+    with pytest.warns(UserWarning, match="it will be required to pass the indexing argument"):
+        torch.meshgrid(a, b)
+
+
+def test_buffers_and_scalars_of_numpy():
+    with pytest.raises(ValueError, match="object does not implement Python buffer protocol."):
+        torch.frombuffer([1, 2], dtype=torch.uint8)
+    with pytest.warns(UserWarning, match="The given buffer is not writable"):
+        assert torch.frombuffer(b"abcd", dtype=torch.uint8).tolist() == [97, 98, 99, 100]
+    scalar = np.float64(0.5)
+    assert torch.asarray(scalar).dtype is torch.float64
+    with pytest.raises(RuntimeError, match="can't alias NumPy scalars."):
+        torch.asarray(scalar, copy=False)
+    source = torch.ones(2)
+    capsule = torch.utils.dlpack.to_dlpack(source)
+    assert torch.asarray(capsule).tolist() == [1.0, 1.0]

@@ -261,7 +261,7 @@ class _Run:
         else:
             variable._grad = _added(variable, before, grad, create_graph)
         if extras_of(node) is not None:
-            _accumulated(node)
+            _accumulated(node, grad)
 
     def _own(self, variable: Tensor, grad: Tensor) -> Tensor:
         """The first gradient of a leaf: the memory that arrived, when nobody else holds it and it is laid out like the leaf, or a copy."""
@@ -302,9 +302,12 @@ def _added(variable: Tensor, before: Tensor | None, grad: Tensor, create_graph: 
     return ops.add(before, grad) if create_graph else ops.add_(before, grad)
 
 
-def _accumulated(node: AccumulateGrad) -> None:
-    """Run what was registered to run after the gradient of a leaf was added."""
+def _accumulated(node: AccumulateGrad, grad: Tensor) -> None:
+    """Run what was registered to run after a gradient, which arrived at a leaf, was added."""
     extras = node.extras
+    if extras is not None and extras.hooks is not None:
+        for hook in list(extras.hooks.values()):
+            hook((), (grad,))
     if extras is not None and extras.post_accumulate_hooks:
         variable = node.variable
         for hook in list(extras.post_accumulate_hooks.values()):

@@ -164,7 +164,7 @@ def _views(op: Operator, spec: Any, args: tuple) -> Any:
             made._multi_view = True
             views.append(made)
         result = tuple(views)
-    if TLS.inference:
+    if source._inference:  # as of what it is a view, whatever the mode
         _mark_inference(result)
     if op.record is None or not TLS.grad_enabled:
         return result

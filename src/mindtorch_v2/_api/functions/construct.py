@@ -11,6 +11,7 @@ import numpy as np
 from numpy import ndarray
 
 from ... import _dtype
+from ..._above import above
 from ..._device import chosen_device, default_device, device as _device
 from ..._dispatch import native, ops
 from ..._dispatch.convert import _dtype as _convert_dtype
@@ -296,6 +297,12 @@ def asarray(
         made = obj if requires_grad or not obj.requires_grad else obj.detach()
     elif isinstance(obj, ndarray):
         made = from_numpy(obj)
+    elif isinstance(obj, np.generic):
+        if copy is False:
+            raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray.")
+        return tensor(obj, dtype=dtype, device=where, requires_grad=requires_grad)
+    elif type(obj).__name__ == "PyCapsule":  # of DLPack; Python has no name for the class
+        made = above("from_dlpack")(obj)
     elif isinstance(obj, (bytes, bytearray, memoryview)):
         made = frombuffer(obj, dtype=dtype or DTYPES["uint8"])
     else:
@@ -318,7 +325,19 @@ def frombuffer(
 ) -> Tensor:
     """A 1-D tensor over the memory of an object with the buffer protocol."""
     dtype = dtype_argument("frombuffer", dtype) or _dtype.get_default_dtype()
-    view = memoryview(buffer).cast("B")
+    try:
+        view = memoryview(buffer).cast("B")
+    except TypeError as error:
+        raise ValueError("object does not implement Python buffer protocol.") from error
+    if view.readonly:
+        warnings.warn(
+            "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can write to the underlying "
+            "(supposedly non-writable) buffer using the tensor. You may want to copy the buffer to protect its data or make it writable before "
+            "converting it to a tensor. This type of warning will be suppressed for the rest of this program.",
+            stacklevel=2,
+        )
+    if requires_grad and dtype.category < 2:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     size = dtype.itemsize
     if len(view) == 0 or count == 0:
         raise ValueError(f"both buffer length ({len(view)}) and count ({count}) must not be 0")

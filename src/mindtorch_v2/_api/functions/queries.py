@@ -41,8 +41,8 @@ def is_signed(input: Tensor) -> bool:
 
 
 def is_inference(input: Tensor) -> bool:
-    """Whether a tensor was made in inference mode."""
-    return input._inference
+    """Whether a tensor, or what it is a view of, was made in inference mode."""
+    return input.is_inference()
 
 
 def is_nonzero(input: Tensor) -> bool:

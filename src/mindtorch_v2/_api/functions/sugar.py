@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -126,7 +127,11 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple:
     """Coordinate grids from 1-D tensors; indexing 'ij' or 'xy'."""
-    return ops.meshgrid(_tensors(tensors), indexing=indexing or "ij")
+    if indexing is None:
+        warnings.warn(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", stacklevel=2
+        )
+    return ops.meshgrid(_tensors(tensors), indexing="ij" if indexing is None else indexing)
 
 
 def broadcast_tensors(*tensors: Any) -> tuple:

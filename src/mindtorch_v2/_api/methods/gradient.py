@@ -24,7 +24,7 @@ from ..._autograd.node import (
 from ..._dispatch import native
 from ..._handles import RemovableHandle
 from ..._state import TLS
-from ..._tensor import Tensor, wrap
+from ..._tensor import Tensor, belongs_to_inference, wrap
 
 
 def _get_requires_grad(self: Tensor) -> bool:
@@ -252,8 +252,8 @@ def _del_requires_grad(self: Tensor) -> None:
 
 
 def is_inference(self: Tensor) -> bool:
-    """Whether the tensor was made in inference mode."""
-    return self._inference
+    """Whether the tensor, or what it is a view of, was made in inference mode."""
+    return belongs_to_inference(self)
 
 
 def _is_view(self: Tensor) -> bool:
