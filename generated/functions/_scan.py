@@ -99,6 +99,14 @@ def cumulative_trapezoid(*args, **kwargs):
     """cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor; cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor"""
     return call_overloaded(_cumulative_trapezoid_overloads, args, kwargs)
 
+_gradient_overloads = (tables.gradient_scalarint, tables.gradient_scalararray, tables.gradient_array, tables.gradient_scalarrayint, tables.gradient_scalarrayarray, tables.gradient_tensorarrayint, tables.gradient_tensorarray, )
+
+
+@road((tables.gradient_scalarint,), (tables.gradient_scalararray,), (tables.gradient_array,), (tables.gradient_scalarrayint,), (tables.gradient_scalarrayarray,), (tables.gradient_tensorarrayint,), (tables.gradient_tensorarray,), )
+def gradient(*args, **kwargs):
+    """gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1) -> Tensor[]; gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1) -> Tensor[]; gradient.array(Tensor self, *, int[] dim, int edge_order=1) -> Tensor[]; gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int edge_order=1) -> Tensor[]; gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1) -> Tensor[]; gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1) -> Tensor[]; gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1) -> Tensor[]"""
+    return call_overloaded(_gradient_overloads, args, kwargs)
+
 
 tables.cumsum.function = cumsum
 tables.cumprod.function = cumprod
@@ -112,3 +120,10 @@ tables.trapz_x.function = trapz
 tables.trapz_dx.function = trapz
 tables.cumulative_trapezoid_x.function = cumulative_trapezoid
 tables.cumulative_trapezoid_dx.function = cumulative_trapezoid
+tables.gradient_scalarint.function = gradient
+tables.gradient_scalararray.function = gradient
+tables.gradient_array.function = gradient
+tables.gradient_scalarrayint.function = gradient
+tables.gradient_scalarrayarray.function = gradient
+tables.gradient_tensorarrayint.function = gradient
+tables.gradient_tensorarray.function = gradient

@@ -125,6 +125,7 @@ index_reduce = Operator(
     kernels={"cpu": kernels_indexing.index_reduce_},
     mutates=0,
     tags=('apart',),
+    out=('exact',),
     variants=('function', 'method', 'inplace', 'out'),
     derivatives="indexing",
     saves_self=True,

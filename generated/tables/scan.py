@@ -7,7 +7,7 @@ from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import scan as _meta
 
-__all__ = ["cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "diff", "trapezoid_x", "trapezoid_dx", "trapz_x", "trapz_dx", "cumulative_trapezoid_x", "cumulative_trapezoid_dx"]
+__all__ = ["cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "diff", "trapezoid_x", "trapezoid_dx", "trapz_x", "trapz_dx", "cumulative_trapezoid_x", "cumulative_trapezoid_dx", "gradient_scalarint", "gradient_scalararray", "gradient_array", "gradient_scalarrayint", "gradient_scalarrayarray", "gradient_tensorarrayint", "gradient_tensorarray"]
 
 cumsum = Operator(
     "cumsum", "",
@@ -122,5 +122,54 @@ cumulative_trapezoid_dx = Operator(
     "cumulative_trapezoid", "dx",
     (Param('y', 'Tensor', required=True), Param('dx', 'Scalar', default=1, keyword=True), Param('dim', 'int', default=-1, keyword=True), ),
     composite="scan.cumulative_trapezoid_dx",
+    variants=('function',),
+)
+
+gradient_scalarint = Operator(
+    "gradient", "scalarint",
+    (Param('self', 'Tensor', required=True), Param('spacing', 'Scalar', optional=True, default=None, keyword=True), Param('dim', 'int', optional=True, default=None, keyword=True), Param('edge_order', 'int', default=1, keyword=True), ),
+    composite="differences.gradient",
+    variants=('function',),
+)
+
+gradient_scalararray = Operator(
+    "gradient", "scalararray",
+    (Param('self', 'Tensor', required=True), Param('spacing', 'Scalar', required=True, keyword=True), Param('dim', 'int', is_list=True, required=True, keyword=True), Param('edge_order', 'int', default=1, keyword=True), ),
+    composite="differences.gradient",
+    variants=('function',),
+)
+
+gradient_array = Operator(
+    "gradient", "array",
+    (Param('self', 'Tensor', required=True), Param('dim', 'int', is_list=True, required=True, keyword=True), Param('edge_order', 'int', default=1, keyword=True), ),
+    composite="differences.gradient_of_dims",
+    variants=('function',),
+)
+
+gradient_scalarrayint = Operator(
+    "gradient", "scalarrayint",
+    (Param('self', 'Tensor', required=True), Param('spacing', 'Scalar', is_list=True, required=True, keyword=True), Param('dim', 'int', optional=True, default=None, keyword=True), Param('edge_order', 'int', default=1, keyword=True), ),
+    composite="differences.gradient",
+    variants=('function',),
+)
+
+gradient_scalarrayarray = Operator(
+    "gradient", "scalarrayarray",
+    (Param('self', 'Tensor', required=True), Param('spacing', 'Scalar', is_list=True, required=True, keyword=True), Param('dim', 'int', is_list=True, required=True, keyword=True), Param('edge_order', 'int', default=1, keyword=True), ),
+    composite="differences.gradient",
+    variants=('function',),
+)
+
+gradient_tensorarrayint = Operator(
+    "gradient", "tensorarrayint",
+    (Param('self', 'Tensor', required=True), Param('spacing', 'Tensor', is_list=True, required=True, keyword=True), Param('dim', 'int', optional=True, default=None, keyword=True), Param('edge_order', 'int', default=1, keyword=True), ),
+    composite="differences.gradient",
+    variants=('function',),
+)
+
+gradient_tensorarray = Operator(
+    "gradient", "tensorarray",
+    (Param('self', 'Tensor', required=True), Param('spacing', 'Tensor', is_list=True, required=True, keyword=True), Param('dim', 'int', is_list=True, required=True, keyword=True), Param('edge_order', 'int', default=1, keyword=True), ),
+    composite="differences.gradient",
     variants=('function',),
 )

@@ -706,6 +706,7 @@ slice_scatter = Operator(
     (Param('self', 'Tensor', required=True), Param('src', 'Tensor', required=True), Param('dim', 'int', default=0), Param('start', 'SymInt', optional=True, default=None), Param('end', 'SymInt', optional=True, default=None), Param('step', 'SymInt', default=1), ),
     composite="view.slice_scatter",
     tags=('any_device',),
+    out=('exact',),
     variants=('function', 'method', 'out'),
 )
 

@@ -96,8 +96,8 @@ _BY_MODULE = {
         "Generator default_generator get_rng_state initial_seed manual_seed seed set_rng_state"
     ),
     "_api.functions.sugar": (
-        "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul einsum lu meshgrid nonzero "
-        "norm resize_as_ split stft tensordot unique unique_consecutive unravel_index where"
+        "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul einsum histogramdd lu "
+        "meshgrid nonzero norm resize_as_ split stft tensordot unique unique_consecutive unravel_index where"
     ),
     "_api.functions.settings": (
         "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision get_num_interop_threads "

@@ -8,6 +8,7 @@ from __future__ import annotations
 DTYPES = "takes a dtype that PyTorch's CPU kernel does not know"
 EMPTY = "looks at the dtype or the size of a tensor without elements, which PyTorch does not"
 HALF_OVERFLOW = "computes half types in float32, where PyTorch overflows"
+HALF_ROUNDING = "rounds half types at other steps than PyTorch"
 KERNEL = "names the kernel that does not know the dtype in another way"
 LENIENT = "takes arguments that PyTorch refuses"
 POLES = "is infinite at a pole, where PyTorch's series ends at a large number"
@@ -108,6 +109,11 @@ DIFFERENT: dict[str, dict[str, str]] = {
     "logsumexp": {"error": LENIENT},
     "dist": {"message": WORDS},
     # scan
+    "gradient.array": {"message": WORDS},
+    "gradient.tensorarrayint": {"error": LENIENT, "values": HALF_ROUNDING},
+    "gradient.tensorarray": {"message": WORDS},
+    "gradient.scalarrayint": {"message": WORDS},
+    "gradient.scalarrayarray": {"message": WORDS},
     "trapezoid.x": {"message": WORDS},
     "trapz.x": {"message": WORDS},
     # sorting

@@ -44,11 +44,13 @@ def call_overloaded(
 
 def call_method(op: Operator, args: tuple, out: Any = None, requires_grad: bool = False) -> Any:
     """`call` of a method. TypeError when it is called on the class with something else than a tensor, even where the function takes it."""
-    if not isinstance(args[0], Tensor):
+    # The tensor is not the first parameter of every operator (polygamma).
+    first = args[0] if op.params[0].type == "Tensor" else args[op.tensors[0]]
+    if not isinstance(first, Tensor):
         raise TypeError(
-            f"descriptor '{op.name}' for 'torch._C.TensorBase' objects doesn't apply to a '{type(args[0]).__name__}' object"
+            f"descriptor '{op.name}' for 'torch._C.TensorBase' objects doesn't apply to a '{type(first).__name__}' object"
         )
-    if args[0].__class__ is not Tensor or TLS.function_modes:
+    if first.__class__ is not Tensor or TLS.function_modes:
         special = overrides.find(op, args, out)
         if special is not None:
             return overrides.run(op, special, args, out, getattr(Tensor, op.name, None))

@@ -191,6 +191,8 @@ class _State:
     def _scalar(self, p: Parameter, hint: Any) -> tuple[bool, Any]:
         if p.optional and self.pick.chance(2):
             return not p.has_default, None
+        if p.is_list:
+            return True, [2, 1.5][: self.pick.integer(1, 2)]
         if isinstance(hint, str) and hint in ("positive", "above_one", "nonzero"):
             return True, self.pick.choice((2, 1.5))
         number = draw_number(self.pick)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from ... import _dtype
@@ -199,8 +200,52 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
         if dims > min(a.dim(), b.dim()):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         left, right = list(range(-dims, 0)), list(range(dims))
-    result = ops.tensordot(a, b, left, right)
-    return result if out is None else out.copy_(result)
+    if out is None:
+        return ops.tensordot(a, b, left, right)
+    if out.dtype is not a.dtype:
+        raise RuntimeError(
+            f"tensordot: Expected the output tensor to have dtype {a.dtype.cpp}, but got an output tensor with dtype {out.dtype.cpp}"
+        )
+    return ops.tensordot(a, b, left, right, out=out)
+
+
+def histogramdd(
+    input: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: bool = False
+) -> Any:
+    """How many points, rows of `input` (..., D), lie in each box of a grid: (hist, bin_edges), the edges a tuple of D tensors.
+
+    `bins` is a count, a count per dimension, or the edges per dimension; `range` the smallest and the largest edge of each dimension, in one
+    list. `weight` has a number per point. RuntimeError where their counts do not fit.
+    """
+    points = ops.reshape(input, [-1, input.shape[-1]])
+    count = points.shape[-1]
+    given = [bins] * count if isinstance(bins, int) else list(bins)
+    if len(given) != count:
+        raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
+    edges, flat, inside = [], None, None
+    for place, one in enumerate(given):
+        column = ops.select(points, 1, place)
+        limits = None if range is None else list(range[2 * place : 2 * place + 2])
+        own = one if isinstance(one, Tensor) else ops.histogram(column, bins=one, range=limits)[1]
+        edges.append(own)
+        boxes = own.numel() - 1
+        at = ops.sub(ops.searchsorted(own, ops.contiguous(column), right=True), 1)
+        at = ops.where(ops.eq(column, own[-1]), boxes - 1, at)
+        within = ops.logical_and(ops.ge(column, own[0]), ops.le(column, own[-1]))
+        flat = at if flat is None else ops.add(ops.mul(flat, boxes), at)
+        inside = within if inside is None else ops.logical_and(inside, within)
+    shape = [own.numel() - 1 for own in edges]
+    kept = ops.masked_select(flat, inside)
+    weights = None if weight is None else ops.masked_select(ops.reshape(weight, [-1]), inside)
+    hist = ops.to(ops.bincount(kept, weights, prod(shape)), input.dtype)
+    hist = ops.reshape(hist, shape)
+    if density:
+        hist = ops.div(hist, ops.sum(hist))
+        for place, own in enumerate(edges):
+            widths = [1] * count
+            widths[place] = -1
+            hist = ops.div(hist, ops.reshape(ops.diff(own), widths))
+    return named("histogramdd", ("hist", "bin_edges"))((hist, tuple(edges)))
 
 
 def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
@@ -234,14 +279,15 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
             raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
         if size < 0:
             raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
-    if not indices.numel():
+    if not indices.numel() or not sizes:
         return tuple(indices.clone() for _ in sizes)
-    found = []
-    step = 1
-    for size in reversed(sizes):
-        found.append(ops.remainder(ops.floor_divide(indices, step), size))
-        step *= size
-    return tuple(reversed(found))
+    steps = [prod(sizes[place + 1 :]) for place in range(len(sizes))]
+    divided = ops.floor_divide(ops.unsqueeze(indices, -1), _row(indices, steps))
+    return ops.unbind(ops.remainder(divided, _row(indices, sizes)), -1)
+
+
+def _row(like: Tensor, values: Sequence[int]) -> Tensor:
+    return ops.cat([ops.full([1], value, dtype=like.dtype, device=like.device) for value in values])
 
 
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
