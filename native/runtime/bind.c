@@ -1,7 +1,8 @@
 /* Bind: the arguments of a call in the order and of the types that the schema says.
  *
  * Kinds of parameters: T tensor, N tensor for which a number may stand, V list of tensors, v list of tensors or None, I int, L list of ints,
- * F float, B bool, S number, X str, D dtype, C device, G generator, O an object taken as it is (layout, memory format), ? what Python has to look at.
+ * F float, B bool, S number, X str, D dtype, C device, G generator, O an object taken as it is (layout, memory format), R list of floats (which
+ * Python reads), ? what Python has to look at.
  * An argument either fits, or certainly does not (so that the next overload is tried), or Python decides: numpy's numbers, tensors that stand
  * for numbers, subclasses, whatever has __torch_function__.
  */
@@ -162,6 +163,8 @@ static int take(const Path *path, int at, PyObject *value, Bound *bound)
         return UNKNOWN;
     case 'O':
         return is_builtin(value) ? UNFIT : Py_TYPE(value) == S.memory_format || Py_TYPE(value) == S.layout ? FITS : UNKNOWN;
+    case 'R': /* a list of floats, which one number is not */
+        return is_number(value) ? UNFIT : UNKNOWN;
     default:
         return UNKNOWN;
     }

@@ -296,6 +296,7 @@ extern INTERNAL const KernelEntry matmul_kernels[];
 extern INTERNAL const KernelEntry softmax_kernels[];
 extern INTERNAL const KernelEntry norm_kernels[];
 extern INTERNAL const KernelEntry channel_kernels[];
+extern INTERNAL const KernelEntry resize_kernels[];
 extern INTERNAL const KernelEntry embedding_kernels[];
 extern INTERNAL const KernelEntry loss_kernels[];
 extern INTERNAL const KernelEntry attention_kernels[];

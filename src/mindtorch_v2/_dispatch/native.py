@@ -258,7 +258,7 @@ def _kind(op: Operator, index: int, param: Param, reflected: str) -> str:
             return "v" if param.elements_optional else "V"
         return "N" if op.numbers and (index or reflected or takes_number_first(op)) else "T"
     if param.is_list:
-        return "L" if kind in _INT_TYPES else "?"
+        return "L" if kind in _INT_TYPES else "R" if kind == "float" and not param.size else "?"
     return _KINDS.get(kind, "?")
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from ...._dispatch import native
+
 Taps = list[tuple[ndarray, ndarray]]
 """(input positions, weights) for every output along one dimension, one pair for each term of the sum."""
 
@@ -107,16 +109,19 @@ def _nearest_nd_backward(
     return grad
 
 
+@native.kernel
 def upsample_nearest1d(self: ndarray, output_size: Any, scales: float | None = None) -> ndarray:
     return _nearest_nd(self, output_size, (scales,), _nearest)
 
 
+@native.kernel
 def upsample_nearest2d(
     self: ndarray, output_size: Any, scales_h: float | None = None, scales_w: float | None = None
 ) -> ndarray:
     return _nearest_nd(self, output_size, (scales_h, scales_w), _nearest)
 
 
+@native.kernel
 def upsample_nearest3d(
     self: ndarray,
     output_size: Any,
@@ -127,16 +132,19 @@ def upsample_nearest3d(
     return _nearest_nd(self, output_size, (scales_d, scales_h, scales_w), _nearest)
 
 
+@native.kernel
 def upsample_nearest_exact1d(self: ndarray, output_size: Any, scales: float | None = None) -> ndarray:
     return _nearest_nd(self, output_size, (scales,), _nearest_exact)
 
 
+@native.kernel
 def upsample_nearest_exact2d(
     self: ndarray, output_size: Any, scales_h: float | None = None, scales_w: float | None = None
 ) -> ndarray:
     return _nearest_nd(self, output_size, (scales_h, scales_w), _nearest_exact)
 
 
+@native.kernel
 def upsample_nearest_exact3d(
     self: ndarray,
     output_size: Any,
@@ -147,6 +155,7 @@ def upsample_nearest_exact3d(
     return _nearest_nd(self, output_size, (scales_d, scales_h, scales_w), _nearest_exact)
 
 
+@native.kernel
 def upsample_nearest_exact3d_backward(
     grad_output: ndarray,
     output_size: Any,
@@ -158,12 +167,14 @@ def upsample_nearest_exact3d_backward(
     return _nearest_nd_backward(grad_output, output_size, input_size, (scales_d, scales_h, scales_w), _nearest_exact)
 
 
+@native.kernel
 def upsample_nearest1d_backward(
     grad_output: ndarray, output_size: Any, input_size: Any, scales: float | None = None
 ) -> ndarray:
     return _nearest_nd_backward(grad_output, output_size, input_size, (scales,), _nearest)
 
 
+@native.kernel
 def upsample_nearest2d_backward(
     grad_output: ndarray,
     output_size: Any,
@@ -174,6 +185,7 @@ def upsample_nearest2d_backward(
     return _nearest_nd_backward(grad_output, output_size, input_size, (scales_h, scales_w), _nearest)
 
 
+@native.kernel
 def upsample_nearest3d_backward(
     grad_output: ndarray,
     output_size: Any,
@@ -185,12 +197,14 @@ def upsample_nearest3d_backward(
     return _nearest_nd_backward(grad_output, output_size, input_size, (scales_d, scales_h, scales_w), _nearest)
 
 
+@native.kernel
 def upsample_nearest_exact1d_backward(
     grad_output: ndarray, output_size: Any, input_size: Any, scales: float | None = None
 ) -> ndarray:
     return _nearest_nd_backward(grad_output, output_size, input_size, (scales,), _nearest_exact)
 
 
+@native.kernel
 def upsample_nearest_exact2d_backward(
     grad_output: ndarray,
     output_size: Any,
@@ -233,16 +247,19 @@ def _interpolate_backward(
     return grad
 
 
+@native.kernel
 def upsample_linear1d(self: ndarray, output_size: Any, align_corners: bool, scales: float | None = None) -> ndarray:
     return _interpolate(self, output_size, align_corners, (scales,), _linear)
 
 
+@native.kernel
 def upsample_linear1d_backward(
     grad_output: ndarray, output_size: Any, input_size: Any, align_corners: bool, scales: float | None = None
 ) -> ndarray:
     return _interpolate_backward(grad_output, output_size, input_size, align_corners, (scales,), _linear)
 
 
+@native.kernel
 def upsample_bilinear2d(
     self: ndarray,
     output_size: Any,
@@ -253,6 +270,7 @@ def upsample_bilinear2d(
     return _interpolate(self, output_size, align_corners, (scales_h, scales_w), _linear)
 
 
+@native.kernel
 def upsample_bilinear2d_backward(
     grad_output: ndarray,
     output_size: Any,
@@ -264,6 +282,7 @@ def upsample_bilinear2d_backward(
     return _interpolate_backward(grad_output, output_size, input_size, align_corners, (scales_h, scales_w), _linear)
 
 
+@native.kernel
 def upsample_bicubic2d(
     self: ndarray,
     output_size: Any,
@@ -274,6 +293,7 @@ def upsample_bicubic2d(
     return _interpolate(self, output_size, align_corners, (scales_h, scales_w), _cubic)
 
 
+@native.kernel
 def upsample_bicubic2d_backward(
     grad_output: ndarray,
     output_size: Any,
@@ -285,6 +305,7 @@ def upsample_bicubic2d_backward(
     return _interpolate_backward(grad_output, output_size, input_size, align_corners, (scales_h, scales_w), _cubic)
 
 
+@native.kernel
 def upsample_trilinear3d(
     self: ndarray,
     output_size: Any,
@@ -296,6 +317,7 @@ def upsample_trilinear3d(
     return _interpolate(self, output_size, align_corners, (scales_d, scales_h, scales_w), _linear)
 
 
+@native.kernel
 def upsample_trilinear3d_backward(
     grad_output: ndarray,
     output_size: Any,

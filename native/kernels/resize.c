@@ -1,0 +1,247 @@
+/* Resizing of the last dimensions of float arrays, one after the other, forward and backward: each output is a weighted sum of a few inputs along the
+ * dimension. The Python kernels of `upsample.py` say the same of other dtypes.
+ */
+#include "making.h"
+#include "norm.h"
+#include <math.h>
+
+#define MOST_AXES 3
+
+enum { NEAREST, NEAREST_EXACT, LINEAR, CUBIC };
+
+/* Along one dimension: for every output its inputs and their weights, `taps` of each. */
+typedef struct {
+    npy_intp size, out;
+    int taps;
+    npy_intp *place;
+    double *weight;
+} Line;
+
+static double cubic_weight(double distance)
+{
+    const double a = -0.75;
+    double d = fabs(distance);
+    return d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
+}
+
+static npy_intp within(npy_intp place, npy_intp size)
+{
+    return place < 0 ? 0 : place >= size ? size - 1 : place;
+}
+
+/* Where in the input an output lies. */
+static double position(npy_intp i, npy_intp size, npy_intp out, double scale, int corners)
+{
+    return corners ? (out > 1 ? (double)i * ((double)(size - 1) / (double)(out - 1)) : 0.0) : ((double)i + 0.5) * scale - 0.5;
+}
+
+static int set_axis(Line *axis, int mode, npy_intp size, npy_intp out, double factor, int corners)
+{
+    axis->size = size;
+    axis->out = out;
+    axis->taps = mode == CUBIC ? 4 : mode == LINEAR && size != out ? 2 : 1;
+    axis->place = PyMem_Malloc((size_t)(out * axis->taps) * (sizeof(npy_intp) + sizeof(double)) + 8);
+    if (axis->place == NULL) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    axis->weight = (double *)(axis->place + out * axis->taps);
+    double scale = factor > 0 ? 1.0 / factor : (double)size / (double)out;
+    for (npy_intp i = 0; i < out; i++) {
+        npy_intp *place = axis->place + i * axis->taps;
+        double *weight = axis->weight + i * axis->taps;
+        if (mode == NEAREST || mode == NEAREST_EXACT) {
+            place[0] = within((npy_intp)(((float)i + (mode == NEAREST_EXACT ? 0.5f : 0.0f)) * (float)scale), size);
+            weight[0] = 1;
+        }
+        else if (mode == LINEAR && size == out) {
+            place[0] = i;
+            weight[0] = 1;
+        }
+        else if (mode == LINEAR) {
+            double at = fmax(position(i, size, out, scale, corners), 0), part;
+            place[0] = within((npy_intp)at, size);
+            place[1] = within(place[0] + 1, size);
+            part = fmin(at - (double)place[0], 1.0);
+            weight[0] = 1 - part;
+            weight[1] = part;
+        }
+        else {
+            double at = position(i, size, out, scale, corners), base = floor(at);
+            for (int k = 0; k < 4; k++) {
+                place[k] = within((npy_intp)base + k - 1, size);
+                weight[k] = cubic_weight(at - (base + k - 1));
+            }
+        }
+    }
+    return 1;
+}
+
+/* x is (outer, size, inner), y (outer, out, inner). A weight of zero multiplies all the same, as infinities tell. */
+#define RESIZE(forth, back, T)                                                                                                             \
+    static void forth(const Line *axis, const T *restrict x, T *restrict y, npy_intp outer, npy_intp inner)                               \
+    {                                                                                                                                      \
+        const int taps = axis->taps;                                                                                                       \
+        for (npy_intp o = 0; o < outer; o++, x += axis->size * inner) {                                                                    \
+            if (inner == 1) {                                                                                                              \
+                const npy_intp *place = axis->place;                                                                                       \
+                const double *weight = axis->weight;                                                                                       \
+                for (npy_intp i = 0; i < axis->out; i++, place += taps, weight += taps) {                                                  \
+                    T total = taps == 1 ? x[place[0]] : x[place[0]] * (T)weight[0];                                                        \
+                    for (int t = 1; t < taps; t++) {                                                                                       \
+                        total += x[place[t]] * (T)weight[t];                                                                               \
+                    }                                                                                                                      \
+                    *y++ = total;                                                                                                          \
+                }                                                                                                                          \
+                continue;                                                                                                                  \
+            }                                                                                                                              \
+            for (npy_intp i = 0; i < axis->out; i++, y += inner) {                                                                         \
+                const npy_intp *place = axis->place + i * taps;                                                                            \
+                const double *weight = axis->weight + i * taps;                                                                            \
+                const T *first = x + place[0] * inner, w = (T)weight[0];                                                                   \
+                for (npy_intp k = 0; k < inner; k++) {                                                                                     \
+                    y[k] = taps == 1 ? first[k] : first[k] * w;                                                                            \
+                }                                                                                                                          \
+                for (int t = 1; t < taps; t++) {                                                                                           \
+                    const T *next = x + place[t] * inner, v = (T)weight[t];                                                                \
+                    for (npy_intp k = 0; k < inner; k++) {                                                                                 \
+                        y[k] += next[k] * v;                                                                                               \
+                    }                                                                                                                      \
+                }                                                                                                                          \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    /* y, which is zero before, becomes (outer, size, inner). */                                                                           \
+    static void back(const Line *axis, const T *restrict x, T *restrict y, npy_intp outer, npy_intp inner)                                \
+    {                                                                                                                                      \
+        for (npy_intp o = 0; o < outer; o++, y += axis->size * inner) {                                                                    \
+            for (npy_intp i = 0; i < axis->out; i++, x += inner) {                                                                         \
+                for (int t = 0; t < axis->taps; t++) {                                                                                     \
+                    T *to = y + axis->place[i * axis->taps + t] * inner, v = (T)axis->weight[i * axis->taps + t];                          \
+                    for (npy_intp k = 0; k < inner; k++) {                                                                                 \
+                        to[k] += x[k] * v;                                                                                                 \
+                    }                                                                                                                      \
+                }                                                                                                                          \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    }
+
+RESIZE(resize_float, restore_float, float)
+RESIZE(resize_double, restore_double, double)
+
+/* One dimension after the other, the first one first. `dims` are those of x, and become those of the result. */
+static PyObject *along_axes(PyArrayObject *x, npy_intp *dims, const Line *axis, int axes, int backward)
+{
+    int ndim = PyArray_NDIM(x), width = float_width(x);
+    PyArrayObject *from = contiguous_of(x);
+    for (int a = 0; a < axes && from != NULL; a++) {
+        int d = ndim - axes + a;
+        dims[d] = backward ? axis[a].size : axis[a].out;
+        npy_intp outer = PyArray_MultiplyList(dims, d), inner = PyArray_MultiplyList(PyArray_DIMS(from) + d + 1, ndim - d - 1);
+        PyArrayObject *to = (PyArrayObject *)new_array(ndim, dims, PyArray_DESCR(x));
+        if (to != NULL) {
+            npy_intp n = PyArray_SIZE(to) > PyArray_SIZE(from) ? PyArray_SIZE(to) : PyArray_SIZE(from);
+            void *source = PyArray_DATA(from), *target = PyArray_DATA(to);
+            PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+            if (backward) {
+                memset(target, 0, (size_t)PyArray_NBYTES(to));
+            }
+            if (width == 4) {
+                (backward ? restore_float : resize_float)(&axis[a], source, target, outer, inner);
+            }
+            else {
+                (backward ? restore_double : resize_double)(&axis[a], source, target, outer, inner);
+            }
+            if (thread != NULL) {
+                PyEval_RestoreThread(thread);
+            }
+        }
+        Py_SETREF(from, to);
+    }
+    return (PyObject *)from;
+}
+
+/* self or grad_output, output_size; backward: input_size; linear and cubic: align_corners; and a scale or None for each of `axes` dimensions. */
+static PyObject *resize(PyObject *const *args, int mode, int axes, int backward)
+{
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    npy_intp out[MAX_DIMS], whole[MAX_DIMS], dims[MAX_DIMS];
+    int ndim = is_array(args[0]) && float_width(x) ? PyArray_NDIM(x) : 0, corners = 0;
+    if (ndim < axes || ndim > MAX_DIMS || !PyArray_SIZE(x) || sizes_of(args[1], out) != axes) {
+        return NULL;
+    }
+    memcpy(dims, PyArray_DIMS(x), sizeof(npy_intp) * (size_t)ndim);
+    const npy_intp *sizes = dims + ndim - axes;
+    PyObject *const *rest = args + 2;
+    if (backward) {
+        if (sizes_of(*rest++, whole) != ndim) {
+            return NULL;
+        }
+        sizes = whole + ndim - axes;
+        for (int d = 0; d < ndim; d++) {
+            if (dims[d] != (d < ndim - axes ? whole[d] : out[d - (ndim - axes)])) {
+                return NULL;
+            }
+        }
+    }
+    if (mode >= LINEAR) {
+        corners = as_flag(*rest++);
+    }
+    Line axis[MOST_AXES];
+    int ready = 0, fits = corners >= 0;
+    for (; fits && ready < axes; ready += fits) {
+        double factor = 0;
+        fits = sizes[ready] > 0 && out[ready] > 0 && (rest[ready] == Py_None || read_real(rest[ready], &factor)) &&
+               set_axis(&axis[ready], mode, sizes[ready], out[ready], factor, corners);
+    }
+    PyObject *made = fits ? along_axes(x, dims, axis, axes, backward) : NULL;
+    while (ready > 0) {
+        PyMem_Free(axis[--ready].place);
+    }
+    return made;
+}
+
+#define KERNELS(name, mode, axes)                                                                                                          \
+    static PyObject *name##_kernel(PyObject *const *args)                                                                                  \
+    {                                                                                                                                      \
+        return resize(args, mode, axes, 0);                                                                                                \
+    }                                                                                                                                      \
+    static PyObject *name##_backward_kernel(PyObject *const *args)                                                                         \
+    {                                                                                                                                      \
+        return resize(args, mode, axes, 1);                                                                                                \
+    }
+
+KERNELS(nearest1d, NEAREST, 1)
+KERNELS(nearest2d, NEAREST, 2)
+KERNELS(nearest3d, NEAREST, 3)
+KERNELS(exact1d, NEAREST_EXACT, 1)
+KERNELS(exact2d, NEAREST_EXACT, 2)
+KERNELS(exact3d, NEAREST_EXACT, 3)
+KERNELS(linear1d, LINEAR, 1)
+KERNELS(bilinear2d, LINEAR, 2)
+KERNELS(trilinear3d, LINEAR, 3)
+KERNELS(bicubic2d, CUBIC, 2)
+
+const KernelEntry resize_kernels[] = {
+    {"upsample.upsample_nearest1d", nearest1d_kernel},
+    {"upsample.upsample_nearest2d", nearest2d_kernel},
+    {"upsample.upsample_nearest3d", nearest3d_kernel},
+    {"upsample.upsample_nearest_exact1d", exact1d_kernel},
+    {"upsample.upsample_nearest_exact2d", exact2d_kernel},
+    {"upsample.upsample_nearest_exact3d", exact3d_kernel},
+    {"upsample.upsample_linear1d", linear1d_kernel},
+    {"upsample.upsample_bilinear2d", bilinear2d_kernel},
+    {"upsample.upsample_trilinear3d", trilinear3d_kernel},
+    {"upsample.upsample_bicubic2d", bicubic2d_kernel},
+    {"upsample.upsample_nearest1d_backward", nearest1d_backward_kernel},
+    {"upsample.upsample_nearest2d_backward", nearest2d_backward_kernel},
+    {"upsample.upsample_nearest3d_backward", nearest3d_backward_kernel},
+    {"upsample.upsample_nearest_exact1d_backward", exact1d_backward_kernel},
+    {"upsample.upsample_nearest_exact2d_backward", exact2d_backward_kernel},
+    {"upsample.upsample_nearest_exact3d_backward", exact3d_backward_kernel},
+    {"upsample.upsample_linear1d_backward", linear1d_backward_kernel},
+    {"upsample.upsample_bilinear2d_backward", bilinear2d_backward_kernel},
+    {"upsample.upsample_trilinear3d_backward", trilinear3d_backward_kernel},
+    {"upsample.upsample_bicubic2d_backward", bicubic2d_backward_kernel},
+    {NULL, NULL},
+};
