@@ -20,7 +20,19 @@ from mindtorch_v2._tensor import Tensor
 
 _OPS = Path(inspect.getfile(native)).parent.parent / "_backends/cpu/ops"
 # test_native_resize.py, test_native_creation.py, test_native_random.py, test_native_moves.py, test_native_indexing.py, test_native_products.py, test_native_windows.py
-_ELSEWHERE = ("creation", "random", "conversion", "shape", "view", "indexing", "matmul", "pool", "sorting", "conv", "upsample")
+_ELSEWHERE = (
+    "creation",
+    "random",
+    "conversion",
+    "shape",
+    "view",
+    "indexing",
+    "matmul",
+    "pool",
+    "sorting",
+    "conv",
+    "upsample",
+)
 
 
 def _kernels() -> Iterator[Any]:

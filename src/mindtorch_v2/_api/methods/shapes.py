@@ -47,6 +47,8 @@ def unique_consecutive(self: Tensor, return_inverse: bool = False, return_counts
 
 def nonzero(self: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of the non-zero elements: a matrix of rows, or a tuple of index vectors."""
+    if as_tuple is False:
+        return ops.nonzero(self)
     from ..functions.sugar import nonzero as nonzero_function
 
     return nonzero_function(self, as_tuple=as_tuple)
