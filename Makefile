@@ -43,6 +43,7 @@ format: $(TEST)/.made
 record: $(REF)/.made  ## record the values that tests compare with, from PyTorch
 	$(REF)/bin/python tests/record_values.py
 	$(REF)/bin/python tests/record_random_streams.py
+	$(REF)/bin/python tests/record_distributions.py
 
 benchmarks: $(REF)/.made  ## measure side by side with PyTorch
 	$(REF)/bin/python benchmarks/small_ops.py

@@ -9,6 +9,7 @@ from mindtorch_v2._autograd.formulas import (
 from mindtorch_v2._autograd.node import Node
 from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
+    _standard_gamma_grad,
     zeros_like,
 )
 
@@ -166,6 +167,15 @@ class PoissonBackward0(Node):
         return (zeros_like(grad),)
 
 
+class StandardGammaBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (self_, result0) = node.unpack()
+        return (grad * _standard_gamma_grad(self_, result0),)
+
+
 class NativeDropoutBackward0(Node):
     __slots__ = ()
 
@@ -193,4 +203,5 @@ tables.normal_float_Tensor.record = recorder(tables.normal_float_Tensor, NormalB
 tables.bernoulli.record = recorder(tables.bernoulli, BernoulliBackward0, 2, (0,), (), ())
 tables.bernoulli_p.record = recorder(tables.bernoulli_p, NotImplemented, 3, (0,), (), ())
 tables.poisson.record = recorder(tables.poisson, PoissonBackward0, 2, (0,), (), ())
+tables._standard_gamma.record = recorder(tables._standard_gamma, StandardGammaBackward0, 2, (0,), ((0, ()), (-1, ())), ())
 tables.native_dropout.record = recorder(tables.native_dropout, NativeDropoutBackward0, 3, (0,), ((-2, ()),), ((1, None), (2, None)), 2)

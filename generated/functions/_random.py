@@ -149,6 +149,36 @@ def poisson(input, generator=None):
     return call(tables.poisson, (input, generator))
 
 
+@road((tables._standard_gamma,), )
+def _standard_gamma(input, generator=None):
+    """_standard_gamma(Tensor self, Generator? generator=None) -> Tensor"""
+    return call(tables._standard_gamma, (input, generator))
+
+
+@road((tables._standard_gamma_grad,), )
+def _standard_gamma_grad(input, output):
+    """_standard_gamma_grad(Tensor self, Tensor output) -> Tensor"""
+    return call(tables._standard_gamma_grad, (input, output))
+
+
+@road((tables._sample_dirichlet,), )
+def _sample_dirichlet(input, generator=None):
+    """_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor"""
+    return call(tables._sample_dirichlet, (input, generator))
+
+
+@road((tables._dirichlet_grad,), )
+def _dirichlet_grad(x, alpha, total):
+    """_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor"""
+    return call(tables._dirichlet_grad, (x, alpha, total))
+
+
+@road((tables.binomial,), )
+def binomial(count, prob, generator=None):
+    """binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor"""
+    return call(tables.binomial, (count, prob, generator))
+
+
 @road((tables.native_dropout,), )
 def native_dropout(input, p, train):
     """native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)"""
@@ -244,6 +274,11 @@ tables.bernoulli.function = bernoulli
 tables.bernoulli_p.function = bernoulli
 tables.multinomial.function = multinomial
 tables.poisson.function = poisson
+tables._standard_gamma.function = _standard_gamma
+tables._standard_gamma_grad.function = _standard_gamma_grad
+tables._sample_dirichlet.function = _sample_dirichlet
+tables._dirichlet_grad.function = _dirichlet_grad
+tables.binomial.function = binomial
 tables.native_dropout.function = native_dropout
 tables.native_dropout_backward.function = native_dropout_backward
 tables.dropout.function = dropout

@@ -147,5 +147,25 @@ def poisson(self, generator):
     return rules_random.poisson(self=self)
 
 
+def _standard_gamma(self, generator):
+    return rules_random.drawn(op='gamma_cpu', self=self)
+
+
+def _standard_gamma_grad(self, output):
+    return rules_random.drawn(op='_standard_gamma_grad_cpu', self=self, output=output)
+
+
+def _sample_dirichlet(self, generator):
+    return rules_random.drawn(op='dirichlet', self=self)
+
+
+def _dirichlet_grad(x, alpha, total):
+    return rules_random.drawn(op='_dirichlet_grad_cpu', x=x, alpha=alpha, total=total)
+
+
+def binomial(count, prob, generator):
+    return rules_random.drawn(op='binomial_cpu', count=count, prob=prob)
+
+
 def native_dropout(input, p, train):
     return rules_nn.native_dropout(self=input, p=p, train=train)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from mindtorch_v2._backends.cpu.ops import random as kernels_random
+from mindtorch_v2._backends.cpu.ops import sampling as kernels_sampling
 from mindtorch_v2._dispatch.operator import Operator, Param
 from mindtorch_v2._dtype import int64
 
 from ..meta import random as _meta
 
-__all__ = ["uniform_", "normal_", "random__from", "random__to", "random_", "bernoulli__Tensor", "bernoulli__float", "exponential_", "geometric_", "cauchy_", "log_normal_", "rand", "rand_generator", "randn", "randn_generator", "randint", "randint_generator", "randint_low", "randint_low_generator", "randperm", "randperm_generator", "rand_like", "rand_like_generator", "randn_like", "randn_like_generator", "randint_like", "randint_like_low_dtype", "normal_Tensor_Tensor", "normal_Tensor_float", "normal_float_Tensor", "normal_float_float", "bernoulli", "bernoulli_p", "multinomial", "poisson", "native_dropout", "native_dropout_backward", "dropout", "dropout_", "feature_dropout", "feature_dropout_", "alpha_dropout", "alpha_dropout_", "feature_alpha_dropout", "feature_alpha_dropout_"]
+__all__ = ["uniform_", "normal_", "random__from", "random__to", "random_", "bernoulli__Tensor", "bernoulli__float", "exponential_", "geometric_", "cauchy_", "log_normal_", "rand", "rand_generator", "randn", "randn_generator", "randint", "randint_generator", "randint_low", "randint_low_generator", "randperm", "randperm_generator", "rand_like", "rand_like_generator", "randn_like", "randn_like_generator", "randint_like", "randint_like_low_dtype", "normal_Tensor_Tensor", "normal_Tensor_float", "normal_float_Tensor", "normal_float_float", "bernoulli", "bernoulli_p", "multinomial", "poisson", "_standard_gamma", "_standard_gamma_grad", "_sample_dirichlet", "_dirichlet_grad", "binomial", "native_dropout", "native_dropout_backward", "dropout", "dropout_", "feature_dropout", "feature_dropout_", "alpha_dropout", "alpha_dropout_", "feature_alpha_dropout", "feature_alpha_dropout_"]
 
 uniform_ = Operator(
     "uniform_", "",
@@ -375,6 +376,51 @@ poisson = Operator(
     tags=('random', 'nondeterministic_seeded'),
     variants=('function',),
     derivatives="random",
+)
+
+_standard_gamma = Operator(
+    "_standard_gamma", "",
+    (Param('self', 'Tensor', required=True), Param('generator', 'Generator', optional=True, default=None), ),
+    meta=_meta._standard_gamma,
+    kernels={"cpu": kernels_random.standard_gamma},
+    tags=('random', 'nondeterministic_seeded'),
+    variants=('function',),
+    derivatives="random",
+    saves_self=True,
+)
+
+_standard_gamma_grad = Operator(
+    "_standard_gamma_grad", "",
+    (Param('self', 'Tensor', required=True), Param('output', 'Tensor', required=True), ),
+    meta=_meta._standard_gamma_grad,
+    kernels={"cpu": kernels_sampling.standard_gamma_grad},
+    variants=('function',),
+)
+
+_sample_dirichlet = Operator(
+    "_sample_dirichlet", "",
+    (Param('self', 'Tensor', required=True), Param('generator', 'Generator', optional=True, default=None), ),
+    meta=_meta._sample_dirichlet,
+    kernels={"cpu": kernels_random.sample_dirichlet},
+    tags=('random', 'nondeterministic_seeded'),
+    variants=('function',),
+)
+
+_dirichlet_grad = Operator(
+    "_dirichlet_grad", "",
+    (Param('x', 'Tensor', required=True), Param('alpha', 'Tensor', required=True), Param('total', 'Tensor', required=True), ),
+    meta=_meta._dirichlet_grad,
+    kernels={"cpu": kernels_sampling.dirichlet_grad},
+    variants=('function',),
+)
+
+binomial = Operator(
+    "binomial", "",
+    (Param('count', 'Tensor', required=True), Param('prob', 'Tensor', required=True), Param('generator', 'Generator', optional=True, default=None), ),
+    meta=_meta.binomial,
+    kernels={"cpu": kernels_random.binomial},
+    tags=('random', 'nondeterministic_seeded'),
+    variants=('function',),
 )
 
 native_dropout = Operator(

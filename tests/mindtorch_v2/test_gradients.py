@@ -20,7 +20,9 @@ CASES = 3
 ELEMENTS = 200
 ROWS = [row for row in read_rows() if row.differentiable]
 
-NOT_SMOOTH: dict[str, str] = {}
+NOT_SMOOTH: dict[str, str] = {
+    "_standard_gamma": "its derivative is that of a sample at a fixed quantile, not at fixed random numbers, of which others may be refused",
+}
 """By operator: why finite differences say nothing of its derivative."""
 
 _NONE = "PyTorch has no derivative of the operator"
@@ -49,7 +51,10 @@ FAILING: dict[str, str] = {
 
 NO_SECOND: dict[str, str] = (
     FAILING
-    | {name: _NONE for name in ("_cdist_forward", "_ctc_loss", "_scaled_dot_product_flash_attention_for_cpu")}
+    | {
+        name: _NONE
+        for name in ("_cdist_forward", "_ctc_loss", "_scaled_dot_product_flash_attention_for_cpu", "_standard_gamma")
+    }
     | {
         name: "it reads one triangle of the matrix, but its derivative is that of a symmetric matrix or of a full factor, as in PyTorch"
         for name in ("_linalg_eigh", "cholesky_solve", "cholesky_inverse")

@@ -141,6 +141,19 @@ def poisson(dtype: DType | str) -> None:
     _supported(dtype, "poisson_cpu", REAL)
 
 
+def drawn(kinds: dict[str, DType], op: str) -> None:
+    """Gamma, Dirichlet and binomial numbers and their derivatives, of parameters with these dtypes: all float32 or all float64."""
+    if op == "binomial_cpu":
+        for name, kind in kinds.items():
+            if not kind.is_floating_point:
+                raise ValueError(f"binomial only supports floating-point dtypes for {name}, got: {kind.cpp}")
+    first, *others = kinds.values()
+    _supported(first, op, frozenset(("float32", "float64")))
+    for kind in others:
+        if kind is not first:
+            raise RuntimeError(f"Found dtype {kind.cpp} but expected {first.cpp}")
+
+
 def random(dtype: DType | str) -> None:
     """`random_()` over the whole range."""
     _supported(dtype, "random_kernel_cpu", REAL | SIGNED_OR_BYTE | {"bool"})

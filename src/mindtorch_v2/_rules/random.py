@@ -139,8 +139,20 @@ def poisson(self: Any) -> Spec:
     return Spec(tuple(self.shape), self.dtype)
 
 
+@rule(flops="0")
+def drawn(op: str, **parameters: Any) -> Spec:
+    """Numbers with parameters of their own for each element, which are broadcast and all float32 or all float64: contiguous, of that dtype."""
+    checks.drawn({name: value.dtype for name, value in parameters.items()}, op)
+    first, *others = parameters.values()
+    shape = tuple(first.shape)
+    for other in others:
+        shape = broadcast(shape, other.shape)
+    return Spec(shape, first.dtype)
+
+
 __all__ = [
     "bernoulli",
+    "drawn",
     "floating_factory",
     "floating_like",
     "normal",

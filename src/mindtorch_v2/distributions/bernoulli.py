@@ -19,6 +19,7 @@ class Bernoulli(TwoOutcomes, ExponentialFamily):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean
     has_enumerate_support = True
+    _mean_carrier_measure = 0
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         binary_parameters(self, probs, logits)
@@ -49,7 +50,7 @@ class Bernoulli(TwoOutcomes, ExponentialFamily):
         return self.probs * (1 - self.probs)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expand_parameters(batch_shape, "probs", "logits", "_param")
+        return self._expand_parameters(Bernoulli, batch_shape, _instance, "probs", "logits", "_param")
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with mt.no_grad():
@@ -68,3 +69,10 @@ class Bernoulli(TwoOutcomes, ExponentialFamily):
         values = mt.arange(2, dtype=self._param.dtype, device=self._param.device)
         values = values.view((-1,) + (1,) * len(self._batch_shape))
         return values.expand((-1, *self._batch_shape)) if expand else values
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return (mt.logit(self.probs),)
+
+    def _log_normalizer(self, x: Any) -> Any:  # type: ignore[override]  (as many as there are parameters)
+        return mt.log1p(mt.exp(x))

@@ -8,7 +8,7 @@ import mindtorch_v2 as mt
 
 from . import constraints
 from .dirichlet import Dirichlet
-from .distribution import Distribution, ExponentialFamily
+from .distribution import ExponentialFamily
 from .utils import broadcast_all
 
 __all__ = ["Beta"]
@@ -50,11 +50,9 @@ class Beta(ExponentialFamily):
         return self.concentration1 * self.concentration0 / (total.pow(2) * (total + 1))
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = type(self).__new__(type(self))
+        made = self._get_checked_instance(Beta, _instance)
         made._dirichlet = self._dirichlet.expand(batch_shape)
-        Distribution.__init__(made, batch_shape, validate_args=False)
-        made._validate_args = self._validate_args
-        return made
+        return self._completed(made, batch_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         return self._dirichlet.rsample(sample_shape).select(-1, 0)
@@ -66,3 +64,10 @@ class Beta(ExponentialFamily):
 
     def entropy(self) -> Any:
         return self._dirichlet.entropy()
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return (self.concentration1, self.concentration0)
+
+    def _log_normalizer(self, x: Any, y: Any) -> Any:  # type: ignore[override]  (as many as there are parameters)
+        return mt.lgamma(x) + mt.lgamma(y) - mt.lgamma(x + y)

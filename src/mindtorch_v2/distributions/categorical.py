@@ -70,15 +70,13 @@ class Categorical(Distribution):
         return self.mean
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = type(self).__new__(type(self))
+        made = self._get_checked_instance(Categorical, _instance)
         shape = (*batch_shape, self._num_events)
         for name in ("probs", "logits", "_param"):
             if name in self.__dict__:
                 setattr(made, name, getattr(self, name).expand(shape))
         made._num_events = self._num_events
-        Distribution.__init__(made, batch_shape, validate_args=False)
-        made._validate_args = self._validate_args
-        return made
+        return self._completed(made, batch_shape)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         sample_shape = mt.Size(sample_shape)

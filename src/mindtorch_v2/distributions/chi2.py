@@ -22,3 +22,6 @@ class Chi2(Gamma):
     def df(self) -> Any:
         """The degrees of freedom."""
         return self.concentration * 2
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        return super().expand(batch_shape, _instance=self._get_checked_instance(Chi2, _instance))

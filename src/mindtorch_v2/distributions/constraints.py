@@ -13,6 +13,7 @@ import mindtorch_v2 as mt
 
 __all__ = [
     "Constraint",
+    "MixtureSameFamilyConstraint",
     "boolean",
     "cat",
     "corr_cholesky",
@@ -153,6 +154,36 @@ class _IndependentConstraint(Constraint):
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__[1:]}({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
+
+
+class _MixtureSameFamilyConstraint(Constraint):
+    """The region of a mixture, whose components share that of `base_constraint`: each value is checked against all of them."""
+
+    def __init__(self, base_constraint: Constraint) -> None:
+        if not isinstance(base_constraint, Constraint):
+            raise AssertionError(f"base_constraint must be a Constraint, got {type(base_constraint).__name__}")
+        self.base_constraint = base_constraint
+        super().__init__()
+
+    @property
+    def is_discrete(self) -> bool:
+        """Whether it holds integers only."""
+        return self.base_constraint.is_discrete
+
+    @property
+    def event_dim(self) -> int:
+        """How many of the last dimensions a single value has."""
+        return self.base_constraint.event_dim
+
+    def check(self, value: Any) -> Any:
+        """Which values lie in the region of every component."""
+        result = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
+        if value.dim() < self.event_dim:
+            raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
+        return result.all(-1)
+
+    def __repr__(self) -> str:
+        return f"{self.__class__.__name__[1:]}({self.base_constraint!r})"
 
 
 class _Boolean(Constraint):
@@ -370,6 +401,7 @@ class _Stack(Constraint):
 dependent = _Dependent()
 dependent_property = _DependentProperty
 independent = _IndependentConstraint
+MixtureSameFamilyConstraint = _MixtureSameFamilyConstraint
 boolean = _Boolean()
 one_hot = _OneHot()
 nonnegative_integer = _IntegerGreaterThan(0)

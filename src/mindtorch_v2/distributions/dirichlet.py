@@ -7,9 +7,31 @@ from typing import Any
 import mindtorch_v2 as mt
 
 from . import constraints
-from .distribution import Distribution, ExponentialFamily
+from .distribution import ExponentialFamily
 
 __all__ = ["Dirichlet"]
+
+
+def _Dirichlet_backward(x: Any, concentration: Any, grad_output: Any) -> Any:
+    """The gradient of concentrations, from that of probabilities `x` that were drawn with them."""
+    total = concentration.sum(-1, True).expand_as(concentration)
+    return mt._dirichlet_grad(x, concentration, total) * (grad_output - (x * grad_output).sum(-1, True))
+
+
+class _Sample(mt.autograd.Function):
+    """Probabilities with given concentrations, and how they move with these."""
+
+    @staticmethod
+    def forward(ctx: Any, concentration: Any) -> Any:
+        sample = mt._sample_dirichlet(concentration)
+        ctx.save_for_backward(sample, concentration)
+        return sample
+
+    @staticmethod
+    @mt.autograd.function.once_differentiable
+    def backward(ctx: Any, grad_output: Any) -> Any:
+        sample, concentration = ctx.saved_tensors
+        return _Dirichlet_backward(sample, concentration, grad_output)
 
 
 class Dirichlet(ExponentialFamily):
@@ -47,15 +69,12 @@ class Dirichlet(ExponentialFamily):
         return self.concentration * (total - self.concentration) / (total.pow(2) * (total + 1))
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = type(self).__new__(type(self))
+        made = self._get_checked_instance(Dirichlet, _instance)
         made.concentration = self.concentration.expand((*batch_shape, *self.event_shape))
-        Distribution.__init__(made, batch_shape, self.event_shape, validate_args=False)
-        made._validate_args = self._validate_args
-        return made
+        return self._completed(made, batch_shape, self.event_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        drawn = mt._standard_gamma(self.concentration.expand(self._extended_shape(sample_shape)))
-        return drawn / drawn.sum(-1, True)
+        return _Sample.apply(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
         if self._validate_args:
@@ -75,3 +94,10 @@ class Dirichlet(ExponentialFamily):
             - (k - total) * mt.digamma(total)
             - ((self.concentration - 1.0) * mt.digamma(self.concentration)).sum(-1)
         )
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return (self.concentration,)
+
+    def _log_normalizer(self, x: Any) -> Any:  # type: ignore[override]  (as many as there are parameters)
+        return x.lgamma().sum(-1) - mt.lgamma(x.sum(-1))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import mindtorch_v2 as mt
 
 from . import constraints
+from .utils import _LazyProperty
 
 __all__ = ["Distribution", "ExponentialFamily"]
 
@@ -49,7 +50,7 @@ class Distribution:
 
     def _check_arguments(self) -> None:
         for name, constraint in self.arg_constraints.items():
-            computed_later = name not in self.__dict__ and isinstance(getattr(type(self), name, None), property)
+            computed_later = name not in self.__dict__ and isinstance(getattr(type(self), name, None), _LazyProperty)
             if constraints.is_dependent(constraint) or computed_later:
                 continue
             value = getattr(self, name)
@@ -63,14 +64,31 @@ class Distribution:
         """The distribution with its batch expanded to a larger shape."""
         raise NotImplementedError
 
-    def _expand_parameters(self, batch_shape: Any, *names: str) -> Any:
-        """A new instance whose parameters of these names (those that are there) are expanded."""
-        made = type(self).__new__(type(self))
+    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+        """What `expand` fills: a new instance of this object's class, or the one that a subclass's `expand` has made.
+
+        Raises:
+            NotImplementedError: if a subclass of `cls` has an `__init__` but no `expand` of its own.
+        """
+        if _instance is None and type(self).__init__ != cls.__init__:
+            raise NotImplementedError(
+                f"Subclass {self.__class__.__name__} of {cls.__name__} that defines a custom __init__ method must also "
+                "define a custom .expand() method."
+            )
+        return type(self).__new__(type(self)) if _instance is None else _instance
+
+    def _expand_parameters(self, cls: type, batch_shape: Any, _instance: Any, *names: str) -> Any:
+        """The instance for `expand` of `cls`, whose parameters of these names (those that are there) are expanded."""
+        made = self._get_checked_instance(cls, _instance)
         batch_shape = mt.Size(batch_shape)
         for name in names:
             if name in self.__dict__:
                 setattr(made, name, getattr(self, name).expand(batch_shape))
-        Distribution.__init__(made, batch_shape, self.event_shape, validate_args=False)
+        return self._completed(made, batch_shape, self.event_shape)
+
+    def _completed(self, made: Any, batch_shape: Any, event_shape: Any = ()) -> Any:
+        """What `expand` returns: the instance with its shapes, validating as this one does."""
+        Distribution.__init__(made, batch_shape, event_shape, validate_args=False)
         made._validate_args = self._validate_args
         return made
 
@@ -194,7 +212,39 @@ class Distribution:
 
 
 class ExponentialFamily(Distribution):
-    """A distribution of the exponential family; the entropies are given by the classes themselves."""
+    """A distribution of the exponential family: densities h(x) exp(<theta, t(x)> - F(theta)).
+
+    What `_natural_params` and `_log_normalizer` (theta and F) say of a class gives its entropy and, between two of one class, the divergence: both follow from the
+    derivatives of F.
+    """
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        """theta, by its parts."""
+        raise NotImplementedError
+
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        """F(theta)."""
+        raise NotImplementedError
+
+    if TYPE_CHECKING:  # a number in most classes
+        _mean_carrier_measure: Any
+    else:
+
+        @property
+        def _mean_carrier_measure(self) -> Any:
+            """The expectation of log h(x)."""
+            raise NotImplementedError
+
+    def entropy(self) -> Any:
+        result = -self._mean_carrier_measure
+        theta = [part.detach().requires_grad_() for part in self._natural_params]
+        normaliser = self._log_normalizer(*theta)
+        slopes = mt.autograd.grad(normaliser.sum(), theta, create_graph=True)
+        result = result + normaliser
+        for part, slope in zip(theta, slopes):
+            result = result - (part * slope).reshape(self._batch_shape + (-1,)).sum(-1)
+        return result
 
 
 def binary_parameters(self: Any, probs: Any, logits: Any) -> Any:

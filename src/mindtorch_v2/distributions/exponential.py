@@ -19,6 +19,7 @@ class Exponential(ExponentialFamily):
     arg_constraints = {"rate": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
+    _mean_carrier_measure = 0
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)
@@ -41,7 +42,7 @@ class Exponential(ExponentialFamily):
         return self.rate.pow(-2)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expand_parameters(batch_shape, "rate")
+        return self._expand_parameters(Exponential, batch_shape, _instance, "rate")
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
@@ -62,3 +63,10 @@ class Exponential(ExponentialFamily):
 
     def entropy(self) -> Any:
         return 1.0 - mt.log(self.rate)
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return (-self.rate,)
+
+    def _log_normalizer(self, x: Any) -> Any:  # type: ignore[override]  (as many as there are parameters)
+        return -mt.log(-x)

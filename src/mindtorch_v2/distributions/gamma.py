@@ -19,6 +19,7 @@ class Gamma(ExponentialFamily):
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
+    _mean_carrier_measure = 0
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
         self.concentration, self.rate = broadcast_all(concentration, rate)
@@ -37,7 +38,7 @@ class Gamma(ExponentialFamily):
         return self.concentration / self.rate.pow(2)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expand_parameters(batch_shape, "concentration", "rate")
+        return self._expand_parameters(Gamma, batch_shape, _instance, "concentration", "rate")
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
@@ -67,3 +68,10 @@ class Gamma(ExponentialFamily):
             + mt.lgamma(self.concentration)
             + (1.0 - self.concentration) * mt.digamma(self.concentration)
         )
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return (self.concentration - 1, -self.rate)
+
+    def _log_normalizer(self, x: Any, y: Any) -> Any:  # type: ignore[override]  (as many as there are parameters)
+        return mt.lgamma(x + 1) + (x + 1) * mt.log(-y.reciprocal())

@@ -44,7 +44,7 @@ class Geometric(TwoOutcomes, Distribution):
         return (1.0 / self.probs - 1.0) / self.probs
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expand_parameters(batch_shape, "probs", "logits")
+        return self._expand_parameters(Geometric, batch_shape, _instance, "probs", "logits")
 
     def sample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)

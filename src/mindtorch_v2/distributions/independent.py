@@ -6,13 +6,9 @@ from typing import Any
 
 from . import constraints
 from .distribution import Distribution
+from .utils import _sum_rightmost
 
 __all__ = ["Independent"]
-
-
-def sum_rightmost(value: Any, count: int) -> Any:
-    """The sum over the last `count` dimensions."""
-    return value if count == 0 else value.reshape(value.shape[: value.dim() - count] + (-1,)).sum(-1)
 
 
 class Independent(Distribution):
@@ -43,7 +39,7 @@ class Independent(Distribution):
         """Whether samples carry gradients."""
         return self.base_dist.has_rsample
 
-    @property
+    @constraints.dependent_property
     def support(self) -> Any:
         if not self.reinterpreted_batch_ndims:
             return self.base_dist.support
@@ -63,8 +59,10 @@ class Independent(Distribution):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         inner = self.event_shape[: self.reinterpreted_batch_ndims]
-        base = self.base_dist.expand((*batch_shape, *inner))
-        return Independent(base, self.reinterpreted_batch_ndims, validate_args=False)
+        made = self._get_checked_instance(Independent, _instance)
+        made.base_dist = self.base_dist.expand((*batch_shape, *inner))
+        made.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
+        return self._completed(made, batch_shape, self.event_shape)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         return self.base_dist.sample(sample_shape)
@@ -73,10 +71,10 @@ class Independent(Distribution):
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Any) -> Any:
-        return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+        return _sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
     def entropy(self) -> Any:
-        return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+        return _sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
     @property
     def has_enumerate_support(self) -> bool:

@@ -1,32 +1,25 @@
-"""The Kullback-Leibler divergence between two distributions."""
+"""The Kullback-Leibler divergence between two distributions: where the formulas are registered and found."""
 
 from __future__ import annotations
 
-import math
+import warnings
 from collections.abc import Callable
+from functools import total_ordering
 from typing import Any
 
 import mindtorch_v2 as mt
 
-from .bernoulli import Bernoulli
-from .categorical import Categorical
-from .distribution import Distribution
-from .exponential import Exponential
-from .gamma import Gamma
-from .independent import Independent, sum_rightmost
-from .laplace import Laplace
-from .normal import Normal
-from .one_hot_categorical import OneHotCategorical
-from .poisson import Poisson
-from .uniform import Uniform
+from .distribution import Distribution, ExponentialFamily
+from .utils import _sum_rightmost
 
 __all__ = ["kl_divergence", "register_kl"]
 
-_REGISTRY: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
+_KL_REGISTRY: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
+_KL_MEMOIZE: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator for the function that computes the divergence of a `type_p` from a `type_q`.
+    """A decorator for the function that computes the divergence of a `type_p` from a `type_q`, and of their subclasses.
 
     Raises:
         TypeError: if one of them is no class of distributions.
@@ -36,19 +29,51 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Callable[..., Any]], Ca
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {given}")
 
     def decorator(function: Callable[..., Any]) -> Callable[..., Any]:
-        _REGISTRY[type_p, type_q] = function
+        _KL_REGISTRY[type_p, type_q] = function
+        _KL_MEMOIZE.clear()
         return function
 
     return decorator
 
 
-def _lookup(type_p: type, type_q: type) -> Callable[[Any, Any], Any]:
-    """The function for the nearest classes above the two."""
-    for above_p in type_p.__mro__:
-        for above_q in type_q.__mro__:
-            if (above_p, above_q) in _REGISTRY:
-                return _REGISTRY[above_p, above_q]
-    raise NotImplementedError(f"No KL(p || q) is implemented for p type {type_p.__name__} and q type {type_q.__name__}")
+@total_ordering
+class _Match:
+    """Classes, the more special of which are less."""
+
+    def __init__(self, *types: type) -> None:
+        self.types = types
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Match) and self.types == other.types
+
+    def __le__(self, other: _Match) -> bool:
+        for x, y in zip(self.types, other.types):
+            if not issubclass(x, y):
+                return False
+            if x is not y:
+                break
+        return True
+
+
+def _dispatch_kl(type_p: type, type_q: type) -> Callable[[Any, Any], Any]:
+    """The most special function that is registered for the two classes or classes above them; NotImplemented if there is none.
+
+    Warns if the first class and the second one prefer different functions.
+    """
+    matches = [pair for pair in _KL_REGISTRY if issubclass(type_p, pair[0]) and issubclass(type_q, pair[1])]
+    if not matches:
+        return NotImplemented
+    left_p, left_q = min(_Match(*pair) for pair in matches).types
+    right_q, right_p = min(_Match(*reversed(pair)) for pair in matches).types
+    left, right = _KL_REGISTRY[left_p, left_q], _KL_REGISTRY[right_p, right_q]
+    if left is not right:
+        warnings.warn(
+            f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). "
+            f"Please register_kl({left_p.__name__}, {right_q.__name__})",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return left
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Any:
@@ -57,87 +82,29 @@ def kl_divergence(p: Distribution, q: Distribution) -> Any:
     Raises:
         NotImplementedError: if it is not known for these classes.
     """
-    return _lookup(type(p), type(q))(p, q)
+    kinds = type(p), type(q)
+    function = _KL_MEMOIZE.get(kinds)
+    if function is None:
+        function = _KL_MEMOIZE[kinds] = _dispatch_kl(*kinds)
+    if function is NotImplemented:
+        raise NotImplementedError(
+            f"No KL(p || q) is implemented for p type {p.__class__.__name__} and q type {q.__class__.__name__}"
+        )
+    return function(p, q)
 
 
-@register_kl(Normal, Normal)
-def _normal_normal(p: Any, q: Any) -> Any:
-    ratio = (p.scale / q.scale).pow(2)
-    distance = ((p.loc - q.loc) / q.scale).pow(2)
-    return 0.5 * (ratio + distance - 1 - ratio.log())
-
-
-@register_kl(Bernoulli, Bernoulli)
-def _bernoulli_bernoulli(p: Any, q: Any) -> Any:
-    softplus = mt.nn.functional.softplus
-    ones = p.probs * (softplus(-q.logits) - softplus(-p.logits))
-    ones = mt.where(q.probs == 0, mt.full_like(ones, float("inf")), ones)
-    ones = mt.where(p.probs == 0, mt.zeros_like(ones), ones)
-    zeros = (1 - p.probs) * (softplus(q.logits) - softplus(p.logits))
-    zeros = mt.where(q.probs == 1, mt.full_like(zeros, float("inf")), zeros)
-    zeros = mt.where(p.probs == 1, mt.zeros_like(zeros), zeros)
-    return ones + zeros
-
-
-@register_kl(Categorical, Categorical)
-def _categorical_categorical(p: Any, q: Any) -> Any:
-    terms = p.probs * (p.logits - q.logits)
-    terms = mt.where((q.probs == 0).expand_as(terms), mt.full_like(terms, float("inf")), terms)
-    terms = mt.where((p.probs == 0).expand_as(terms), mt.zeros_like(terms), terms)
-    return terms.sum(-1)
-
-
-@register_kl(OneHotCategorical, OneHotCategorical)
-def _one_hot_one_hot(p: Any, q: Any) -> Any:
-    return _categorical_categorical(p._categorical, q._categorical)
-
-
-@register_kl(Exponential, Exponential)
-def _exponential_exponential(p: Any, q: Any) -> Any:
-    ratio = q.rate / p.rate
-    return -ratio.log() + ratio - 1
-
-
-@register_kl(Gamma, Gamma)
-def _gamma_gamma(p: Any, q: Any) -> Any:
-    return (
-        q.concentration * (p.rate / q.rate).log()
-        + mt.lgamma(q.concentration)
-        - mt.lgamma(p.concentration)
-        + (p.concentration - q.concentration) * mt.digamma(p.concentration)
-        + (q.rate - p.rate) * (p.concentration / p.rate)
-    )
-
-
-@register_kl(Laplace, Laplace)
-def _laplace_laplace(p: Any, q: Any) -> Any:
-    ratio = p.scale / q.scale
-    distance = (p.loc - q.loc).abs()
-    return -ratio.log() + distance / q.scale + ratio * mt.exp(-distance / p.scale) - 1
-
-
-@register_kl(Poisson, Poisson)
-def _poisson_poisson(p: Any, q: Any) -> Any:
-    return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
-
-
-@register_kl(Uniform, Uniform)
-def _uniform_uniform(p: Any, q: Any) -> Any:
-    result = ((q.high - q.low) / (p.high - p.low)).log()
-    return mt.where((q.low > p.low) | (q.high < p.high), mt.full_like(result, float("inf")), result)
-
-
-@register_kl(Uniform, Normal)
-def _uniform_normal(p: Any, q: Any) -> Any:
-    width = p.high - p.low
-    normaliser = (math.sqrt(math.pi * 2) * q.scale / width).log()
-    variance = width.pow(2) / 12
-    distance = ((p.high + p.low - 2 * q.loc) / 2).pow(2)
-    return normaliser + 0.5 * (variance + distance) / q.scale.pow(2)
-
-
-@register_kl(Independent, Independent)
-def _independent_independent(p: Any, q: Any) -> Any:
-    if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
-        raise NotImplementedError
-    return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
+@register_kl(ExponentialFamily, ExponentialFamily)
+def _kl_expfamily_expfamily(p: Any, q: Any) -> Any:
+    """The Bregman divergence of the log normaliser."""
+    if type(p) is not type(q):
+        raise NotImplementedError(
+            "The cross KL-divergence between different exponential families cannot be computed using Bregman divergences"
+        )
+    at_p = [part.detach().requires_grad_() for part in p._natural_params]
+    at_q = q._natural_params
+    normaliser = p._log_normalizer(*at_p)
+    slopes = mt.autograd.grad(normaliser.sum(), at_p, create_graph=True)
+    result = q._log_normalizer(*at_q) - normaliser
+    for there, here, slope in zip(at_q, at_p, slopes):
+        result = result - _sum_rightmost((there - here) * slope, len(q.event_shape))
+    return result

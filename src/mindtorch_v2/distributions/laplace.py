@@ -41,7 +41,7 @@ class Laplace(Distribution):
         return 2**0.5 * self.scale
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expand_parameters(batch_shape, "loc", "scale")
+        return self._expand_parameters(Laplace, batch_shape, _instance, "loc", "scale")
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)

@@ -25,6 +25,9 @@ class LogNormal(TransformedDistribution):
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
 
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        return super().expand(batch_shape, _instance=self._get_checked_instance(LogNormal, _instance))
+
     @property
     def loc(self) -> Any:
         """The mean of the logarithm."""

@@ -14,6 +14,16 @@ from .utils import lazy_property
 __all__ = ["MultivariateNormal"]
 
 
+def _batch_mv(bmat: Any, bvec: Any) -> Any:
+    """Products of matrices [..., n, m] with vectors [..., m]; the batches are broadcast."""
+    return mt.matmul(bmat, bvec.unsqueeze(-1)).squeeze(-1)
+
+
+def _batch_mahalanobis(bL: Any, bx: Any) -> Any:
+    """The squared lengths of `inv(bL) @ bx`, of lower triangular matrices; the batches are broadcast."""
+    return mt.linalg.solve_triangular(bL, bx.unsqueeze(-1), upper=False).pow(2).sum((-2, -1))
+
+
 def _precision_to_scale_tril(precision: Any) -> Any:
     """The Cholesky factor of the inverse of a positive definite matrix."""
     reversed_factor = mt.linalg.cholesky(mt.flip(precision, (-2, -1)))
@@ -86,7 +96,9 @@ class MultivariateNormal(Distribution):
     @lazy_property
     def precision_matrix(self) -> Any:
         """The inverse of the covariance."""
-        return mt.linalg.inv(self.covariance_matrix)
+        factor = self._unbroadcasted_scale_tril
+        identity = mt.eye(factor.shape[-1], dtype=factor.dtype, device=factor.device)
+        return mt.cholesky_solve(identity, factor).expand((*self._batch_shape, *self._event_shape, *self._event_shape))
 
     @property
     def mean(self) -> Any:
@@ -101,25 +113,26 @@ class MultivariateNormal(Distribution):
         return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand((*self._batch_shape, *self._event_shape))
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = type(self).__new__(type(self))
-        made.loc = self.loc.expand((*batch_shape, *self.event_shape))
+        made = self._get_checked_instance(MultivariateNormal, _instance)
+        shape = (*batch_shape, *self.event_shape)
+        made.loc = self.loc.expand(shape)
         made._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
-        Distribution.__init__(made, batch_shape, self.event_shape, validate_args=False)
-        made._validate_args = self._validate_args
-        return made
+        for name in ("covariance_matrix", "scale_tril", "precision_matrix"):
+            if name in self.__dict__:
+                setattr(made, name, getattr(self, name).expand((*shape, *self.event_shape)))
+        return self._completed(made, batch_shape, self.event_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         noise = mt.randn(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)
-        return self.loc + mt.matmul(self._unbroadcasted_scale_tril, noise.unsqueeze(-1)).squeeze(-1)
+        return self.loc + _batch_mv(self._unbroadcasted_scale_tril, noise)
 
     def log_prob(self, value: Any) -> Any:
         if self._validate_args:
             self._validate_sample(value)
-        difference = (value - self.loc).unsqueeze(-1)
         factor = self._unbroadcasted_scale_tril
-        whitened = mt.linalg.solve_triangular(factor, difference, upper=False).squeeze(-1)
+        distance = _batch_mahalanobis(factor, value - self.loc)
         half_log_det = factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + whitened.pow(2).sum(-1)) - half_log_det
+        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - half_log_det
 
     def entropy(self) -> Any:
         half_log_det = self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)

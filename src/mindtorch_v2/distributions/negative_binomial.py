@@ -56,7 +56,9 @@ class NegativeBinomial(TwoOutcomes, Distribution):
         return self.mean / mt.sigmoid(-self.logits)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expand_parameters(batch_shape, "total_count", "probs", "logits", "_param")
+        return self._expand_parameters(
+            NegativeBinomial, batch_shape, _instance, "total_count", "probs", "logits", "_param"
+        )
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with mt.no_grad():

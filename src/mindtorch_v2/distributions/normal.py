@@ -20,6 +20,7 @@ class Normal(ExponentialFamily):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
+    _mean_carrier_measure = 0
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
@@ -42,7 +43,7 @@ class Normal(ExponentialFamily):
         return self.stddev.pow(2)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expand_parameters(batch_shape, "loc", "scale")
+        return self._expand_parameters(Normal, batch_shape, _instance, "loc", "scale")
 
     def sample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
@@ -69,3 +70,10 @@ class Normal(ExponentialFamily):
 
     def entropy(self) -> Any:
         return 0.5 + 0.5 * math.log(2 * math.pi) + mt.log(self.scale)
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return (self.loc / self.scale.pow(2), -0.5 * self.scale.pow(2).reciprocal())
+
+    def _log_normalizer(self, x: Any, y: Any) -> Any:  # type: ignore[override]  (as many as there are parameters)
+        return -0.25 * x.pow(2) / y + 0.5 * mt.log(-math.pi / y)

@@ -52,11 +52,9 @@ class OneHotCategorical(Distribution):
         return self.probs * (1 - self.probs)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = type(self).__new__(type(self))
+        made = self._get_checked_instance(OneHotCategorical, _instance)
         made._categorical = self._categorical.expand(batch_shape)
-        Distribution.__init__(made, batch_shape, self.event_shape, validate_args=False)
-        made._validate_args = self._validate_args
-        return made
+        return self._completed(made, batch_shape, self.event_shape)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         indices = self._categorical.sample(sample_shape)

@@ -36,7 +36,7 @@ class Poisson(ExponentialFamily):
         return self.rate
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expand_parameters(batch_shape, "rate")
+        return self._expand_parameters(Poisson, batch_shape, _instance, "rate")
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with mt.no_grad():
@@ -47,3 +47,10 @@ class Poisson(ExponentialFamily):
             self._validate_sample(value)
         rate, value = broadcast_all(self.rate, value)
         return value.xlogy(rate) - rate - (value + 1).lgamma()
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return (mt.log(self.rate),)
+
+    def _log_normalizer(self, x: Any) -> Any:  # type: ignore[override]  (as many as there are parameters)
+        return mt.exp(x)

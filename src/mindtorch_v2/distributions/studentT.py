@@ -42,7 +42,7 @@ class StudentT(Distribution):
         return mt.where(self.df > 2, finite, unbounded)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._expand_parameters(batch_shape, "df", "loc", "scale")
+        made = self._expand_parameters(StudentT, batch_shape, _instance, "df", "loc", "scale")
         made._chi2 = self._chi2.expand(batch_shape)
         return made
 

@@ -1,200 +1,55 @@
-"""Invertible maps of values, with the logarithm of how they stretch space."""
+"""Invertible maps of values, with the logarithm of how they stretch space. Here: maps of single numbers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mindtorch_v2 as mt
 
 from . import constraints
-from .independent import sum_rightmost
+from ._structured_transforms import (
+    CatTransform,
+    CorrCholeskyTransform,
+    CumulativeDistributionTransform,
+    LowerCholeskyTransform,
+    PositiveDefiniteTransform,
+    ReshapeTransform,
+    SoftmaxTransform,
+    StackTransform,
+    StickBreakingTransform,
+)
+from ._transform_base import ComposeTransform, IndependentTransform, Transform, _InverseTransform, identity_transform  # noqa: F401  (a private name of torch.distributions.transforms)
+from .utils import _sum_rightmost, broadcast_all
 
 __all__ = [
     "AbsTransform",
     "AffineTransform",
+    "CatTransform",
     "ComposeTransform",
+    "CorrCholeskyTransform",
+    "CumulativeDistributionTransform",
     "ExpTransform",
+    "IndependentTransform",
+    "LowerCholeskyTransform",
+    "PositiveDefiniteTransform",
     "PowerTransform",
+    "ReshapeTransform",
     "SigmoidTransform",
+    "SoftmaxTransform",
     "SoftplusTransform",
+    "StackTransform",
+    "StickBreakingTransform",
     "TanhTransform",
     "Transform",
     "identity_transform",
 ]
 
 
-class Transform:
-    """A map `y = f(x)`.
-
-    Attributes:
-        domain, codomain: where x and y lie.
-        bijective: whether it has an inverse.
-    """
-
-    bijective = False
-    domain: Any = constraints.real
-    codomain: Any = constraints.real
-
-    def __init__(self, cache_size: int = 0) -> None:
-        if cache_size not in (0, 1):
-            raise ValueError("cache_size must be 0 or 1")
-        self._cache_size = cache_size
-        self._cached: tuple[Any, Any] = (None, None)
-
-    @property
-    def event_dim(self) -> int:
-        """How many of the last dimensions belong to one value."""
-        if self.domain.event_dim == self.codomain.event_dim:
-            return self.domain.event_dim
-        raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
-
-    if TYPE_CHECKING:  # a property or an attribute
-        sign: Any
-    else:
-
-        @property
-        def sign(self) -> Any:
-            """1 if the map increases, -1 if it decreases."""
-            raise NotImplementedError
-
-    @property
-    def inv(self) -> Transform:
-        """The inverse."""
-        return _InverseTransform(self)
-
-    def __call__(self, x: Any) -> Any:
-        """`f(x)`."""
-        if not self._cache_size:
-            return self._call(x)
-        if x is not self._cached[0]:
-            self._cached = (x, self._call(x))
-        return self._cached[1]
-
-    def _inv_call(self, y: Any) -> Any:
-        if not self._cache_size:
-            return self._inverse(y)
-        if y is not self._cached[1]:
-            self._cached = (self._inverse(y), y)
-        return self._cached[0]
-
-    def _call(self, x: Any) -> Any:
-        raise NotImplementedError
-
-    def _inverse(self, y: Any) -> Any:
-        raise NotImplementedError
-
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """The logarithm of the absolute value of the derivative at x, where `y = f(x)`."""
-        raise NotImplementedError
-
-    def forward_shape(self, shape: Any) -> Any:
-        """The shape of y."""
-        return shape
-
-    def inverse_shape(self, shape: Any) -> Any:
-        """The shape of x."""
-        return shape
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    __hash__ = object.__hash__
-
-    def __repr__(self) -> str:
-        return f"{self.__class__.__name__}()"
-
-
-class _InverseTransform(Transform):
-    def __init__(self, transform: Transform) -> None:
-        super().__init__(transform._cache_size)
-        self._forward = transform
-        self.bijective = transform.bijective
-        self.domain = transform.codomain
-        self.codomain = transform.domain
-
-    @property
-    def sign(self) -> Any:
-        return self._forward.sign
-
-    @property
-    def inv(self) -> Transform:
-        return self._forward
-
-    def __call__(self, x: Any) -> Any:
-        return self._forward._inv_call(x)
-
-    def _inv_call(self, y: Any) -> Any:
-        return self._forward(y)
-
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return -self._forward.log_abs_det_jacobian(y, x)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _InverseTransform) and self._forward == other._forward
-
-    def __hash__(self) -> int:
-        return hash(("inverse", self._forward))
-
-    def __repr__(self) -> str:
-        return f"{self.__class__.__name__}({self._forward!r})"
-
-
-class ComposeTransform(Transform):
-    """Several maps one after the other."""
-
-    def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
-        super().__init__(cache_size)
-        self.parts = list(parts)
-        self.bijective = all(part.bijective for part in self.parts)
-        self.domain = self.parts[0].domain if self.parts else constraints.real
-        self.codomain = self.parts[-1].codomain if self.parts else constraints.real
-
-    @property
-    def sign(self) -> Any:
-        return math.prod(part.sign for part in self.parts)
-
-    @property
-    def event_dim(self) -> int:
-        return max((part.event_dim for part in self.parts), default=0)
-
-    def _call(self, x: Any) -> Any:
-        for part in self.parts:
-            x = part(x)
-        return x
-
-    def _inverse(self, y: Any) -> Any:
-        for part in reversed(self.parts):
-            y = part.inv(y)
-        return y
-
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        if not self.parts:
-            return mt.zeros_like(x)
-        total: Any = 0
-        for part in self.parts:
-            after = part(x)
-            total = total + sum_rightmost(part.log_abs_det_jacobian(x, after), self.event_dim - part.event_dim)
-            x = after
-        return total
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ComposeTransform) and self.parts == other.parts
-
-    def __hash__(self) -> int:
-        return hash(tuple(self.parts))
-
-    def __repr__(self) -> str:
-        return f"{self.__class__.__name__}({self.parts!r})"
-
-
-identity_transform = ComposeTransform([])
-
-
 class ExpTransform(Transform):
     """`y = exp(x)`."""
 
+    domain = constraints.real
     codomain = constraints.positive
     bijective = True
     sign = +1
@@ -202,8 +57,7 @@ class ExpTransform(Transform):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ExpTransform)
 
-    def __hash__(self) -> int:
-        return hash(ExpTransform)
+    __hash__ = Transform.__hash__
 
     def _call(self, x: Any) -> Any:
         return x.exp()
@@ -223,12 +77,25 @@ class PowerTransform(Transform):
     bijective = True
 
     def __init__(self, exponent: Any, cache_size: int = 0) -> None:
-        super().__init__(cache_size)
-        self.exponent = exponent if isinstance(exponent, mt.Tensor) else mt.tensor(float(exponent))
+        super().__init__(cache_size=cache_size)
+        (self.exponent,) = broadcast_all(exponent)
 
     @property
     def sign(self) -> Any:
         return self.exponent.sign()
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        return self if self._cache_size == cache_size else PowerTransform(self.exponent, cache_size=cache_size)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PowerTransform) and bool(self.exponent.eq(other.exponent).all())
+
+    __hash__ = Transform.__hash__
+
+    def forward_shape(self, shape: Any) -> Any:
+        return mt.broadcast_shapes(shape, getattr(self.exponent, "shape", ()))
+
+    inverse_shape = forward_shape
 
     def _call(self, x: Any) -> Any:
         return x.pow(self.exponent)
@@ -243,6 +110,7 @@ class PowerTransform(Transform):
 class SigmoidTransform(Transform):
     """`y = 1 / (1 + exp(-x))`."""
 
+    domain = constraints.real
     codomain = constraints.unit_interval
     bijective = True
     sign = +1
@@ -250,8 +118,7 @@ class SigmoidTransform(Transform):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SigmoidTransform)
 
-    def __hash__(self) -> int:
-        return hash(SigmoidTransform)
+    __hash__ = Transform.__hash__
 
     def _call(self, x: Any) -> Any:
         info = mt.finfo(x.dtype)
@@ -269,6 +136,7 @@ class SigmoidTransform(Transform):
 class SoftplusTransform(Transform):
     """`y = log(1 + exp(x))`."""
 
+    domain = constraints.real
     codomain = constraints.positive
     bijective = True
     sign = +1
@@ -276,8 +144,7 @@ class SoftplusTransform(Transform):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SoftplusTransform)
 
-    def __hash__(self) -> int:
-        return hash(SoftplusTransform)
+    __hash__ = Transform.__hash__
 
     def _call(self, x: Any) -> Any:
         return mt.nn.functional.softplus(x)
@@ -292,6 +159,7 @@ class SoftplusTransform(Transform):
 class TanhTransform(Transform):
     """`y = tanh(x)`."""
 
+    domain = constraints.real
     codomain = constraints.interval(-1.0, 1.0)
     bijective = True
     sign = +1
@@ -299,8 +167,7 @@ class TanhTransform(Transform):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TanhTransform)
 
-    def __hash__(self) -> int:
-        return hash(TanhTransform)
+    __hash__ = Transform.__hash__
 
     def _call(self, x: Any) -> Any:
         return x.tanh()
@@ -315,13 +182,13 @@ class TanhTransform(Transform):
 class AbsTransform(Transform):
     """`y = |x|`."""
 
+    domain = constraints.real
     codomain = constraints.positive
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AbsTransform)
 
-    def __hash__(self) -> int:
-        return hash(AbsTransform)
+    __hash__ = Transform.__hash__
 
     def _call(self, x: Any) -> Any:
         return x.abs()
@@ -336,16 +203,30 @@ class AffineTransform(Transform):
     bijective = True
 
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
-        super().__init__(cache_size)
+        super().__init__(cache_size=cache_size)
         self.loc = loc
         self.scale = scale
         self._event_dim = event_dim
-        region = constraints.real if event_dim == 0 else constraints.independent(constraints.real, event_dim)
-        self.domain = self.codomain = region
 
     @property
     def event_dim(self) -> int:
         return self._event_dim
+
+    def _region(self) -> Any:
+        return constraints.real if self.event_dim == 0 else constraints.independent(constraints.real, self.event_dim)
+
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Any:  # type: ignore[override]  (an attribute in most classes)
+        return self._region()
+
+    @constraints.dependent_property(is_discrete=False)
+    def codomain(self) -> Any:  # type: ignore[override]
+        return self._region()
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        if self._cache_size == cache_size:
+            return self
+        return AffineTransform(self.loc, self.scale, self.event_dim, cache_size=cache_size)
 
     @property
     def sign(self) -> Any:
@@ -359,7 +240,7 @@ class AffineTransform(Transform):
         same = [self.loc == other.loc, self.scale == other.scale]
         return all(bool(value.all()) if isinstance(value, mt.Tensor) else value for value in same)
 
-    __hash__ = object.__hash__
+    __hash__ = Transform.__hash__
 
     def _call(self, x: Any) -> Any:
         return self.loc + self.scale * x
@@ -368,14 +249,15 @@ class AffineTransform(Transform):
         return (y - self.loc) / self.scale
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        shape = x.shape
         if isinstance(self.scale, int | float):
             result = mt.full_like(x, math.log(abs(self.scale)))
         else:
             result = mt.abs(self.scale).log()
         if self.event_dim:
-            result = sum_rightmost(result.expand(mt.broadcast_shapes(result.shape, x.shape)), self.event_dim)
-            return result.expand(x.shape[: -self.event_dim])
-        return result.expand(x.shape)
+            result = _sum_rightmost(result.expand(mt.broadcast_shapes(result.shape, shape)), self.event_dim)
+            shape = shape[: -self.event_dim]
+        return result.expand(shape)
 
     def forward_shape(self, shape: Any) -> Any:
         return mt.broadcast_shapes(shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))

@@ -31,7 +31,7 @@ class Uniform(Distribution):
         self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.size(), validate_args=validate_args)
 
-    @property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
         return constraints.interval(self.low, self.high)
 
@@ -52,7 +52,7 @@ class Uniform(Distribution):
         return (self.high - self.low).pow(2) / 12
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expand_parameters(batch_shape, "low", "high")
+        return self._expand_parameters(Uniform, batch_shape, _instance, "low", "high")
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         drawn = mt.rand(self._extended_shape(sample_shape), dtype=self.low.dtype, device=self.low.device)

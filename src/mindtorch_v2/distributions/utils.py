@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as mt
 
-__all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits"]
+__all__ = [
+    "broadcast_all",
+    "clamp_probs",
+    "lazy_property",
+    "logits_to_probs",
+    "probs_to_logits",
+    "tril_matrix_to_vec",
+    "vec_to_tril_matrix",
+]
 
 euler_constant = 0.57721566490153286060
 
@@ -47,6 +55,53 @@ def probs_to_logits(probs: Any, is_binary: bool = False) -> Any:
     return mt.log(clamped) - mt.log1p(-clamped) if is_binary else mt.log(clamped)
 
 
+def tril_matrix_to_vec(mat: Any, diag: int = 0) -> Any:
+    """The entries on and below a diagonal of square matrices, row by row: [..., n, n] to [..., count].
+
+    Raises:
+        ValueError: if the diagonal is outside of the matrix.
+    """
+    n = mat.shape[-1]
+    if diag < -n or diag >= n:
+        raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
+    rows, columns = mt.tril_indices(n, n, diag, device=mat.device)
+    return mat[..., rows, columns]
+
+
+def vec_to_tril_matrix(vec: Any, diag: int = 0) -> Any:
+    """The square matrices whose entries on and below a diagonal are given, zero elsewhere: [..., count] to [..., n, n].
+
+    Raises:
+        ValueError: if no matrix has that many entries there.
+    """
+    count = vec.shape[-1]
+    n = (-(1 + 2 * diag) + ((1 + 2 * diag) ** 2 + 8 * count + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2
+    eps = mt.finfo(vec.dtype).eps
+    if round(n) - n > eps:
+        raise ValueError(
+            f"The size of last dimension is {count} which cannot be expressed as the lower triangular part of a square D x D matrix."
+        )
+    n = round(n)
+    rows, columns = mt.tril_indices(n, n, diag, device=vec.device)
+    matrix = vec.new_zeros(vec.shape[:-1] + (n, n))
+    matrix[..., rows, columns] = vec
+    return matrix
+
+
+def _sum_rightmost(value: Any, dim: int) -> Any:
+    """The sum over the last `dim` dimensions."""
+    return value if dim == 0 else value.reshape(value.shape[: value.dim() - dim] + (-1,)).sum(-1)
+
+
+def _standard_normal(shape: Any, dtype: Any, device: Any) -> Any:
+    """Standard normal numbers."""
+    return mt.randn(shape, dtype=dtype, device=device)
+
+
+class _LazyProperty(property):
+    """What a class shows of a property that is computed once."""
+
+
 class lazy_property:
     """A property that is computed once, with gradients, and then is an attribute."""
 
@@ -57,7 +112,7 @@ class lazy_property:
 
     def __get__(self, instance: Any, obj_type: Any = None) -> Any:
         if instance is None:
-            return property(self.wrapped)
+            return _LazyProperty(self.wrapped)
         with mt.enable_grad():
             value = self.wrapped(instance)
         setattr(instance, self.name, value)

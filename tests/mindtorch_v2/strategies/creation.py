@@ -142,3 +142,17 @@ def dropout(pick: Picker, row: Row) -> dict[str, Any]:
     return complete(
         pick, row, {row.parameters[0].name: made, "p": 1.5 if pick.wrong(8) else pick.choice((0.5, 0.0, 1.0))}
     )
+
+
+@strategy("drawn")
+def drawn(pick: Picker, row: Row) -> dict[str, Any]:
+    """Parameters of samples, of shapes that broadcast and of one dtype, or not."""
+    shape = draw_shape(pick, 0, 3)
+    dtype = draw_dtype(pick) if pick.wrong(6) else "float64" if pick.gradient else pick.choice(("float32", "float64"))
+    given = {}
+    for name in (p.name for p in row.parameters if p.is_tensor):
+        kind = draw_dtype(pick) if given and pick.wrong(8) else dtype
+        given[name] = draw_operand(
+            pick, broadcast(pick, shape) if given else shape, kind, row.hints.get(name, "positive")
+        )
+    return complete(pick, row, given)

@@ -349,6 +349,21 @@ def poisson(self: Array, generator: Any = None) -> Array:
     return streams.poisson(_gen(generator), self)
 
 
+def standard_gamma(self: Array, generator: Any = None) -> Array:
+    """Gamma numbers of the shapes of self and scale 1."""
+    return streams.gamma(_gen(generator), self)
+
+
+def sample_dirichlet(self: Array, generator: Any = None) -> Array:
+    """Probabilities along the last dimension, with the concentrations of self."""
+    return streams.dirichlet(_gen(generator), self)
+
+
+def binomial(count: Array, prob: Array, generator: Any = None) -> Array:
+    """How many trials of count succeed with probability prob."""
+    return streams.binomial(_gen(generator), count, prob)
+
+
 @kernel
 def native_dropout(input: Array, p: float, train: bool | None) -> tuple[Array, Array]:
     """(input with a share p of zeros, the rest divided by 1 - p; the mask of what was kept)."""
