@@ -153,8 +153,42 @@ class Row:
         return bool(self.op.arguments) and any(self.op.arguments[0].name in d.saved_inputs for d in self.op.derivatives)
 
     @property
+    def source(self) -> list[str]:
+        """Keywords that say what computes the operator."""
+        op, found = self.op, []
+        if op.meta is not None:
+            found.append(f"meta=_meta.{op.identifier}")
+        if self.cast:
+            found.append(f"cast={self.cast}")
+        if self.kernels:
+            kernels = ", ".join(f'"{device}": {self.call or kernel}' for device, kernel in self.kernels)
+            found.append(f"kernels={{{kernels}}}")
+        if op.composite is not None:
+            found.append(f'composite="{op.composite}"')
+        if op.base is not None:
+            found.append(f"base=_{op.base.family}.{op.base.identifier}")
+        if op.missing is not None:
+            found.append(f"missing={op.missing!r}")
+        return found
+
+    def facts(self, family: str) -> list[str]:
+        """Keywords that say what else is known of it."""
+        op = self.op
+        found = [] if self.mutates is None else [f"mutates={self.mutates}"]
+        found += ["is_inplace=True"] * op.is_inplace + ["is_view=True"] * op.is_view
+        found += [f"tags={op.tags}"] * bool(op.tags) + [f"out={op.out}"] * bool(op.out)
+        found += [f"returns={self.returns}"] * (self.returns != ("",)) + [f"variants={op.variants}"]
+        found += [f'derivatives="{family}"'] * bool(op.derivatives) + ["saves_self=True"] * self.saves_self
+        return found + [f"block=({', '.join(map(_block, self.blocks))},)"] * bool(self.blocks)
+
+    @property
     def symbols(self) -> list[str]:
         return symbols([default(a) for a in self.op.arguments])
+
+
+def _block(block: Any) -> str:
+    conditions = "".join(f"({index}, {value}), " for index, value in block.conditions)
+    return f"Block({block.opcode}, {block.operands}, ({conditions}){', exact=True' if block.exact else ''})"
 
 
 @dataclass(frozen=True)

@@ -11,206 +11,102 @@ from ..meta import comparison as _meta
 
 __all__ = ["eq_Tensor", "ne_Tensor", "lt_Tensor", "le_Tensor", "gt_Tensor", "ge_Tensor", "logical_and", "logical_or", "logical_xor", "logical_not", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit", "isreal", "isclose", "allclose", "equal"]
 
-eq_Tensor = Operator(
-    "eq", "Tensor",
+eq_Tensor = Operator("eq", "Tensor",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.eq_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": numpy.equal},
-    tags=('pointwise',),
-    variants=('function', 'method', 'inplace', 'out'),
-    block=(Block(0, (0, 1), (), exact=True), ),
+    meta=_meta.eq_Tensor, cast=(0, 1), kernels={"cpu": numpy.equal},
+    tags=('pointwise',), variants=('function', 'method', 'inplace', 'out'), block=(Block(0, (0, 1), (), exact=True),),
 )
-
-ne_Tensor = Operator(
-    "ne", "Tensor",
+ne_Tensor = Operator("ne", "Tensor",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.ne_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": numpy.not_equal},
-    tags=('pointwise',),
-    variants=('function', 'method', 'inplace', 'out'),
-    block=(Block(1, (0, 1), (), exact=True), ),
+    meta=_meta.ne_Tensor, cast=(0, 1), kernels={"cpu": numpy.not_equal},
+    tags=('pointwise',), variants=('function', 'method', 'inplace', 'out'), block=(Block(1, (0, 1), (), exact=True),),
 )
-
-lt_Tensor = Operator(
-    "lt", "Tensor",
+lt_Tensor = Operator("lt", "Tensor",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.lt_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": numpy.less},
-    tags=('pointwise',),
-    variants=('function', 'method', 'inplace', 'out'),
-    block=(Block(2, (0, 1), (), exact=True), ),
+    meta=_meta.lt_Tensor, cast=(0, 1), kernels={"cpu": numpy.less},
+    tags=('pointwise',), variants=('function', 'method', 'inplace', 'out'), block=(Block(2, (0, 1), (), exact=True),),
 )
-
-le_Tensor = Operator(
-    "le", "Tensor",
+le_Tensor = Operator("le", "Tensor",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.le_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": numpy.less_equal},
-    tags=('pointwise',),
-    variants=('function', 'method', 'inplace', 'out'),
-    block=(Block(3, (0, 1), (), exact=True), ),
+    meta=_meta.le_Tensor, cast=(0, 1), kernels={"cpu": numpy.less_equal},
+    tags=('pointwise',), variants=('function', 'method', 'inplace', 'out'), block=(Block(3, (0, 1), (), exact=True),),
 )
-
-gt_Tensor = Operator(
-    "gt", "Tensor",
+gt_Tensor = Operator("gt", "Tensor",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.gt_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": numpy.greater},
-    tags=('pointwise',),
-    variants=('function', 'method', 'inplace', 'out'),
-    block=(Block(4, (0, 1), (), exact=True), ),
+    meta=_meta.gt_Tensor, cast=(0, 1), kernels={"cpu": numpy.greater},
+    tags=('pointwise',), variants=('function', 'method', 'inplace', 'out'), block=(Block(4, (0, 1), (), exact=True),),
 )
-
-ge_Tensor = Operator(
-    "ge", "Tensor",
+ge_Tensor = Operator("ge", "Tensor",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.ge_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": numpy.greater_equal},
-    tags=('pointwise',),
-    variants=('function', 'method', 'inplace', 'out'),
-    block=(Block(5, (0, 1), (), exact=True), ),
+    meta=_meta.ge_Tensor, cast=(0, 1), kernels={"cpu": numpy.greater_equal},
+    tags=('pointwise',), variants=('function', 'method', 'inplace', 'out'), block=(Block(5, (0, 1), (), exact=True),),
 )
-
-logical_and = Operator(
-    "logical_and", "",
+logical_and = Operator("logical_and", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.logical_and,
-    cast=(0, 1),
-    kernels={"cpu": numpy.logical_and},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'method', 'inplace', 'out'),
-    block=(Block(6, (0, 1), ()), ),
+    meta=_meta.logical_and, cast=(0, 1), kernels={"cpu": numpy.logical_and},
+    tags=('pointwise', 'tensors'), variants=('function', 'method', 'inplace', 'out'), block=(Block(6, (0, 1), ()),),
 )
-
-logical_or = Operator(
-    "logical_or", "",
+logical_or = Operator("logical_or", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.logical_or,
-    cast=(0, 1),
-    kernels={"cpu": numpy.logical_or},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'method', 'inplace', 'out'),
-    block=(Block(7, (0, 1), ()), ),
+    meta=_meta.logical_or, cast=(0, 1), kernels={"cpu": numpy.logical_or},
+    tags=('pointwise', 'tensors'), variants=('function', 'method', 'inplace', 'out'), block=(Block(7, (0, 1), ()),),
 )
-
-logical_xor = Operator(
-    "logical_xor", "",
+logical_xor = Operator("logical_xor", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.logical_xor,
-    cast=(0, 1),
-    kernels={"cpu": numpy.logical_xor},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'method', 'inplace', 'out'),
-    block=(Block(8, (0, 1), ()), ),
+    meta=_meta.logical_xor, cast=(0, 1), kernels={"cpu": numpy.logical_xor},
+    tags=('pointwise', 'tensors'), variants=('function', 'method', 'inplace', 'out'), block=(Block(8, (0, 1), ()),),
 )
-
-logical_not = Operator(
-    "logical_not", "",
+logical_not = Operator("logical_not", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.logical_not,
-    cast=(0,),
-    kernels={"cpu": numpy.logical_not},
-    tags=('pointwise',),
-    variants=('function', 'method', 'inplace', 'out'),
-    block=(Block(9, (0,), (), exact=True), ),
+    meta=_meta.logical_not, cast=(0,), kernels={"cpu": numpy.logical_not},
+    tags=('pointwise',), variants=('function', 'method', 'inplace', 'out'), block=(Block(9, (0,), (), exact=True),),
 )
-
-isnan = Operator(
-    "isnan", "",
+isnan = Operator("isnan", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.isnan,
-    cast=(0,),
-    kernels={"cpu": numpy.isnan},
-    tags=('pointwise',),
-    variants=('function', 'method'),
-    block=(Block(10, (0,), (), exact=True), ),
+    meta=_meta.isnan, cast=(0,), kernels={"cpu": numpy.isnan},
+    tags=('pointwise',), variants=('function', 'method'), block=(Block(10, (0,), (), exact=True),),
 )
-
-isinf = Operator(
-    "isinf", "",
+isinf = Operator("isinf", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.isinf,
-    cast=(0,),
-    kernels={"cpu": numpy.isinf},
-    tags=('pointwise',),
-    variants=('function', 'method'),
-    block=(Block(11, (0,), ()), ),
+    meta=_meta.isinf, cast=(0,), kernels={"cpu": numpy.isinf},
+    tags=('pointwise',), variants=('function', 'method'), block=(Block(11, (0,), ()),),
 )
-
-isfinite = Operator(
-    "isfinite", "",
+isfinite = Operator("isfinite", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.isfinite,
-    cast=(0,),
-    kernels={"cpu": numpy.isfinite},
-    tags=('pointwise',),
-    variants=('function', 'method'),
-    block=(Block(12, (0,), ()), ),
+    meta=_meta.isfinite, cast=(0,), kernels={"cpu": numpy.isfinite},
+    tags=('pointwise',), variants=('function', 'method'), block=(Block(12, (0,), ()),),
 )
-
-isposinf = Operator(
-    "isposinf", "",
+isposinf = Operator("isposinf", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.isposinf,
-    cast=(0,),
-    kernels={"cpu": kernels_comparison.isposinf},
-    tags=('pointwise',),
-    variants=('function', 'method', 'out'),
-    block=(Block(13, (0,), ()), ),
+    meta=_meta.isposinf, cast=(0,), kernels={"cpu": kernels_comparison.isposinf},
+    tags=('pointwise',), variants=('function', 'method', 'out'), block=(Block(13, (0,), ()),),
 )
-
-isneginf = Operator(
-    "isneginf", "",
+isneginf = Operator("isneginf", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.isneginf,
-    cast=(0,),
-    kernels={"cpu": kernels_comparison.isneginf},
-    tags=('pointwise',),
-    variants=('function', 'method', 'out'),
-    block=(Block(14, (0,), ()), ),
+    meta=_meta.isneginf, cast=(0,), kernels={"cpu": kernels_comparison.isneginf},
+    tags=('pointwise',), variants=('function', 'method', 'out'), block=(Block(14, (0,), ()),),
 )
-
-signbit = Operator(
-    "signbit", "",
+signbit = Operator("signbit", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.signbit,
-    cast=(0,),
-    kernels={"cpu": kernels_comparison.signbit},
-    tags=('pointwise',),
-    out=('exact',),
-    variants=('function', 'method', 'out'),
-    block=(Block(15, (0,), ()), ),
+    meta=_meta.signbit, cast=(0,), kernels={"cpu": kernels_comparison.signbit},
+    tags=('pointwise',), out=('exact',), variants=('function', 'method', 'out'), block=(Block(15, (0,), ()),),
 )
-
-isreal = Operator(
-    "isreal", "",
+isreal = Operator("isreal", "",
     (Param('self', 'Tensor', required=True), ),
     composite="comparison.isreal",
     variants=('function', 'method'),
 )
-
-isclose = Operator(
-    "isclose", "",
+isclose = Operator("isclose", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), Param('rtol', 'float', default=1e-05), Param('atol', 'float', default=1e-08), Param('equal_nan', 'bool', default=False), ),
     composite="comparison.isclose",
     variants=('function', 'method'),
 )
-
-allclose = Operator(
-    "allclose", "",
+allclose = Operator("allclose", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), Param('rtol', 'float', default=1e-05), Param('atol', 'float', default=1e-08), Param('equal_nan', 'bool', default=False), ),
     composite="comparison.allclose",
     variants=('function', 'method'),
 )
-
-equal = Operator(
-    "equal", "",
+equal = Operator("equal", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     composite="comparison.equal",
     variants=('function', 'method'),

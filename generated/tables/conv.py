@@ -11,709 +11,378 @@ from ..meta import conv as _meta
 
 __all__ = ["conv1d", "conv1d_padding", "conv2d", "conv2d_padding", "conv3d", "conv3d_padding", "conv_transpose1d", "conv_transpose2d_input", "conv_transpose3d_input", "convolution", "_convolution", "convolution_backward", "im2col", "col2im", "max_pool1d", "max_pool2d", "max_pool3d", "max_pool1d_with_indices", "max_pool2d_with_indices", "max_pool2d_with_indices_backward", "max_pool3d_with_indices", "max_pool3d_with_indices_backward", "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool2d_backward", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool2d_backward", "avg_pool3d", "avg_pool3d_backward", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "_adaptive_avg_pool2d", "_adaptive_avg_pool2d_backward", "adaptive_avg_pool3d", "_adaptive_avg_pool3d", "_adaptive_avg_pool3d_backward", "upsample_nearest1d_vec", "upsample_nearest1d", "upsample_nearest1d_backward", "upsample_nearest2d_vec", "upsample_nearest2d", "upsample_nearest2d_backward", "upsample_nearest3d_vec", "upsample_nearest3d", "upsample_nearest3d_backward", "_upsample_nearest_exact1d_vec", "_upsample_nearest_exact1d", "_upsample_nearest_exact1d_backward", "_upsample_nearest_exact2d_vec", "_upsample_nearest_exact2d", "_upsample_nearest_exact2d_backward", "_upsample_nearest_exact3d_vec", "_upsample_nearest_exact3d", "_upsample_nearest_exact3d_backward", "upsample_linear1d_vec", "upsample_linear1d", "upsample_linear1d_backward", "upsample_bilinear2d_vec", "upsample_bilinear2d", "upsample_bilinear2d_backward", "upsample_bicubic2d_vec", "upsample_bicubic2d", "upsample_bicubic2d_backward", "upsample_trilinear3d_vec", "upsample_trilinear3d", "upsample_trilinear3d_backward", "_upsample_lanczos2d_aa", "max_unpool2d", "max_unpool3d", "affine_grid_generator", "grid_sampler", "fractional_max_pool2d", "fractional_max_pool3d"]
 
-conv1d = Operator(
-    "conv1d", "",
+conv1d = Operator("conv1d", "",
     (Param('input', 'Tensor', required=True), Param('weight', 'Tensor', required=True), Param('bias', 'Tensor', optional=True, default=None), Param('stride', 'SymInt', is_list=True, size=1, default=(1,)), Param('padding', 'SymInt', is_list=True, size=1, default=(0,)), Param('dilation', 'SymInt', is_list=True, size=1, default=(1,)), Param('groups', 'SymInt', default=1), ),
-    meta=_meta.conv1d,
-    cast=(0, 1, 2),
-    kernels={"cpu": lambda input, weight, bias, stride, padding, dilation, groups: kernels_conv.convolution(input, weight, bias, stride, padding, dilation, False, 0, groups)},
-    tags=('autocast_lower',),
-    variants=('function',),
-    derivatives="conv",
-    saves_self=True,
+    meta=_meta.conv1d, cast=(0, 1, 2), kernels={"cpu": lambda input, weight, bias, stride, padding, dilation, groups: kernels_conv.convolution(input, weight, bias, stride, padding, dilation, False, 0, groups)},
+    tags=('autocast_lower',), variants=('function',), derivatives="conv", saves_self=True,
 )
-
-conv1d_padding = Operator(
-    "conv1d", "padding",
+conv1d_padding = Operator("conv1d", "padding",
     (Param('input', 'Tensor', required=True), Param('weight', 'Tensor', required=True), Param('bias', 'Tensor', optional=True, default=None), Param('stride', 'SymInt', is_list=True, size=1, default=(1,)), Param('padding', 'str', default='valid'), Param('dilation', 'SymInt', is_list=True, size=1, default=(1,)), Param('groups', 'SymInt', default=1), ),
     composite="conv.conv1d_padding",
-    tags=('autocast_lower',),
-    variants=('function',),
+    tags=('autocast_lower',), variants=('function',),
 )
-
-conv2d = Operator(
-    "conv2d", "",
+conv2d = Operator("conv2d", "",
     (Param('input', 'Tensor', required=True), Param('weight', 'Tensor', required=True), Param('bias', 'Tensor', optional=True, default=None), Param('stride', 'SymInt', is_list=True, size=2, default=(1, 1)), Param('padding', 'SymInt', is_list=True, size=2, default=(0, 0)), Param('dilation', 'SymInt', is_list=True, size=2, default=(1, 1)), Param('groups', 'SymInt', default=1), ),
-    meta=_meta.conv2d,
-    cast=(0, 1, 2),
-    kernels={"cpu": lambda input, weight, bias, stride, padding, dilation, groups: kernels_conv.convolution(input, weight, bias, stride, padding, dilation, False, 0, groups)},
-    tags=('autocast_lower',),
-    variants=('function',),
-    derivatives="conv",
-    saves_self=True,
+    meta=_meta.conv2d, cast=(0, 1, 2), kernels={"cpu": lambda input, weight, bias, stride, padding, dilation, groups: kernels_conv.convolution(input, weight, bias, stride, padding, dilation, False, 0, groups)},
+    tags=('autocast_lower',), variants=('function',), derivatives="conv", saves_self=True,
 )
-
-conv2d_padding = Operator(
-    "conv2d", "padding",
+conv2d_padding = Operator("conv2d", "padding",
     (Param('input', 'Tensor', required=True), Param('weight', 'Tensor', required=True), Param('bias', 'Tensor', optional=True, default=None), Param('stride', 'SymInt', is_list=True, size=2, default=(1, 1)), Param('padding', 'str', default='valid'), Param('dilation', 'SymInt', is_list=True, size=2, default=(1, 1)), Param('groups', 'SymInt', default=1), ),
     composite="conv.conv2d_padding",
-    tags=('autocast_lower',),
-    variants=('function',),
+    tags=('autocast_lower',), variants=('function',),
 )
-
-conv3d = Operator(
-    "conv3d", "",
+conv3d = Operator("conv3d", "",
     (Param('input', 'Tensor', required=True), Param('weight', 'Tensor', required=True), Param('bias', 'Tensor', optional=True, default=None), Param('stride', 'SymInt', is_list=True, size=3, default=(1, 1, 1)), Param('padding', 'SymInt', is_list=True, size=3, default=(0, 0, 0)), Param('dilation', 'SymInt', is_list=True, size=3, default=(1, 1, 1)), Param('groups', 'SymInt', default=1), ),
-    meta=_meta.conv3d,
-    cast=(0, 1, 2),
-    kernels={"cpu": lambda input, weight, bias, stride, padding, dilation, groups: kernels_conv.convolution(input, weight, bias, stride, padding, dilation, False, 0, groups)},
-    tags=('autocast_lower',),
-    variants=('function',),
-    derivatives="conv",
-    saves_self=True,
+    meta=_meta.conv3d, cast=(0, 1, 2), kernels={"cpu": lambda input, weight, bias, stride, padding, dilation, groups: kernels_conv.convolution(input, weight, bias, stride, padding, dilation, False, 0, groups)},
+    tags=('autocast_lower',), variants=('function',), derivatives="conv", saves_self=True,
 )
-
-conv3d_padding = Operator(
-    "conv3d", "padding",
+conv3d_padding = Operator("conv3d", "padding",
     (Param('input', 'Tensor', required=True), Param('weight', 'Tensor', required=True), Param('bias', 'Tensor', optional=True, default=None), Param('stride', 'SymInt', is_list=True, size=3, default=(1, 1, 1)), Param('padding', 'str', default='valid'), Param('dilation', 'SymInt', is_list=True, size=3, default=(1, 1, 1)), Param('groups', 'SymInt', default=1), ),
     composite="conv.conv3d_padding",
-    tags=('autocast_lower',),
-    variants=('function',),
+    tags=('autocast_lower',), variants=('function',),
 )
-
-conv_transpose1d = Operator(
-    "conv_transpose1d", "",
+conv_transpose1d = Operator("conv_transpose1d", "",
     (Param('input', 'Tensor', required=True), Param('weight', 'Tensor', required=True), Param('bias', 'Tensor', optional=True, default=None), Param('stride', 'SymInt', is_list=True, size=1, default=(1,)), Param('padding', 'SymInt', is_list=True, size=1, default=(0,)), Param('output_padding', 'SymInt', is_list=True, size=1, default=(0,)), Param('groups', 'SymInt', default=1), Param('dilation', 'SymInt', is_list=True, size=1, default=(1,)), ),
-    meta=_meta.conv_transpose1d,
-    cast=(0, 1, 2),
-    kernels={"cpu": lambda input, weight, bias, stride, padding, output_padding, groups, dilation: kernels_conv.convolution(input, weight, bias, stride, padding, dilation, True, output_padding, groups)},
-    tags=('autocast_lower',),
-    variants=('function',),
-    derivatives="conv",
-    saves_self=True,
+    meta=_meta.conv_transpose1d, cast=(0, 1, 2), kernels={"cpu": lambda input, weight, bias, stride, padding, output_padding, groups, dilation: kernels_conv.convolution(input, weight, bias, stride, padding, dilation, True, output_padding, groups)},
+    tags=('autocast_lower',), variants=('function',), derivatives="conv", saves_self=True,
 )
-
-conv_transpose2d_input = Operator(
-    "conv_transpose2d", "input",
+conv_transpose2d_input = Operator("conv_transpose2d", "input",
     (Param('input', 'Tensor', required=True), Param('weight', 'Tensor', required=True), Param('bias', 'Tensor', optional=True, default=None), Param('stride', 'SymInt', is_list=True, size=2, default=(1, 1)), Param('padding', 'SymInt', is_list=True, size=2, default=(0, 0)), Param('output_padding', 'SymInt', is_list=True, size=2, default=(0, 0)), Param('groups', 'SymInt', default=1), Param('dilation', 'SymInt', is_list=True, size=2, default=(1, 1)), ),
-    meta=_meta.conv_transpose2d_input,
-    cast=(0, 1, 2),
-    kernels={"cpu": lambda input, weight, bias, stride, padding, output_padding, groups, dilation: kernels_conv.convolution(input, weight, bias, stride, padding, dilation, True, output_padding, groups)},
-    tags=('autocast_lower',),
-    variants=('function',),
-    derivatives="conv",
-    saves_self=True,
+    meta=_meta.conv_transpose2d_input, cast=(0, 1, 2), kernels={"cpu": lambda input, weight, bias, stride, padding, output_padding, groups, dilation: kernels_conv.convolution(input, weight, bias, stride, padding, dilation, True, output_padding, groups)},
+    tags=('autocast_lower',), variants=('function',), derivatives="conv", saves_self=True,
 )
-
-conv_transpose3d_input = Operator(
-    "conv_transpose3d", "input",
+conv_transpose3d_input = Operator("conv_transpose3d", "input",
     (Param('input', 'Tensor', required=True), Param('weight', 'Tensor', required=True), Param('bias', 'Tensor', optional=True, default=None), Param('stride', 'SymInt', is_list=True, size=3, default=(1, 1, 1)), Param('padding', 'SymInt', is_list=True, size=3, default=(0, 0, 0)), Param('output_padding', 'SymInt', is_list=True, size=3, default=(0, 0, 0)), Param('groups', 'SymInt', default=1), Param('dilation', 'SymInt', is_list=True, size=3, default=(1, 1, 1)), ),
-    meta=_meta.conv_transpose3d_input,
-    cast=(0, 1, 2),
-    kernels={"cpu": lambda input, weight, bias, stride, padding, output_padding, groups, dilation: kernels_conv.convolution(input, weight, bias, stride, padding, dilation, True, output_padding, groups)},
-    tags=('autocast_lower',),
-    variants=('function',),
-    derivatives="conv",
-    saves_self=True,
+    meta=_meta.conv_transpose3d_input, cast=(0, 1, 2), kernels={"cpu": lambda input, weight, bias, stride, padding, output_padding, groups, dilation: kernels_conv.convolution(input, weight, bias, stride, padding, dilation, True, output_padding, groups)},
+    tags=('autocast_lower',), variants=('function',), derivatives="conv", saves_self=True,
 )
-
-convolution = Operator(
-    "convolution", "",
+convolution = Operator("convolution", "",
     (Param('input', 'Tensor', required=True), Param('weight', 'Tensor', required=True), Param('bias', 'Tensor', optional=True, required=True), Param('stride', 'SymInt', is_list=True, required=True), Param('padding', 'SymInt', is_list=True, required=True), Param('dilation', 'SymInt', is_list=True, required=True), Param('transposed', 'bool', required=True), Param('output_padding', 'SymInt', is_list=True, required=True), Param('groups', 'SymInt', required=True), ),
-    meta=_meta.convolution,
-    cast=(0, 1, 2),
-    kernels={"cpu": kernels_conv.convolution},
-    variants=('function',),
-    derivatives="conv",
-    saves_self=True,
+    meta=_meta.convolution, cast=(0, 1, 2), kernels={"cpu": kernels_conv.convolution},
+    variants=('function',), derivatives="conv", saves_self=True,
 )
-
-_convolution = Operator(
-    "_convolution", "",
+_convolution = Operator("_convolution", "",
     (Param('input', 'Tensor', required=True), Param('weight', 'Tensor', required=True), Param('bias', 'Tensor', optional=True, required=True), Param('stride', 'SymInt', is_list=True, required=True), Param('padding', 'SymInt', is_list=True, required=True), Param('dilation', 'SymInt', is_list=True, required=True), Param('transposed', 'bool', required=True), Param('output_padding', 'SymInt', is_list=True, required=True), Param('groups', 'SymInt', required=True), Param('benchmark', 'bool', required=True), Param('deterministic', 'bool', required=True), Param('cudnn_enabled', 'bool', required=True), Param('allow_tf32', 'bool', required=True), ),
     composite="conv.convolution_flags",
     variants=('function',),
 )
-
-convolution_backward = Operator(
-    "convolution_backward", "",
+convolution_backward = Operator("convolution_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('input', 'Tensor', required=True), Param('weight', 'Tensor', required=True), Param('bias_sizes', 'SymInt', optional=True, is_list=True, required=True), Param('stride', 'SymInt', is_list=True, required=True), Param('padding', 'SymInt', is_list=True, required=True), Param('dilation', 'SymInt', is_list=True, required=True), Param('transposed', 'bool', required=True), Param('output_padding', 'SymInt', is_list=True, required=True), Param('groups', 'SymInt', required=True), Param('output_mask', 'bool', is_list=True, size=3, required=True), ),
-    meta=_meta.convolution_backward,
-    cast=(0, 1, 2),
-    kernels={"cpu": kernels_conv.convolution_backward},
-    returns=('', '', ''),
-    variants=('function',),
-    derivatives="conv",
-    saves_self=True,
+    meta=_meta.convolution_backward, cast=(0, 1, 2), kernels={"cpu": kernels_conv.convolution_backward},
+    returns=('', '', ''), variants=('function',), derivatives="conv", saves_self=True,
 )
-
-im2col = Operator(
-    "im2col", "",
+im2col = Operator("im2col", "",
     (Param('self', 'Tensor', required=True), Param('kernel_size', 'int', is_list=True, size=2, required=True), Param('dilation', 'int', is_list=True, size=2, required=True), Param('padding', 'int', is_list=True, size=2, required=True), Param('stride', 'int', is_list=True, size=2, required=True), ),
-    meta=_meta.im2col,
-    cast=(0,),
-    kernels={"cpu": kernels_conv.im2col},
-    variants=('function', 'out'),
-    derivatives="conv",
+    meta=_meta.im2col, cast=(0,), kernels={"cpu": kernels_conv.im2col},
+    variants=('function', 'out'), derivatives="conv",
 )
-
-col2im = Operator(
-    "col2im", "",
+col2im = Operator("col2im", "",
     (Param('self', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=2, required=True), Param('kernel_size', 'int', is_list=True, size=2, required=True), Param('dilation', 'int', is_list=True, size=2, required=True), Param('padding', 'int', is_list=True, size=2, required=True), Param('stride', 'int', is_list=True, size=2, required=True), ),
-    meta=_meta.col2im,
-    cast=(0,),
-    kernels={"cpu": kernels_conv.col2im},
-    variants=('function', 'out'),
-    derivatives="conv",
+    meta=_meta.col2im, cast=(0,), kernels={"cpu": kernels_conv.col2im},
+    variants=('function', 'out'), derivatives="conv",
 )
-
-max_pool1d = Operator(
-    "max_pool1d", "",
+max_pool1d = Operator("max_pool1d", "",
     (Param('self', 'Tensor', required=True), Param('kernel_size', 'int', is_list=True, size=1, required=True), Param('stride', 'int', is_list=True, size=1, default=()), Param('padding', 'int', is_list=True, size=1, default=(0,)), Param('dilation', 'int', is_list=True, size=1, default=(1,)), Param('ceil_mode', 'bool', default=False), ),
     composite="conv.max_pool1d",
     variants=('function',),
 )
-
-max_pool2d = Operator(
-    "max_pool2d", "",
+max_pool2d = Operator("max_pool2d", "",
     (Param('self', 'Tensor', required=True), Param('kernel_size', 'int', is_list=True, size=2, required=True), Param('stride', 'int', is_list=True, size=2, default=()), Param('padding', 'int', is_list=True, size=2, default=(0, 0)), Param('dilation', 'int', is_list=True, size=2, default=(1, 1)), Param('ceil_mode', 'bool', default=False), ),
     composite="conv.max_pool2d",
     variants=('function',),
 )
-
-max_pool3d = Operator(
-    "max_pool3d", "",
+max_pool3d = Operator("max_pool3d", "",
     (Param('self', 'Tensor', required=True), Param('kernel_size', 'int', is_list=True, size=3, required=True), Param('stride', 'int', is_list=True, size=3, default=()), Param('padding', 'int', is_list=True, size=3, default=(0, 0, 0)), Param('dilation', 'int', is_list=True, size=3, default=(1, 1, 1)), Param('ceil_mode', 'bool', default=False), ),
     composite="conv.max_pool3d",
-    tags=('autocast_float32',),
-    variants=('function',),
+    tags=('autocast_float32',), variants=('function',),
 )
-
-max_pool1d_with_indices = Operator(
-    "max_pool1d_with_indices", "",
+max_pool1d_with_indices = Operator("max_pool1d_with_indices", "",
     (Param('self', 'Tensor', required=True), Param('kernel_size', 'int', is_list=True, size=1, required=True), Param('stride', 'int', is_list=True, size=1, default=()), Param('padding', 'int', is_list=True, size=1, default=(0,)), Param('dilation', 'int', is_list=True, size=1, default=(1,)), Param('ceil_mode', 'bool', default=False), ),
-    meta=_meta.max_pool1d_with_indices,
-    cast=(0,),
-    kernels={"cpu": kernels_pool.max_pool1d_with_indices},
-    returns=('', ''),
-    variants=('function',),
-    derivatives="conv",
-    saves_self=True,
+    meta=_meta.max_pool1d_with_indices, cast=(0,), kernels={"cpu": kernels_pool.max_pool1d_with_indices},
+    returns=('', ''), variants=('function',), derivatives="conv", saves_self=True,
 )
-
-max_pool2d_with_indices = Operator(
-    "max_pool2d_with_indices", "",
+max_pool2d_with_indices = Operator("max_pool2d_with_indices", "",
     (Param('self', 'Tensor', required=True), Param('kernel_size', 'int', is_list=True, size=2, required=True), Param('stride', 'int', is_list=True, size=2, default=()), Param('padding', 'int', is_list=True, size=2, default=(0, 0)), Param('dilation', 'int', is_list=True, size=2, default=(1, 1)), Param('ceil_mode', 'bool', default=False), ),
-    meta=_meta.max_pool2d_with_indices,
-    cast=(0,),
-    kernels={"cpu": kernels_pool.max_pool2d_with_indices},
-    returns=('', ''),
-    variants=('function',),
-    derivatives="conv",
-    saves_self=True,
+    meta=_meta.max_pool2d_with_indices, cast=(0,), kernels={"cpu": kernels_pool.max_pool2d_with_indices},
+    returns=('', ''), variants=('function',), derivatives="conv", saves_self=True,
 )
-
-max_pool2d_with_indices_backward = Operator(
-    "max_pool2d_with_indices_backward", "",
+max_pool2d_with_indices_backward = Operator("max_pool2d_with_indices_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('kernel_size', 'int', is_list=True, size=2, required=True), Param('stride', 'int', is_list=True, size=2, required=True), Param('padding', 'int', is_list=True, size=2, required=True), Param('dilation', 'int', is_list=True, size=2, required=True), Param('ceil_mode', 'bool', required=True), Param('indices', 'Tensor', required=True), ),
-    meta=_meta.max_pool2d_with_indices_backward,
-    cast=(1,),
-    kernels={"cpu": kernels_pool.max_pool2d_with_indices_backward},
-    variants=('function',),
-    derivatives="conv",
+    meta=_meta.max_pool2d_with_indices_backward, cast=(1,), kernels={"cpu": kernels_pool.max_pool2d_with_indices_backward},
+    variants=('function',), derivatives="conv",
 )
-
-max_pool3d_with_indices = Operator(
-    "max_pool3d_with_indices", "",
+max_pool3d_with_indices = Operator("max_pool3d_with_indices", "",
     (Param('self', 'Tensor', required=True), Param('kernel_size', 'int', is_list=True, size=3, required=True), Param('stride', 'int', is_list=True, size=3, default=()), Param('padding', 'int', is_list=True, size=3, default=(0, 0, 0)), Param('dilation', 'int', is_list=True, size=3, default=(1, 1, 1)), Param('ceil_mode', 'bool', default=False), ),
-    meta=_meta.max_pool3d_with_indices,
-    cast=(0,),
-    kernels={"cpu": kernels_pool.max_pool3d_with_indices},
-    returns=('', ''),
-    variants=('function',),
-    derivatives="conv",
-    saves_self=True,
+    meta=_meta.max_pool3d_with_indices, cast=(0,), kernels={"cpu": kernels_pool.max_pool3d_with_indices},
+    returns=('', ''), variants=('function',), derivatives="conv", saves_self=True,
 )
-
-max_pool3d_with_indices_backward = Operator(
-    "max_pool3d_with_indices_backward", "",
+max_pool3d_with_indices_backward = Operator("max_pool3d_with_indices_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('kernel_size', 'int', is_list=True, size=3, required=True), Param('stride', 'int', is_list=True, size=3, required=True), Param('padding', 'int', is_list=True, size=3, required=True), Param('dilation', 'int', is_list=True, size=3, required=True), Param('ceil_mode', 'bool', required=True), Param('indices', 'Tensor', required=True), ),
-    meta=_meta.max_pool3d_with_indices_backward,
-    cast=(1,),
-    kernels={"cpu": kernels_pool.max_pool3d_with_indices_backward},
-    variants=('function',),
-    derivatives="conv",
+    meta=_meta.max_pool3d_with_indices_backward, cast=(1,), kernels={"cpu": kernels_pool.max_pool3d_with_indices_backward},
+    variants=('function',), derivatives="conv",
 )
-
-adaptive_max_pool1d = Operator(
-    "adaptive_max_pool1d", "",
+adaptive_max_pool1d = Operator("adaptive_max_pool1d", "",
     (Param('self', 'Tensor', required=True), Param('output_size', 'int', is_list=True, size=1, required=True), ),
     composite="conv.adaptive_max_pool1d",
-    returns=('', ''),
-    variants=('function',),
+    returns=('', ''), variants=('function',),
 )
-
-adaptive_max_pool2d = Operator(
-    "adaptive_max_pool2d", "",
+adaptive_max_pool2d = Operator("adaptive_max_pool2d", "",
     (Param('self', 'Tensor', required=True), Param('output_size', 'int', is_list=True, size=2, required=True), ),
-    meta=_meta.adaptive_max_pool2d,
-    cast=(0,),
-    kernels={"cpu": kernels_pool.adaptive_max_pool2d},
-    returns=('', ''),
-    variants=('function',),
-    derivatives="conv",
-    saves_self=True,
+    meta=_meta.adaptive_max_pool2d, cast=(0,), kernels={"cpu": kernels_pool.adaptive_max_pool2d},
+    returns=('', ''), variants=('function',), derivatives="conv", saves_self=True,
 )
-
-adaptive_max_pool2d_backward = Operator(
-    "adaptive_max_pool2d_backward", "",
+adaptive_max_pool2d_backward = Operator("adaptive_max_pool2d_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('indices', 'Tensor', required=True), ),
-    meta=_meta.adaptive_max_pool2d_backward,
-    cast=(1,),
-    kernels={"cpu": kernels_pool.adaptive_max_pool2d_backward},
-    variants=('function',),
-    derivatives="conv",
+    meta=_meta.adaptive_max_pool2d_backward, cast=(1,), kernels={"cpu": kernels_pool.adaptive_max_pool2d_backward},
+    variants=('function',), derivatives="conv",
 )
-
-adaptive_max_pool3d = Operator(
-    "adaptive_max_pool3d", "",
+adaptive_max_pool3d = Operator("adaptive_max_pool3d", "",
     (Param('self', 'Tensor', required=True), Param('output_size', 'int', is_list=True, size=3, required=True), ),
-    meta=_meta.adaptive_max_pool3d,
-    cast=(0,),
-    kernels={"cpu": kernels_pool.adaptive_max_pool3d},
-    returns=('', ''),
-    variants=('function',),
-    derivatives="conv",
-    saves_self=True,
+    meta=_meta.adaptive_max_pool3d, cast=(0,), kernels={"cpu": kernels_pool.adaptive_max_pool3d},
+    returns=('', ''), variants=('function',), derivatives="conv", saves_self=True,
 )
-
-avg_pool1d = Operator(
-    "avg_pool1d", "",
+avg_pool1d = Operator("avg_pool1d", "",
     (Param('self', 'Tensor', required=True), Param('kernel_size', 'int', is_list=True, size=1, required=True), Param('stride', 'int', is_list=True, size=1, default=()), Param('padding', 'int', is_list=True, size=1, default=(0,)), Param('ceil_mode', 'bool', default=False), Param('count_include_pad', 'bool', default=True), ),
     composite="conv.avg_pool1d",
     variants=('function',),
 )
-
-avg_pool2d = Operator(
-    "avg_pool2d", "",
+avg_pool2d = Operator("avg_pool2d", "",
     (Param('self', 'Tensor', required=True), Param('kernel_size', 'int', is_list=True, size=2, required=True), Param('stride', 'int', is_list=True, size=2, default=()), Param('padding', 'int', is_list=True, size=2, default=(0, 0)), Param('ceil_mode', 'bool', default=False), Param('count_include_pad', 'bool', default=True), Param('divisor_override', 'int', optional=True, default=None), ),
-    meta=_meta.avg_pool2d,
-    cast=(0,),
-    kernels={"cpu": kernels_pool.avg_pool2d},
-    out=('exact',),
-    variants=('function', 'out'),
-    derivatives="conv",
-    saves_self=True,
+    meta=_meta.avg_pool2d, cast=(0,), kernels={"cpu": kernels_pool.avg_pool2d},
+    out=('exact',), variants=('function', 'out'), derivatives="conv", saves_self=True,
 )
-
-avg_pool2d_backward = Operator(
-    "avg_pool2d_backward", "",
+avg_pool2d_backward = Operator("avg_pool2d_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('kernel_size', 'int', is_list=True, size=2, required=True), Param('stride', 'int', is_list=True, size=2, required=True), Param('padding', 'int', is_list=True, size=2, required=True), Param('ceil_mode', 'bool', required=True), Param('count_include_pad', 'bool', required=True), Param('divisor_override', 'int', optional=True, required=True), ),
-    meta=_meta.avg_pool2d_backward,
-    cast=(1,),
-    kernels={"cpu": kernels_pool.avg_pool2d_backward},
-    variants=('function',),
-    derivatives="conv",
+    meta=_meta.avg_pool2d_backward, cast=(1,), kernels={"cpu": kernels_pool.avg_pool2d_backward},
+    variants=('function',), derivatives="conv",
 )
-
-avg_pool3d = Operator(
-    "avg_pool3d", "",
+avg_pool3d = Operator("avg_pool3d", "",
     (Param('self', 'Tensor', required=True), Param('kernel_size', 'int', is_list=True, size=3, required=True), Param('stride', 'int', is_list=True, size=3, default=()), Param('padding', 'int', is_list=True, size=3, default=(0, 0, 0)), Param('ceil_mode', 'bool', default=False), Param('count_include_pad', 'bool', default=True), Param('divisor_override', 'int', optional=True, default=None), ),
-    meta=_meta.avg_pool3d,
-    cast=(0,),
-    kernels={"cpu": kernels_pool.avg_pool3d},
-    tags=('autocast_float32',),
-    out=('exact',),
-    variants=('function', 'out'),
-    derivatives="conv",
-    saves_self=True,
+    meta=_meta.avg_pool3d, cast=(0,), kernels={"cpu": kernels_pool.avg_pool3d},
+    tags=('autocast_float32',), out=('exact',), variants=('function', 'out'), derivatives="conv", saves_self=True,
 )
-
-avg_pool3d_backward = Operator(
-    "avg_pool3d_backward", "",
+avg_pool3d_backward = Operator("avg_pool3d_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('kernel_size', 'int', is_list=True, size=3, required=True), Param('stride', 'int', is_list=True, size=3, required=True), Param('padding', 'int', is_list=True, size=3, required=True), Param('ceil_mode', 'bool', required=True), Param('count_include_pad', 'bool', required=True), Param('divisor_override', 'int', optional=True, required=True), ),
-    meta=_meta.avg_pool3d_backward,
-    cast=(1,),
-    kernels={"cpu": kernels_pool.avg_pool3d_backward},
-    variants=('function',),
-    derivatives="conv",
+    meta=_meta.avg_pool3d_backward, cast=(1,), kernels={"cpu": kernels_pool.avg_pool3d_backward},
+    variants=('function',), derivatives="conv",
 )
-
-adaptive_avg_pool1d = Operator(
-    "adaptive_avg_pool1d", "",
+adaptive_avg_pool1d = Operator("adaptive_avg_pool1d", "",
     (Param('self', 'Tensor', required=True), Param('output_size', 'int', is_list=True, size=1, required=True), ),
     composite="conv.adaptive_avg_pool1d",
     variants=('function',),
 )
-
-adaptive_avg_pool2d = Operator(
-    "adaptive_avg_pool2d", "",
+adaptive_avg_pool2d = Operator("adaptive_avg_pool2d", "",
     (Param('self', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=2, required=True), ),
     composite="conv.adaptive_avg_pool2d",
     variants=('function', 'out'),
 )
-
-_adaptive_avg_pool2d = Operator(
-    "_adaptive_avg_pool2d", "",
+_adaptive_avg_pool2d = Operator("_adaptive_avg_pool2d", "",
     (Param('self', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=2, required=True), ),
-    meta=_meta._adaptive_avg_pool2d,
-    cast=(0,),
-    kernels={"cpu": kernels_pool.adaptive_avg_pool2d},
-    variants=('function',),
-    derivatives="conv",
-    saves_self=True,
+    meta=_meta._adaptive_avg_pool2d, cast=(0,), kernels={"cpu": kernels_pool.adaptive_avg_pool2d},
+    variants=('function',), derivatives="conv", saves_self=True,
 )
-
-_adaptive_avg_pool2d_backward = Operator(
-    "_adaptive_avg_pool2d_backward", "",
+_adaptive_avg_pool2d_backward = Operator("_adaptive_avg_pool2d_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), ),
-    meta=_meta._adaptive_avg_pool2d_backward,
-    cast=(1,),
-    kernels={"cpu": kernels_pool.adaptive_avg_pool2d_backward},
-    variants=('function',),
-    derivatives="conv",
+    meta=_meta._adaptive_avg_pool2d_backward, cast=(1,), kernels={"cpu": kernels_pool.adaptive_avg_pool2d_backward},
+    variants=('function',), derivatives="conv",
 )
-
-adaptive_avg_pool3d = Operator(
-    "adaptive_avg_pool3d", "",
+adaptive_avg_pool3d = Operator("adaptive_avg_pool3d", "",
     (Param('self', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=3, required=True), ),
     composite="conv.adaptive_avg_pool3d",
-    tags=('autocast_float32',),
-    variants=('function', 'out'),
+    tags=('autocast_float32',), variants=('function', 'out'),
 )
-
-_adaptive_avg_pool3d = Operator(
-    "_adaptive_avg_pool3d", "",
+_adaptive_avg_pool3d = Operator("_adaptive_avg_pool3d", "",
     (Param('self', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=3, required=True), ),
-    meta=_meta._adaptive_avg_pool3d,
-    cast=(0,),
-    kernels={"cpu": kernels_pool.adaptive_avg_pool3d},
-    variants=('function',),
-    derivatives="conv",
-    saves_self=True,
+    meta=_meta._adaptive_avg_pool3d, cast=(0,), kernels={"cpu": kernels_pool.adaptive_avg_pool3d},
+    variants=('function',), derivatives="conv", saves_self=True,
 )
-
-_adaptive_avg_pool3d_backward = Operator(
-    "_adaptive_avg_pool3d_backward", "",
+_adaptive_avg_pool3d_backward = Operator("_adaptive_avg_pool3d_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), ),
-    meta=_meta._adaptive_avg_pool3d_backward,
-    cast=(1,),
-    kernels={"cpu": kernels_pool.adaptive_avg_pool3d_backward},
-    variants=('function',),
-    derivatives="conv",
+    meta=_meta._adaptive_avg_pool3d_backward, cast=(1,), kernels={"cpu": kernels_pool.adaptive_avg_pool3d_backward},
+    variants=('function',), derivatives="conv",
 )
-
-upsample_nearest1d_vec = Operator(
-    "upsample_nearest1d", "vec",
+upsample_nearest1d_vec = Operator("upsample_nearest1d", "vec",
     (Param('input', 'Tensor', required=True), Param('output_size', 'SymInt', optional=True, is_list=True, required=True), Param('scale_factors', 'float', optional=True, is_list=True, required=True), ),
     composite="conv.upsample_nearest1d_vec",
     variants=('function',),
 )
-
-upsample_nearest1d = Operator(
-    "upsample_nearest1d", "",
+upsample_nearest1d = Operator("upsample_nearest1d", "",
     (Param('self', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=1, required=True), Param('scales', 'float', optional=True, default=None), ),
-    meta=_meta.upsample_nearest1d,
-    cast=(0,),
-    kernels={"cpu": kernels_upsample.upsample_nearest1d},
-    variants=('function', 'out'),
-    derivatives="conv",
+    meta=_meta.upsample_nearest1d, cast=(0,), kernels={"cpu": kernels_upsample.upsample_nearest1d},
+    variants=('function', 'out'), derivatives="conv",
 )
-
-upsample_nearest1d_backward = Operator(
-    "upsample_nearest1d_backward", "",
+upsample_nearest1d_backward = Operator("upsample_nearest1d_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=1, required=True), Param('input_size', 'SymInt', is_list=True, size=3, required=True), Param('scales', 'float', optional=True, default=None), ),
-    meta=_meta.upsample_nearest1d_backward,
-    cast=(0,),
-    kernels={"cpu": kernels_upsample.upsample_nearest1d_backward},
-    variants=('function',),
-    derivatives="conv",
+    meta=_meta.upsample_nearest1d_backward, cast=(0,), kernels={"cpu": kernels_upsample.upsample_nearest1d_backward},
+    variants=('function',), derivatives="conv",
 )
-
-upsample_nearest2d_vec = Operator(
-    "upsample_nearest2d", "vec",
+upsample_nearest2d_vec = Operator("upsample_nearest2d", "vec",
     (Param('input', 'Tensor', required=True), Param('output_size', 'SymInt', optional=True, is_list=True, required=True), Param('scale_factors', 'float', optional=True, is_list=True, required=True), ),
     composite="conv.upsample_nearest2d_vec",
     variants=('function',),
 )
-
-upsample_nearest2d = Operator(
-    "upsample_nearest2d", "",
+upsample_nearest2d = Operator("upsample_nearest2d", "",
     (Param('self', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=2, required=True), Param('scales_h', 'float', optional=True, default=None), Param('scales_w', 'float', optional=True, default=None), ),
-    meta=_meta.upsample_nearest2d,
-    cast=(0,),
-    kernels={"cpu": kernels_upsample.upsample_nearest2d},
-    variants=('function', 'out'),
-    derivatives="conv",
+    meta=_meta.upsample_nearest2d, cast=(0,), kernels={"cpu": kernels_upsample.upsample_nearest2d},
+    variants=('function', 'out'), derivatives="conv",
 )
-
-upsample_nearest2d_backward = Operator(
-    "upsample_nearest2d_backward", "",
+upsample_nearest2d_backward = Operator("upsample_nearest2d_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=2, required=True), Param('input_size', 'SymInt', is_list=True, size=4, required=True), Param('scales_h', 'float', optional=True, default=None), Param('scales_w', 'float', optional=True, default=None), ),
-    meta=_meta.upsample_nearest2d_backward,
-    cast=(0,),
-    kernels={"cpu": kernels_upsample.upsample_nearest2d_backward},
-    variants=('function',),
-    derivatives="conv",
+    meta=_meta.upsample_nearest2d_backward, cast=(0,), kernels={"cpu": kernels_upsample.upsample_nearest2d_backward},
+    variants=('function',), derivatives="conv",
 )
-
-upsample_nearest3d_vec = Operator(
-    "upsample_nearest3d", "vec",
+upsample_nearest3d_vec = Operator("upsample_nearest3d", "vec",
     (Param('input', 'Tensor', required=True), Param('output_size', 'SymInt', optional=True, is_list=True, required=True), Param('scale_factors', 'float', optional=True, is_list=True, required=True), ),
     composite="conv.upsample_nearest3d_vec",
     variants=('function',),
 )
-
-upsample_nearest3d = Operator(
-    "upsample_nearest3d", "",
+upsample_nearest3d = Operator("upsample_nearest3d", "",
     (Param('self', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=3, required=True), Param('scales_d', 'float', optional=True, default=None), Param('scales_h', 'float', optional=True, default=None), Param('scales_w', 'float', optional=True, default=None), ),
-    meta=_meta.upsample_nearest3d,
-    cast=(0,),
-    kernels={"cpu": kernels_upsample.upsample_nearest3d},
-    variants=('function', 'out'),
-    derivatives="conv",
+    meta=_meta.upsample_nearest3d, cast=(0,), kernels={"cpu": kernels_upsample.upsample_nearest3d},
+    variants=('function', 'out'), derivatives="conv",
 )
-
-upsample_nearest3d_backward = Operator(
-    "upsample_nearest3d_backward", "",
+upsample_nearest3d_backward = Operator("upsample_nearest3d_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=3, required=True), Param('input_size', 'SymInt', is_list=True, size=5, required=True), Param('scales_d', 'float', optional=True, default=None), Param('scales_h', 'float', optional=True, default=None), Param('scales_w', 'float', optional=True, default=None), ),
-    meta=_meta.upsample_nearest3d_backward,
-    cast=(0,),
-    kernels={"cpu": kernels_upsample.upsample_nearest3d_backward},
-    variants=('function',),
-    derivatives="conv",
+    meta=_meta.upsample_nearest3d_backward, cast=(0,), kernels={"cpu": kernels_upsample.upsample_nearest3d_backward},
+    variants=('function',), derivatives="conv",
 )
-
-_upsample_nearest_exact1d_vec = Operator(
-    "_upsample_nearest_exact1d", "vec",
+_upsample_nearest_exact1d_vec = Operator("_upsample_nearest_exact1d", "vec",
     (Param('input', 'Tensor', required=True), Param('output_size', 'SymInt', optional=True, is_list=True, required=True), Param('scale_factors', 'float', optional=True, is_list=True, required=True), ),
     composite="conv.upsample_nearest_exact1d_vec",
     variants=('function',),
 )
-
-_upsample_nearest_exact1d = Operator(
-    "_upsample_nearest_exact1d", "",
+_upsample_nearest_exact1d = Operator("_upsample_nearest_exact1d", "",
     (Param('self', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=1, required=True), Param('scales', 'float', optional=True, default=None), ),
-    meta=_meta._upsample_nearest_exact1d,
-    cast=(0,),
-    kernels={"cpu": kernels_upsample.upsample_nearest_exact1d},
-    variants=('function', 'out'),
-    derivatives="conv",
+    meta=_meta._upsample_nearest_exact1d, cast=(0,), kernels={"cpu": kernels_upsample.upsample_nearest_exact1d},
+    variants=('function', 'out'), derivatives="conv",
 )
-
-_upsample_nearest_exact1d_backward = Operator(
-    "_upsample_nearest_exact1d_backward", "",
+_upsample_nearest_exact1d_backward = Operator("_upsample_nearest_exact1d_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=1, required=True), Param('input_size', 'SymInt', is_list=True, size=3, required=True), Param('scales', 'float', optional=True, default=None), ),
-    meta=_meta._upsample_nearest_exact1d_backward,
-    cast=(0,),
-    kernels={"cpu": kernels_upsample.upsample_nearest_exact1d_backward},
-    variants=('function',),
-    derivatives="conv",
+    meta=_meta._upsample_nearest_exact1d_backward, cast=(0,), kernels={"cpu": kernels_upsample.upsample_nearest_exact1d_backward},
+    variants=('function',), derivatives="conv",
 )
-
-_upsample_nearest_exact2d_vec = Operator(
-    "_upsample_nearest_exact2d", "vec",
+_upsample_nearest_exact2d_vec = Operator("_upsample_nearest_exact2d", "vec",
     (Param('input', 'Tensor', required=True), Param('output_size', 'SymInt', optional=True, is_list=True, required=True), Param('scale_factors', 'float', optional=True, is_list=True, required=True), ),
     composite="conv.upsample_nearest_exact2d_vec",
     variants=('function',),
 )
-
-_upsample_nearest_exact2d = Operator(
-    "_upsample_nearest_exact2d", "",
+_upsample_nearest_exact2d = Operator("_upsample_nearest_exact2d", "",
     (Param('self', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=2, required=True), Param('scales_h', 'float', optional=True, default=None), Param('scales_w', 'float', optional=True, default=None), ),
-    meta=_meta._upsample_nearest_exact2d,
-    cast=(0,),
-    kernels={"cpu": kernels_upsample.upsample_nearest_exact2d},
-    variants=('function', 'out'),
-    derivatives="conv",
+    meta=_meta._upsample_nearest_exact2d, cast=(0,), kernels={"cpu": kernels_upsample.upsample_nearest_exact2d},
+    variants=('function', 'out'), derivatives="conv",
 )
-
-_upsample_nearest_exact2d_backward = Operator(
-    "_upsample_nearest_exact2d_backward", "",
+_upsample_nearest_exact2d_backward = Operator("_upsample_nearest_exact2d_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=2, required=True), Param('input_size', 'SymInt', is_list=True, size=4, required=True), Param('scales_h', 'float', optional=True, default=None), Param('scales_w', 'float', optional=True, default=None), ),
-    meta=_meta._upsample_nearest_exact2d_backward,
-    cast=(0,),
-    kernels={"cpu": kernels_upsample.upsample_nearest_exact2d_backward},
-    variants=('function',),
-    derivatives="conv",
+    meta=_meta._upsample_nearest_exact2d_backward, cast=(0,), kernels={"cpu": kernels_upsample.upsample_nearest_exact2d_backward},
+    variants=('function',), derivatives="conv",
 )
-
-_upsample_nearest_exact3d_vec = Operator(
-    "_upsample_nearest_exact3d", "vec",
+_upsample_nearest_exact3d_vec = Operator("_upsample_nearest_exact3d", "vec",
     (Param('input', 'Tensor', required=True), Param('output_size', 'SymInt', optional=True, is_list=True, required=True), Param('scale_factors', 'float', optional=True, is_list=True, required=True), ),
     composite="conv.upsample_nearest_exact3d_vec",
     variants=('function',),
 )
-
-_upsample_nearest_exact3d = Operator(
-    "_upsample_nearest_exact3d", "",
+_upsample_nearest_exact3d = Operator("_upsample_nearest_exact3d", "",
     (Param('self', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=3, required=True), Param('scales_d', 'float', optional=True, default=None), Param('scales_h', 'float', optional=True, default=None), Param('scales_w', 'float', optional=True, default=None), ),
-    meta=_meta._upsample_nearest_exact3d,
-    cast=(0,),
-    kernels={"cpu": kernels_upsample.upsample_nearest_exact3d},
-    variants=('function', 'out'),
-    derivatives="conv",
+    meta=_meta._upsample_nearest_exact3d, cast=(0,), kernels={"cpu": kernels_upsample.upsample_nearest_exact3d},
+    variants=('function', 'out'), derivatives="conv",
 )
-
-_upsample_nearest_exact3d_backward = Operator(
-    "_upsample_nearest_exact3d_backward", "",
+_upsample_nearest_exact3d_backward = Operator("_upsample_nearest_exact3d_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=3, required=True), Param('input_size', 'SymInt', is_list=True, size=5, required=True), Param('scales_d', 'float', optional=True, default=None), Param('scales_h', 'float', optional=True, default=None), Param('scales_w', 'float', optional=True, default=None), ),
-    meta=_meta._upsample_nearest_exact3d_backward,
-    cast=(0,),
-    kernels={"cpu": kernels_upsample.upsample_nearest_exact3d_backward},
-    variants=('function',),
-    derivatives="conv",
+    meta=_meta._upsample_nearest_exact3d_backward, cast=(0,), kernels={"cpu": kernels_upsample.upsample_nearest_exact3d_backward},
+    variants=('function',), derivatives="conv",
 )
-
-upsample_linear1d_vec = Operator(
-    "upsample_linear1d", "vec",
+upsample_linear1d_vec = Operator("upsample_linear1d", "vec",
     (Param('input', 'Tensor', required=True), Param('output_size', 'SymInt', optional=True, is_list=True, required=True), Param('align_corners', 'bool', required=True), Param('scale_factors', 'float', optional=True, is_list=True, required=True), ),
     composite="conv.upsample_linear1d_vec",
     variants=('function',),
 )
-
-upsample_linear1d = Operator(
-    "upsample_linear1d", "",
+upsample_linear1d = Operator("upsample_linear1d", "",
     (Param('self', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=1, required=True), Param('align_corners', 'bool', required=True), Param('scales', 'float', optional=True, default=None), ),
-    meta=_meta.upsample_linear1d,
-    cast=(0,),
-    kernels={"cpu": kernels_upsample.upsample_linear1d},
-    variants=('function', 'out'),
-    derivatives="conv",
+    meta=_meta.upsample_linear1d, cast=(0,), kernels={"cpu": kernels_upsample.upsample_linear1d},
+    variants=('function', 'out'), derivatives="conv",
 )
-
-upsample_linear1d_backward = Operator(
-    "upsample_linear1d_backward", "",
+upsample_linear1d_backward = Operator("upsample_linear1d_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=1, required=True), Param('input_size', 'SymInt', is_list=True, size=3, required=True), Param('align_corners', 'bool', required=True), Param('scales', 'float', optional=True, default=None), ),
-    meta=_meta.upsample_linear1d_backward,
-    cast=(0,),
-    kernels={"cpu": kernels_upsample.upsample_linear1d_backward},
-    variants=('function',),
-    derivatives="conv",
+    meta=_meta.upsample_linear1d_backward, cast=(0,), kernels={"cpu": kernels_upsample.upsample_linear1d_backward},
+    variants=('function',), derivatives="conv",
 )
-
-upsample_bilinear2d_vec = Operator(
-    "upsample_bilinear2d", "vec",
+upsample_bilinear2d_vec = Operator("upsample_bilinear2d", "vec",
     (Param('input', 'Tensor', required=True), Param('output_size', 'SymInt', optional=True, is_list=True, required=True), Param('align_corners', 'bool', required=True), Param('scale_factors', 'float', optional=True, is_list=True, required=True), ),
     composite="conv.upsample_bilinear2d_vec",
     variants=('function',),
 )
-
-upsample_bilinear2d = Operator(
-    "upsample_bilinear2d", "",
+upsample_bilinear2d = Operator("upsample_bilinear2d", "",
     (Param('self', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=2, required=True), Param('align_corners', 'bool', required=True), Param('scales_h', 'float', optional=True, default=None), Param('scales_w', 'float', optional=True, default=None), ),
-    meta=_meta.upsample_bilinear2d,
-    cast=(0,),
-    kernels={"cpu": kernels_upsample.upsample_bilinear2d},
-    variants=('function', 'out'),
-    derivatives="conv",
+    meta=_meta.upsample_bilinear2d, cast=(0,), kernels={"cpu": kernels_upsample.upsample_bilinear2d},
+    variants=('function', 'out'), derivatives="conv",
 )
-
-upsample_bilinear2d_backward = Operator(
-    "upsample_bilinear2d_backward", "",
+upsample_bilinear2d_backward = Operator("upsample_bilinear2d_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=2, required=True), Param('input_size', 'SymInt', is_list=True, size=4, required=True), Param('align_corners', 'bool', required=True), Param('scales_h', 'float', optional=True, default=None), Param('scales_w', 'float', optional=True, default=None), ),
-    meta=_meta.upsample_bilinear2d_backward,
-    cast=(0,),
-    kernels={"cpu": kernels_upsample.upsample_bilinear2d_backward},
-    variants=('function',),
-    derivatives="conv",
+    meta=_meta.upsample_bilinear2d_backward, cast=(0,), kernels={"cpu": kernels_upsample.upsample_bilinear2d_backward},
+    variants=('function',), derivatives="conv",
 )
-
-upsample_bicubic2d_vec = Operator(
-    "upsample_bicubic2d", "vec",
+upsample_bicubic2d_vec = Operator("upsample_bicubic2d", "vec",
     (Param('input', 'Tensor', required=True), Param('output_size', 'SymInt', optional=True, is_list=True, required=True), Param('align_corners', 'bool', required=True), Param('scale_factors', 'float', optional=True, is_list=True, required=True), ),
     composite="conv.upsample_bicubic2d_vec",
     variants=('function',),
 )
-
-upsample_bicubic2d = Operator(
-    "upsample_bicubic2d", "",
+upsample_bicubic2d = Operator("upsample_bicubic2d", "",
     (Param('self', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=2, required=True), Param('align_corners', 'bool', required=True), Param('scales_h', 'float', optional=True, default=None), Param('scales_w', 'float', optional=True, default=None), ),
-    meta=_meta.upsample_bicubic2d,
-    cast=(0,),
-    kernels={"cpu": kernels_upsample.upsample_bicubic2d},
-    variants=('function', 'out'),
-    derivatives="conv",
+    meta=_meta.upsample_bicubic2d, cast=(0,), kernels={"cpu": kernels_upsample.upsample_bicubic2d},
+    variants=('function', 'out'), derivatives="conv",
 )
-
-upsample_bicubic2d_backward = Operator(
-    "upsample_bicubic2d_backward", "",
+upsample_bicubic2d_backward = Operator("upsample_bicubic2d_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=2, required=True), Param('input_size', 'SymInt', is_list=True, size=4, required=True), Param('align_corners', 'bool', required=True), Param('scales_h', 'float', optional=True, default=None), Param('scales_w', 'float', optional=True, default=None), ),
-    meta=_meta.upsample_bicubic2d_backward,
-    cast=(0,),
-    kernels={"cpu": kernels_upsample.upsample_bicubic2d_backward},
-    variants=('function',),
-    derivatives="conv",
+    meta=_meta.upsample_bicubic2d_backward, cast=(0,), kernels={"cpu": kernels_upsample.upsample_bicubic2d_backward},
+    variants=('function',), derivatives="conv",
 )
-
-upsample_trilinear3d_vec = Operator(
-    "upsample_trilinear3d", "vec",
+upsample_trilinear3d_vec = Operator("upsample_trilinear3d", "vec",
     (Param('input', 'Tensor', required=True), Param('output_size', 'SymInt', optional=True, is_list=True, required=True), Param('align_corners', 'bool', required=True), Param('scale_factors', 'float', optional=True, is_list=True, required=True), ),
     composite="conv.upsample_trilinear3d_vec",
     variants=('function',),
 )
-
-upsample_trilinear3d = Operator(
-    "upsample_trilinear3d", "",
+upsample_trilinear3d = Operator("upsample_trilinear3d", "",
     (Param('self', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=3, required=True), Param('align_corners', 'bool', required=True), Param('scales_d', 'float', optional=True, default=None), Param('scales_h', 'float', optional=True, default=None), Param('scales_w', 'float', optional=True, default=None), ),
-    meta=_meta.upsample_trilinear3d,
-    cast=(0,),
-    kernels={"cpu": kernels_upsample.upsample_trilinear3d},
-    variants=('function', 'out'),
-    derivatives="conv",
+    meta=_meta.upsample_trilinear3d, cast=(0,), kernels={"cpu": kernels_upsample.upsample_trilinear3d},
+    variants=('function', 'out'), derivatives="conv",
 )
-
-upsample_trilinear3d_backward = Operator(
-    "upsample_trilinear3d_backward", "",
+upsample_trilinear3d_backward = Operator("upsample_trilinear3d_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=3, required=True), Param('input_size', 'SymInt', is_list=True, size=5, required=True), Param('align_corners', 'bool', required=True), Param('scales_d', 'float', optional=True, default=None), Param('scales_h', 'float', optional=True, default=None), Param('scales_w', 'float', optional=True, default=None), ),
-    meta=_meta.upsample_trilinear3d_backward,
-    cast=(0,),
-    kernels={"cpu": kernels_upsample.upsample_trilinear3d_backward},
-    variants=('function',),
-    derivatives="conv",
+    meta=_meta.upsample_trilinear3d_backward, cast=(0,), kernels={"cpu": kernels_upsample.upsample_trilinear3d_backward},
+    variants=('function',), derivatives="conv",
 )
-
-_upsample_lanczos2d_aa = Operator(
-    "_upsample_lanczos2d_aa", "",
+_upsample_lanczos2d_aa = Operator("_upsample_lanczos2d_aa", "",
     (Param('self', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=2, required=True), Param('align_corners', 'bool', required=True), Param('scales_h', 'float', optional=True, default=None), Param('scales_w', 'float', optional=True, default=None), ),
-    variants=('function',),
     missing="resizing by Lanczos' window has no kernel yet",
+    variants=('function',),
 )
-
-max_unpool2d = Operator(
-    "max_unpool2d", "",
+max_unpool2d = Operator("max_unpool2d", "",
     (Param('self', 'Tensor', required=True), Param('indices', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=2, required=True), ),
-    variants=('function',),
     missing='unpooling has no kernel yet',
+    variants=('function',),
 )
-
-max_unpool3d = Operator(
-    "max_unpool3d", "",
+max_unpool3d = Operator("max_unpool3d", "",
     (Param('self', 'Tensor', required=True), Param('indices', 'Tensor', required=True), Param('output_size', 'SymInt', is_list=True, size=3, required=True), Param('stride', 'int', is_list=True, size=3, required=True), Param('padding', 'int', is_list=True, size=3, required=True), ),
-    variants=('function',),
     missing='unpooling has no kernel yet',
+    variants=('function',),
 )
-
-affine_grid_generator = Operator(
-    "affine_grid_generator", "",
+affine_grid_generator = Operator("affine_grid_generator", "",
     (Param('theta', 'Tensor', required=True), Param('size', 'SymInt', is_list=True, required=True), Param('align_corners', 'bool', required=True), ),
-    variants=('function',),
     missing='sampling at the places of a grid has no kernel yet',
+    variants=('function',),
 )
-
-grid_sampler = Operator(
-    "grid_sampler", "",
+grid_sampler = Operator("grid_sampler", "",
     (Param('input', 'Tensor', required=True), Param('grid', 'Tensor', required=True), Param('interpolation_mode', 'int', required=True), Param('padding_mode', 'int', required=True), Param('align_corners', 'bool', required=True), ),
-    variants=('function',),
     missing='sampling at the places of a grid has no kernel yet',
+    variants=('function',),
 )
-
-fractional_max_pool2d = Operator(
-    "fractional_max_pool2d", "",
+fractional_max_pool2d = Operator("fractional_max_pool2d", "",
     (Param('self', 'Tensor', required=True), Param('kernel_size', 'int', is_list=True, size=2, required=True), Param('output_size', 'int', is_list=True, size=2, required=True), Param('random_samples', 'Tensor', required=True), ),
-    meta=_meta.fractional_max_pool2d,
-    kernels={"cpu": kernels_pool.fractional_max_pool},
-    returns=('', ''),
-    variants=('function',),
-    derivatives="conv",
+    meta=_meta.fractional_max_pool2d, kernels={"cpu": kernels_pool.fractional_max_pool},
+    returns=('', ''), variants=('function',), derivatives="conv",
 )
-
-fractional_max_pool3d = Operator(
-    "fractional_max_pool3d", "",
+fractional_max_pool3d = Operator("fractional_max_pool3d", "",
     (Param('self', 'Tensor', required=True), Param('kernel_size', 'int', is_list=True, size=3, required=True), Param('output_size', 'int', is_list=True, size=3, required=True), Param('random_samples', 'Tensor', required=True), ),
-    meta=_meta.fractional_max_pool3d,
-    kernels={"cpu": kernels_pool.fractional_max_pool},
-    returns=('', ''),
-    variants=('function',),
-    derivatives="conv",
+    meta=_meta.fractional_max_pool3d, kernels={"cpu": kernels_pool.fractional_max_pool},
+    returns=('', ''), variants=('function',), derivatives="conv",
 )

@@ -7,200 +7,113 @@ from . import view as _view
 
 __all__ = ["view_copy", "view_copy_dtype", "transpose_copy_int", "t_copy", "permute_copy", "expand_copy", "squeeze_copy", "squeeze_copy_dim", "squeeze_copy_dims", "unsqueeze_copy", "select_copy_int", "slice_copy_Tensor", "as_strided_copy", "diagonal_copy", "unfold_copy", "split_copy_Tensor", "split_with_sizes_copy", "unbind_copy_int", "alias_copy", "detach_copy", "view_as_real_copy", "view_as_complex_copy"]
 
-view_copy = Operator(
-    "view_copy", "",
+view_copy = Operator("view_copy", "",
     (Param('self', 'Tensor', required=True), Param('size', 'SymInt', is_list=True, required=True), ),
-    composite="derived.copy",
-    base=_view.view,
-    out=('exact',),
-    variants=('function', 'out'),
+    composite="derived.copy", base=_view.view,
+    out=('exact',), variants=('function', 'out'),
 )
-
-view_copy_dtype = Operator(
-    "view_copy", "dtype",
+view_copy_dtype = Operator("view_copy", "dtype",
     (Param('self', 'Tensor', required=True), Param('dtype', 'ScalarType', required=True), ),
-    composite="derived.copy",
-    base=_view.view_dtype,
-    out=('exact',),
-    variants=('function', 'out'),
+    composite="derived.copy", base=_view.view_dtype,
+    out=('exact',), variants=('function', 'out'),
 )
-
-transpose_copy_int = Operator(
-    "transpose_copy", "int",
+transpose_copy_int = Operator("transpose_copy", "int",
     (Param('self', 'Tensor', required=True), Param('dim0', 'int', required=True), Param('dim1', 'int', required=True), ),
-    composite="derived.copy",
-    base=_view.transpose_int,
-    out=('exact',),
-    variants=('function', 'out'),
+    composite="derived.copy", base=_view.transpose_int,
+    out=('exact',), variants=('function', 'out'),
 )
-
-t_copy = Operator(
-    "t_copy", "",
+t_copy = Operator("t_copy", "",
     (Param('self', 'Tensor', required=True), ),
-    composite="derived.copy",
-    base=_view.t,
-    out=('exact',),
-    variants=('function', 'out'),
+    composite="derived.copy", base=_view.t,
+    out=('exact',), variants=('function', 'out'),
 )
-
-permute_copy = Operator(
-    "permute_copy", "",
+permute_copy = Operator("permute_copy", "",
     (Param('self', 'Tensor', required=True), Param('dims', 'int', is_list=True, required=True), ),
-    composite="derived.copy",
-    base=_view.permute,
-    out=('exact',),
-    variants=('function', 'out'),
+    composite="derived.copy", base=_view.permute,
+    out=('exact',), variants=('function', 'out'),
 )
-
-expand_copy = Operator(
-    "expand_copy", "",
+expand_copy = Operator("expand_copy", "",
     (Param('self', 'Tensor', required=True), Param('size', 'SymInt', is_list=True, required=True), Param('implicit', 'bool', default=False, keyword=True), ),
-    composite="derived.copy",
-    base=_view.expand,
-    out=('exact',),
-    variants=('function', 'out'),
+    composite="derived.copy", base=_view.expand,
+    out=('exact',), variants=('function', 'out'),
 )
-
-squeeze_copy = Operator(
-    "squeeze_copy", "",
+squeeze_copy = Operator("squeeze_copy", "",
     (Param('self', 'Tensor', required=True), ),
-    composite="derived.copy",
-    base=_view.squeeze,
-    out=('exact',),
-    variants=('function', 'out'),
+    composite="derived.copy", base=_view.squeeze,
+    out=('exact',), variants=('function', 'out'),
 )
-
-squeeze_copy_dim = Operator(
-    "squeeze_copy", "dim",
+squeeze_copy_dim = Operator("squeeze_copy", "dim",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), ),
-    composite="derived.copy",
-    base=_view.squeeze_dim,
-    out=('exact',),
-    variants=('function', 'out'),
+    composite="derived.copy", base=_view.squeeze_dim,
+    out=('exact',), variants=('function', 'out'),
 )
-
-squeeze_copy_dims = Operator(
-    "squeeze_copy", "dims",
+squeeze_copy_dims = Operator("squeeze_copy", "dims",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', is_list=True, required=True), ),
-    composite="derived.copy",
-    base=_view.squeeze_dims,
-    out=('exact',),
-    variants=('function', 'out'),
+    composite="derived.copy", base=_view.squeeze_dims,
+    out=('exact',), variants=('function', 'out'),
 )
-
-unsqueeze_copy = Operator(
-    "unsqueeze_copy", "",
+unsqueeze_copy = Operator("unsqueeze_copy", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), ),
-    composite="derived.copy",
-    base=_view.unsqueeze,
-    out=('exact',),
-    variants=('function', 'out'),
+    composite="derived.copy", base=_view.unsqueeze,
+    out=('exact',), variants=('function', 'out'),
 )
-
-select_copy_int = Operator(
-    "select_copy", "int",
+select_copy_int = Operator("select_copy", "int",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('index', 'SymInt', required=True), ),
-    composite="derived.copy",
-    base=_view.select_int,
-    out=('exact',),
-    variants=('function', 'out'),
+    composite="derived.copy", base=_view.select_int,
+    out=('exact',), variants=('function', 'out'),
 )
-
-slice_copy_Tensor = Operator(
-    "slice_copy", "Tensor",
+slice_copy_Tensor = Operator("slice_copy", "Tensor",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', default=0), Param('start', 'SymInt', optional=True, default=None), Param('end', 'SymInt', optional=True, default=None), Param('step', 'SymInt', default=1), ),
-    composite="derived.copy",
-    base=_view.slice_Tensor,
-    out=('exact',),
-    variants=('function', 'out'),
+    composite="derived.copy", base=_view.slice_Tensor,
+    out=('exact',), variants=('function', 'out'),
 )
-
-as_strided_copy = Operator(
-    "as_strided_copy", "",
+as_strided_copy = Operator("as_strided_copy", "",
     (Param('self', 'Tensor', required=True), Param('size', 'SymInt', is_list=True, required=True), Param('stride', 'SymInt', is_list=True, required=True), Param('storage_offset', 'SymInt', optional=True, default=None), ),
-    composite="derived.copy",
-    base=_view.as_strided,
-    out=('exact',),
-    variants=('function', 'out'),
+    composite="derived.copy", base=_view.as_strided,
+    out=('exact',), variants=('function', 'out'),
 )
-
-diagonal_copy = Operator(
-    "diagonal_copy", "",
+diagonal_copy = Operator("diagonal_copy", "",
     (Param('self', 'Tensor', required=True), Param('offset', 'int', default=0), Param('dim1', 'int', default=0), Param('dim2', 'int', default=1), ),
-    composite="derived.copy",
-    base=_view.diagonal,
-    out=('exact',),
-    variants=('function', 'out'),
+    composite="derived.copy", base=_view.diagonal,
+    out=('exact',), variants=('function', 'out'),
 )
-
-unfold_copy = Operator(
-    "unfold_copy", "",
+unfold_copy = Operator("unfold_copy", "",
     (Param('self', 'Tensor', required=True), Param('dimension', 'int', required=True), Param('size', 'int', required=True), Param('step', 'int', required=True), ),
-    composite="derived.copy",
-    base=_view.unfold,
-    out=('exact',),
-    variants=('function', 'out'),
+    composite="derived.copy", base=_view.unfold,
+    out=('exact',), variants=('function', 'out'),
 )
-
-split_copy_Tensor = Operator(
-    "split_copy", "Tensor",
+split_copy_Tensor = Operator("split_copy", "Tensor",
     (Param('self', 'Tensor', required=True), Param('split_size', 'SymInt', required=True), Param('dim', 'int', default=0), ),
-    composite="derived.copy",
-    base=_view.split_Tensor,
-    out=('exact',),
-    variants=('function', 'out'),
+    composite="derived.copy", base=_view.split_Tensor,
+    out=('exact',), variants=('function', 'out'),
 )
-
-split_with_sizes_copy = Operator(
-    "split_with_sizes_copy", "",
+split_with_sizes_copy = Operator("split_with_sizes_copy", "",
     (Param('self', 'Tensor', required=True), Param('split_sizes', 'SymInt', is_list=True, required=True), Param('dim', 'int', default=0), ),
-    composite="derived.copy",
-    base=_view.split_with_sizes,
-    out=('exact',),
-    variants=('function', 'out'),
+    composite="derived.copy", base=_view.split_with_sizes,
+    out=('exact',), variants=('function', 'out'),
 )
-
-unbind_copy_int = Operator(
-    "unbind_copy", "int",
+unbind_copy_int = Operator("unbind_copy", "int",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', default=0), ),
-    composite="derived.copy",
-    base=_view.unbind_int,
-    out=('exact',),
-    variants=('function', 'out'),
+    composite="derived.copy", base=_view.unbind_int,
+    out=('exact',), variants=('function', 'out'),
 )
-
-alias_copy = Operator(
-    "alias_copy", "",
+alias_copy = Operator("alias_copy", "",
     (Param('self', 'Tensor', required=True), ),
-    composite="derived.copy",
-    base=_view.alias,
-    out=('exact',),
-    variants=('function', 'out'),
+    composite="derived.copy", base=_view.alias,
+    out=('exact',), variants=('function', 'out'),
 )
-
-detach_copy = Operator(
-    "detach_copy", "",
+detach_copy = Operator("detach_copy", "",
     (Param('self', 'Tensor', required=True), ),
-    composite="derived.copy",
-    base=_view.detach,
-    out=('exact',),
-    variants=('function', 'out'),
+    composite="derived.copy", base=_view.detach,
+    out=('exact',), variants=('function', 'out'),
 )
-
-view_as_real_copy = Operator(
-    "view_as_real_copy", "",
+view_as_real_copy = Operator("view_as_real_copy", "",
     (Param('self', 'Tensor', required=True), ),
-    composite="derived.copy",
-    base=_view.view_as_real,
-    out=('exact',),
-    variants=('function', 'out'),
+    composite="derived.copy", base=_view.view_as_real,
+    out=('exact',), variants=('function', 'out'),
 )
-
-view_as_complex_copy = Operator(
-    "view_as_complex_copy", "",
+view_as_complex_copy = Operator("view_as_complex_copy", "",
     (Param('self', 'Tensor', required=True), ),
-    composite="derived.copy",
-    base=_view.view_as_complex,
-    out=('exact',),
-    variants=('function', 'out'),
+    composite="derived.copy", base=_view.view_as_complex,
+    out=('exact',), variants=('function', 'out'),
 )

@@ -10,494 +10,253 @@ from ..meta import creation as _meta
 
 __all__ = ["empty_memory_format", "zeros", "ones", "full", "empty_strided", "empty_permuted", "empty_like", "zeros_like", "ones_like", "full_like", "new_empty", "new_empty_strided", "new_zeros", "new_ones", "new_full", "scalar_tensor", "arange", "arange_start", "arange_start_step", "range_step", "range", "linspace", "linspace_Tensor_Tensor", "linspace_Tensor_Scalar", "linspace_Scalar_Tensor", "logspace", "logspace_Tensor_Tensor", "logspace_Tensor_Scalar", "logspace_Scalar_Tensor", "eye", "eye_m", "tril", "triu", "tril_indices", "triu_indices", "fill_Tensor", "zero_", "hann_window", "hann_window_periodic", "hamming_window", "hamming_window_periodic", "hamming_window_periodic_alpha", "hamming_window_periodic_alpha_beta", "blackman_window", "blackman_window_periodic", "bartlett_window", "bartlett_window_periodic", "kaiser_window", "kaiser_window_periodic", "kaiser_window_beta"]
 
-empty_memory_format = Operator(
-    "empty", "memory_format",
+empty_memory_format = Operator("empty", "memory_format",
     (Param('size', 'SymInt', is_list=True, required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
-    meta=_meta.empty_memory_format,
-    kernels={"cpu": kernels_creation.empty},
-    tags=('creation',),
-    variants=('function', 'out'),
+    meta=_meta.empty_memory_format, kernels={"cpu": kernels_creation.empty},
+    tags=('creation',), variants=('function', 'out'),
 )
-
-zeros = Operator(
-    "zeros", "",
+zeros = Operator("zeros", "",
     (Param('size', 'SymInt', is_list=True, required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.zeros,
-    kernels={"cpu": kernels_creation.zeros},
-    tags=('creation',),
-    variants=('function', 'out'),
+    meta=_meta.zeros, kernels={"cpu": kernels_creation.zeros},
+    tags=('creation',), variants=('function', 'out'),
 )
-
-ones = Operator(
-    "ones", "",
+ones = Operator("ones", "",
     (Param('size', 'SymInt', is_list=True, required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.ones,
-    kernels={"cpu": kernels_creation.ones},
-    tags=('creation',),
-    variants=('function', 'out'),
+    meta=_meta.ones, kernels={"cpu": kernels_creation.ones},
+    tags=('creation',), variants=('function', 'out'),
 )
-
-full = Operator(
-    "full", "",
+full = Operator("full", "",
     (Param('size', 'SymInt', is_list=True, required=True), Param('fill_value', 'Scalar', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.full,
-    cast=(1,),
-    kernels={"cpu": kernels_creation.full},
-    tags=('creation',),
-    variants=('function', 'out'),
+    meta=_meta.full, cast=(1,), kernels={"cpu": kernels_creation.full},
+    tags=('creation',), variants=('function', 'out'),
 )
-
-empty_strided = Operator(
-    "empty_strided", "",
+empty_strided = Operator("empty_strided", "",
     (Param('size', 'SymInt', is_list=True, required=True), Param('stride', 'SymInt', is_list=True, required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.empty_strided,
-    kernels={"cpu": kernels_creation.empty_strided},
-    tags=('creation',),
-    variants=('function',),
+    meta=_meta.empty_strided, kernels={"cpu": kernels_creation.empty_strided},
+    tags=('creation',), variants=('function',),
 )
-
-empty_permuted = Operator(
-    "empty_permuted", "",
+empty_permuted = Operator("empty_permuted", "",
     (Param('size', 'SymInt', is_list=True, required=True), Param('physical_layout', 'int', is_list=True, required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
     composite="creation.empty_permuted",
     variants=('function',),
 )
-
-empty_like = Operator(
-    "empty_like", "",
+empty_like = Operator("empty_like", "",
     (Param('self', 'Tensor', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
-    meta=_meta.empty_like,
-    cast=(0,),
-    kernels={"cpu": kernels_creation.empty_like},
-    tags=('creation',),
-    variants=('function',),
+    meta=_meta.empty_like, cast=(0,), kernels={"cpu": kernels_creation.empty_like},
+    tags=('creation',), variants=('function',),
 )
-
-zeros_like = Operator(
-    "zeros_like", "",
+zeros_like = Operator("zeros_like", "",
     (Param('self', 'Tensor', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
-    meta=_meta.zeros_like,
-    cast=(0,),
-    kernels={"cpu": kernels_creation.zeros_like},
-    tags=('creation',),
-    variants=('function',),
+    meta=_meta.zeros_like, cast=(0,), kernels={"cpu": kernels_creation.zeros_like},
+    tags=('creation',), variants=('function',),
 )
-
-ones_like = Operator(
-    "ones_like", "",
+ones_like = Operator("ones_like", "",
     (Param('self', 'Tensor', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
-    meta=_meta.ones_like,
-    cast=(0,),
-    kernels={"cpu": kernels_creation.ones_like},
-    tags=('creation',),
-    variants=('function',),
+    meta=_meta.ones_like, cast=(0,), kernels={"cpu": kernels_creation.ones_like},
+    tags=('creation',), variants=('function',),
 )
-
-full_like = Operator(
-    "full_like", "",
+full_like = Operator("full_like", "",
     (Param('self', 'Tensor', required=True), Param('fill_value', 'Scalar', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
-    meta=_meta.full_like,
-    cast=(0, 1),
-    kernels={"cpu": kernels_creation.full_like},
-    tags=('creation',),
-    variants=('function',),
+    meta=_meta.full_like, cast=(0, 1), kernels={"cpu": kernels_creation.full_like},
+    tags=('creation',), variants=('function',),
 )
-
-new_empty = Operator(
-    "new_empty", "",
+new_empty = Operator("new_empty", "",
     (Param('self', 'Tensor', required=True), Param('size', 'SymInt', is_list=True, required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.new_empty,
-    cast=(0,),
-    kernels={"cpu": kernels_creation.new_empty},
-    tags=('creation',),
-    variants=('method',),
+    meta=_meta.new_empty, cast=(0,), kernels={"cpu": kernels_creation.new_empty},
+    tags=('creation',), variants=('method',),
 )
-
-new_empty_strided = Operator(
-    "new_empty_strided", "",
+new_empty_strided = Operator("new_empty_strided", "",
     (Param('self', 'Tensor', required=True), Param('size', 'SymInt', is_list=True, required=True), Param('stride', 'SymInt', is_list=True, required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.new_empty_strided,
-    cast=(0,),
-    kernels={"cpu": kernels_creation.new_empty_strided},
-    tags=('creation',),
-    variants=('method',),
+    meta=_meta.new_empty_strided, cast=(0,), kernels={"cpu": kernels_creation.new_empty_strided},
+    tags=('creation',), variants=('method',),
 )
-
-new_zeros = Operator(
-    "new_zeros", "",
+new_zeros = Operator("new_zeros", "",
     (Param('self', 'Tensor', required=True), Param('size', 'SymInt', is_list=True, required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.new_zeros,
-    cast=(0,),
-    kernels={"cpu": kernels_creation.new_zeros},
-    tags=('creation',),
-    variants=('method',),
+    meta=_meta.new_zeros, cast=(0,), kernels={"cpu": kernels_creation.new_zeros},
+    tags=('creation',), variants=('method',),
 )
-
-new_ones = Operator(
-    "new_ones", "",
+new_ones = Operator("new_ones", "",
     (Param('self', 'Tensor', required=True), Param('size', 'SymInt', is_list=True, required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.new_ones,
-    cast=(0,),
-    kernels={"cpu": kernels_creation.new_ones},
-    tags=('creation',),
-    variants=('method',),
+    meta=_meta.new_ones, cast=(0,), kernels={"cpu": kernels_creation.new_ones},
+    tags=('creation',), variants=('method',),
 )
-
-new_full = Operator(
-    "new_full", "",
+new_full = Operator("new_full", "",
     (Param('self', 'Tensor', required=True), Param('size', 'SymInt', is_list=True, required=True), Param('fill_value', 'Scalar', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.new_full,
-    cast=(0, 2),
-    kernels={"cpu": kernels_creation.new_full},
-    tags=('creation',),
-    variants=('method',),
+    meta=_meta.new_full, cast=(0, 2), kernels={"cpu": kernels_creation.new_full},
+    tags=('creation',), variants=('method',),
 )
-
-scalar_tensor = Operator(
-    "scalar_tensor", "",
+scalar_tensor = Operator("scalar_tensor", "",
     (Param('s', 'Scalar', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.scalar_tensor,
-    cast=(0,),
-    kernels={"cpu": kernels_creation.scalar_tensor},
-    tags=('creation',),
-    variants=('function',),
+    meta=_meta.scalar_tensor, cast=(0,), kernels={"cpu": kernels_creation.scalar_tensor},
+    tags=('creation',), variants=('function',),
 )
-
-arange = Operator(
-    "arange", "",
+arange = Operator("arange", "",
     (Param('end', 'Scalar', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.arange,
-    cast=(0,),
-    kernels={"cpu": kernels_creation.arange},
-    tags=('creation',),
-    out=('any_shape',),
-    variants=('function', 'out'),
+    meta=_meta.arange, cast=(0,), kernels={"cpu": kernels_creation.arange},
+    tags=('creation',), out=('any_shape',), variants=('function', 'out'),
 )
-
-arange_start = Operator(
-    "arange", "start",
+arange_start = Operator("arange", "start",
     (Param('start', 'Scalar', required=True), Param('end', 'Scalar', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.arange_start,
-    cast=(0, 1),
-    kernels={"cpu": kernels_creation.arange_start},
-    tags=('creation',),
-    variants=('function',),
+    meta=_meta.arange_start, cast=(0, 1), kernels={"cpu": kernels_creation.arange_start},
+    tags=('creation',), variants=('function',),
 )
-
-arange_start_step = Operator(
-    "arange", "start_step",
+arange_start_step = Operator("arange", "start_step",
     (Param('start', 'Scalar', required=True), Param('end', 'Scalar', required=True), Param('step', 'Scalar', default=1), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.arange_start_step,
-    cast=(0, 1, 2),
-    kernels={"cpu": kernels_creation.arange_step},
-    tags=('creation',),
-    out=('any_shape',),
-    variants=('function', 'out'),
+    meta=_meta.arange_start_step, cast=(0, 1, 2), kernels={"cpu": kernels_creation.arange_step},
+    tags=('creation',), out=('any_shape',), variants=('function', 'out'),
 )
-
-range_step = Operator(
-    "range", "step",
+range_step = Operator("range", "step",
     (Param('start', 'Scalar', required=True), Param('end', 'Scalar', required=True), Param('step', 'Scalar', default=1), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.range_step,
-    cast=(0, 1, 2),
-    kernels={"cpu": kernels_creation.range_step},
-    tags=('creation',),
-    out=('any_shape',),
-    variants=('function', 'out'),
+    meta=_meta.range_step, cast=(0, 1, 2), kernels={"cpu": kernels_creation.range_step},
+    tags=('creation',), out=('any_shape',), variants=('function', 'out'),
 )
-
-range = Operator(
-    "range", "",
+range = Operator("range", "",
     (Param('start', 'Scalar', required=True), Param('end', 'Scalar', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.range,
-    cast=(0, 1),
-    kernels={"cpu": kernels_creation.range_},
-    tags=('creation',),
-    variants=('function',),
+    meta=_meta.range, cast=(0, 1), kernels={"cpu": kernels_creation.range_},
+    tags=('creation',), variants=('function',),
 )
-
-linspace = Operator(
-    "linspace", "",
+linspace = Operator("linspace", "",
     (Param('start', 'Scalar', required=True), Param('end', 'Scalar', required=True), Param('steps', 'int', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.linspace,
-    cast=(0, 1),
-    kernels={"cpu": kernels_creation.linspace},
-    tags=('creation',),
-    out=('any_shape',),
-    variants=('function', 'out'),
+    meta=_meta.linspace, cast=(0, 1), kernels={"cpu": kernels_creation.linspace},
+    tags=('creation',), out=('any_shape',), variants=('function', 'out'),
 )
-
-linspace_Tensor_Tensor = Operator(
-    "linspace", "Tensor_Tensor",
+linspace_Tensor_Tensor = Operator("linspace", "Tensor_Tensor",
     (Param('start', 'Tensor', required=True), Param('end', 'Tensor', required=True), Param('steps', 'int', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.linspace_Tensor_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": kernels_creation.linspace},
-    tags=('creation',),
-    out=('any_shape',),
-    variants=('function', 'out'),
+    meta=_meta.linspace_Tensor_Tensor, cast=(0, 1), kernels={"cpu": kernels_creation.linspace},
+    tags=('creation',), out=('any_shape',), variants=('function', 'out'),
 )
-
-linspace_Tensor_Scalar = Operator(
-    "linspace", "Tensor_Scalar",
+linspace_Tensor_Scalar = Operator("linspace", "Tensor_Scalar",
     (Param('start', 'Tensor', required=True), Param('end', 'Scalar', required=True), Param('steps', 'int', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.linspace_Tensor_Scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_creation.linspace},
-    tags=('creation',),
-    out=('any_shape',),
-    variants=('function', 'out'),
+    meta=_meta.linspace_Tensor_Scalar, cast=(0, 1), kernels={"cpu": kernels_creation.linspace},
+    tags=('creation',), out=('any_shape',), variants=('function', 'out'),
 )
-
-linspace_Scalar_Tensor = Operator(
-    "linspace", "Scalar_Tensor",
+linspace_Scalar_Tensor = Operator("linspace", "Scalar_Tensor",
     (Param('start', 'Scalar', required=True), Param('end', 'Tensor', required=True), Param('steps', 'int', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.linspace_Scalar_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": kernels_creation.linspace},
-    tags=('creation',),
-    out=('any_shape',),
-    variants=('function', 'out'),
+    meta=_meta.linspace_Scalar_Tensor, cast=(0, 1), kernels={"cpu": kernels_creation.linspace},
+    tags=('creation',), out=('any_shape',), variants=('function', 'out'),
 )
-
-logspace = Operator(
-    "logspace", "",
+logspace = Operator("logspace", "",
     (Param('start', 'Scalar', required=True), Param('end', 'Scalar', required=True), Param('steps', 'int', required=True), Param('base', 'float', default=10.0), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.logspace,
-    cast=(0, 1),
-    kernels={"cpu": kernels_creation.logspace},
-    tags=('creation',),
-    out=('any_shape',),
-    variants=('function', 'out'),
+    meta=_meta.logspace, cast=(0, 1), kernels={"cpu": kernels_creation.logspace},
+    tags=('creation',), out=('any_shape',), variants=('function', 'out'),
 )
-
-logspace_Tensor_Tensor = Operator(
-    "logspace", "Tensor_Tensor",
+logspace_Tensor_Tensor = Operator("logspace", "Tensor_Tensor",
     (Param('start', 'Tensor', required=True), Param('end', 'Tensor', required=True), Param('steps', 'int', required=True), Param('base', 'float', default=10.0), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.logspace_Tensor_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": kernels_creation.logspace},
-    tags=('creation',),
-    out=('any_shape',),
-    variants=('function', 'out'),
+    meta=_meta.logspace_Tensor_Tensor, cast=(0, 1), kernels={"cpu": kernels_creation.logspace},
+    tags=('creation',), out=('any_shape',), variants=('function', 'out'),
 )
-
-logspace_Tensor_Scalar = Operator(
-    "logspace", "Tensor_Scalar",
+logspace_Tensor_Scalar = Operator("logspace", "Tensor_Scalar",
     (Param('start', 'Tensor', required=True), Param('end', 'Scalar', required=True), Param('steps', 'int', required=True), Param('base', 'float', default=10.0), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.logspace_Tensor_Scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_creation.logspace},
-    tags=('creation',),
-    out=('any_shape',),
-    variants=('function', 'out'),
+    meta=_meta.logspace_Tensor_Scalar, cast=(0, 1), kernels={"cpu": kernels_creation.logspace},
+    tags=('creation',), out=('any_shape',), variants=('function', 'out'),
 )
-
-logspace_Scalar_Tensor = Operator(
-    "logspace", "Scalar_Tensor",
+logspace_Scalar_Tensor = Operator("logspace", "Scalar_Tensor",
     (Param('start', 'Scalar', required=True), Param('end', 'Tensor', required=True), Param('steps', 'int', required=True), Param('base', 'float', default=10.0), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.logspace_Scalar_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": kernels_creation.logspace},
-    tags=('creation',),
-    out=('any_shape',),
-    variants=('function', 'out'),
+    meta=_meta.logspace_Scalar_Tensor, cast=(0, 1), kernels={"cpu": kernels_creation.logspace},
+    tags=('creation',), out=('any_shape',), variants=('function', 'out'),
 )
-
-eye = Operator(
-    "eye", "",
+eye = Operator("eye", "",
     (Param('n', 'SymInt', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.eye,
-    kernels={"cpu": kernels_creation.eye},
-    tags=('creation',),
-    variants=('function', 'out'),
+    meta=_meta.eye, kernels={"cpu": kernels_creation.eye},
+    tags=('creation',), variants=('function', 'out'),
 )
-
-eye_m = Operator(
-    "eye", "m",
+eye_m = Operator("eye", "m",
     (Param('n', 'SymInt', required=True), Param('m', 'SymInt', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.eye_m,
-    kernels={"cpu": kernels_creation.eye_m},
-    tags=('creation',),
-    variants=('function', 'out'),
+    meta=_meta.eye_m, kernels={"cpu": kernels_creation.eye_m},
+    tags=('creation',), variants=('function', 'out'),
 )
-
-tril = Operator(
-    "tril", "",
+tril = Operator("tril", "",
     (Param('self', 'Tensor', required=True), Param('diagonal', 'SymInt', default=0), ),
-    meta=_meta.tril,
-    kernels={"cpu": kernels_creation.tril},
-    tags=('fills',),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="creation",
+    meta=_meta.tril, kernels={"cpu": kernels_creation.tril},
+    tags=('fills',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="creation",
 )
-
-triu = Operator(
-    "triu", "",
+triu = Operator("triu", "",
     (Param('self', 'Tensor', required=True), Param('diagonal', 'SymInt', default=0), ),
-    meta=_meta.triu,
-    kernels={"cpu": kernels_creation.triu},
-    tags=('fills',),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="creation",
+    meta=_meta.triu, kernels={"cpu": kernels_creation.triu},
+    tags=('fills',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="creation",
 )
-
-tril_indices = Operator(
-    "tril_indices", "",
+tril_indices = Operator("tril_indices", "",
     (Param('row', 'int', required=True), Param('col', 'int', required=True), Param('offset', 'int', default=0), Param('dtype', 'ScalarType', optional=True, default=int64, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.tril_indices,
-    kernels={"cpu": kernels_creation.tril_indices},
-    tags=('creation',),
-    variants=('function',),
+    meta=_meta.tril_indices, kernels={"cpu": kernels_creation.tril_indices},
+    tags=('creation',), variants=('function',),
 )
-
-triu_indices = Operator(
-    "triu_indices", "",
+triu_indices = Operator("triu_indices", "",
     (Param('row', 'int', required=True), Param('col', 'int', required=True), Param('offset', 'int', default=0), Param('dtype', 'ScalarType', optional=True, default=int64, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.triu_indices,
-    kernels={"cpu": kernels_creation.triu_indices},
-    tags=('creation',),
-    variants=('function',),
+    meta=_meta.triu_indices, kernels={"cpu": kernels_creation.triu_indices},
+    tags=('creation',), variants=('function',),
 )
-
-fill_Tensor = Operator(
-    "fill", "Tensor",
+fill_Tensor = Operator("fill", "Tensor",
     (Param('self', 'Tensor', required=True), Param('value', 'Tensor', required=True), ),
-    meta=_meta.fill_Tensor,
-    kernels={"cpu": kernels_creation.fill},
-    mutates=0,
-    tags=('numbers', 'inplace_function', 'fills'),
-    variants=('function', 'inplace'),
-    derivatives="creation",
+    meta=_meta.fill_Tensor, kernels={"cpu": kernels_creation.fill},
+    mutates=0, tags=('numbers', 'inplace_function', 'fills'), variants=('function', 'inplace'), derivatives="creation",
 )
-
-zero_ = Operator(
-    "zero_", "",
+zero_ = Operator("zero_", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.zero_,
-    kernels={"cpu": kernels_creation.zero_},
-    mutates=0,
-    is_inplace=True,
-    tags=('fills',),
-    variants=('function', 'method'),
-    derivatives="creation",
+    meta=_meta.zero_, kernels={"cpu": kernels_creation.zero_},
+    mutates=0, is_inplace=True, tags=('fills',), variants=('function', 'method'), derivatives="creation",
 )
-
-hann_window = Operator(
-    "hann_window", "",
+hann_window = Operator("hann_window", "",
     (Param('window_length', 'int', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.hann_window,
-    kernels={"cpu": kernels_creation.hann_window},
-    tags=('creation',),
-    variants=('function',),
+    meta=_meta.hann_window, kernels={"cpu": kernels_creation.hann_window},
+    tags=('creation',), variants=('function',),
 )
-
-hann_window_periodic = Operator(
-    "hann_window", "periodic",
+hann_window_periodic = Operator("hann_window", "periodic",
     (Param('window_length', 'int', required=True), Param('periodic', 'bool', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.hann_window_periodic,
-    kernels={"cpu": kernels_creation.hann_window_periodic},
-    tags=('creation',),
-    variants=('function',),
+    meta=_meta.hann_window_periodic, kernels={"cpu": kernels_creation.hann_window_periodic},
+    tags=('creation',), variants=('function',),
 )
-
-hamming_window = Operator(
-    "hamming_window", "",
+hamming_window = Operator("hamming_window", "",
     (Param('window_length', 'int', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.hamming_window,
-    kernels={"cpu": kernels_creation.hamming_window},
-    tags=('creation',),
-    variants=('function',),
+    meta=_meta.hamming_window, kernels={"cpu": kernels_creation.hamming_window},
+    tags=('creation',), variants=('function',),
 )
-
-hamming_window_periodic = Operator(
-    "hamming_window", "periodic",
+hamming_window_periodic = Operator("hamming_window", "periodic",
     (Param('window_length', 'int', required=True), Param('periodic', 'bool', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.hamming_window_periodic,
-    kernels={"cpu": kernels_creation.hamming_window_periodic},
-    tags=('creation',),
-    variants=('function',),
+    meta=_meta.hamming_window_periodic, kernels={"cpu": kernels_creation.hamming_window_periodic},
+    tags=('creation',), variants=('function',),
 )
-
-hamming_window_periodic_alpha = Operator(
-    "hamming_window", "periodic_alpha",
+hamming_window_periodic_alpha = Operator("hamming_window", "periodic_alpha",
     (Param('window_length', 'int', required=True), Param('periodic', 'bool', required=True), Param('alpha', 'float', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.hamming_window_periodic_alpha,
-    kernels={"cpu": kernels_creation.hamming_window_alpha},
-    tags=('creation',),
-    variants=('function',),
+    meta=_meta.hamming_window_periodic_alpha, kernels={"cpu": kernels_creation.hamming_window_alpha},
+    tags=('creation',), variants=('function',),
 )
-
-hamming_window_periodic_alpha_beta = Operator(
-    "hamming_window", "periodic_alpha_beta",
+hamming_window_periodic_alpha_beta = Operator("hamming_window", "periodic_alpha_beta",
     (Param('window_length', 'int', required=True), Param('periodic', 'bool', required=True), Param('alpha', 'float', required=True), Param('beta', 'float', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.hamming_window_periodic_alpha_beta,
-    kernels={"cpu": kernels_creation.hamming_window_alpha_beta},
-    tags=('creation',),
-    variants=('function',),
+    meta=_meta.hamming_window_periodic_alpha_beta, kernels={"cpu": kernels_creation.hamming_window_alpha_beta},
+    tags=('creation',), variants=('function',),
 )
-
-blackman_window = Operator(
-    "blackman_window", "",
+blackman_window = Operator("blackman_window", "",
     (Param('window_length', 'int', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.blackman_window,
-    kernels={"cpu": kernels_creation.blackman_window},
-    tags=('creation',),
-    variants=('function',),
+    meta=_meta.blackman_window, kernels={"cpu": kernels_creation.blackman_window},
+    tags=('creation',), variants=('function',),
 )
-
-blackman_window_periodic = Operator(
-    "blackman_window", "periodic",
+blackman_window_periodic = Operator("blackman_window", "periodic",
     (Param('window_length', 'int', required=True), Param('periodic', 'bool', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.blackman_window_periodic,
-    kernels={"cpu": kernels_creation.blackman_window_periodic},
-    tags=('creation',),
-    variants=('function',),
+    meta=_meta.blackman_window_periodic, kernels={"cpu": kernels_creation.blackman_window_periodic},
+    tags=('creation',), variants=('function',),
 )
-
-bartlett_window = Operator(
-    "bartlett_window", "",
+bartlett_window = Operator("bartlett_window", "",
     (Param('window_length', 'int', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.bartlett_window,
-    kernels={"cpu": kernels_creation.bartlett_window},
-    tags=('creation',),
-    variants=('function',),
+    meta=_meta.bartlett_window, kernels={"cpu": kernels_creation.bartlett_window},
+    tags=('creation',), variants=('function',),
 )
-
-bartlett_window_periodic = Operator(
-    "bartlett_window", "periodic",
+bartlett_window_periodic = Operator("bartlett_window", "periodic",
     (Param('window_length', 'int', required=True), Param('periodic', 'bool', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.bartlett_window_periodic,
-    kernels={"cpu": kernels_creation.bartlett_window_periodic},
-    tags=('creation',),
-    variants=('function',),
+    meta=_meta.bartlett_window_periodic, kernels={"cpu": kernels_creation.bartlett_window_periodic},
+    tags=('creation',), variants=('function',),
 )
-
-kaiser_window = Operator(
-    "kaiser_window", "",
+kaiser_window = Operator("kaiser_window", "",
     (Param('window_length', 'int', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.kaiser_window,
-    kernels={"cpu": kernels_creation.kaiser_window},
-    tags=('creation',),
-    variants=('function',),
+    meta=_meta.kaiser_window, kernels={"cpu": kernels_creation.kaiser_window},
+    tags=('creation',), variants=('function',),
 )
-
-kaiser_window_periodic = Operator(
-    "kaiser_window", "periodic",
+kaiser_window_periodic = Operator("kaiser_window", "periodic",
     (Param('window_length', 'int', required=True), Param('periodic', 'bool', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.kaiser_window_periodic,
-    kernels={"cpu": kernels_creation.kaiser_window_periodic},
-    tags=('creation',),
-    variants=('function',),
+    meta=_meta.kaiser_window_periodic, kernels={"cpu": kernels_creation.kaiser_window_periodic},
+    tags=('creation',), variants=('function',),
 )
-
-kaiser_window_beta = Operator(
-    "kaiser_window", "beta",
+kaiser_window_beta = Operator("kaiser_window", "beta",
     (Param('window_length', 'int', required=True), Param('periodic', 'bool', required=True), Param('beta', 'float', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.kaiser_window_beta,
-    kernels={"cpu": kernels_creation.kaiser_window_beta},
-    tags=('creation',),
-    variants=('function',),
+    meta=_meta.kaiser_window_beta, kernels={"cpu": kernels_creation.kaiser_window_beta},
+    tags=('creation',), variants=('function',),
 )

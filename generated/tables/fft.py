@@ -9,222 +9,142 @@ from ..meta import fft as _meta
 
 __all__ = ["_fft_r2c", "_fft_c2r", "_fft_c2c", "fft_fft", "fft_ifft", "fft_rfft", "fft_irfft", "fft_hfft", "fft_ihfft", "fft_fft2", "fft_ifft2", "fft_rfft2", "fft_irfft2", "fft_hfft2", "fft_ihfft2", "fft_fftn", "fft_ifftn", "fft_rfftn", "fft_irfftn", "fft_hfftn", "fft_ihfftn", "fft_fftfreq", "fft_rfftfreq", "fft_fftshift", "fft_ifftshift", "stft", "stft_center", "istft"]
 
-_fft_r2c = Operator(
-    "_fft_r2c", "",
+_fft_r2c = Operator("_fft_r2c", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', is_list=True, required=True), Param('normalization', 'int', required=True), Param('onesided', 'bool', required=True), ),
-    meta=_meta._fft_r2c,
-    cast=(0,),
-    kernels={"cpu": kernels_fft.fft_r2c},
-    variants=('function', 'out'),
-    derivatives="fft",
+    meta=_meta._fft_r2c, cast=(0,), kernels={"cpu": kernels_fft.fft_r2c},
+    variants=('function', 'out'), derivatives="fft",
 )
-
-_fft_c2r = Operator(
-    "_fft_c2r", "",
+_fft_c2r = Operator("_fft_c2r", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', is_list=True, required=True), Param('normalization', 'int', required=True), Param('last_dim_size', 'SymInt', required=True), ),
-    meta=_meta._fft_c2r,
-    cast=(0,),
-    kernels={"cpu": kernels_fft.fft_c2r},
-    variants=('function', 'out'),
-    derivatives="fft",
+    meta=_meta._fft_c2r, cast=(0,), kernels={"cpu": kernels_fft.fft_c2r},
+    variants=('function', 'out'), derivatives="fft",
 )
-
-_fft_c2c = Operator(
-    "_fft_c2c", "",
+_fft_c2c = Operator("_fft_c2c", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'SymInt', is_list=True, required=True), Param('normalization', 'int', required=True), Param('forward', 'bool', required=True), ),
-    meta=_meta._fft_c2c,
-    cast=(0,),
-    kernels={"cpu": kernels_fft.fft_c2c},
-    variants=('function', 'out'),
-    derivatives="fft",
+    meta=_meta._fft_c2c, cast=(0,), kernels={"cpu": kernels_fft.fft_c2c},
+    variants=('function', 'out'), derivatives="fft",
 )
-
-fft_fft = Operator(
-    "fft_fft", "",
+fft_fft = Operator("fft_fft", "",
     (Param('self', 'Tensor', required=True), Param('n', 'SymInt', optional=True, default=None), Param('dim', 'int', default=-1), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.fft",
-    out=('contiguous',),
-    variants=('function', 'out'),
+    out=('contiguous',), variants=('function', 'out'),
 )
-
-fft_ifft = Operator(
-    "fft_ifft", "",
+fft_ifft = Operator("fft_ifft", "",
     (Param('self', 'Tensor', required=True), Param('n', 'SymInt', optional=True, default=None), Param('dim', 'int', default=-1), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.ifft",
     variants=('function', 'out'),
 )
-
-fft_rfft = Operator(
-    "fft_rfft", "",
+fft_rfft = Operator("fft_rfft", "",
     (Param('self', 'Tensor', required=True), Param('n', 'SymInt', optional=True, default=None), Param('dim', 'int', default=-1), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.rfft",
-    out=('contiguous',),
-    variants=('function', 'out'),
+    out=('contiguous',), variants=('function', 'out'),
 )
-
-fft_irfft = Operator(
-    "fft_irfft", "",
+fft_irfft = Operator("fft_irfft", "",
     (Param('self', 'Tensor', required=True), Param('n', 'SymInt', optional=True, default=None), Param('dim', 'int', default=-1), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.irfft",
-    out=('contiguous',),
-    variants=('function', 'out'),
+    out=('contiguous',), variants=('function', 'out'),
 )
-
-fft_hfft = Operator(
-    "fft_hfft", "",
+fft_hfft = Operator("fft_hfft", "",
     (Param('self', 'Tensor', required=True), Param('n', 'SymInt', optional=True, default=None), Param('dim', 'int', default=-1), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.hfft",
-    out=('contiguous',),
-    variants=('function', 'out'),
+    out=('contiguous',), variants=('function', 'out'),
 )
-
-fft_ihfft = Operator(
-    "fft_ihfft", "",
+fft_ihfft = Operator("fft_ihfft", "",
     (Param('self', 'Tensor', required=True), Param('n', 'SymInt', optional=True, default=None), Param('dim', 'int', default=-1), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.ihfft",
     variants=('function', 'out'),
 )
-
-fft_fft2 = Operator(
-    "fft_fft2", "",
+fft_fft2 = Operator("fft_fft2", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', is_list=True, size=1, default=(-2, -1)), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.fft2",
-    out=('contiguous',),
-    variants=('function', 'out'),
+    out=('contiguous',), variants=('function', 'out'),
 )
-
-fft_ifft2 = Operator(
-    "fft_ifft2", "",
+fft_ifft2 = Operator("fft_ifft2", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', is_list=True, size=1, default=(-2, -1)), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.ifft2",
-    out=('contiguous',),
-    variants=('function', 'out'),
+    out=('contiguous',), variants=('function', 'out'),
 )
-
-fft_rfft2 = Operator(
-    "fft_rfft2", "",
+fft_rfft2 = Operator("fft_rfft2", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', is_list=True, size=1, default=(-2, -1)), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.rfft2",
-    out=('contiguous',),
-    variants=('function', 'out'),
+    out=('contiguous',), variants=('function', 'out'),
 )
-
-fft_irfft2 = Operator(
-    "fft_irfft2", "",
+fft_irfft2 = Operator("fft_irfft2", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', is_list=True, size=1, default=(-2, -1)), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.irfft2",
-    out=('contiguous',),
-    variants=('function', 'out'),
+    out=('contiguous',), variants=('function', 'out'),
 )
-
-fft_hfft2 = Operator(
-    "fft_hfft2", "",
+fft_hfft2 = Operator("fft_hfft2", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', is_list=True, size=1, default=(-2, -1)), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.hfft2",
-    out=('contiguous',),
-    variants=('function', 'out'),
+    out=('contiguous',), variants=('function', 'out'),
 )
-
-fft_ihfft2 = Operator(
-    "fft_ihfft2", "",
+fft_ihfft2 = Operator("fft_ihfft2", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', is_list=True, size=1, default=(-2, -1)), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.ihfft2",
-    out=('contiguous',),
-    variants=('function', 'out'),
+    out=('contiguous',), variants=('function', 'out'),
 )
-
-fft_fftn = Operator(
-    "fft_fftn", "",
+fft_fftn = Operator("fft_fftn", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.fftn",
-    out=('contiguous',),
-    variants=('function', 'out'),
+    out=('contiguous',), variants=('function', 'out'),
 )
-
-fft_ifftn = Operator(
-    "fft_ifftn", "",
+fft_ifftn = Operator("fft_ifftn", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.ifftn",
-    out=('contiguous',),
-    variants=('function', 'out'),
+    out=('contiguous',), variants=('function', 'out'),
 )
-
-fft_rfftn = Operator(
-    "fft_rfftn", "",
+fft_rfftn = Operator("fft_rfftn", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.rfftn",
-    out=('contiguous',),
-    variants=('function', 'out'),
+    out=('contiguous',), variants=('function', 'out'),
 )
-
-fft_irfftn = Operator(
-    "fft_irfftn", "",
+fft_irfftn = Operator("fft_irfftn", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.irfftn",
-    out=('contiguous',),
-    variants=('function', 'out'),
+    out=('contiguous',), variants=('function', 'out'),
 )
-
-fft_hfftn = Operator(
-    "fft_hfftn", "",
+fft_hfftn = Operator("fft_hfftn", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.hfftn",
-    out=('contiguous',),
-    variants=('function', 'out'),
+    out=('contiguous',), variants=('function', 'out'),
 )
-
-fft_ihfftn = Operator(
-    "fft_ihfftn", "",
+fft_ihfftn = Operator("fft_ihfftn", "",
     (Param('self', 'Tensor', required=True), Param('s', 'SymInt', optional=True, is_list=True, size=1, default=None), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('norm', 'str', optional=True, default=None), ),
     composite="fft.ihfftn",
-    out=('contiguous',),
-    variants=('function', 'out'),
+    out=('contiguous',), variants=('function', 'out'),
 )
-
-fft_fftfreq = Operator(
-    "fft_fftfreq", "",
+fft_fftfreq = Operator("fft_fftfreq", "",
     (Param('n', 'int', required=True), Param('d', 'float', default=1.0), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
     composite="fft.fftfreq",
     variants=('function', 'out'),
 )
-
-fft_rfftfreq = Operator(
-    "fft_rfftfreq", "",
+fft_rfftfreq = Operator("fft_rfftfreq", "",
     (Param('n', 'int', required=True), Param('d', 'float', default=1.0), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
     composite="fft.rfftfreq",
     variants=('function', 'out'),
 )
-
-fft_fftshift = Operator(
-    "fft_fftshift", "",
+fft_fftshift = Operator("fft_fftshift", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), ),
     composite="fft.fftshift",
     variants=('function',),
 )
-
-fft_ifftshift = Operator(
-    "fft_ifftshift", "",
+fft_ifftshift = Operator("fft_ifftshift", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), ),
     composite="fft.ifftshift",
     variants=('function',),
 )
-
-stft = Operator(
-    "stft", "",
+stft = Operator("stft", "",
     (Param('self', 'Tensor', required=True), Param('n_fft', 'int', required=True), Param('hop_length', 'int', optional=True, default=None), Param('win_length', 'int', optional=True, default=None), Param('window', 'Tensor', optional=True, default=None), Param('normalized', 'bool', default=False), Param('onesided', 'bool', optional=True, default=None), Param('return_complex', 'bool', optional=True, default=None), Param('align_to_window', 'bool', optional=True, default=None), ),
     composite="spectral.stft",
     variants=('function',),
 )
-
-stft_center = Operator(
-    "stft", "center",
+stft_center = Operator("stft", "center",
     (Param('self', 'Tensor', required=True), Param('n_fft', 'int', required=True), Param('hop_length', 'int', optional=True, default=None), Param('win_length', 'int', optional=True, default=None), Param('window', 'Tensor', optional=True, default=None), Param('center', 'bool', default=True), Param('pad_mode', 'str', default='reflect'), Param('normalized', 'bool', default=False), Param('onesided', 'bool', optional=True, default=None), Param('return_complex', 'bool', optional=True, default=None), Param('align_to_window', 'bool', optional=True, default=None), ),
     composite="spectral.stft_center",
     variants=('function',),
 )
-
-istft = Operator(
-    "istft", "",
+istft = Operator("istft", "",
     (Param('self', 'Tensor', required=True), Param('n_fft', 'int', required=True), Param('hop_length', 'int', optional=True, default=None), Param('win_length', 'int', optional=True, default=None), Param('window', 'Tensor', optional=True, default=None), Param('center', 'bool', default=True), Param('normalized', 'bool', default=False), Param('onesided', 'bool', optional=True, default=None), Param('length', 'int', optional=True, default=None), Param('return_complex', 'bool', default=False), ),
     composite="spectral.istft",
     variants=('function', 'method'),

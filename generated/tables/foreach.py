@@ -12,1304 +12,728 @@ from . import view as _view
 
 __all__ = ["_foreach_copy_", "_foreach_zero_", "_foreach_mm", "_foreach_add_Scalar", "_foreach_add__Scalar", "_foreach_add_List", "_foreach_add__List", "_foreach_add_ScalarList", "_foreach_add__ScalarList", "_foreach_add_Tensor", "_foreach_add__Tensor", "_foreach_sub_Scalar", "_foreach_sub__Scalar", "_foreach_sub_List", "_foreach_sub__List", "_foreach_sub_ScalarList", "_foreach_sub__ScalarList", "_foreach_mul_Scalar", "_foreach_mul__Scalar", "_foreach_mul_List", "_foreach_mul__List", "_foreach_mul_ScalarList", "_foreach_mul__ScalarList", "_foreach_mul_Tensor", "_foreach_mul__Tensor", "_foreach_div_Scalar", "_foreach_div__Scalar", "_foreach_div_List", "_foreach_div__List", "_foreach_div_ScalarList", "_foreach_div__ScalarList", "_foreach_div_Tensor", "_foreach_div__Tensor", "_foreach_pow_List", "_foreach_pow__List", "_foreach_pow_Scalar", "_foreach_pow__Scalar", "_foreach_pow_ScalarList", "_foreach_pow__ScalarList", "_foreach_pow_ScalarAndTensor", "_foreach_neg", "_foreach_neg_", "_foreach_abs", "_foreach_abs_", "_foreach_sqrt", "_foreach_sqrt_", "_foreach_rsqrt", "_foreach_rsqrt_", "_foreach_reciprocal", "_foreach_reciprocal_", "_foreach_addcmul_Scalar", "_foreach_addcmul__Scalar", "_foreach_addcmul_ScalarList", "_foreach_addcmul__ScalarList", "_foreach_addcmul_Tensor", "_foreach_addcmul__Tensor", "_foreach_addcdiv_Scalar", "_foreach_addcdiv__Scalar", "_foreach_addcdiv_ScalarList", "_foreach_addcdiv__ScalarList", "_foreach_addcdiv_Tensor", "_foreach_addcdiv__Tensor", "_foreach_lerp_List", "_foreach_lerp__List", "_foreach_lerp_Scalar", "_foreach_lerp__Scalar", "_foreach_lerp_ScalarList", "_foreach_lerp__ScalarList", "_foreach_exp", "_foreach_exp_", "_foreach_expm1", "_foreach_expm1_", "_foreach_log", "_foreach_log_", "_foreach_log2", "_foreach_log2_", "_foreach_log10", "_foreach_log10_", "_foreach_log1p", "_foreach_log1p_", "_foreach_sigmoid", "_foreach_sigmoid_", "_foreach_sin", "_foreach_sin_", "_foreach_cos", "_foreach_cos_", "_foreach_tan", "_foreach_tan_", "_foreach_asin", "_foreach_asin_", "_foreach_acos", "_foreach_acos_", "_foreach_atan", "_foreach_atan_", "_foreach_sinh", "_foreach_sinh_", "_foreach_cosh", "_foreach_cosh_", "_foreach_tanh", "_foreach_tanh_", "_foreach_floor", "_foreach_floor_", "_foreach_ceil", "_foreach_ceil_", "_foreach_trunc", "_foreach_trunc_", "_foreach_round", "_foreach_round_", "_foreach_frac", "_foreach_frac_", "_foreach_sign", "_foreach_sign_", "_foreach_clamp_min_Scalar", "_foreach_clamp_min__Scalar", "_foreach_clamp_min_List", "_foreach_clamp_min__List", "_foreach_clamp_min_ScalarList", "_foreach_clamp_min__ScalarList", "_foreach_maximum_Scalar", "_foreach_maximum__Scalar", "_foreach_maximum_ScalarList", "_foreach_maximum__ScalarList", "_foreach_clamp_max_Scalar", "_foreach_clamp_max__Scalar", "_foreach_clamp_max_List", "_foreach_clamp_max__List", "_foreach_clamp_max_ScalarList", "_foreach_clamp_max__ScalarList", "_foreach_minimum_Scalar", "_foreach_minimum__Scalar", "_foreach_minimum_ScalarList", "_foreach_minimum__ScalarList", "_foreach_maximum_List", "_foreach_maximum__List", "_foreach_minimum_List", "_foreach_minimum__List", "_foreach_erf", "_foreach_erf_", "_foreach_erfc", "_foreach_erfc_", "_foreach_lgamma", "_foreach_lgamma_", "_foreach_max", "_foreach_norm_Scalar", "_foreach_clone"]
 
-_foreach_copy_ = Operator(
-    "_foreach_copy_", "",
+_foreach_copy_ = Operator("_foreach_copy_", "",
     (Param('self', 'Tensor', is_list=True, required=True), Param('src', 'Tensor', is_list=True, required=True), Param('non_blocking', 'bool', default=False), ),
-    composite="derived.each_in_place",
-    base=_conversion.copy_,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_conversion.copy_,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_zero_ = Operator(
-    "_foreach_zero_", "",
+_foreach_zero_ = Operator("_foreach_zero_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_creation.zero_,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_creation.zero_,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_mm = Operator(
-    "_foreach_mm", "",
+_foreach_mm = Operator("_foreach_mm", "",
     (Param('self', 'Tensor', is_list=True, required=True), Param('mat2', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_matmul.mm,
+    composite="derived.each", base=_matmul.mm,
     variants=('function',),
 )
-
-_foreach_add_Scalar = Operator(
-    "_foreach_add", "Scalar",
+_foreach_add_Scalar = Operator("_foreach_add", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalar', 'Scalar', required=True), ),
-    composite="derived.each",
-    base=_pointwise.add_Tensor,
+    composite="derived.each", base=_pointwise.add_Tensor,
     variants=('function',),
 )
-
-_foreach_add__Scalar = Operator(
-    "_foreach_add_", "Scalar",
+_foreach_add__Scalar = Operator("_foreach_add_", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalar', 'Scalar', required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.add_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.add_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_add_List = Operator(
-    "_foreach_add", "List",
+_foreach_add_List = Operator("_foreach_add", "List",
     (Param('self', 'Tensor', is_list=True, required=True), Param('other', 'Tensor', is_list=True, required=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    composite="derived.each",
-    base=_pointwise.add_Tensor,
+    composite="derived.each", base=_pointwise.add_Tensor,
     variants=('function',),
 )
-
-_foreach_add__List = Operator(
-    "_foreach_add_", "List",
+_foreach_add__List = Operator("_foreach_add_", "List",
     (Param('self', 'Tensor', is_list=True, required=True), Param('other', 'Tensor', is_list=True, required=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.add_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.add_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_add_ScalarList = Operator(
-    "_foreach_add", "ScalarList",
+_foreach_add_ScalarList = Operator("_foreach_add", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalars', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.add_Tensor,
+    composite="derived.each", base=_pointwise.add_Tensor,
     variants=('function',),
 )
-
-_foreach_add__ScalarList = Operator(
-    "_foreach_add_", "ScalarList",
+_foreach_add__ScalarList = Operator("_foreach_add_", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalars', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.add_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.add_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_add_Tensor = Operator(
-    "_foreach_add", "Tensor",
+_foreach_add_Tensor = Operator("_foreach_add", "Tensor",
     (Param('self', 'Tensor', is_list=True, required=True), Param('other', 'Tensor', required=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    composite="derived.each",
-    base=_pointwise.add_Tensor,
+    composite="derived.each", base=_pointwise.add_Tensor,
     variants=('function',),
 )
-
-_foreach_add__Tensor = Operator(
-    "_foreach_add_", "Tensor",
+_foreach_add__Tensor = Operator("_foreach_add_", "Tensor",
     (Param('self', 'Tensor', is_list=True, required=True), Param('other', 'Tensor', required=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.add_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.add_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_sub_Scalar = Operator(
-    "_foreach_sub", "Scalar",
+_foreach_sub_Scalar = Operator("_foreach_sub", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalar', 'Scalar', required=True), ),
-    composite="derived.each",
-    base=_pointwise.sub_Tensor,
+    composite="derived.each", base=_pointwise.sub_Tensor,
     variants=('function',),
 )
-
-_foreach_sub__Scalar = Operator(
-    "_foreach_sub_", "Scalar",
+_foreach_sub__Scalar = Operator("_foreach_sub_", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalar', 'Scalar', required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.sub_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.sub_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_sub_List = Operator(
-    "_foreach_sub", "List",
+_foreach_sub_List = Operator("_foreach_sub", "List",
     (Param('self', 'Tensor', is_list=True, required=True), Param('other', 'Tensor', is_list=True, required=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    composite="derived.each",
-    base=_pointwise.sub_Tensor,
+    composite="derived.each", base=_pointwise.sub_Tensor,
     variants=('function',),
 )
-
-_foreach_sub__List = Operator(
-    "_foreach_sub_", "List",
+_foreach_sub__List = Operator("_foreach_sub_", "List",
     (Param('self', 'Tensor', is_list=True, required=True), Param('other', 'Tensor', is_list=True, required=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.sub_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.sub_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_sub_ScalarList = Operator(
-    "_foreach_sub", "ScalarList",
+_foreach_sub_ScalarList = Operator("_foreach_sub", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalars', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.sub_Tensor,
+    composite="derived.each", base=_pointwise.sub_Tensor,
     variants=('function',),
 )
-
-_foreach_sub__ScalarList = Operator(
-    "_foreach_sub_", "ScalarList",
+_foreach_sub__ScalarList = Operator("_foreach_sub_", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalars', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.sub_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.sub_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_mul_Scalar = Operator(
-    "_foreach_mul", "Scalar",
+_foreach_mul_Scalar = Operator("_foreach_mul", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalar', 'Scalar', required=True), ),
-    composite="derived.each",
-    base=_pointwise.mul_Tensor,
+    composite="derived.each", base=_pointwise.mul_Tensor,
     variants=('function',),
 )
-
-_foreach_mul__Scalar = Operator(
-    "_foreach_mul_", "Scalar",
+_foreach_mul__Scalar = Operator("_foreach_mul_", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalar', 'Scalar', required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.mul_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.mul_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_mul_List = Operator(
-    "_foreach_mul", "List",
+_foreach_mul_List = Operator("_foreach_mul", "List",
     (Param('self', 'Tensor', is_list=True, required=True), Param('other', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.mul_Tensor,
+    composite="derived.each", base=_pointwise.mul_Tensor,
     variants=('function',),
 )
-
-_foreach_mul__List = Operator(
-    "_foreach_mul_", "List",
+_foreach_mul__List = Operator("_foreach_mul_", "List",
     (Param('self', 'Tensor', is_list=True, required=True), Param('other', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.mul_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.mul_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_mul_ScalarList = Operator(
-    "_foreach_mul", "ScalarList",
+_foreach_mul_ScalarList = Operator("_foreach_mul", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalars', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.mul_Tensor,
+    composite="derived.each", base=_pointwise.mul_Tensor,
     variants=('function',),
 )
-
-_foreach_mul__ScalarList = Operator(
-    "_foreach_mul_", "ScalarList",
+_foreach_mul__ScalarList = Operator("_foreach_mul_", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalars', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.mul_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.mul_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_mul_Tensor = Operator(
-    "_foreach_mul", "Tensor",
+_foreach_mul_Tensor = Operator("_foreach_mul", "Tensor",
     (Param('self', 'Tensor', is_list=True, required=True), Param('other', 'Tensor', required=True), ),
-    composite="derived.each",
-    base=_pointwise.mul_Tensor,
+    composite="derived.each", base=_pointwise.mul_Tensor,
     variants=('function',),
 )
-
-_foreach_mul__Tensor = Operator(
-    "_foreach_mul_", "Tensor",
+_foreach_mul__Tensor = Operator("_foreach_mul_", "Tensor",
     (Param('self', 'Tensor', is_list=True, required=True), Param('other', 'Tensor', required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.mul_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.mul_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_div_Scalar = Operator(
-    "_foreach_div", "Scalar",
+_foreach_div_Scalar = Operator("_foreach_div", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalar', 'Scalar', required=True), ),
-    composite="derived.each",
-    base=_pointwise.div_Tensor,
+    composite="derived.each", base=_pointwise.div_Tensor,
     variants=('function',),
 )
-
-_foreach_div__Scalar = Operator(
-    "_foreach_div_", "Scalar",
+_foreach_div__Scalar = Operator("_foreach_div_", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalar', 'Scalar', required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.div_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.div_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_div_List = Operator(
-    "_foreach_div", "List",
+_foreach_div_List = Operator("_foreach_div", "List",
     (Param('self', 'Tensor', is_list=True, required=True), Param('other', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.div_Tensor,
+    composite="derived.each", base=_pointwise.div_Tensor,
     variants=('function',),
 )
-
-_foreach_div__List = Operator(
-    "_foreach_div_", "List",
+_foreach_div__List = Operator("_foreach_div_", "List",
     (Param('self', 'Tensor', is_list=True, required=True), Param('other', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.div_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.div_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_div_ScalarList = Operator(
-    "_foreach_div", "ScalarList",
+_foreach_div_ScalarList = Operator("_foreach_div", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalars', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.div_Tensor,
+    composite="derived.each", base=_pointwise.div_Tensor,
     variants=('function',),
 )
-
-_foreach_div__ScalarList = Operator(
-    "_foreach_div_", "ScalarList",
+_foreach_div__ScalarList = Operator("_foreach_div_", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalars', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.div_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.div_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_div_Tensor = Operator(
-    "_foreach_div", "Tensor",
+_foreach_div_Tensor = Operator("_foreach_div", "Tensor",
     (Param('self', 'Tensor', is_list=True, required=True), Param('other', 'Tensor', required=True), ),
-    composite="derived.each",
-    base=_pointwise.div_Tensor,
+    composite="derived.each", base=_pointwise.div_Tensor,
     variants=('function',),
 )
-
-_foreach_div__Tensor = Operator(
-    "_foreach_div_", "Tensor",
+_foreach_div__Tensor = Operator("_foreach_div_", "Tensor",
     (Param('self', 'Tensor', is_list=True, required=True), Param('other', 'Tensor', required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.div_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.div_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_pow_List = Operator(
-    "_foreach_pow", "List",
+_foreach_pow_List = Operator("_foreach_pow", "List",
     (Param('self', 'Tensor', is_list=True, required=True), Param('exponent', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.pow_Tensor_Tensor,
+    composite="derived.each", base=_pointwise.pow_Tensor_Tensor,
     variants=('function',),
 )
-
-_foreach_pow__List = Operator(
-    "_foreach_pow_", "List",
+_foreach_pow__List = Operator("_foreach_pow_", "List",
     (Param('self', 'Tensor', is_list=True, required=True), Param('exponent', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.pow_Tensor_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.pow_Tensor_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_pow_Scalar = Operator(
-    "_foreach_pow", "Scalar",
+_foreach_pow_Scalar = Operator("_foreach_pow", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('exponent', 'Scalar', required=True), ),
-    composite="derived.each",
-    base=_pointwise.pow_Tensor_Tensor,
+    composite="derived.each", base=_pointwise.pow_Tensor_Tensor,
     variants=('function',),
 )
-
-_foreach_pow__Scalar = Operator(
-    "_foreach_pow_", "Scalar",
+_foreach_pow__Scalar = Operator("_foreach_pow_", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('exponent', 'Scalar', required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.pow_Tensor_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.pow_Tensor_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_pow_ScalarList = Operator(
-    "_foreach_pow", "ScalarList",
+_foreach_pow_ScalarList = Operator("_foreach_pow", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('exponent', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.pow_Tensor_Tensor,
+    composite="derived.each", base=_pointwise.pow_Tensor_Tensor,
     variants=('function',),
 )
-
-_foreach_pow__ScalarList = Operator(
-    "_foreach_pow_", "ScalarList",
+_foreach_pow__ScalarList = Operator("_foreach_pow_", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('exponent', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.pow_Tensor_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.pow_Tensor_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_pow_ScalarAndTensor = Operator(
-    "_foreach_pow", "ScalarAndTensor",
+_foreach_pow_ScalarAndTensor = Operator("_foreach_pow", "ScalarAndTensor",
     (Param('self', 'Scalar', required=True), Param('exponent', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.pow_Tensor_Tensor,
+    composite="derived.each", base=_pointwise.pow_Tensor_Tensor,
     variants=('function',),
 )
-
-_foreach_neg = Operator(
-    "_foreach_neg", "",
+_foreach_neg = Operator("_foreach_neg", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.neg,
+    composite="derived.each", base=_pointwise.neg,
     variants=('function',),
 )
-
-_foreach_neg_ = Operator(
-    "_foreach_neg_", "",
+_foreach_neg_ = Operator("_foreach_neg_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.neg,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.neg,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_abs = Operator(
-    "_foreach_abs", "",
+_foreach_abs = Operator("_foreach_abs", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.abs,
+    composite="derived.each", base=_pointwise.abs,
     variants=('function',),
 )
-
-_foreach_abs_ = Operator(
-    "_foreach_abs_", "",
+_foreach_abs_ = Operator("_foreach_abs_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.abs,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.abs,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_sqrt = Operator(
-    "_foreach_sqrt", "",
+_foreach_sqrt = Operator("_foreach_sqrt", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.sqrt,
+    composite="derived.each", base=_pointwise.sqrt,
     variants=('function',),
 )
-
-_foreach_sqrt_ = Operator(
-    "_foreach_sqrt_", "",
+_foreach_sqrt_ = Operator("_foreach_sqrt_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.sqrt,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.sqrt,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_rsqrt = Operator(
-    "_foreach_rsqrt", "",
+_foreach_rsqrt = Operator("_foreach_rsqrt", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.rsqrt,
+    composite="derived.each", base=_pointwise.rsqrt,
     variants=('function',),
 )
-
-_foreach_rsqrt_ = Operator(
-    "_foreach_rsqrt_", "",
+_foreach_rsqrt_ = Operator("_foreach_rsqrt_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.rsqrt,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.rsqrt,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_reciprocal = Operator(
-    "_foreach_reciprocal", "",
+_foreach_reciprocal = Operator("_foreach_reciprocal", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.reciprocal,
+    composite="derived.each", base=_pointwise.reciprocal,
     variants=('function',),
 )
-
-_foreach_reciprocal_ = Operator(
-    "_foreach_reciprocal_", "",
+_foreach_reciprocal_ = Operator("_foreach_reciprocal_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.reciprocal,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.reciprocal,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_addcmul_Scalar = Operator(
-    "_foreach_addcmul", "Scalar",
+_foreach_addcmul_Scalar = Operator("_foreach_addcmul", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('tensor1', 'Tensor', is_list=True, required=True), Param('tensor2', 'Tensor', is_list=True, required=True), Param('value', 'Scalar', default=1), ),
-    composite="derived.each",
-    base=_pointwise.addcmul,
+    composite="derived.each", base=_pointwise.addcmul,
     variants=('function',),
 )
-
-_foreach_addcmul__Scalar = Operator(
-    "_foreach_addcmul_", "Scalar",
+_foreach_addcmul__Scalar = Operator("_foreach_addcmul_", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('tensor1', 'Tensor', is_list=True, required=True), Param('tensor2', 'Tensor', is_list=True, required=True), Param('value', 'Scalar', default=1), ),
-    composite="derived.each_in_place",
-    base=_pointwise.addcmul,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.addcmul,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_addcmul_ScalarList = Operator(
-    "_foreach_addcmul", "ScalarList",
+_foreach_addcmul_ScalarList = Operator("_foreach_addcmul", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('tensor1', 'Tensor', is_list=True, required=True), Param('tensor2', 'Tensor', is_list=True, required=True), Param('scalars', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.addcmul,
+    composite="derived.each", base=_pointwise.addcmul,
     variants=('function',),
 )
-
-_foreach_addcmul__ScalarList = Operator(
-    "_foreach_addcmul_", "ScalarList",
+_foreach_addcmul__ScalarList = Operator("_foreach_addcmul_", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('tensor1', 'Tensor', is_list=True, required=True), Param('tensor2', 'Tensor', is_list=True, required=True), Param('scalars', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.addcmul,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.addcmul,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_addcmul_Tensor = Operator(
-    "_foreach_addcmul", "Tensor",
+_foreach_addcmul_Tensor = Operator("_foreach_addcmul", "Tensor",
     (Param('self', 'Tensor', is_list=True, required=True), Param('tensor1', 'Tensor', is_list=True, required=True), Param('tensor2', 'Tensor', is_list=True, required=True), Param('scalars', 'Tensor', required=True), ),
-    composite="derived.each",
-    base=_pointwise.addcmul,
+    composite="derived.each", base=_pointwise.addcmul,
     variants=('function',),
 )
-
-_foreach_addcmul__Tensor = Operator(
-    "_foreach_addcmul_", "Tensor",
+_foreach_addcmul__Tensor = Operator("_foreach_addcmul_", "Tensor",
     (Param('self', 'Tensor', is_list=True, required=True), Param('tensor1', 'Tensor', is_list=True, required=True), Param('tensor2', 'Tensor', is_list=True, required=True), Param('scalars', 'Tensor', required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.addcmul,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.addcmul,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_addcdiv_Scalar = Operator(
-    "_foreach_addcdiv", "Scalar",
+_foreach_addcdiv_Scalar = Operator("_foreach_addcdiv", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('tensor1', 'Tensor', is_list=True, required=True), Param('tensor2', 'Tensor', is_list=True, required=True), Param('value', 'Scalar', default=1), ),
-    composite="derived.each",
-    base=_pointwise.addcdiv,
+    composite="derived.each", base=_pointwise.addcdiv,
     variants=('function',),
 )
-
-_foreach_addcdiv__Scalar = Operator(
-    "_foreach_addcdiv_", "Scalar",
+_foreach_addcdiv__Scalar = Operator("_foreach_addcdiv_", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('tensor1', 'Tensor', is_list=True, required=True), Param('tensor2', 'Tensor', is_list=True, required=True), Param('value', 'Scalar', default=1), ),
-    composite="derived.each_in_place",
-    base=_pointwise.addcdiv,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.addcdiv,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_addcdiv_ScalarList = Operator(
-    "_foreach_addcdiv", "ScalarList",
+_foreach_addcdiv_ScalarList = Operator("_foreach_addcdiv", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('tensor1', 'Tensor', is_list=True, required=True), Param('tensor2', 'Tensor', is_list=True, required=True), Param('scalars', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.addcdiv,
+    composite="derived.each", base=_pointwise.addcdiv,
     variants=('function',),
 )
-
-_foreach_addcdiv__ScalarList = Operator(
-    "_foreach_addcdiv_", "ScalarList",
+_foreach_addcdiv__ScalarList = Operator("_foreach_addcdiv_", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('tensor1', 'Tensor', is_list=True, required=True), Param('tensor2', 'Tensor', is_list=True, required=True), Param('scalars', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.addcdiv,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.addcdiv,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_addcdiv_Tensor = Operator(
-    "_foreach_addcdiv", "Tensor",
+_foreach_addcdiv_Tensor = Operator("_foreach_addcdiv", "Tensor",
     (Param('self', 'Tensor', is_list=True, required=True), Param('tensor1', 'Tensor', is_list=True, required=True), Param('tensor2', 'Tensor', is_list=True, required=True), Param('scalars', 'Tensor', required=True), ),
-    composite="derived.each",
-    base=_pointwise.addcdiv,
+    composite="derived.each", base=_pointwise.addcdiv,
     variants=('function',),
 )
-
-_foreach_addcdiv__Tensor = Operator(
-    "_foreach_addcdiv_", "Tensor",
+_foreach_addcdiv__Tensor = Operator("_foreach_addcdiv_", "Tensor",
     (Param('self', 'Tensor', is_list=True, required=True), Param('tensor1', 'Tensor', is_list=True, required=True), Param('tensor2', 'Tensor', is_list=True, required=True), Param('scalars', 'Tensor', required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.addcdiv,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.addcdiv,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_lerp_List = Operator(
-    "_foreach_lerp", "List",
+_foreach_lerp_List = Operator("_foreach_lerp", "List",
     (Param('self', 'Tensor', is_list=True, required=True), Param('tensors1', 'Tensor', is_list=True, required=True), Param('weights', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.lerp_Tensor,
+    composite="derived.each", base=_pointwise.lerp_Tensor,
     variants=('function',),
 )
-
-_foreach_lerp__List = Operator(
-    "_foreach_lerp_", "List",
+_foreach_lerp__List = Operator("_foreach_lerp_", "List",
     (Param('self', 'Tensor', is_list=True, required=True), Param('tensors1', 'Tensor', is_list=True, required=True), Param('weights', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.lerp_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.lerp_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_lerp_Scalar = Operator(
-    "_foreach_lerp", "Scalar",
+_foreach_lerp_Scalar = Operator("_foreach_lerp", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('tensors1', 'Tensor', is_list=True, required=True), Param('weight', 'Scalar', required=True), ),
-    composite="derived.each",
-    base=_pointwise.lerp_Tensor,
+    composite="derived.each", base=_pointwise.lerp_Tensor,
     variants=('function',),
 )
-
-_foreach_lerp__Scalar = Operator(
-    "_foreach_lerp_", "Scalar",
+_foreach_lerp__Scalar = Operator("_foreach_lerp_", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('tensors1', 'Tensor', is_list=True, required=True), Param('weight', 'Scalar', required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.lerp_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.lerp_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_lerp_ScalarList = Operator(
-    "_foreach_lerp", "ScalarList",
+_foreach_lerp_ScalarList = Operator("_foreach_lerp", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('tensors1', 'Tensor', is_list=True, required=True), Param('weight', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.lerp_Tensor,
+    composite="derived.each", base=_pointwise.lerp_Tensor,
     variants=('function',),
 )
-
-_foreach_lerp__ScalarList = Operator(
-    "_foreach_lerp_", "ScalarList",
+_foreach_lerp__ScalarList = Operator("_foreach_lerp_", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('tensors1', 'Tensor', is_list=True, required=True), Param('weight', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.lerp_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.lerp_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_exp = Operator(
-    "_foreach_exp", "",
+_foreach_exp = Operator("_foreach_exp", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.exp,
+    composite="derived.each", base=_pointwise.exp,
     variants=('function',),
 )
-
-_foreach_exp_ = Operator(
-    "_foreach_exp_", "",
+_foreach_exp_ = Operator("_foreach_exp_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.exp,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.exp,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_expm1 = Operator(
-    "_foreach_expm1", "",
+_foreach_expm1 = Operator("_foreach_expm1", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.expm1,
+    composite="derived.each", base=_pointwise.expm1,
     variants=('function',),
 )
-
-_foreach_expm1_ = Operator(
-    "_foreach_expm1_", "",
+_foreach_expm1_ = Operator("_foreach_expm1_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.expm1,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.expm1,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_log = Operator(
-    "_foreach_log", "",
+_foreach_log = Operator("_foreach_log", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.log,
+    composite="derived.each", base=_pointwise.log,
     variants=('function',),
 )
-
-_foreach_log_ = Operator(
-    "_foreach_log_", "",
+_foreach_log_ = Operator("_foreach_log_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.log,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.log,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_log2 = Operator(
-    "_foreach_log2", "",
+_foreach_log2 = Operator("_foreach_log2", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.log2,
+    composite="derived.each", base=_pointwise.log2,
     variants=('function',),
 )
-
-_foreach_log2_ = Operator(
-    "_foreach_log2_", "",
+_foreach_log2_ = Operator("_foreach_log2_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.log2,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.log2,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_log10 = Operator(
-    "_foreach_log10", "",
+_foreach_log10 = Operator("_foreach_log10", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.log10,
+    composite="derived.each", base=_pointwise.log10,
     variants=('function',),
 )
-
-_foreach_log10_ = Operator(
-    "_foreach_log10_", "",
+_foreach_log10_ = Operator("_foreach_log10_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.log10,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.log10,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_log1p = Operator(
-    "_foreach_log1p", "",
+_foreach_log1p = Operator("_foreach_log1p", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.log1p,
+    composite="derived.each", base=_pointwise.log1p,
     variants=('function',),
 )
-
-_foreach_log1p_ = Operator(
-    "_foreach_log1p_", "",
+_foreach_log1p_ = Operator("_foreach_log1p_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.log1p,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.log1p,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_sigmoid = Operator(
-    "_foreach_sigmoid", "",
+_foreach_sigmoid = Operator("_foreach_sigmoid", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.sigmoid,
+    composite="derived.each", base=_pointwise.sigmoid,
     variants=('function',),
 )
-
-_foreach_sigmoid_ = Operator(
-    "_foreach_sigmoid_", "",
+_foreach_sigmoid_ = Operator("_foreach_sigmoid_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.sigmoid,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.sigmoid,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_sin = Operator(
-    "_foreach_sin", "",
+_foreach_sin = Operator("_foreach_sin", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.sin,
+    composite="derived.each", base=_pointwise.sin,
     variants=('function',),
 )
-
-_foreach_sin_ = Operator(
-    "_foreach_sin_", "",
+_foreach_sin_ = Operator("_foreach_sin_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.sin,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.sin,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_cos = Operator(
-    "_foreach_cos", "",
+_foreach_cos = Operator("_foreach_cos", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.cos,
+    composite="derived.each", base=_pointwise.cos,
     variants=('function',),
 )
-
-_foreach_cos_ = Operator(
-    "_foreach_cos_", "",
+_foreach_cos_ = Operator("_foreach_cos_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.cos,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.cos,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_tan = Operator(
-    "_foreach_tan", "",
+_foreach_tan = Operator("_foreach_tan", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.tan,
+    composite="derived.each", base=_pointwise.tan,
     variants=('function',),
 )
-
-_foreach_tan_ = Operator(
-    "_foreach_tan_", "",
+_foreach_tan_ = Operator("_foreach_tan_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.tan,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.tan,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_asin = Operator(
-    "_foreach_asin", "",
+_foreach_asin = Operator("_foreach_asin", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.asin,
+    composite="derived.each", base=_pointwise.asin,
     variants=('function',),
 )
-
-_foreach_asin_ = Operator(
-    "_foreach_asin_", "",
+_foreach_asin_ = Operator("_foreach_asin_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.asin,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.asin,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_acos = Operator(
-    "_foreach_acos", "",
+_foreach_acos = Operator("_foreach_acos", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.acos,
+    composite="derived.each", base=_pointwise.acos,
     variants=('function',),
 )
-
-_foreach_acos_ = Operator(
-    "_foreach_acos_", "",
+_foreach_acos_ = Operator("_foreach_acos_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.acos,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.acos,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_atan = Operator(
-    "_foreach_atan", "",
+_foreach_atan = Operator("_foreach_atan", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.atan,
+    composite="derived.each", base=_pointwise.atan,
     variants=('function',),
 )
-
-_foreach_atan_ = Operator(
-    "_foreach_atan_", "",
+_foreach_atan_ = Operator("_foreach_atan_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.atan,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.atan,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_sinh = Operator(
-    "_foreach_sinh", "",
+_foreach_sinh = Operator("_foreach_sinh", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.sinh,
+    composite="derived.each", base=_pointwise.sinh,
     variants=('function',),
 )
-
-_foreach_sinh_ = Operator(
-    "_foreach_sinh_", "",
+_foreach_sinh_ = Operator("_foreach_sinh_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.sinh,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.sinh,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_cosh = Operator(
-    "_foreach_cosh", "",
+_foreach_cosh = Operator("_foreach_cosh", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.cosh,
+    composite="derived.each", base=_pointwise.cosh,
     variants=('function',),
 )
-
-_foreach_cosh_ = Operator(
-    "_foreach_cosh_", "",
+_foreach_cosh_ = Operator("_foreach_cosh_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.cosh,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.cosh,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_tanh = Operator(
-    "_foreach_tanh", "",
+_foreach_tanh = Operator("_foreach_tanh", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.tanh,
+    composite="derived.each", base=_pointwise.tanh,
     variants=('function',),
 )
-
-_foreach_tanh_ = Operator(
-    "_foreach_tanh_", "",
+_foreach_tanh_ = Operator("_foreach_tanh_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.tanh,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.tanh,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_floor = Operator(
-    "_foreach_floor", "",
+_foreach_floor = Operator("_foreach_floor", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.floor,
+    composite="derived.each", base=_pointwise.floor,
     variants=('function',),
 )
-
-_foreach_floor_ = Operator(
-    "_foreach_floor_", "",
+_foreach_floor_ = Operator("_foreach_floor_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.floor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.floor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_ceil = Operator(
-    "_foreach_ceil", "",
+_foreach_ceil = Operator("_foreach_ceil", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.ceil,
+    composite="derived.each", base=_pointwise.ceil,
     variants=('function',),
 )
-
-_foreach_ceil_ = Operator(
-    "_foreach_ceil_", "",
+_foreach_ceil_ = Operator("_foreach_ceil_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.ceil,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.ceil,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_trunc = Operator(
-    "_foreach_trunc", "",
+_foreach_trunc = Operator("_foreach_trunc", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.trunc,
+    composite="derived.each", base=_pointwise.trunc,
     variants=('function',),
 )
-
-_foreach_trunc_ = Operator(
-    "_foreach_trunc_", "",
+_foreach_trunc_ = Operator("_foreach_trunc_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.trunc,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.trunc,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_round = Operator(
-    "_foreach_round", "",
+_foreach_round = Operator("_foreach_round", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.round,
+    composite="derived.each", base=_pointwise.round,
     variants=('function',),
 )
-
-_foreach_round_ = Operator(
-    "_foreach_round_", "",
+_foreach_round_ = Operator("_foreach_round_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.round,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.round,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_frac = Operator(
-    "_foreach_frac", "",
+_foreach_frac = Operator("_foreach_frac", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.frac,
+    composite="derived.each", base=_pointwise.frac,
     variants=('function',),
 )
-
-_foreach_frac_ = Operator(
-    "_foreach_frac_", "",
+_foreach_frac_ = Operator("_foreach_frac_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.frac,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.frac,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_sign = Operator(
-    "_foreach_sign", "",
+_foreach_sign = Operator("_foreach_sign", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.sign,
+    composite="derived.each", base=_pointwise.sign,
     variants=('function',),
 )
-
-_foreach_sign_ = Operator(
-    "_foreach_sign_", "",
+_foreach_sign_ = Operator("_foreach_sign_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.sign,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.sign,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_clamp_min_Scalar = Operator(
-    "_foreach_clamp_min", "Scalar",
+_foreach_clamp_min_Scalar = Operator("_foreach_clamp_min", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalar', 'Scalar', required=True), ),
-    composite="derived.each",
-    base=_pointwise.clamp_min_Tensor,
+    composite="derived.each", base=_pointwise.clamp_min_Tensor,
     variants=('function',),
 )
-
-_foreach_clamp_min__Scalar = Operator(
-    "_foreach_clamp_min_", "Scalar",
+_foreach_clamp_min__Scalar = Operator("_foreach_clamp_min_", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalar', 'Scalar', required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.clamp_min_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.clamp_min_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_clamp_min_List = Operator(
-    "_foreach_clamp_min", "List",
+_foreach_clamp_min_List = Operator("_foreach_clamp_min", "List",
     (Param('self', 'Tensor', is_list=True, required=True), Param('other', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.clamp_min_Tensor,
+    composite="derived.each", base=_pointwise.clamp_min_Tensor,
     variants=('function',),
 )
-
-_foreach_clamp_min__List = Operator(
-    "_foreach_clamp_min_", "List",
+_foreach_clamp_min__List = Operator("_foreach_clamp_min_", "List",
     (Param('self', 'Tensor', is_list=True, required=True), Param('other', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.clamp_min_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.clamp_min_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_clamp_min_ScalarList = Operator(
-    "_foreach_clamp_min", "ScalarList",
+_foreach_clamp_min_ScalarList = Operator("_foreach_clamp_min", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalars', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.clamp_min_Tensor,
+    composite="derived.each", base=_pointwise.clamp_min_Tensor,
     variants=('function',),
 )
-
-_foreach_clamp_min__ScalarList = Operator(
-    "_foreach_clamp_min_", "ScalarList",
+_foreach_clamp_min__ScalarList = Operator("_foreach_clamp_min_", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalars', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.clamp_min_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.clamp_min_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_maximum_Scalar = Operator(
-    "_foreach_maximum", "Scalar",
+_foreach_maximum_Scalar = Operator("_foreach_maximum", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalar', 'Scalar', required=True), ),
-    composite="derived.each",
-    base=_pointwise.clamp_min_Tensor,
+    composite="derived.each", base=_pointwise.clamp_min_Tensor,
     variants=('function',),
 )
-
-_foreach_maximum__Scalar = Operator(
-    "_foreach_maximum_", "Scalar",
+_foreach_maximum__Scalar = Operator("_foreach_maximum_", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalar', 'Scalar', required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.clamp_min_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.clamp_min_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_maximum_ScalarList = Operator(
-    "_foreach_maximum", "ScalarList",
+_foreach_maximum_ScalarList = Operator("_foreach_maximum", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalars', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.clamp_min_Tensor,
+    composite="derived.each", base=_pointwise.clamp_min_Tensor,
     variants=('function',),
 )
-
-_foreach_maximum__ScalarList = Operator(
-    "_foreach_maximum_", "ScalarList",
+_foreach_maximum__ScalarList = Operator("_foreach_maximum_", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalars', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.clamp_min_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.clamp_min_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_clamp_max_Scalar = Operator(
-    "_foreach_clamp_max", "Scalar",
+_foreach_clamp_max_Scalar = Operator("_foreach_clamp_max", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalar', 'Scalar', required=True), ),
-    composite="derived.each",
-    base=_pointwise.clamp_max_Tensor,
+    composite="derived.each", base=_pointwise.clamp_max_Tensor,
     variants=('function',),
 )
-
-_foreach_clamp_max__Scalar = Operator(
-    "_foreach_clamp_max_", "Scalar",
+_foreach_clamp_max__Scalar = Operator("_foreach_clamp_max_", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalar', 'Scalar', required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.clamp_max_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.clamp_max_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_clamp_max_List = Operator(
-    "_foreach_clamp_max", "List",
+_foreach_clamp_max_List = Operator("_foreach_clamp_max", "List",
     (Param('self', 'Tensor', is_list=True, required=True), Param('other', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.clamp_max_Tensor,
+    composite="derived.each", base=_pointwise.clamp_max_Tensor,
     variants=('function',),
 )
-
-_foreach_clamp_max__List = Operator(
-    "_foreach_clamp_max_", "List",
+_foreach_clamp_max__List = Operator("_foreach_clamp_max_", "List",
     (Param('self', 'Tensor', is_list=True, required=True), Param('other', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.clamp_max_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.clamp_max_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_clamp_max_ScalarList = Operator(
-    "_foreach_clamp_max", "ScalarList",
+_foreach_clamp_max_ScalarList = Operator("_foreach_clamp_max", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalars', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.clamp_max_Tensor,
+    composite="derived.each", base=_pointwise.clamp_max_Tensor,
     variants=('function',),
 )
-
-_foreach_clamp_max__ScalarList = Operator(
-    "_foreach_clamp_max_", "ScalarList",
+_foreach_clamp_max__ScalarList = Operator("_foreach_clamp_max_", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalars', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.clamp_max_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.clamp_max_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_minimum_Scalar = Operator(
-    "_foreach_minimum", "Scalar",
+_foreach_minimum_Scalar = Operator("_foreach_minimum", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalar', 'Scalar', required=True), ),
-    composite="derived.each",
-    base=_pointwise.clamp_max_Tensor,
+    composite="derived.each", base=_pointwise.clamp_max_Tensor,
     variants=('function',),
 )
-
-_foreach_minimum__Scalar = Operator(
-    "_foreach_minimum_", "Scalar",
+_foreach_minimum__Scalar = Operator("_foreach_minimum_", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalar', 'Scalar', required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.clamp_max_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.clamp_max_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_minimum_ScalarList = Operator(
-    "_foreach_minimum", "ScalarList",
+_foreach_minimum_ScalarList = Operator("_foreach_minimum", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalars', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.clamp_max_Tensor,
+    composite="derived.each", base=_pointwise.clamp_max_Tensor,
     variants=('function',),
 )
-
-_foreach_minimum__ScalarList = Operator(
-    "_foreach_minimum_", "ScalarList",
+_foreach_minimum__ScalarList = Operator("_foreach_minimum_", "ScalarList",
     (Param('self', 'Tensor', is_list=True, required=True), Param('scalars', 'Scalar', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.clamp_max_Tensor,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.clamp_max_Tensor,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_maximum_List = Operator(
-    "_foreach_maximum", "List",
+_foreach_maximum_List = Operator("_foreach_maximum", "List",
     (Param('self', 'Tensor', is_list=True, required=True), Param('other', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.maximum,
+    composite="derived.each", base=_pointwise.maximum,
     variants=('function',),
 )
-
-_foreach_maximum__List = Operator(
-    "_foreach_maximum_", "List",
+_foreach_maximum__List = Operator("_foreach_maximum_", "List",
     (Param('self', 'Tensor', is_list=True, required=True), Param('other', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.maximum,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.maximum,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_minimum_List = Operator(
-    "_foreach_minimum", "List",
+_foreach_minimum_List = Operator("_foreach_minimum", "List",
     (Param('self', 'Tensor', is_list=True, required=True), Param('other', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.minimum,
+    composite="derived.each", base=_pointwise.minimum,
     variants=('function',),
 )
-
-_foreach_minimum__List = Operator(
-    "_foreach_minimum_", "List",
+_foreach_minimum__List = Operator("_foreach_minimum_", "List",
     (Param('self', 'Tensor', is_list=True, required=True), Param('other', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.minimum,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.minimum,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_erf = Operator(
-    "_foreach_erf", "",
+_foreach_erf = Operator("_foreach_erf", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.erf,
+    composite="derived.each", base=_pointwise.erf,
     variants=('function',),
 )
-
-_foreach_erf_ = Operator(
-    "_foreach_erf_", "",
+_foreach_erf_ = Operator("_foreach_erf_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.erf,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.erf,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_erfc = Operator(
-    "_foreach_erfc", "",
+_foreach_erfc = Operator("_foreach_erfc", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.erfc,
+    composite="derived.each", base=_pointwise.erfc,
     variants=('function',),
 )
-
-_foreach_erfc_ = Operator(
-    "_foreach_erfc_", "",
+_foreach_erfc_ = Operator("_foreach_erfc_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.erfc,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.erfc,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_lgamma = Operator(
-    "_foreach_lgamma", "",
+_foreach_lgamma = Operator("_foreach_lgamma", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_pointwise.lgamma,
+    composite="derived.each", base=_pointwise.lgamma,
     variants=('function',),
 )
-
-_foreach_lgamma_ = Operator(
-    "_foreach_lgamma_", "",
+_foreach_lgamma_ = Operator("_foreach_lgamma_", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each_in_place",
-    base=_pointwise.lgamma,
-    is_inplace=True,
-    returns=(),
-    variants=('function',),
+    composite="derived.each_in_place", base=_pointwise.lgamma,
+    is_inplace=True, returns=(), variants=('function',),
 )
-
-_foreach_max = Operator(
-    "_foreach_max", "",
+_foreach_max = Operator("_foreach_max", "",
     (Param('self', 'Tensor', is_list=True, required=True), ),
-    composite="derived.each",
-    base=_reduction.max,
+    composite="derived.each", base=_reduction.max,
     variants=('function',),
 )
-
-_foreach_norm_Scalar = Operator(
-    "_foreach_norm", "Scalar",
+_foreach_norm_Scalar = Operator("_foreach_norm", "Scalar",
     (Param('self', 'Tensor', is_list=True, required=True), Param('ord', 'Scalar', default=2), Param('dtype', 'ScalarType', optional=True, default=None), ),
-    composite="derived.each",
-    base=_reduction.linalg_vector_norm,
+    composite="derived.each", base=_reduction.linalg_vector_norm,
     variants=('function',),
 )
-
-_foreach_clone = Operator(
-    "_foreach_clone", "",
+_foreach_clone = Operator("_foreach_clone", "",
     (Param('self', 'Tensor', is_list=True, required=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
-    composite="derived.each",
-    base=_view.clone,
+    composite="derived.each", base=_view.clone,
     variants=('function',),
 )

@@ -9,322 +9,158 @@ from ..meta import indexing as _meta
 
 __all__ = ["index_Tensor", "index_put", "_unsafe_index_Tensor", "_unsafe_masked_index", "_unsafe_masked_index_put_accumulate", "_unsafe_index_put", "index_select", "index_add", "index_copy", "index_fill_int_Scalar", "index_fill_int_Tensor", "index_reduce", "gather", "scatter_src", "scatter_value", "scatter_reduce", "scatter_value_reduce", "scatter_add", "scatter_reduce_two", "take", "put", "take_along_dim", "masked_fill_Scalar", "masked_fill_Tensor", "masked_select", "masked_scatter", "masked_scatter_backward", "nonzero", "nonzero_numpy", "argwhere", "one_hot"]
 
-index_Tensor = Operator(
-    "index", "Tensor",
+index_Tensor = Operator("index", "Tensor",
     (Param('self', 'Tensor', required=True), Param('indices', 'Tensor', is_list=True, elements_optional=True, required=True), ),
-    meta=_meta.index_Tensor,
-    kernels={"cpu": kernels_indexing.index},
-    tags=('lookup',),
-    out=('distinct',),
-    variants=('function', 'method', 'out'),
-    derivatives="indexing",
+    meta=_meta.index_Tensor, kernels={"cpu": kernels_indexing.index},
+    tags=('lookup',), out=('distinct',), variants=('function', 'method', 'out'), derivatives="indexing",
 )
-
-index_put = Operator(
-    "index_put", "",
+index_put = Operator("index_put", "",
     (Param('self', 'Tensor', required=True), Param('indices', 'Tensor', is_list=True, elements_optional=True, required=True), Param('values', 'Tensor', required=True), Param('accumulate', 'bool', default=False), ),
-    meta=_meta.index_put,
-    kernels={"cpu": kernels_indexing.index_put_},
-    mutates=0,
-    tags=('inplace_function', 'fills', 'apart'),
-    variants=('function', 'method', 'inplace'),
-    derivatives="indexing",
+    meta=_meta.index_put, kernels={"cpu": kernels_indexing.index_put_},
+    mutates=0, tags=('inplace_function', 'fills', 'apart'), variants=('function', 'method', 'inplace'), derivatives="indexing",
 )
-
-_unsafe_index_Tensor = Operator(
-    "_unsafe_index", "Tensor",
+_unsafe_index_Tensor = Operator("_unsafe_index", "Tensor",
     (Param('self', 'Tensor', required=True), Param('indices', 'Tensor', is_list=True, elements_optional=True, required=True), ),
-    meta=_meta._unsafe_index_Tensor,
-    kernels={"cpu": kernels_indexing.index},
-    variants=('function',),
-    derivatives="indexing",
+    meta=_meta._unsafe_index_Tensor, kernels={"cpu": kernels_indexing.index},
+    variants=('function',), derivatives="indexing",
 )
-
-_unsafe_masked_index = Operator(
-    "_unsafe_masked_index", "",
+_unsafe_masked_index = Operator("_unsafe_masked_index", "",
     (Param('self', 'Tensor', required=True), Param('mask', 'Tensor', required=True), Param('indices', 'Tensor', is_list=True, elements_optional=True, required=True), Param('fill', 'Scalar', required=True), ),
     composite="indexing.unsafe_masked_index",
     variants=('function',),
 )
-
-_unsafe_masked_index_put_accumulate = Operator(
-    "_unsafe_masked_index_put_accumulate", "",
+_unsafe_masked_index_put_accumulate = Operator("_unsafe_masked_index_put_accumulate", "",
     (Param('self', 'Tensor', required=True), Param('mask', 'Tensor', required=True), Param('indices', 'Tensor', is_list=True, elements_optional=True, required=True), Param('values', 'Tensor', required=True), ),
     composite="indexing.unsafe_masked_index_put_accumulate",
     variants=('function',),
 )
-
-_unsafe_index_put = Operator(
-    "_unsafe_index_put", "",
+_unsafe_index_put = Operator("_unsafe_index_put", "",
     (Param('self', 'Tensor', required=True), Param('indices', 'Tensor', is_list=True, elements_optional=True, required=True), Param('values', 'Tensor', required=True), Param('accumulate', 'bool', default=False), ),
     composite="indexing.unsafe_index_put",
     variants=('function',),
 )
-
-index_select = Operator(
-    "index_select", "",
+index_select = Operator("index_select", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('index', 'Tensor', required=True), ),
-    meta=_meta.index_select,
-    kernels={"cpu": kernels_indexing.index_select},
-    tags=('lookup',),
-    out=('exact', 'distinct'),
-    variants=('function', 'method', 'out'),
-    derivatives="indexing",
+    meta=_meta.index_select, kernels={"cpu": kernels_indexing.index_select},
+    tags=('lookup',), out=('exact', 'distinct'), variants=('function', 'method', 'out'), derivatives="indexing",
 )
-
-index_add = Operator(
-    "index_add", "",
+index_add = Operator("index_add", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('index', 'Tensor', required=True), Param('source', 'Tensor', required=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.index_add,
-    kernels={"cpu": kernels_indexing.index_add_},
-    mutates=0,
-    tags=('apart',),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="indexing",
+    meta=_meta.index_add, kernels={"cpu": kernels_indexing.index_add_},
+    mutates=0, tags=('apart',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="indexing",
 )
-
-index_copy = Operator(
-    "index_copy", "",
+index_copy = Operator("index_copy", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('index', 'Tensor', required=True), Param('source', 'Tensor', required=True), ),
-    meta=_meta.index_copy,
-    kernels={"cpu": kernels_indexing.index_copy_},
-    mutates=0,
-    tags=('autocast_promote', 'apart'),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="indexing",
+    meta=_meta.index_copy, kernels={"cpu": kernels_indexing.index_copy_},
+    mutates=0, tags=('autocast_promote', 'apart'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="indexing",
 )
-
-index_fill_int_Scalar = Operator(
-    "index_fill", "int_Scalar",
+index_fill_int_Scalar = Operator("index_fill", "int_Scalar",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('index', 'Tensor', required=True), Param('value', 'Scalar', required=True), ),
-    meta=_meta.index_fill_int_Scalar,
-    kernels={"cpu": kernels_indexing.index_fill_},
-    mutates=0,
-    tags=('fills', 'apart'),
-    variants=('function', 'method', 'inplace'),
-    derivatives="indexing",
+    meta=_meta.index_fill_int_Scalar, kernels={"cpu": kernels_indexing.index_fill_},
+    mutates=0, tags=('fills', 'apart'), variants=('function', 'method', 'inplace'), derivatives="indexing",
 )
-
-index_fill_int_Tensor = Operator(
-    "index_fill", "int_Tensor",
+index_fill_int_Tensor = Operator("index_fill", "int_Tensor",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('index', 'Tensor', required=True), Param('value', 'Tensor', required=True), ),
-    meta=_meta.index_fill_int_Tensor,
-    kernels={"cpu": kernels_indexing.index_fill_},
-    mutates=0,
-    tags=('fills', 'apart'),
-    variants=('function', 'method', 'inplace'),
-    derivatives="indexing",
+    meta=_meta.index_fill_int_Tensor, kernels={"cpu": kernels_indexing.index_fill_},
+    mutates=0, tags=('fills', 'apart'), variants=('function', 'method', 'inplace'), derivatives="indexing",
 )
-
-index_reduce = Operator(
-    "index_reduce", "",
+index_reduce = Operator("index_reduce", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('index', 'Tensor', required=True), Param('source', 'Tensor', required=True), Param('reduce', 'str', required=True), Param('include_self', 'bool', default=True, keyword=True), ),
-    meta=_meta.index_reduce,
-    kernels={"cpu": kernels_indexing.index_reduce_},
-    mutates=0,
-    tags=('apart',),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="indexing",
-    saves_self=True,
+    meta=_meta.index_reduce, kernels={"cpu": kernels_indexing.index_reduce_},
+    mutates=0, tags=('apart',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="indexing", saves_self=True,
 )
-
-gather = Operator(
-    "gather", "",
+gather = Operator("gather", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('index', 'Tensor', required=True), Param('sparse_grad', 'bool', default=False, keyword=True), ),
-    meta=_meta.gather,
-    kernels={"cpu": kernels_indexing.gather},
-    tags=('lookup',),
-    out=('exact', 'distinct'),
-    variants=('function', 'method', 'out'),
-    derivatives="indexing",
+    meta=_meta.gather, kernels={"cpu": kernels_indexing.gather},
+    tags=('lookup',), out=('exact', 'distinct'), variants=('function', 'method', 'out'), derivatives="indexing",
 )
-
-scatter_src = Operator(
-    "scatter", "src",
+scatter_src = Operator("scatter", "src",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('index', 'Tensor', required=True), Param('src', 'Tensor', required=True), ),
-    meta=_meta.scatter_src,
-    kernels={"cpu": kernels_indexing.scatter_src},
-    mutates=0,
-    tags=('apart',),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="indexing",
+    meta=_meta.scatter_src, kernels={"cpu": kernels_indexing.scatter_src},
+    mutates=0, tags=('apart',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="indexing",
 )
-
-scatter_value = Operator(
-    "scatter", "value",
+scatter_value = Operator("scatter", "value",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('index', 'Tensor', required=True), Param('value', 'Scalar', required=True), ),
-    meta=_meta.scatter_value,
-    kernels={"cpu": kernels_indexing.scatter_value},
-    mutates=0,
-    tags=('apart',),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="indexing",
+    meta=_meta.scatter_value, kernels={"cpu": kernels_indexing.scatter_value},
+    mutates=0, tags=('apart',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="indexing",
 )
-
-scatter_reduce = Operator(
-    "scatter", "reduce",
+scatter_reduce = Operator("scatter", "reduce",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('index', 'Tensor', required=True), Param('src', 'Tensor', required=True), Param('reduce', 'str', required=True, keyword=True), ),
-    meta=_meta.scatter_reduce,
-    kernels={"cpu": kernels_indexing.scatter_reduce},
-    mutates=0,
-    tags=('apart',),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="indexing",
+    meta=_meta.scatter_reduce, kernels={"cpu": kernels_indexing.scatter_reduce},
+    mutates=0, tags=('apart',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="indexing",
 )
-
-scatter_value_reduce = Operator(
-    "scatter", "value_reduce",
+scatter_value_reduce = Operator("scatter", "value_reduce",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('index', 'Tensor', required=True), Param('value', 'Scalar', required=True), Param('reduce', 'str', required=True, keyword=True), ),
-    meta=_meta.scatter_value_reduce,
-    kernels={"cpu": kernels_indexing.scatter_value_reduce},
-    mutates=0,
-    tags=('apart',),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="indexing",
+    meta=_meta.scatter_value_reduce, kernels={"cpu": kernels_indexing.scatter_value_reduce},
+    mutates=0, tags=('apart',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="indexing",
 )
-
-scatter_add = Operator(
-    "scatter_add", "",
+scatter_add = Operator("scatter_add", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('index', 'Tensor', required=True), Param('src', 'Tensor', required=True), ),
-    meta=_meta.scatter_add,
-    kernels={"cpu": kernels_indexing.scatter_add_},
-    mutates=0,
-    tags=('apart',),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="indexing",
+    meta=_meta.scatter_add, kernels={"cpu": kernels_indexing.scatter_add_},
+    mutates=0, tags=('apart',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="indexing",
 )
-
-scatter_reduce_two = Operator(
-    "scatter_reduce", "two",
+scatter_reduce_two = Operator("scatter_reduce", "two",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('index', 'Tensor', required=True), Param('src', 'Tensor', required=True), Param('reduce', 'str', required=True), Param('include_self', 'bool', default=True, keyword=True), ),
-    meta=_meta.scatter_reduce_two,
-    kernels={"cpu": kernels_indexing.scatter_reduce_},
-    mutates=0,
-    tags=('apart',),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="indexing",
-    saves_self=True,
+    meta=_meta.scatter_reduce_two, kernels={"cpu": kernels_indexing.scatter_reduce_},
+    mutates=0, tags=('apart',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="indexing", saves_self=True,
 )
-
-take = Operator(
-    "take", "",
+take = Operator("take", "",
     (Param('self', 'Tensor', required=True), Param('index', 'Tensor', required=True), ),
-    meta=_meta.take,
-    kernels={"cpu": kernels_indexing.take},
-    tags=('lookup',),
-    out=('exact', 'distinct'),
-    variants=('function', 'method', 'out'),
-    derivatives="indexing",
+    meta=_meta.take, kernels={"cpu": kernels_indexing.take},
+    tags=('lookup',), out=('exact', 'distinct'), variants=('function', 'method', 'out'), derivatives="indexing",
 )
-
-put = Operator(
-    "put", "",
+put = Operator("put", "",
     (Param('self', 'Tensor', required=True), Param('index', 'Tensor', required=True), Param('source', 'Tensor', required=True), Param('accumulate', 'bool', default=False), ),
-    meta=_meta.put,
-    kernels={"cpu": kernels_indexing.put_},
-    mutates=0,
-    tags=('apart',),
-    variants=('function', 'method', 'inplace'),
-    derivatives="indexing",
+    meta=_meta.put, kernels={"cpu": kernels_indexing.put_},
+    mutates=0, tags=('apart',), variants=('function', 'method', 'inplace'), derivatives="indexing",
 )
-
-take_along_dim = Operator(
-    "take_along_dim", "",
+take_along_dim = Operator("take_along_dim", "",
     (Param('self', 'Tensor', required=True), Param('indices', 'Tensor', required=True), Param('dim', 'int', optional=True, default=None), ),
     composite="indexing.take_along_dim",
-    out=('exact',),
-    variants=('function', 'method', 'out'),
+    out=('exact',), variants=('function', 'method', 'out'),
 )
-
-masked_fill_Scalar = Operator(
-    "masked_fill", "Scalar",
+masked_fill_Scalar = Operator("masked_fill", "Scalar",
     (Param('self', 'Tensor', required=True), Param('mask', 'Tensor', required=True), Param('value', 'Scalar', required=True), ),
-    meta=_meta.masked_fill_Scalar,
-    kernels={"cpu": kernels_indexing.masked_fill},
-    tags=('fills', 'overlap'),
-    variants=('function', 'method', 'inplace'),
-    derivatives="indexing",
-    block=(Block(16, (1, 2, 0), ()), ),
+    meta=_meta.masked_fill_Scalar, kernels={"cpu": kernels_indexing.masked_fill},
+    tags=('fills', 'overlap'), variants=('function', 'method', 'inplace'), derivatives="indexing", block=(Block(16, (1, 2, 0), ()),),
 )
-
-masked_fill_Tensor = Operator(
-    "masked_fill", "Tensor",
+masked_fill_Tensor = Operator("masked_fill", "Tensor",
     (Param('self', 'Tensor', required=True), Param('mask', 'Tensor', required=True), Param('value', 'Tensor', required=True), ),
-    meta=_meta.masked_fill_Tensor,
-    kernels={"cpu": kernels_indexing.masked_fill},
-    tags=('fills', 'overlap'),
-    variants=('function', 'method', 'inplace'),
-    derivatives="indexing",
-    block=(Block(17, (1, 2, 0), ()), ),
+    meta=_meta.masked_fill_Tensor, kernels={"cpu": kernels_indexing.masked_fill},
+    tags=('fills', 'overlap'), variants=('function', 'method', 'inplace'), derivatives="indexing", block=(Block(17, (1, 2, 0), ()),),
 )
-
-masked_select = Operator(
-    "masked_select", "",
+masked_select = Operator("masked_select", "",
     (Param('self', 'Tensor', required=True), Param('mask', 'Tensor', required=True), ),
-    meta=_meta.masked_select,
-    kernels={"cpu": kernels_indexing.masked_select},
-    tags=('data_dependent',),
-    out=('exact', 'distinct'),
-    variants=('function', 'method', 'out'),
-    derivatives="indexing",
+    meta=_meta.masked_select, kernels={"cpu": kernels_indexing.masked_select},
+    tags=('data_dependent',), out=('exact', 'distinct'), variants=('function', 'method', 'out'), derivatives="indexing",
 )
-
-masked_scatter = Operator(
-    "masked_scatter", "",
+masked_scatter = Operator("masked_scatter", "",
     (Param('self', 'Tensor', required=True), Param('mask', 'Tensor', required=True), Param('source', 'Tensor', required=True), ),
-    meta=_meta.masked_scatter,
-    kernels={"cpu": kernels_indexing.masked_scatter},
-    variants=('function', 'method', 'inplace'),
-    derivatives="indexing",
+    meta=_meta.masked_scatter, kernels={"cpu": kernels_indexing.masked_scatter},
+    variants=('function', 'method', 'inplace'), derivatives="indexing",
 )
-
-masked_scatter_backward = Operator(
-    "masked_scatter_backward", "",
+masked_scatter_backward = Operator("masked_scatter_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('mask', 'Tensor', required=True), Param('sizes', 'SymInt', is_list=True, required=True), ),
-    meta=_meta.masked_scatter_backward,
-    cast=(0,),
-    kernels={"cpu": kernels_indexing.masked_scatter_backward},
-    variants=('function',),
-    derivatives="indexing",
+    meta=_meta.masked_scatter_backward, cast=(0,), kernels={"cpu": kernels_indexing.masked_scatter_backward},
+    variants=('function',), derivatives="indexing",
 )
-
-nonzero = Operator(
-    "nonzero", "",
+nonzero = Operator("nonzero", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.nonzero,
-    kernels={"cpu": kernels_indexing.nonzero},
-    tags=('data_dependent',),
-    out=('exact',),
-    variants=('function', 'method', 'out'),
+    meta=_meta.nonzero, kernels={"cpu": kernels_indexing.nonzero},
+    tags=('data_dependent',), out=('exact',), variants=('function', 'method', 'out'),
 )
-
-nonzero_numpy = Operator(
-    "nonzero_numpy", "",
+nonzero_numpy = Operator("nonzero_numpy", "",
     (Param('self', 'Tensor', required=True), ),
     composite="indexing.nonzero_numpy",
     variants=('function', 'method'),
 )
-
-argwhere = Operator(
-    "argwhere", "",
+argwhere = Operator("argwhere", "",
     (Param('self', 'Tensor', required=True), ),
     composite="indexing.argwhere",
     variants=('function', 'method'),
 )
-
-one_hot = Operator(
-    "one_hot", "",
+one_hot = Operator("one_hot", "",
     (Param('self', 'Tensor', required=True), Param('num_classes', 'int', default=-1), ),
-    meta=_meta.one_hot,
-    kernels={"cpu": kernels_indexing.one_hot},
+    meta=_meta.one_hot, kernels={"cpu": kernels_indexing.one_hot},
     variants=('function',),
 )

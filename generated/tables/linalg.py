@@ -9,581 +9,327 @@ from ..meta import linalg as _meta
 
 __all__ = ["linalg_cholesky_ex", "linalg_cholesky", "cholesky", "cholesky_solve", "cholesky_inverse", "linalg_lu_factor_ex", "linalg_lu_factor", "_lu_with_info", "linalg_lu", "lu_unpack", "linalg_lu_solve", "lu_solve", "linalg_qr", "qr", "geqrf", "linalg_householder_product", "orgqr", "ormqr", "_linalg_svd", "linalg_svd", "linalg_svdvals", "svd", "_linalg_eigh", "linalg_eigh", "linalg_eigvalsh", "linalg_eig", "linalg_eigvals", "linalg_inv_ex", "linalg_inv", "inverse", "linalg_solve_ex", "linalg_solve", "linalg_solve_triangular", "triangular_solve", "linalg_lstsq", "linalg_pinv_atol_rtol_tensor", "linalg_pinv_atol_rtol_float", "linalg_pinv", "linalg_pinv_rcond_tensor", "pinverse", "linalg_tensorinv", "linalg_tensorsolve", "linalg_det", "det", "linalg_slogdet", "slogdet", "logdet", "linalg_matrix_rank_atol_rtol_tensor", "linalg_matrix_rank_atol_rtol_float", "linalg_matrix_rank_tol_tensor", "linalg_matrix_rank", "linalg_matrix_norm", "linalg_matrix_norm_str_ord", "linalg_norm", "linalg_norm_ord_str", "nuclear_norm", "nuclear_norm_dim", "linalg_cond", "linalg_cond_p_str", "linalg_matrix_power", "matrix_power", "linalg_matrix_exp", "matrix_exp", "linalg_vander", "vander"]
 
-linalg_cholesky_ex = Operator(
-    "linalg_cholesky_ex", "",
+linalg_cholesky_ex = Operator("linalg_cholesky_ex", "",
     (Param('self', 'Tensor', required=True), Param('upper', 'bool', default=False, keyword=True), Param('check_errors', 'bool', default=False, keyword=True), ),
-    meta=_meta.linalg_cholesky_ex,
-    cast=(0,),
-    kernels={"cpu": kernels_linalg.cholesky_ex},
-    out=('exact',),
-    returns=('L', 'info'),
-    variants=('function', 'out'),
-    derivatives="linalg",
+    meta=_meta.linalg_cholesky_ex, cast=(0,), kernels={"cpu": kernels_linalg.cholesky_ex},
+    out=('exact',), returns=('L', 'info'), variants=('function', 'out'), derivatives="linalg",
 )
-
-linalg_cholesky = Operator(
-    "linalg_cholesky", "",
+linalg_cholesky = Operator("linalg_cholesky", "",
     (Param('self', 'Tensor', required=True), Param('upper', 'bool', default=False, keyword=True), ),
     composite="linalg.linalg_cholesky",
-    out=('exact',),
-    variants=('function', 'out'),
+    out=('exact',), variants=('function', 'out'),
 )
-
-cholesky = Operator(
-    "cholesky", "",
+cholesky = Operator("cholesky", "",
     (Param('self', 'Tensor', required=True), Param('upper', 'bool', default=False), ),
     composite="linalg.cholesky",
-    out=('contiguous', 'castable'),
-    variants=('function', 'method', 'out'),
+    out=('contiguous', 'castable'), variants=('function', 'method', 'out'),
 )
-
-cholesky_solve = Operator(
-    "cholesky_solve", "",
+cholesky_solve = Operator("cholesky_solve", "",
     (Param('self', 'Tensor', required=True), Param('input2', 'Tensor', required=True), Param('upper', 'bool', default=False), ),
-    meta=_meta.cholesky_solve,
-    cast=(0, 1),
-    kernels={"cpu": kernels_linalg.cholesky_solve},
-    out=('contiguous', 'castable'),
-    variants=('function', 'method', 'out'),
-    derivatives="linalg",
+    meta=_meta.cholesky_solve, cast=(0, 1), kernels={"cpu": kernels_linalg.cholesky_solve},
+    out=('contiguous', 'castable'), variants=('function', 'method', 'out'), derivatives="linalg",
 )
-
-cholesky_inverse = Operator(
-    "cholesky_inverse", "",
+cholesky_inverse = Operator("cholesky_inverse", "",
     (Param('self', 'Tensor', required=True), Param('upper', 'bool', default=False), ),
-    meta=_meta.cholesky_inverse,
-    cast=(0,),
-    kernels={"cpu": kernels_linalg.cholesky_inverse},
-    out=('castable',),
-    variants=('function', 'method', 'out'),
-    derivatives="linalg",
-    saves_self=True,
+    meta=_meta.cholesky_inverse, cast=(0,), kernels={"cpu": kernels_linalg.cholesky_inverse},
+    out=('castable',), variants=('function', 'method', 'out'), derivatives="linalg", saves_self=True,
 )
-
-linalg_lu_factor_ex = Operator(
-    "linalg_lu_factor_ex", "",
+linalg_lu_factor_ex = Operator("linalg_lu_factor_ex", "",
     (Param('A', 'Tensor', required=True), Param('pivot', 'bool', default=True, keyword=True), Param('check_errors', 'bool', default=False, keyword=True), ),
-    meta=_meta.linalg_lu_factor_ex,
-    cast=(0,),
-    kernels={"cpu": kernels_linalg.lu_factor_ex},
-    out=('exact',),
-    returns=('LU', 'pivots', 'info'),
-    variants=('function', 'out'),
-    derivatives="linalg",
+    meta=_meta.linalg_lu_factor_ex, cast=(0,), kernels={"cpu": kernels_linalg.lu_factor_ex},
+    out=('exact',), returns=('LU', 'pivots', 'info'), variants=('function', 'out'), derivatives="linalg",
 )
-
-linalg_lu_factor = Operator(
-    "linalg_lu_factor", "",
+linalg_lu_factor = Operator("linalg_lu_factor", "",
     (Param('A', 'Tensor', required=True), Param('pivot', 'bool', default=True, keyword=True), ),
     composite="linalg.linalg_lu_factor",
-    out=('exact',),
-    returns=('LU', 'pivots'),
-    variants=('function', 'out'),
+    out=('exact',), returns=('LU', 'pivots'), variants=('function', 'out'),
 )
-
-_lu_with_info = Operator(
-    "_lu_with_info", "",
+_lu_with_info = Operator("_lu_with_info", "",
     (Param('self', 'Tensor', required=True), Param('pivot', 'bool', default=True), Param('check_errors', 'bool', default=True), ),
     composite="linalg.lu_with_info",
-    returns=('LU', 'pivots', 'info'),
-    variants=('function',),
+    returns=('LU', 'pivots', 'info'), variants=('function',),
 )
-
-linalg_lu = Operator(
-    "linalg_lu", "",
+linalg_lu = Operator("linalg_lu", "",
     (Param('A', 'Tensor', required=True), Param('pivot', 'bool', default=True, keyword=True), ),
-    meta=_meta.linalg_lu,
-    cast=(0,),
-    kernels={"cpu": kernels_linalg.lu},
-    out=('exact',),
-    returns=('P', 'L', 'U'),
-    variants=('function', 'out'),
-    derivatives="linalg",
+    meta=_meta.linalg_lu, cast=(0,), kernels={"cpu": kernels_linalg.lu},
+    out=('exact',), returns=('P', 'L', 'U'), variants=('function', 'out'), derivatives="linalg",
 )
-
-lu_unpack = Operator(
-    "lu_unpack", "",
+lu_unpack = Operator("lu_unpack", "",
     (Param('LU_data', 'Tensor', required=True), Param('LU_pivots', 'Tensor', required=True), Param('unpack_data', 'bool', default=True), Param('unpack_pivots', 'bool', default=True), ),
-    meta=_meta.lu_unpack,
-    cast=(0, 1),
-    kernels={"cpu": kernels_linalg.lu_unpack},
-    returns=('P', 'L', 'U'),
-    variants=('function', 'out'),
-    derivatives="linalg",
+    meta=_meta.lu_unpack, cast=(0, 1), kernels={"cpu": kernels_linalg.lu_unpack},
+    returns=('P', 'L', 'U'), variants=('function', 'out'), derivatives="linalg",
 )
-
-linalg_lu_solve = Operator(
-    "linalg_lu_solve", "",
+linalg_lu_solve = Operator("linalg_lu_solve", "",
     (Param('LU', 'Tensor', required=True), Param('pivots', 'Tensor', required=True), Param('B', 'Tensor', required=True), Param('left', 'bool', default=True, keyword=True), Param('adjoint', 'bool', default=False, keyword=True), ),
     composite="linalg.linalg_lu_solve",
-    out=('exact',),
-    variants=('function', 'out'),
+    out=('exact',), variants=('function', 'out'),
 )
-
-lu_solve = Operator(
-    "lu_solve", "",
+lu_solve = Operator("lu_solve", "",
     (Param('self', 'Tensor', required=True), Param('LU_data', 'Tensor', required=True), Param('LU_pivots', 'Tensor', required=True), ),
     composite="linalg.lu_solve",
     variants=('function', 'method', 'out'),
 )
-
-linalg_qr = Operator(
-    "linalg_qr", "",
+linalg_qr = Operator("linalg_qr", "",
     (Param('A', 'Tensor', required=True), Param('mode', 'str', default='reduced'), ),
-    meta=_meta.linalg_qr,
-    cast=(0,),
-    kernels={"cpu": kernels_linalg.qr},
-    out=('exact',),
-    returns=('Q', 'R'),
-    variants=('function', 'out'),
-    derivatives="linalg",
+    meta=_meta.linalg_qr, cast=(0,), kernels={"cpu": kernels_linalg.qr},
+    out=('exact',), returns=('Q', 'R'), variants=('function', 'out'), derivatives="linalg",
 )
-
-qr = Operator(
-    "qr", "",
+qr = Operator("qr", "",
     (Param('self', 'Tensor', required=True), Param('some', 'bool', default=True), ),
     composite="linalg.qr",
-    returns=('Q', 'R'),
-    variants=('function', 'method', 'out'),
+    returns=('Q', 'R'), variants=('function', 'method', 'out'),
 )
-
-geqrf = Operator(
-    "geqrf", "",
+geqrf = Operator("geqrf", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.geqrf,
-    cast=(0,),
-    kernels={"cpu": kernels_linalg.geqrf},
-    returns=('a', 'tau'),
-    variants=('function', 'method', 'out'),
-    derivatives="linalg",
+    meta=_meta.geqrf, cast=(0,), kernels={"cpu": kernels_linalg.geqrf},
+    returns=('a', 'tau'), variants=('function', 'method', 'out'), derivatives="linalg",
 )
-
-linalg_householder_product = Operator(
-    "linalg_householder_product", "",
+linalg_householder_product = Operator("linalg_householder_product", "",
     (Param('input', 'Tensor', required=True), Param('tau', 'Tensor', required=True), ),
     composite="linalg.householder_product",
-    out=('castable_torch',),
-    variants=('function', 'out'),
+    out=('castable_torch',), variants=('function', 'out'),
 )
-
-orgqr = Operator(
-    "orgqr", "",
+orgqr = Operator("orgqr", "",
     (Param('self', 'Tensor', required=True), Param('input2', 'Tensor', required=True), ),
     composite="linalg.orgqr",
     variants=('function', 'method', 'out'),
 )
-
-ormqr = Operator(
-    "ormqr", "",
+ormqr = Operator("ormqr", "",
     (Param('self', 'Tensor', required=True), Param('input2', 'Tensor', required=True), Param('input3', 'Tensor', required=True), Param('left', 'bool', default=True), Param('transpose', 'bool', default=False), ),
     composite="linalg.ormqr",
-    out=('contiguous',),
-    variants=('function', 'method', 'out'),
+    out=('contiguous',), variants=('function', 'method', 'out'),
 )
-
-_linalg_svd = Operator(
-    "_linalg_svd", "",
+_linalg_svd = Operator("_linalg_svd", "",
     (Param('A', 'Tensor', required=True), Param('full_matrices', 'bool', default=False), Param('compute_uv', 'bool', default=True), Param('driver', 'str', optional=True, default=None, keyword=True), ),
-    meta=_meta._linalg_svd,
-    cast=(0,),
-    kernels={"cpu": kernels_linalg.svd},
-    returns=('U', 'S', 'Vh'),
-    variants=('function',),
-    derivatives="linalg",
+    meta=_meta._linalg_svd, cast=(0,), kernels={"cpu": kernels_linalg.svd},
+    returns=('U', 'S', 'Vh'), variants=('function',), derivatives="linalg",
 )
-
-linalg_svd = Operator(
-    "linalg_svd", "",
+linalg_svd = Operator("linalg_svd", "",
     (Param('A', 'Tensor', required=True), Param('full_matrices', 'bool', default=True), Param('driver', 'str', optional=True, default=None, keyword=True), ),
     composite="linalg.linalg_svd",
-    out=('exact',),
-    returns=('U', 'S', 'Vh'),
-    variants=('function', 'out'),
+    out=('exact',), returns=('U', 'S', 'Vh'), variants=('function', 'out'),
 )
-
-linalg_svdvals = Operator(
-    "linalg_svdvals", "",
+linalg_svdvals = Operator("linalg_svdvals", "",
     (Param('A', 'Tensor', required=True), Param('driver', 'str', optional=True, default=None, keyword=True), ),
     composite="linalg.linalg_svdvals",
-    out=('exact',),
-    variants=('function', 'out'),
+    out=('exact',), variants=('function', 'out'),
 )
-
-svd = Operator(
-    "svd", "",
+svd = Operator("svd", "",
     (Param('self', 'Tensor', required=True), Param('some', 'bool', default=True), Param('compute_uv', 'bool', default=True), ),
     composite="linalg.svd",
-    returns=('U', 'S', 'V'),
-    variants=('function', 'method', 'out'),
+    returns=('U', 'S', 'V'), variants=('function', 'method', 'out'),
 )
-
-_linalg_eigh = Operator(
-    "_linalg_eigh", "",
+_linalg_eigh = Operator("_linalg_eigh", "",
     (Param('A', 'Tensor', required=True), Param('UPLO', 'str', default='L'), Param('compute_v', 'bool', default=True), ),
-    meta=_meta._linalg_eigh,
-    cast=(0,),
-    kernels={"cpu": kernels_linalg.eigh},
-    returns=('eigenvalues', 'eigenvectors'),
-    variants=('function',),
-    derivatives="linalg",
+    meta=_meta._linalg_eigh, cast=(0,), kernels={"cpu": kernels_linalg.eigh},
+    returns=('eigenvalues', 'eigenvectors'), variants=('function',), derivatives="linalg",
 )
-
-linalg_eigh = Operator(
-    "linalg_eigh", "",
+linalg_eigh = Operator("linalg_eigh", "",
     (Param('self', 'Tensor', required=True), Param('UPLO', 'str', default='L'), ),
     composite="linalg.linalg_eigh",
-    out=('exact',),
-    returns=('eigenvalues', 'eigenvectors'),
-    variants=('function', 'out'),
+    out=('exact',), returns=('eigenvalues', 'eigenvectors'), variants=('function', 'out'),
 )
-
-linalg_eigvalsh = Operator(
-    "linalg_eigvalsh", "",
+linalg_eigvalsh = Operator("linalg_eigvalsh", "",
     (Param('self', 'Tensor', required=True), Param('UPLO', 'str', default='L'), ),
     composite="linalg.linalg_eigvalsh",
-    out=('exact',),
-    variants=('function', 'out'),
+    out=('exact',), variants=('function', 'out'),
 )
-
-linalg_eig = Operator(
-    "linalg_eig", "",
+linalg_eig = Operator("linalg_eig", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.linalg_eig,
-    cast=(0,),
-    kernels={"cpu": kernels_linalg.eig},
-    returns=('eigenvalues', 'eigenvectors'),
-    variants=('function', 'out'),
-    derivatives="linalg",
+    meta=_meta.linalg_eig, cast=(0,), kernels={"cpu": kernels_linalg.eig},
+    returns=('eigenvalues', 'eigenvectors'), variants=('function', 'out'), derivatives="linalg",
 )
-
-linalg_eigvals = Operator(
-    "linalg_eigvals", "",
+linalg_eigvals = Operator("linalg_eigvals", "",
     (Param('self', 'Tensor', required=True), ),
     composite="linalg.linalg_eigvals",
     variants=('function', 'out'),
 )
-
-linalg_inv_ex = Operator(
-    "linalg_inv_ex", "",
+linalg_inv_ex = Operator("linalg_inv_ex", "",
     (Param('A', 'Tensor', required=True), Param('check_errors', 'bool', default=False, keyword=True), ),
-    meta=_meta.linalg_inv_ex,
-    cast=(0,),
-    kernels={"cpu": kernels_linalg.inv_ex},
-    out=('exact',),
-    returns=('inverse', 'info'),
-    variants=('function', 'out'),
-    derivatives="linalg",
+    meta=_meta.linalg_inv_ex, cast=(0,), kernels={"cpu": kernels_linalg.inv_ex},
+    out=('exact',), returns=('inverse', 'info'), variants=('function', 'out'), derivatives="linalg",
 )
-
-linalg_inv = Operator(
-    "linalg_inv", "",
+linalg_inv = Operator("linalg_inv", "",
     (Param('A', 'Tensor', required=True), ),
     composite="linalg.linalg_inv",
-    out=('exact',),
-    variants=('function', 'out'),
+    out=('exact',), variants=('function', 'out'),
 )
-
-inverse = Operator(
-    "inverse", "",
+inverse = Operator("inverse", "",
     (Param('self', 'Tensor', required=True), ),
     composite="linalg.linalg_inv",
-    out=('exact',),
-    variants=('function', 'method', 'out'),
+    out=('exact',), variants=('function', 'method', 'out'),
 )
-
-linalg_solve_ex = Operator(
-    "linalg_solve_ex", "",
+linalg_solve_ex = Operator("linalg_solve_ex", "",
     (Param('A', 'Tensor', required=True), Param('B', 'Tensor', required=True), Param('left', 'bool', default=True, keyword=True), Param('check_errors', 'bool', default=False, keyword=True), ),
-    meta=_meta.linalg_solve_ex,
-    cast=(0, 1),
-    kernels={"cpu": kernels_linalg.solve_ex},
-    out=('exact',),
-    returns=('result', 'info'),
-    variants=('function', 'out'),
-    derivatives="linalg",
-    saves_self=True,
+    meta=_meta.linalg_solve_ex, cast=(0, 1), kernels={"cpu": kernels_linalg.solve_ex},
+    out=('exact',), returns=('result', 'info'), variants=('function', 'out'), derivatives="linalg", saves_self=True,
 )
-
-linalg_solve = Operator(
-    "linalg_solve", "",
+linalg_solve = Operator("linalg_solve", "",
     (Param('A', 'Tensor', required=True), Param('B', 'Tensor', required=True), Param('left', 'bool', default=True, keyword=True), ),
     composite="linalg.linalg_solve",
-    out=('exact',),
-    variants=('function', 'out'),
+    out=('exact',), variants=('function', 'out'),
 )
-
-linalg_solve_triangular = Operator(
-    "linalg_solve_triangular", "",
+linalg_solve_triangular = Operator("linalg_solve_triangular", "",
     (Param('self', 'Tensor', required=True), Param('B', 'Tensor', required=True), Param('upper', 'bool', required=True, keyword=True), Param('left', 'bool', default=True, keyword=True), Param('unitriangular', 'bool', default=False, keyword=True), ),
-    meta=_meta.linalg_solve_triangular,
-    cast=(0, 1),
-    kernels={"cpu": kernels_linalg.solve_triangular},
-    variants=('function', 'out'),
-    derivatives="linalg",
-    saves_self=True,
+    meta=_meta.linalg_solve_triangular, cast=(0, 1), kernels={"cpu": kernels_linalg.solve_triangular},
+    variants=('function', 'out'), derivatives="linalg", saves_self=True,
 )
-
-triangular_solve = Operator(
-    "triangular_solve", "",
+triangular_solve = Operator("triangular_solve", "",
     (Param('self', 'Tensor', required=True), Param('A', 'Tensor', required=True), Param('upper', 'bool', default=True), Param('transpose', 'bool', default=False), Param('unitriangular', 'bool', default=False), ),
     composite="linalg.triangular_solve",
-    out=('exact',),
-    returns=('solution', 'cloned_coefficient'),
-    variants=('function', 'method', 'out'),
+    out=('exact',), returns=('solution', 'cloned_coefficient'), variants=('function', 'method', 'out'),
 )
-
-linalg_lstsq = Operator(
-    "linalg_lstsq", "",
+linalg_lstsq = Operator("linalg_lstsq", "",
     (Param('self', 'Tensor', required=True), Param('b', 'Tensor', required=True), Param('rcond', 'float', optional=True, default=None), Param('driver', 'str', optional=True, default=None, keyword=True), ),
-    meta=_meta.linalg_lstsq,
-    cast=(0, 1),
-    kernels={"cpu": kernels_linalg.lstsq},
-    returns=('solution', 'residuals', 'rank', 'singular_values'),
-    variants=('function', 'out'),
-    derivatives="linalg",
-    saves_self=True,
+    meta=_meta.linalg_lstsq, cast=(0, 1), kernels={"cpu": kernels_linalg.lstsq},
+    returns=('solution', 'residuals', 'rank', 'singular_values'), variants=('function', 'out'), derivatives="linalg", saves_self=True,
 )
-
-linalg_pinv_atol_rtol_tensor = Operator(
-    "linalg_pinv", "atol_rtol_tensor",
+linalg_pinv_atol_rtol_tensor = Operator("linalg_pinv", "atol_rtol_tensor",
     (Param('self', 'Tensor', required=True), Param('atol', 'Tensor', optional=True, default=None, keyword=True), Param('rtol', 'Tensor', optional=True, default=None, keyword=True), Param('hermitian', 'bool', default=False, keyword=True), ),
-    meta=_meta.linalg_pinv_atol_rtol_tensor,
-    cast=(0,),
-    kernels={"cpu": kernels_linalg.pinv},
-    out=('castable_linalg',),
-    variants=('function', 'out'),
-    derivatives="linalg",
-    saves_self=True,
+    meta=_meta.linalg_pinv_atol_rtol_tensor, cast=(0,), kernels={"cpu": kernels_linalg.pinv},
+    out=('castable_linalg',), variants=('function', 'out'), derivatives="linalg", saves_self=True,
 )
-
-linalg_pinv_atol_rtol_float = Operator(
-    "linalg_pinv", "atol_rtol_float",
+linalg_pinv_atol_rtol_float = Operator("linalg_pinv", "atol_rtol_float",
     (Param('self', 'Tensor', required=True), Param('atol', 'float', optional=True, default=None, keyword=True), Param('rtol', 'float', optional=True, default=None, keyword=True), Param('hermitian', 'bool', default=False, keyword=True), ),
-    meta=_meta.linalg_pinv_atol_rtol_float,
-    cast=(0,),
-    kernels={"cpu": kernels_linalg.pinv},
-    out=('castable_linalg',),
-    variants=('function', 'out'),
-    derivatives="linalg",
-    saves_self=True,
+    meta=_meta.linalg_pinv_atol_rtol_float, cast=(0,), kernels={"cpu": kernels_linalg.pinv},
+    out=('castable_linalg',), variants=('function', 'out'), derivatives="linalg", saves_self=True,
 )
-
-linalg_pinv = Operator(
-    "linalg_pinv", "",
+linalg_pinv = Operator("linalg_pinv", "",
     (Param('self', 'Tensor', required=True), Param('rcond', 'float', required=True), Param('hermitian', 'bool', default=False), ),
     composite="linalg.pinv_rcond",
-    out=('castable_linalg',),
-    variants=('function', 'out'),
+    out=('castable_linalg',), variants=('function', 'out'),
 )
-
-linalg_pinv_rcond_tensor = Operator(
-    "linalg_pinv", "rcond_tensor",
+linalg_pinv_rcond_tensor = Operator("linalg_pinv", "rcond_tensor",
     (Param('self', 'Tensor', required=True), Param('rcond', 'Tensor', required=True), Param('hermitian', 'bool', default=False), ),
     composite="linalg.pinv_rcond",
-    out=('castable_linalg',),
-    variants=('function', 'out'),
+    out=('castable_linalg',), variants=('function', 'out'),
 )
-
-pinverse = Operator(
-    "pinverse", "",
+pinverse = Operator("pinverse", "",
     (Param('self', 'Tensor', required=True), Param('rcond', 'float', default=1e-15), ),
     composite="linalg.pinverse",
     variants=('function', 'method'),
 )
-
-linalg_tensorinv = Operator(
-    "linalg_tensorinv", "",
+linalg_tensorinv = Operator("linalg_tensorinv", "",
     (Param('self', 'Tensor', required=True), Param('ind', 'int', default=2), ),
     composite="linalg.linalg_tensorinv",
-    out=('contiguous', 'castable'),
-    variants=('function', 'out'),
+    out=('contiguous', 'castable'), variants=('function', 'out'),
 )
-
-linalg_tensorsolve = Operator(
-    "linalg_tensorsolve", "",
+linalg_tensorsolve = Operator("linalg_tensorsolve", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), Param('dims', 'int', optional=True, is_list=True, default=None), ),
     composite="linalg.linalg_tensorsolve",
-    out=('castable',),
-    variants=('function', 'out'),
+    out=('castable',), variants=('function', 'out'),
 )
-
-linalg_det = Operator(
-    "linalg_det", "",
+linalg_det = Operator("linalg_det", "",
     (Param('A', 'Tensor', required=True), ),
-    meta=_meta.linalg_det,
-    cast=(0,),
-    kernels={"cpu": kernels_linalg.det},
-    out=('exact',),
-    variants=('function', 'out'),
-    derivatives="linalg",
-    saves_self=True,
+    meta=_meta.linalg_det, cast=(0,), kernels={"cpu": kernels_linalg.det},
+    out=('exact',), variants=('function', 'out'), derivatives="linalg", saves_self=True,
 )
-
-det = Operator(
-    "det", "",
+det = Operator("det", "",
     (Param('self', 'Tensor', required=True), ),
     composite="linalg.det",
     variants=('function', 'method'),
 )
-
-linalg_slogdet = Operator(
-    "linalg_slogdet", "",
+linalg_slogdet = Operator("linalg_slogdet", "",
     (Param('A', 'Tensor', required=True), ),
-    meta=_meta.linalg_slogdet,
-    cast=(0,),
-    kernels={"cpu": kernels_linalg.slogdet},
-    out=('exact',),
-    returns=('sign', 'logabsdet'),
-    variants=('function', 'out'),
-    derivatives="linalg",
-    saves_self=True,
+    meta=_meta.linalg_slogdet, cast=(0,), kernels={"cpu": kernels_linalg.slogdet},
+    out=('exact',), returns=('sign', 'logabsdet'), variants=('function', 'out'), derivatives="linalg", saves_self=True,
 )
-
-slogdet = Operator(
-    "slogdet", "",
+slogdet = Operator("slogdet", "",
     (Param('self', 'Tensor', required=True), ),
     composite="linalg.slogdet",
-    out=('exact',),
-    returns=('sign', 'logabsdet'),
-    variants=('function', 'method', 'out'),
+    out=('exact',), returns=('sign', 'logabsdet'), variants=('function', 'method', 'out'),
 )
-
-logdet = Operator(
-    "logdet", "",
+logdet = Operator("logdet", "",
     (Param('self', 'Tensor', required=True), ),
     composite="linalg.logdet",
     variants=('function', 'method'),
 )
-
-linalg_matrix_rank_atol_rtol_tensor = Operator(
-    "linalg_matrix_rank", "atol_rtol_tensor",
+linalg_matrix_rank_atol_rtol_tensor = Operator("linalg_matrix_rank", "atol_rtol_tensor",
     (Param('input', 'Tensor', required=True), Param('atol', 'Tensor', optional=True, default=None, keyword=True), Param('rtol', 'Tensor', optional=True, default=None, keyword=True), Param('hermitian', 'bool', default=False, keyword=True), ),
     composite="linalg.matrix_rank",
     variants=('function', 'out'),
 )
-
-linalg_matrix_rank_atol_rtol_float = Operator(
-    "linalg_matrix_rank", "atol_rtol_float",
+linalg_matrix_rank_atol_rtol_float = Operator("linalg_matrix_rank", "atol_rtol_float",
     (Param('self', 'Tensor', required=True), Param('atol', 'float', optional=True, default=None, keyword=True), Param('rtol', 'float', optional=True, default=None, keyword=True), Param('hermitian', 'bool', default=False, keyword=True), ),
     composite="linalg.matrix_rank",
     variants=('function', 'out'),
 )
-
-linalg_matrix_rank_tol_tensor = Operator(
-    "linalg_matrix_rank", "tol_tensor",
+linalg_matrix_rank_tol_tensor = Operator("linalg_matrix_rank", "tol_tensor",
     (Param('input', 'Tensor', required=True), Param('tol', 'Tensor', required=True), Param('hermitian', 'bool', default=False), ),
     composite="linalg.matrix_rank_tol",
     variants=('function', 'out'),
 )
-
-linalg_matrix_rank = Operator(
-    "linalg_matrix_rank", "",
+linalg_matrix_rank = Operator("linalg_matrix_rank", "",
     (Param('self', 'Tensor', required=True), Param('tol', 'float', required=True), Param('hermitian', 'bool', default=False), ),
     composite="linalg.matrix_rank_tol",
     variants=('function', 'out'),
 )
-
-linalg_matrix_norm = Operator(
-    "linalg_matrix_norm", "",
+linalg_matrix_norm = Operator("linalg_matrix_norm", "",
     (Param('self', 'Tensor', required=True), Param('ord', 'Scalar', required=True), Param('dim', 'int', is_list=True, default=(-2, -1)), Param('keepdim', 'bool', default=False), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
     composite="linalg.matrix_norm",
     variants=('function', 'out'),
 )
-
-linalg_matrix_norm_str_ord = Operator(
-    "linalg_matrix_norm", "str_ord",
+linalg_matrix_norm_str_ord = Operator("linalg_matrix_norm", "str_ord",
     (Param('self', 'Tensor', required=True), Param('ord', 'str', default='fro'), Param('dim', 'int', is_list=True, default=(-2, -1)), Param('keepdim', 'bool', default=False), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
     composite="linalg.matrix_norm",
     variants=('function', 'out'),
 )
-
-linalg_norm = Operator(
-    "linalg_norm", "",
+linalg_norm = Operator("linalg_norm", "",
     (Param('self', 'Tensor', required=True), Param('ord', 'Scalar', optional=True, default=None), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('keepdim', 'bool', default=False), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
     composite="linalg.linalg_norm",
     variants=('function', 'out'),
 )
-
-linalg_norm_ord_str = Operator(
-    "linalg_norm", "ord_str",
+linalg_norm_ord_str = Operator("linalg_norm", "ord_str",
     (Param('self', 'Tensor', required=True), Param('ord', 'str', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('keepdim', 'bool', default=False), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
     composite="linalg.linalg_norm",
     variants=('function', 'out'),
 )
-
-nuclear_norm = Operator(
-    "nuclear_norm", "",
+nuclear_norm = Operator("nuclear_norm", "",
     (Param('self', 'Tensor', required=True), Param('keepdim', 'bool', default=False), ),
     composite="linalg.nuclear_norm_all",
     variants=('function', 'out'),
 )
-
-nuclear_norm_dim = Operator(
-    "nuclear_norm", "dim",
+nuclear_norm_dim = Operator("nuclear_norm", "dim",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', is_list=True, size=2, required=True), Param('keepdim', 'bool', default=False), ),
     composite="linalg.nuclear_norm",
     variants=('function', 'out'),
 )
-
-linalg_cond = Operator(
-    "linalg_cond", "",
+linalg_cond = Operator("linalg_cond", "",
     (Param('self', 'Tensor', required=True), Param('p', 'Scalar', optional=True, default=None), ),
     composite="linalg.linalg_cond",
-    out=('castable_linalg',),
-    variants=('function', 'out'),
+    out=('castable_linalg',), variants=('function', 'out'),
 )
-
-linalg_cond_p_str = Operator(
-    "linalg_cond", "p_str",
+linalg_cond_p_str = Operator("linalg_cond", "p_str",
     (Param('self', 'Tensor', required=True), Param('p', 'str', required=True), ),
     composite="linalg.linalg_cond",
-    out=('castable_linalg',),
-    variants=('function', 'out'),
+    out=('castable_linalg',), variants=('function', 'out'),
 )
-
-linalg_matrix_power = Operator(
-    "linalg_matrix_power", "",
+linalg_matrix_power = Operator("linalg_matrix_power", "",
     (Param('self', 'Tensor', required=True), Param('n', 'int', required=True), ),
     composite="linalg.matrix_power",
-    out=('contiguous', 'castable'),
-    variants=('function', 'out'),
+    out=('contiguous', 'castable'), variants=('function', 'out'),
 )
-
-matrix_power = Operator(
-    "matrix_power", "",
+matrix_power = Operator("matrix_power", "",
     (Param('self', 'Tensor', required=True), Param('n', 'int', required=True), ),
     composite="linalg.matrix_power",
-    out=('contiguous', 'castable'),
-    variants=('function', 'method', 'out'),
+    out=('contiguous', 'castable'), variants=('function', 'method', 'out'),
 )
-
-linalg_matrix_exp = Operator(
-    "linalg_matrix_exp", "",
+linalg_matrix_exp = Operator("linalg_matrix_exp", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.linalg_matrix_exp,
-    cast=(0,),
-    kernels={"cpu": kernels_linalg.matrix_exp},
-    variants=('function',),
-    derivatives="linalg",
-    saves_self=True,
+    meta=_meta.linalg_matrix_exp, cast=(0,), kernels={"cpu": kernels_linalg.matrix_exp},
+    variants=('function',), derivatives="linalg", saves_self=True,
 )
-
-matrix_exp = Operator(
-    "matrix_exp", "",
+matrix_exp = Operator("matrix_exp", "",
     (Param('self', 'Tensor', required=True), ),
     composite="linalg.matrix_exp",
     variants=('function', 'method'),
 )
-
-linalg_vander = Operator(
-    "linalg_vander", "",
+linalg_vander = Operator("linalg_vander", "",
     (Param('x', 'Tensor', required=True), Param('N', 'SymInt', optional=True, default=None, keyword=True), ),
     composite="linalg.linalg_vander",
     variants=('function',),
 )
-
-vander = Operator(
-    "vander", "",
+vander = Operator("vander", "",
     (Param('x', 'Tensor', required=True), Param('N', 'int', optional=True, default=None), Param('increasing', 'bool', default=False), ),
     composite="linalg.vander",
     variants=('function',),

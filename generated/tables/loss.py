@@ -10,268 +10,142 @@ from ..meta import loss as _meta
 
 __all__ = ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss", "binary_cross_entropy", "binary_cross_entropy_backward", "binary_cross_entropy_with_logits", "kl_div", "cosine_embedding_loss", "margin_ranking_loss", "hinge_embedding_loss", "triplet_margin_loss", "poisson_nll_loss", "multi_margin_loss", "cross_entropy_loss", "nll_loss", "nll_loss_nd", "nll_loss_forward", "nll_loss_backward", "nll_loss2d", "nll_loss2d_forward", "nll_loss2d_backward", "ctc_loss_IntList", "ctc_loss_Tensor", "_ctc_loss", "_ctc_loss_backward", "multilabel_margin_loss"]
 
-mse_loss = Operator(
-    "mse_loss", "",
+mse_loss = Operator("mse_loss", "",
     (Param('self', 'Tensor', required=True), Param('target', 'Tensor', required=True), Param('reduction', 'int', default=1), ),
-    meta=_meta.mse_loss,
-    cast=(0, 1),
-    kernels={"cpu": kernels_loss.mse_loss},
-    tags=('autocast_float32',),
-    variants=('function', 'out'),
-    derivatives="loss",
-    saves_self=True,
+    meta=_meta.mse_loss, cast=(0, 1), kernels={"cpu": kernels_loss.mse_loss},
+    tags=('autocast_float32',), variants=('function', 'out'), derivatives="loss", saves_self=True,
 )
-
-l1_loss = Operator(
-    "l1_loss", "",
+l1_loss = Operator("l1_loss", "",
     (Param('self', 'Tensor', required=True), Param('target', 'Tensor', required=True), Param('reduction', 'int', default=1), ),
     composite="loss.l1_loss",
-    tags=('autocast_float32',),
-    variants=('function',),
+    tags=('autocast_float32',), variants=('function',),
 )
-
-smooth_l1_loss = Operator(
-    "smooth_l1_loss", "",
+smooth_l1_loss = Operator("smooth_l1_loss", "",
     (Param('self', 'Tensor', required=True), Param('target', 'Tensor', required=True), Param('reduction', 'int', default=1), Param('beta', 'float', default=1.0), ),
-    meta=_meta.smooth_l1_loss,
-    cast=(0, 1),
-    kernels={"cpu": kernels_loss.smooth_l1_loss},
-    tags=('autocast_float32',),
-    variants=('function', 'out'),
-    derivatives="loss",
-    saves_self=True,
+    meta=_meta.smooth_l1_loss, cast=(0, 1), kernels={"cpu": kernels_loss.smooth_l1_loss},
+    tags=('autocast_float32',), variants=('function', 'out'), derivatives="loss", saves_self=True,
 )
-
-huber_loss = Operator(
-    "huber_loss", "",
+huber_loss = Operator("huber_loss", "",
     (Param('self', 'Tensor', required=True), Param('target', 'Tensor', required=True), Param('reduction', 'int', default=1), Param('delta', 'float', default=1.0), ),
-    meta=_meta.huber_loss,
-    cast=(0, 1),
-    kernels={"cpu": kernels_loss.huber_loss},
-    tags=('autocast_float32',),
-    variants=('function', 'out'),
-    derivatives="loss",
-    saves_self=True,
+    meta=_meta.huber_loss, cast=(0, 1), kernels={"cpu": kernels_loss.huber_loss},
+    tags=('autocast_float32',), variants=('function', 'out'), derivatives="loss", saves_self=True,
 )
-
-soft_margin_loss = Operator(
-    "soft_margin_loss", "",
+soft_margin_loss = Operator("soft_margin_loss", "",
     (Param('self', 'Tensor', required=True), Param('target', 'Tensor', required=True), Param('reduction', 'int', default=1), ),
-    meta=_meta.soft_margin_loss,
-    cast=(0, 1),
-    kernels={"cpu": kernels_loss.soft_margin_loss},
-    tags=('autocast_float32',),
-    variants=('function', 'out'),
-    derivatives="loss",
-    saves_self=True,
+    meta=_meta.soft_margin_loss, cast=(0, 1), kernels={"cpu": kernels_loss.soft_margin_loss},
+    tags=('autocast_float32',), variants=('function', 'out'), derivatives="loss", saves_self=True,
 )
-
-binary_cross_entropy = Operator(
-    "binary_cross_entropy", "",
+binary_cross_entropy = Operator("binary_cross_entropy", "",
     (Param('self', 'Tensor', required=True), Param('target', 'Tensor', required=True), Param('weight', 'Tensor', optional=True, default=None), Param('reduction', 'int', default=1), ),
-    meta=_meta.binary_cross_entropy,
-    cast=(0, 1, 2),
-    kernels={"cpu": kernels_loss.binary_cross_entropy},
-    tags=('autocast_float32',),
-    variants=('function', 'out'),
-    derivatives="loss",
-    saves_self=True,
+    meta=_meta.binary_cross_entropy, cast=(0, 1, 2), kernels={"cpu": kernels_loss.binary_cross_entropy},
+    tags=('autocast_float32',), variants=('function', 'out'), derivatives="loss", saves_self=True,
 )
-
-binary_cross_entropy_backward = Operator(
-    "binary_cross_entropy_backward", "",
+binary_cross_entropy_backward = Operator("binary_cross_entropy_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('target', 'Tensor', required=True), Param('weight', 'Tensor', optional=True, default=None), Param('reduction', 'int', default=1), ),
-    meta=_meta.binary_cross_entropy_backward,
-    cast=(0, 1, 2, 3),
-    kernels={"cpu": lambda grad_output, self, target, weight, reduction: kernels_loss.binary_cross_entropy_backward(grad_output, self, target, weight, reduction)},
-    variants=('function',),
-    derivatives="loss",
-    saves_self=True,
+    meta=_meta.binary_cross_entropy_backward, cast=(0, 1, 2, 3), kernels={"cpu": lambda grad_output, self, target, weight, reduction: kernels_loss.binary_cross_entropy_backward(grad_output, self, target, weight, reduction)},
+    variants=('function',), derivatives="loss", saves_self=True,
 )
-
-binary_cross_entropy_with_logits = Operator(
-    "binary_cross_entropy_with_logits", "",
+binary_cross_entropy_with_logits = Operator("binary_cross_entropy_with_logits", "",
     (Param('self', 'Tensor', required=True), Param('target', 'Tensor', required=True), Param('weight', 'Tensor', optional=True, default=None), Param('pos_weight', 'Tensor', optional=True, default=None), Param('reduction', 'int', default=1), ),
-    meta=_meta.binary_cross_entropy_with_logits,
-    cast=(0, 1, 2, 3),
-    kernels={"cpu": kernels_loss.binary_cross_entropy_with_logits},
-    tags=('autocast_float32',),
-    variants=('function',),
-    derivatives="loss",
-    saves_self=True,
+    meta=_meta.binary_cross_entropy_with_logits, cast=(0, 1, 2, 3), kernels={"cpu": kernels_loss.binary_cross_entropy_with_logits},
+    tags=('autocast_float32',), variants=('function',), derivatives="loss", saves_self=True,
 )
-
-kl_div = Operator(
-    "kl_div", "",
+kl_div = Operator("kl_div", "",
     (Param('self', 'Tensor', required=True), Param('target', 'Tensor', required=True), Param('reduction', 'int', default=1), Param('log_target', 'bool', default=False, keyword=True), ),
     composite="loss.kl_div",
-    tags=('autocast_float32',),
-    variants=('function',),
+    tags=('autocast_float32',), variants=('function',),
 )
-
-cosine_embedding_loss = Operator(
-    "cosine_embedding_loss", "",
+cosine_embedding_loss = Operator("cosine_embedding_loss", "",
     (Param('input1', 'Tensor', required=True), Param('input2', 'Tensor', required=True), Param('target', 'Tensor', required=True), Param('margin', 'float', default=0.0), Param('reduction', 'int', default=1), ),
     composite="loss.cosine_embedding_loss",
-    tags=('autocast_float32',),
-    variants=('function',),
+    tags=('autocast_float32',), variants=('function',),
 )
-
-margin_ranking_loss = Operator(
-    "margin_ranking_loss", "",
+margin_ranking_loss = Operator("margin_ranking_loss", "",
     (Param('input1', 'Tensor', required=True), Param('input2', 'Tensor', required=True), Param('target', 'Tensor', required=True), Param('margin', 'float', default=0.0), Param('reduction', 'int', default=1), ),
     composite="loss.margin_ranking_loss",
-    tags=('autocast_float32',),
-    variants=('function',),
+    tags=('autocast_float32',), variants=('function',),
 )
-
-hinge_embedding_loss = Operator(
-    "hinge_embedding_loss", "",
+hinge_embedding_loss = Operator("hinge_embedding_loss", "",
     (Param('self', 'Tensor', required=True), Param('target', 'Tensor', required=True), Param('margin', 'float', default=1.0), Param('reduction', 'int', default=1), ),
     composite="loss.hinge_embedding_loss",
-    tags=('autocast_float32',),
-    variants=('function',),
+    tags=('autocast_float32',), variants=('function',),
 )
-
-triplet_margin_loss = Operator(
-    "triplet_margin_loss", "",
+triplet_margin_loss = Operator("triplet_margin_loss", "",
     (Param('anchor', 'Tensor', required=True), Param('positive', 'Tensor', required=True), Param('negative', 'Tensor', required=True), Param('margin', 'float', default=1.0), Param('p', 'float', default=2), Param('eps', 'float', default=1e-06), Param('swap', 'bool', default=False), Param('reduction', 'int', default=1), ),
     composite="loss.triplet_margin_loss",
-    tags=('autocast_float32',),
-    variants=('function',),
+    tags=('autocast_float32',), variants=('function',),
 )
-
-poisson_nll_loss = Operator(
-    "poisson_nll_loss", "",
+poisson_nll_loss = Operator("poisson_nll_loss", "",
     (Param('input', 'Tensor', required=True), Param('target', 'Tensor', required=True), Param('log_input', 'bool', required=True), Param('full', 'bool', required=True), Param('eps', 'float', required=True), Param('reduction', 'int', required=True), ),
     composite="loss.poisson_nll_loss",
-    tags=('autocast_float32',),
-    variants=('function',),
+    tags=('autocast_float32',), variants=('function',),
 )
-
-multi_margin_loss = Operator(
-    "multi_margin_loss", "",
+multi_margin_loss = Operator("multi_margin_loss", "",
     (Param('self', 'Tensor', required=True), Param('target', 'Tensor', required=True), Param('p', 'Scalar', default=1), Param('margin', 'Scalar', default=1), Param('weight', 'Tensor', optional=True, default=None), Param('reduction', 'int', default=1), ),
     composite="loss.multi_margin_loss",
-    tags=('autocast_float32',),
-    variants=('function', 'out'),
+    tags=('autocast_float32',), variants=('function', 'out'),
 )
-
-cross_entropy_loss = Operator(
-    "cross_entropy_loss", "",
+cross_entropy_loss = Operator("cross_entropy_loss", "",
     (Param('self', 'Tensor', required=True), Param('target', 'Tensor', required=True), Param('weight', 'Tensor', optional=True, default=None), Param('reduction', 'int', default=1), Param('ignore_index', 'SymInt', default=-100), Param('label_smoothing', 'float', default=0.0), ),
     composite="loss.cross_entropy_loss",
-    tags=('autocast_float32',),
-    variants=('function',),
+    tags=('autocast_float32',), variants=('function',),
 )
-
-nll_loss = Operator(
-    "nll_loss", "",
+nll_loss = Operator("nll_loss", "",
     (Param('self', 'Tensor', required=True), Param('target', 'Tensor', required=True), Param('weight', 'Tensor', optional=True, default=None), Param('reduction', 'int', default=1), Param('ignore_index', 'SymInt', default=-100), ),
     composite="loss.nll_loss",
-    tags=('autocast_float32',),
-    variants=('function', 'out'),
+    tags=('autocast_float32',), variants=('function', 'out'),
 )
-
-nll_loss_nd = Operator(
-    "nll_loss_nd", "",
+nll_loss_nd = Operator("nll_loss_nd", "",
     (Param('self', 'Tensor', required=True), Param('target', 'Tensor', required=True), Param('weight', 'Tensor', optional=True, default=None), Param('reduction', 'int', default=1), Param('ignore_index', 'SymInt', default=-100), ),
     composite="loss.nll_loss_nd",
     variants=('function',),
 )
-
-nll_loss_forward = Operator(
-    "nll_loss_forward", "",
+nll_loss_forward = Operator("nll_loss_forward", "",
     (Param('self', 'Tensor', required=True), Param('target', 'Tensor', required=True), Param('weight', 'Tensor', optional=True, required=True), Param('reduction', 'int', required=True), Param('ignore_index', 'SymInt', required=True), ),
-    meta=_meta.nll_loss_forward,
-    cast=(0,),
-    kernels={"cpu": kernels_loss.nll_loss_forward},
-    returns=('output', 'total_weight'),
-    variants=('function',),
-    derivatives="loss",
-    saves_self=True,
+    meta=_meta.nll_loss_forward, cast=(0,), kernels={"cpu": kernels_loss.nll_loss_forward},
+    returns=('output', 'total_weight'), variants=('function',), derivatives="loss", saves_self=True,
 )
-
-nll_loss_backward = Operator(
-    "nll_loss_backward", "",
+nll_loss_backward = Operator("nll_loss_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('target', 'Tensor', required=True), Param('weight', 'Tensor', optional=True, required=True), Param('reduction', 'int', required=True), Param('ignore_index', 'SymInt', required=True), Param('total_weight', 'Tensor', required=True), ),
-    meta=_meta.nll_loss_backward,
-    cast=(1,),
-    kernels={"cpu": kernels_loss.nll_loss_backward},
-    variants=('function',),
-    derivatives="loss",
+    meta=_meta.nll_loss_backward, cast=(1,), kernels={"cpu": kernels_loss.nll_loss_backward},
+    variants=('function',), derivatives="loss",
 )
-
-nll_loss2d = Operator(
-    "nll_loss2d", "",
+nll_loss2d = Operator("nll_loss2d", "",
     (Param('self', 'Tensor', required=True), Param('target', 'Tensor', required=True), Param('weight', 'Tensor', optional=True, default=None), Param('reduction', 'int', default=1), Param('ignore_index', 'SymInt', default=-100), ),
     composite="loss.nll_loss2d",
-    tags=('autocast_float32',),
-    variants=('function', 'out'),
+    tags=('autocast_float32',), variants=('function', 'out'),
 )
-
-nll_loss2d_forward = Operator(
-    "nll_loss2d_forward", "",
+nll_loss2d_forward = Operator("nll_loss2d_forward", "",
     (Param('self', 'Tensor', required=True), Param('target', 'Tensor', required=True), Param('weight', 'Tensor', optional=True, required=True), Param('reduction', 'int', required=True), Param('ignore_index', 'SymInt', required=True), ),
-    meta=_meta.nll_loss2d_forward,
-    cast=(0,),
-    kernels={"cpu": kernels_loss.nll_loss_forward},
-    returns=('output', 'total_weight'),
-    variants=('function',),
-    derivatives="loss",
-    saves_self=True,
+    meta=_meta.nll_loss2d_forward, cast=(0,), kernels={"cpu": kernels_loss.nll_loss_forward},
+    returns=('output', 'total_weight'), variants=('function',), derivatives="loss", saves_self=True,
 )
-
-nll_loss2d_backward = Operator(
-    "nll_loss2d_backward", "",
+nll_loss2d_backward = Operator("nll_loss2d_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('target', 'Tensor', required=True), Param('weight', 'Tensor', optional=True, required=True), Param('reduction', 'int', required=True), Param('ignore_index', 'SymInt', required=True), Param('total_weight', 'Tensor', required=True), ),
-    meta=_meta.nll_loss2d_backward,
-    cast=(1,),
-    kernels={"cpu": kernels_loss.nll_loss_backward},
-    variants=('function',),
-    derivatives="loss",
+    meta=_meta.nll_loss2d_backward, cast=(1,), kernels={"cpu": kernels_loss.nll_loss_backward},
+    variants=('function',), derivatives="loss",
 )
-
-ctc_loss_IntList = Operator(
-    "ctc_loss", "IntList",
+ctc_loss_IntList = Operator("ctc_loss", "IntList",
     (Param('log_probs', 'Tensor', required=True), Param('targets', 'Tensor', required=True), Param('input_lengths', 'int', is_list=True, required=True), Param('target_lengths', 'int', is_list=True, required=True), Param('blank', 'int', default=0), Param('reduction', 'int', default=1), Param('zero_infinity', 'bool', default=False), ),
     composite="loss.ctc_loss",
-    tags=('autocast_float32',),
-    variants=('function',),
+    tags=('autocast_float32',), variants=('function',),
 )
-
-ctc_loss_Tensor = Operator(
-    "ctc_loss", "Tensor",
+ctc_loss_Tensor = Operator("ctc_loss", "Tensor",
     (Param('log_probs', 'Tensor', required=True), Param('targets', 'Tensor', required=True), Param('input_lengths', 'Tensor', required=True), Param('target_lengths', 'Tensor', required=True), Param('blank', 'int', default=0), Param('reduction', 'int', default=1), Param('zero_infinity', 'bool', default=False), ),
     composite="loss.ctc_loss_tensor",
-    tags=('autocast_float32',),
-    variants=('function',),
+    tags=('autocast_float32',), variants=('function',),
 )
-
-_ctc_loss = Operator(
-    "_ctc_loss", "",
+_ctc_loss = Operator("_ctc_loss", "",
     (Param('log_probs', 'Tensor', required=True), Param('targets', 'Tensor', required=True), Param('input_lengths', 'int', is_list=True, required=True), Param('target_lengths', 'int', is_list=True, required=True), Param('blank', 'int', default=0), Param('zero_infinity', 'bool', default=False), ),
-    meta=_meta._ctc_loss,
-    cast=(0,),
-    kernels={"cpu": kernels_ctc.ctc_loss},
-    returns=('', ''),
-    variants=('function',),
-    derivatives="loss",
-    saves_self=True,
+    meta=_meta._ctc_loss, cast=(0,), kernels={"cpu": kernels_ctc.ctc_loss},
+    returns=('', ''), variants=('function',), derivatives="loss", saves_self=True,
 )
-
-_ctc_loss_backward = Operator(
-    "_ctc_loss_backward", "",
+_ctc_loss_backward = Operator("_ctc_loss_backward", "",
     (Param('grad', 'Tensor', required=True), Param('log_probs', 'Tensor', required=True), Param('targets', 'Tensor', required=True), Param('input_lengths', 'int', is_list=True, required=True), Param('target_lengths', 'int', is_list=True, required=True), Param('neg_log_likelihood', 'Tensor', required=True), Param('log_alpha', 'Tensor', required=True), Param('blank', 'int', required=True), Param('zero_infinity', 'bool', default=False), ),
-    meta=_meta._ctc_loss_backward,
-    cast=(1,),
-    kernels={"cpu": kernels_ctc.ctc_loss_backward},
-    variants=('function',),
-    derivatives="loss",
+    meta=_meta._ctc_loss_backward, cast=(1,), kernels={"cpu": kernels_ctc.ctc_loss_backward},
+    variants=('function',), derivatives="loss",
 )
-
-multilabel_margin_loss = Operator(
-    "multilabel_margin_loss", "",
+multilabel_margin_loss = Operator("multilabel_margin_loss", "",
     (Param('self', 'Tensor', required=True), Param('target', 'Tensor', required=True), Param('reduction', 'int', default=1), ),
     composite="loss.multilabel_margin_loss",
     variants=('function',),

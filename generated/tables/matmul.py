@@ -9,287 +9,147 @@ from ..meta import matmul as _meta
 
 __all__ = ["mm", "bmm", "matmul", "linear", "addmm", "addbmm", "baddbmm", "addmv", "addr", "mv", "dot", "vdot", "outer", "inner", "tensordot", "kron", "chain_matmul", "einsum", "bilinear", "linalg_matmul", "linalg_multi_dot", "linalg_vecdot", "linalg_cross", "cross", "cdist", "_cdist_forward", "_cdist_backward", "pairwise_distance", "cosine_similarity"]
 
-mm = Operator(
-    "mm", "",
+mm = Operator("mm", "",
     (Param('self', 'Tensor', required=True), Param('mat2', 'Tensor', required=True), ),
-    meta=_meta.mm,
-    cast=(0, 1),
-    kernels={"cpu": kernels_matmul.mm},
-    tags=('autocast_lower',),
-    out=('exact',),
-    variants=('function', 'method', 'out'),
-    derivatives="matmul",
-    saves_self=True,
+    meta=_meta.mm, cast=(0, 1), kernels={"cpu": kernels_matmul.mm},
+    tags=('autocast_lower',), out=('exact',), variants=('function', 'method', 'out'), derivatives="matmul", saves_self=True,
 )
-
-bmm = Operator(
-    "bmm", "",
+bmm = Operator("bmm", "",
     (Param('self', 'Tensor', required=True), Param('mat2', 'Tensor', required=True), ),
-    meta=_meta.bmm,
-    cast=(0, 1),
-    kernels={"cpu": kernels_matmul.bmm},
-    tags=('autocast_lower',),
-    out=('exact',),
-    variants=('function', 'method', 'out'),
-    derivatives="matmul",
-    saves_self=True,
+    meta=_meta.bmm, cast=(0, 1), kernels={"cpu": kernels_matmul.bmm},
+    tags=('autocast_lower',), out=('exact',), variants=('function', 'method', 'out'), derivatives="matmul", saves_self=True,
 )
-
-matmul = Operator(
-    "matmul", "",
+matmul = Operator("matmul", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.matmul,
-    cast=(0, 1),
-    kernels={"cpu": kernels_matmul.matmul},
-    tags=('autocast_lower',),
-    out=('exact',),
-    variants=('function', 'method', 'out'),
-    derivatives="matmul",
-    saves_self=True,
+    meta=_meta.matmul, cast=(0, 1), kernels={"cpu": kernels_matmul.matmul},
+    tags=('autocast_lower',), out=('exact',), variants=('function', 'method', 'out'), derivatives="matmul", saves_self=True,
 )
-
-linear = Operator(
-    "linear", "",
+linear = Operator("linear", "",
     (Param('input', 'Tensor', required=True), Param('weight', 'Tensor', required=True), Param('bias', 'Tensor', optional=True, default=None), ),
-    meta=_meta.linear,
-    cast=(0, 1, 2),
-    kernels={"cpu": kernels_matmul.linear},
-    tags=('autocast_lower',),
-    out=('exact',),
-    variants=('function', 'out'),
-    derivatives="matmul",
-    saves_self=True,
+    meta=_meta.linear, cast=(0, 1, 2), kernels={"cpu": kernels_matmul.linear},
+    tags=('autocast_lower',), out=('exact',), variants=('function', 'out'), derivatives="matmul", saves_self=True,
 )
-
-addmm = Operator(
-    "addmm", "",
+addmm = Operator("addmm", "",
     (Param('self', 'Tensor', required=True), Param('mat1', 'Tensor', required=True), Param('mat2', 'Tensor', required=True), Param('beta', 'Scalar', default=1, keyword=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.addmm,
-    cast=(0, 1, 2),
-    kernels={"cpu": kernels_matmul.addmm},
-    tags=('autocast_lower',),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="matmul",
+    meta=_meta.addmm, cast=(0, 1, 2), kernels={"cpu": kernels_matmul.addmm},
+    tags=('autocast_lower',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="matmul",
 )
-
-addbmm = Operator(
-    "addbmm", "",
+addbmm = Operator("addbmm", "",
     (Param('self', 'Tensor', required=True), Param('batch1', 'Tensor', required=True), Param('batch2', 'Tensor', required=True), Param('beta', 'Scalar', default=1, keyword=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.addbmm,
-    cast=(0, 1, 2),
-    kernels={"cpu": kernels_matmul.addbmm},
-    tags=('autocast_lower',),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="matmul",
+    meta=_meta.addbmm, cast=(0, 1, 2), kernels={"cpu": kernels_matmul.addbmm},
+    tags=('autocast_lower',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="matmul",
 )
-
-baddbmm = Operator(
-    "baddbmm", "",
+baddbmm = Operator("baddbmm", "",
     (Param('self', 'Tensor', required=True), Param('batch1', 'Tensor', required=True), Param('batch2', 'Tensor', required=True), Param('beta', 'Scalar', default=1, keyword=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.baddbmm,
-    cast=(0, 1, 2),
-    kernels={"cpu": kernels_matmul.baddbmm},
-    tags=('autocast_lower',),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="matmul",
+    meta=_meta.baddbmm, cast=(0, 1, 2), kernels={"cpu": kernels_matmul.baddbmm},
+    tags=('autocast_lower',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="matmul",
 )
-
-addmv = Operator(
-    "addmv", "",
+addmv = Operator("addmv", "",
     (Param('self', 'Tensor', required=True), Param('mat', 'Tensor', required=True), Param('vec', 'Tensor', required=True), Param('beta', 'Scalar', default=1, keyword=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.addmv,
-    cast=(0, 1, 2),
-    kernels={"cpu": kernels_matmul.addmv},
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="matmul",
+    meta=_meta.addmv, cast=(0, 1, 2), kernels={"cpu": kernels_matmul.addmv},
+    out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="matmul",
 )
-
-addr = Operator(
-    "addr", "",
+addr = Operator("addr", "",
     (Param('self', 'Tensor', required=True), Param('vec1', 'Tensor', required=True), Param('vec2', 'Tensor', required=True), Param('beta', 'Scalar', default=1, keyword=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.addr,
-    cast=(0, 1, 2),
-    kernels={"cpu": kernels_matmul.addr},
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="matmul",
+    meta=_meta.addr, cast=(0, 1, 2), kernels={"cpu": kernels_matmul.addr},
+    variants=('function', 'method', 'inplace', 'out'), derivatives="matmul",
 )
-
-mv = Operator(
-    "mv", "",
+mv = Operator("mv", "",
     (Param('self', 'Tensor', required=True), Param('vec', 'Tensor', required=True), ),
-    meta=_meta.mv,
-    cast=(0, 1),
-    kernels={"cpu": kernels_matmul.mv},
-    out=('exact',),
-    variants=('function', 'method', 'out'),
-    derivatives="matmul",
-    saves_self=True,
+    meta=_meta.mv, cast=(0, 1), kernels={"cpu": kernels_matmul.mv},
+    out=('exact',), variants=('function', 'method', 'out'), derivatives="matmul", saves_self=True,
 )
-
-dot = Operator(
-    "dot", "",
+dot = Operator("dot", "",
     (Param('self', 'Tensor', required=True), Param('tensor', 'Tensor', required=True), ),
-    meta=_meta.dot,
-    cast=(0, 1),
-    kernels={"cpu": kernels_matmul.dot},
-    out=('exact',),
-    variants=('function', 'method', 'out'),
-    derivatives="matmul",
-    saves_self=True,
+    meta=_meta.dot, cast=(0, 1), kernels={"cpu": kernels_matmul.dot},
+    out=('exact',), variants=('function', 'method', 'out'), derivatives="matmul", saves_self=True,
 )
-
-vdot = Operator(
-    "vdot", "",
+vdot = Operator("vdot", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.vdot,
-    cast=(0, 1),
-    kernels={"cpu": kernels_matmul.vdot},
-    out=('exact',),
-    variants=('function', 'method', 'out'),
-    derivatives="matmul",
-    saves_self=True,
+    meta=_meta.vdot, cast=(0, 1), kernels={"cpu": kernels_matmul.vdot},
+    out=('exact',), variants=('function', 'method', 'out'), derivatives="matmul", saves_self=True,
 )
-
-outer = Operator(
-    "outer", "",
+outer = Operator("outer", "",
     (Param('self', 'Tensor', required=True), Param('vec2', 'Tensor', required=True), ),
-    meta=_meta.outer,
-    cast=(0, 1),
-    kernels={"cpu": kernels_matmul.outer},
-    variants=('function', 'method', 'out'),
-    derivatives="matmul",
-    saves_self=True,
+    meta=_meta.outer, cast=(0, 1), kernels={"cpu": kernels_matmul.outer},
+    variants=('function', 'method', 'out'), derivatives="matmul", saves_self=True,
 )
-
-inner = Operator(
-    "inner", "",
+inner = Operator("inner", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     composite="matmul.inner",
-    out=('exact',),
-    variants=('function', 'method', 'out'),
+    out=('exact',), variants=('function', 'method', 'out'),
 )
-
-tensordot = Operator(
-    "tensordot", "",
+tensordot = Operator("tensordot", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), Param('dims_self', 'int', is_list=True, required=True), Param('dims_other', 'int', is_list=True, required=True), ),
     composite="matmul.tensordot",
     variants=('function', 'out'),
 )
-
-kron = Operator(
-    "kron", "",
+kron = Operator("kron", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     composite="matmul.kron",
     variants=('function', 'method', 'out'),
 )
-
-chain_matmul = Operator(
-    "chain_matmul", "",
+chain_matmul = Operator("chain_matmul", "",
     (Param('matrices', 'Tensor', is_list=True, required=True), ),
     composite="matmul.chain_matmul",
     variants=('function', 'out'),
 )
-
-einsum = Operator(
-    "einsum", "",
+einsum = Operator("einsum", "",
     (Param('equation', 'str', required=True), Param('tensors', 'Tensor', is_list=True, required=True), Param('path', 'int', optional=True, is_list=True, default=None, keyword=True), ),
     composite="einsum.einsum",
     variants=('function',),
 )
-
-bilinear = Operator(
-    "bilinear", "",
+bilinear = Operator("bilinear", "",
     (Param('input1', 'Tensor', required=True), Param('input2', 'Tensor', required=True), Param('weight', 'Tensor', required=True), Param('bias', 'Tensor', optional=True, default=None), ),
     composite="matmul.bilinear",
     variants=('function',),
 )
-
-linalg_matmul = Operator(
-    "linalg_matmul", "",
+linalg_matmul = Operator("linalg_matmul", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     composite="matmul.linalg_matmul",
-    out=('exact',),
-    variants=('function', 'out'),
+    out=('exact',), variants=('function', 'out'),
 )
-
-linalg_multi_dot = Operator(
-    "linalg_multi_dot", "",
+linalg_multi_dot = Operator("linalg_multi_dot", "",
     (Param('tensors', 'Tensor', is_list=True, required=True), ),
     composite="matmul.multi_dot",
-    out=('exact',),
-    variants=('function', 'out'),
+    out=('exact',), variants=('function', 'out'),
 )
-
-linalg_vecdot = Operator(
-    "linalg_vecdot", "",
+linalg_vecdot = Operator("linalg_vecdot", "",
     (Param('x', 'Tensor', required=True), Param('y', 'Tensor', required=True), Param('dim', 'int', default=-1, keyword=True), ),
     composite="matmul.vecdot",
-    tags=('autocast_lower',),
-    variants=('function', 'out'),
+    tags=('autocast_lower',), variants=('function', 'out'),
 )
-
-linalg_cross = Operator(
-    "linalg_cross", "",
+linalg_cross = Operator("linalg_cross", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), Param('dim', 'int', default=-1, keyword=True), ),
-    meta=_meta.linalg_cross,
-    cast=(0, 1),
-    kernels={"cpu": kernels_matmul.linalg_cross},
-    out=('exact',),
-    variants=('function', 'out'),
-    derivatives="matmul",
-    saves_self=True,
+    meta=_meta.linalg_cross, cast=(0, 1), kernels={"cpu": kernels_matmul.linalg_cross},
+    out=('exact',), variants=('function', 'out'), derivatives="matmul", saves_self=True,
 )
-
-cross = Operator(
-    "cross", "",
+cross = Operator("cross", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), Param('dim', 'int', optional=True, default=None), ),
     composite="matmul.cross",
-    out=('exact',),
-    variants=('function', 'method', 'out'),
+    out=('exact',), variants=('function', 'method', 'out'),
 )
-
-cdist = Operator(
-    "cdist", "",
+cdist = Operator("cdist", "",
     (Param('x1', 'Tensor', required=True), Param('x2', 'Tensor', required=True), Param('p', 'float', default=2), Param('compute_mode', 'int', optional=True, default=None), ),
     composite="matmul.cdist",
-    tags=('autocast_float32',),
-    variants=('function',),
+    tags=('autocast_float32',), variants=('function',),
 )
-
-_cdist_forward = Operator(
-    "_cdist_forward", "",
+_cdist_forward = Operator("_cdist_forward", "",
     (Param('x1', 'Tensor', required=True), Param('x2', 'Tensor', required=True), Param('p', 'float', required=True), Param('compute_mode', 'int', optional=True, required=True), ),
-    meta=_meta._cdist_forward,
-    cast=(0, 1),
-    kernels={"cpu": kernels_matmul.cdist_forward},
-    variants=('function',),
-    derivatives="matmul",
-    saves_self=True,
+    meta=_meta._cdist_forward, cast=(0, 1), kernels={"cpu": kernels_matmul.cdist_forward},
+    variants=('function',), derivatives="matmul", saves_self=True,
 )
-
-_cdist_backward = Operator(
-    "_cdist_backward", "",
+_cdist_backward = Operator("_cdist_backward", "",
     (Param('grad', 'Tensor', required=True), Param('x1', 'Tensor', required=True), Param('x2', 'Tensor', required=True), Param('p', 'float', required=True), Param('cdist', 'Tensor', required=True), ),
-    meta=_meta._cdist_backward,
-    cast=(1,),
-    kernels={"cpu": kernels_matmul.cdist_backward},
-    variants=('function',),
-    derivatives="matmul",
+    meta=_meta._cdist_backward, cast=(1,), kernels={"cpu": kernels_matmul.cdist_backward},
+    variants=('function',), derivatives="matmul",
 )
-
-pairwise_distance = Operator(
-    "pairwise_distance", "",
+pairwise_distance = Operator("pairwise_distance", "",
     (Param('x1', 'Tensor', required=True), Param('x2', 'Tensor', required=True), Param('p', 'float', default=2), Param('eps', 'float', default=1e-06), Param('keepdim', 'bool', default=False), ),
     composite="matmul.pairwise_distance",
     variants=('function',),
 )
-
-cosine_similarity = Operator(
-    "cosine_similarity", "",
+cosine_similarity = Operator("cosine_similarity", "",
     (Param('x1', 'Tensor', required=True), Param('x2', 'Tensor', required=True), Param('dim', 'int', default=1), Param('eps', 'float', default=1e-08), ),
     composite="matmul.cosine_similarity",
     variants=('function',),

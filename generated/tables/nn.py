@@ -11,554 +11,253 @@ from ..meta import nn as _meta
 
 __all__ = ["relu", "relu6", "hardtanh", "hardtanh_backward", "threshold", "threshold_backward", "leaky_relu", "leaky_relu_backward", "prelu", "_prelu_kernel", "gelu", "gelu_backward", "silu", "silu_backward", "mish", "mish_backward", "softplus", "softplus_backward", "hardswish", "hardswish_backward", "hardsigmoid", "hardsigmoid_backward", "log_sigmoid", "elu", "elu_backward", "selu", "celu", "softshrink", "softshrink_backward", "hardshrink", "hardshrink_backward", "rrelu", "glu", "glu_backward", "softmax_int", "log_softmax_int", "special_softmax", "special_log_softmax", "_softmax", "_log_softmax", "_softmax_backward_data", "_log_softmax_backward_data", "_safe_softmax", "embedding", "embedding_dense_backward", "embedding_renorm_", "scaled_dot_product_attention", "_scaled_dot_product_attention_math", "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention_for_cpu_backward"]
 
-relu = Operator(
-    "relu", "",
+relu = Operator("relu", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.relu,
-    cast=(0,),
-    kernels={"cpu": kernels_nn.relu},
-    tags=('inplace_function',),
-    variants=('function', 'method', 'inplace'),
-    derivatives="nn",
-    block=(Block(18, (0,), ()), ),
+    meta=_meta.relu, cast=(0,), kernels={"cpu": kernels_nn.relu},
+    tags=('inplace_function',), variants=('function', 'method', 'inplace'), derivatives="nn", block=(Block(18, (0,), ()),),
 )
-
-relu6 = Operator(
-    "relu6", "",
+relu6 = Operator("relu6", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.relu6,
-    cast=(0,),
-    kernels={"cpu": kernels_nn.relu6},
-    variants=('function', 'inplace'),
-    derivatives="nn",
-    saves_self=True,
-    block=(Block(19, (0,), ()), ),
+    meta=_meta.relu6, cast=(0,), kernels={"cpu": kernels_nn.relu6},
+    variants=('function', 'inplace'), derivatives="nn", saves_self=True, block=(Block(19, (0,), ()),),
 )
-
-hardtanh = Operator(
-    "hardtanh", "",
+hardtanh = Operator("hardtanh", "",
     (Param('self', 'Tensor', required=True), Param('min_val', 'Scalar', default=-1), Param('max_val', 'Scalar', default=1), ),
-    meta=_meta.hardtanh,
-    cast=(0, 1, 2),
-    kernels={"cpu": kernels_nn.hardtanh},
-    variants=('function', 'inplace', 'out'),
-    derivatives="nn",
-    saves_self=True,
-    block=(Block(20, (0, 1, 2), ()), ),
+    meta=_meta.hardtanh, cast=(0, 1, 2), kernels={"cpu": kernels_nn.hardtanh},
+    variants=('function', 'inplace', 'out'), derivatives="nn", saves_self=True, block=(Block(20, (0, 1, 2), ()),),
 )
-
-hardtanh_backward = Operator(
-    "hardtanh_backward", "",
+hardtanh_backward = Operator("hardtanh_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('min_val', 'Scalar', required=True), Param('max_val', 'Scalar', required=True), ),
-    meta=_meta.hardtanh_backward,
-    cast=(0, 1),
-    kernels={"cpu": kernels_nn.hardtanh_backward},
-    variants=('function',),
-    derivatives="nn",
-    block=(Block(21, (1, 2, 3, 0), ()), ),
+    meta=_meta.hardtanh_backward, cast=(0, 1), kernels={"cpu": kernels_nn.hardtanh_backward},
+    variants=('function',), derivatives="nn", block=(Block(21, (1, 2, 3, 0), ()),),
 )
-
-threshold = Operator(
-    "threshold", "",
+threshold = Operator("threshold", "",
     (Param('self', 'Tensor', required=True), Param('threshold', 'Scalar', required=True), Param('value', 'Scalar', required=True), ),
-    meta=_meta.threshold,
-    cast=(0,),
-    kernels={"cpu": kernels_nn.threshold},
-    tags=('inplace_function',),
-    variants=('function', 'inplace', 'out'),
-    derivatives="nn",
-    saves_self=True,
-    block=(Block(22, (0, 1, 2), ()), ),
+    meta=_meta.threshold, cast=(0,), kernels={"cpu": kernels_nn.threshold},
+    tags=('inplace_function',), variants=('function', 'inplace', 'out'), derivatives="nn", saves_self=True, block=(Block(22, (0, 1, 2), ()),),
 )
-
-threshold_backward = Operator(
-    "threshold_backward", "",
+threshold_backward = Operator("threshold_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('threshold', 'Scalar', required=True), ),
-    meta=_meta.threshold_backward,
-    cast=(0, 1),
-    kernels={"cpu": kernels_nn.threshold_backward},
-    variants=('function',),
-    derivatives="nn",
-    block=(Block(23, (1, 2, 0), ()), ),
+    meta=_meta.threshold_backward, cast=(0, 1), kernels={"cpu": kernels_nn.threshold_backward},
+    variants=('function',), derivatives="nn", block=(Block(23, (1, 2, 0), ()),),
 )
-
-leaky_relu = Operator(
-    "leaky_relu", "",
+leaky_relu = Operator("leaky_relu", "",
     (Param('self', 'Tensor', required=True), Param('negative_slope', 'Scalar', default=0.01), ),
-    meta=_meta.leaky_relu,
-    cast=(0,),
-    kernels={"cpu": kernels_nn.leaky_relu},
-    variants=('function', 'inplace', 'out'),
-    derivatives="nn",
-    saves_self=True,
-    block=(Block(24, (0, 1), ()), ),
+    meta=_meta.leaky_relu, cast=(0,), kernels={"cpu": kernels_nn.leaky_relu},
+    variants=('function', 'inplace', 'out'), derivatives="nn", saves_self=True, block=(Block(24, (0, 1), ()),),
 )
-
-leaky_relu_backward = Operator(
-    "leaky_relu_backward", "",
+leaky_relu_backward = Operator("leaky_relu_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('negative_slope', 'Scalar', required=True), Param('self_is_result', 'bool', required=True), ),
-    meta=_meta.leaky_relu_backward,
-    cast=(0, 1),
-    kernels={"cpu": kernels_nn.leaky_relu_backward},
-    variants=('function',),
-    derivatives="nn",
-    block=(Block(25, (1, 0, 2), ((3, False), )), Block(25, (1, 0, 2), ((3, True), )), ),
+    meta=_meta.leaky_relu_backward, cast=(0, 1), kernels={"cpu": kernels_nn.leaky_relu_backward},
+    variants=('function',), derivatives="nn", block=(Block(25, (1, 0, 2), ((3, False), )), Block(25, (1, 0, 2), ((3, True), )),),
 )
-
-prelu = Operator(
-    "prelu", "",
+prelu = Operator("prelu", "",
     (Param('self', 'Tensor', required=True), Param('weight', 'Tensor', required=True), ),
     composite="nn.prelu",
-    tags=('autocast_lower',),
-    variants=('function', 'method'),
+    tags=('autocast_lower',), variants=('function', 'method'),
 )
-
-_prelu_kernel = Operator(
-    "_prelu_kernel", "",
+_prelu_kernel = Operator("_prelu_kernel", "",
     (Param('self', 'Tensor', required=True), Param('weight', 'Tensor', required=True), ),
-    meta=_meta._prelu_kernel,
-    cast=(0, 1),
-    kernels={"cpu": kernels_nn.prelu_kernel},
-    variants=('function',),
-    derivatives="nn",
-    saves_self=True,
-    block=(Block(26, (0, 1), ()), ),
+    meta=_meta._prelu_kernel, cast=(0, 1), kernels={"cpu": kernels_nn.prelu_kernel},
+    variants=('function',), derivatives="nn", saves_self=True, block=(Block(26, (0, 1), ()),),
 )
-
-gelu = Operator(
-    "gelu", "",
+gelu = Operator("gelu", "",
     (Param('self', 'Tensor', required=True), Param('approximate', 'str', default='none', keyword=True), ),
-    meta=_meta.gelu,
-    cast=(0,),
-    kernels={"cpu": kernels_nn.gelu},
-    variants=('function', 'inplace', 'out'),
-    derivatives="nn",
-    saves_self=True,
-    block=(Block(27, (0,), ((1, 'none'), )), Block(28, (0,), ((1, 'tanh'), )), ),
+    meta=_meta.gelu, cast=(0,), kernels={"cpu": kernels_nn.gelu},
+    variants=('function', 'inplace', 'out'), derivatives="nn", saves_self=True, block=(Block(27, (0,), ((1, 'none'), )), Block(28, (0,), ((1, 'tanh'), )),),
 )
-
-gelu_backward = Operator(
-    "gelu_backward", "",
+gelu_backward = Operator("gelu_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('approximate', 'str', default='none', keyword=True), ),
-    meta=_meta.gelu_backward,
-    cast=(0, 1),
-    kernels={"cpu": kernels_nn.gelu_backward},
-    variants=('function',),
-    derivatives="nn",
-    saves_self=True,
-    block=(Block(29, (0, 1), ((2, 'none'), )), Block(30, (0, 1), ((2, 'tanh'), )), ),
+    meta=_meta.gelu_backward, cast=(0, 1), kernels={"cpu": kernels_nn.gelu_backward},
+    variants=('function',), derivatives="nn", saves_self=True, block=(Block(29, (0, 1), ((2, 'none'), )), Block(30, (0, 1), ((2, 'tanh'), )),),
 )
-
-silu = Operator(
-    "silu", "",
+silu = Operator("silu", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.silu,
-    cast=(0,),
-    kernels={"cpu": kernels_nn.silu},
-    variants=('function', 'inplace', 'out'),
-    derivatives="nn",
-    saves_self=True,
-    block=(Block(31, (0,), ()), ),
+    meta=_meta.silu, cast=(0,), kernels={"cpu": kernels_nn.silu},
+    variants=('function', 'inplace', 'out'), derivatives="nn", saves_self=True, block=(Block(31, (0,), ()),),
 )
-
-silu_backward = Operator(
-    "silu_backward", "",
+silu_backward = Operator("silu_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), ),
-    meta=_meta.silu_backward,
-    cast=(0, 1),
-    kernels={"cpu": kernels_nn.silu_backward},
-    variants=('function',),
-    derivatives="nn",
-    saves_self=True,
-    block=(Block(32, (0, 1), ()), ),
+    meta=_meta.silu_backward, cast=(0, 1), kernels={"cpu": kernels_nn.silu_backward},
+    variants=('function',), derivatives="nn", saves_self=True, block=(Block(32, (0, 1), ()),),
 )
-
-mish = Operator(
-    "mish", "",
+mish = Operator("mish", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.mish,
-    cast=(0,),
-    kernels={"cpu": kernels_nn.mish},
-    variants=('function', 'inplace', 'out'),
-    derivatives="nn",
-    saves_self=True,
-    block=(Block(33, (0,), ()), ),
+    meta=_meta.mish, cast=(0,), kernels={"cpu": kernels_nn.mish},
+    variants=('function', 'inplace', 'out'), derivatives="nn", saves_self=True, block=(Block(33, (0,), ()),),
 )
-
-mish_backward = Operator(
-    "mish_backward", "",
+mish_backward = Operator("mish_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), ),
-    meta=_meta.mish_backward,
-    cast=(0, 1),
-    kernels={"cpu": kernels_nn.mish_backward},
-    variants=('function',),
-    derivatives="nn",
-    saves_self=True,
-    block=(Block(34, (0, 1), ()), ),
+    meta=_meta.mish_backward, cast=(0, 1), kernels={"cpu": kernels_nn.mish_backward},
+    variants=('function',), derivatives="nn", saves_self=True, block=(Block(34, (0, 1), ()),),
 )
-
-softplus = Operator(
-    "softplus", "",
+softplus = Operator("softplus", "",
     (Param('self', 'Tensor', required=True), Param('beta', 'Scalar', default=1), Param('threshold', 'Scalar', default=20), ),
-    meta=_meta.softplus,
-    cast=(0,),
-    kernels={"cpu": kernels_nn.softplus},
-    variants=('function', 'out'),
-    derivatives="nn",
-    saves_self=True,
-    block=(Block(35, (0, 1, 2), ()), ),
+    meta=_meta.softplus, cast=(0,), kernels={"cpu": kernels_nn.softplus},
+    variants=('function', 'out'), derivatives="nn", saves_self=True, block=(Block(35, (0, 1, 2), ()),),
 )
-
-softplus_backward = Operator(
-    "softplus_backward", "",
+softplus_backward = Operator("softplus_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('beta', 'Scalar', required=True), Param('threshold', 'Scalar', required=True), ),
-    meta=_meta.softplus_backward,
-    cast=(0, 1),
-    kernels={"cpu": kernels_nn.softplus_backward},
-    variants=('function',),
-    derivatives="nn",
-    saves_self=True,
-    block=(Block(36, (1, 2, 3, 0), ()), ),
+    meta=_meta.softplus_backward, cast=(0, 1), kernels={"cpu": kernels_nn.softplus_backward},
+    variants=('function',), derivatives="nn", saves_self=True, block=(Block(36, (1, 2, 3, 0), ()),),
 )
-
-hardswish = Operator(
-    "hardswish", "",
+hardswish = Operator("hardswish", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.hardswish,
-    cast=(0,),
-    kernels={"cpu": kernels_nn.hardswish},
-    variants=('function', 'inplace', 'out'),
-    derivatives="nn",
-    saves_self=True,
-    block=(Block(37, (0,), ()), ),
+    meta=_meta.hardswish, cast=(0,), kernels={"cpu": kernels_nn.hardswish},
+    variants=('function', 'inplace', 'out'), derivatives="nn", saves_self=True, block=(Block(37, (0,), ()),),
 )
-
-hardswish_backward = Operator(
-    "hardswish_backward", "",
+hardswish_backward = Operator("hardswish_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), ),
-    meta=_meta.hardswish_backward,
-    cast=(0, 1),
-    kernels={"cpu": kernels_nn.hardswish_backward},
-    variants=('function',),
-    derivatives="nn",
-    saves_self=True,
-    block=(Block(38, (0, 1), ()), ),
+    meta=_meta.hardswish_backward, cast=(0, 1), kernels={"cpu": kernels_nn.hardswish_backward},
+    variants=('function',), derivatives="nn", saves_self=True, block=(Block(38, (0, 1), ()),),
 )
-
-hardsigmoid = Operator(
-    "hardsigmoid", "",
+hardsigmoid = Operator("hardsigmoid", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.hardsigmoid,
-    cast=(0,),
-    kernels={"cpu": kernels_nn.hardsigmoid},
-    variants=('function', 'inplace', 'out'),
-    derivatives="nn",
-    saves_self=True,
-    block=(Block(39, (0,), ()), ),
+    meta=_meta.hardsigmoid, cast=(0,), kernels={"cpu": kernels_nn.hardsigmoid},
+    variants=('function', 'inplace', 'out'), derivatives="nn", saves_self=True, block=(Block(39, (0,), ()),),
 )
-
-hardsigmoid_backward = Operator(
-    "hardsigmoid_backward", "",
+hardsigmoid_backward = Operator("hardsigmoid_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), ),
-    meta=_meta.hardsigmoid_backward,
-    cast=(0, 1),
-    kernels={"cpu": kernels_nn.hardsigmoid_backward},
-    variants=('function',),
-    derivatives="nn",
-    block=(Block(40, (1, 0), ()), ),
+    meta=_meta.hardsigmoid_backward, cast=(0, 1), kernels={"cpu": kernels_nn.hardsigmoid_backward},
+    variants=('function',), derivatives="nn", block=(Block(40, (1, 0), ()),),
 )
-
-log_sigmoid = Operator(
-    "log_sigmoid", "",
+log_sigmoid = Operator("log_sigmoid", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.log_sigmoid,
-    cast=(0,),
-    kernels={"cpu": kernels_nn.log_sigmoid},
-    variants=('function', 'out'),
-    derivatives="nn",
-    saves_self=True,
-    block=(Block(41, (0,), ()), ),
+    meta=_meta.log_sigmoid, cast=(0,), kernels={"cpu": kernels_nn.log_sigmoid},
+    variants=('function', 'out'), derivatives="nn", saves_self=True, block=(Block(41, (0,), ()),),
 )
-
-elu = Operator(
-    "elu", "",
+elu = Operator("elu", "",
     (Param('self', 'Tensor', required=True), Param('alpha', 'Scalar', default=1), Param('scale', 'Scalar', default=1), Param('input_scale', 'Scalar', default=1), ),
-    meta=_meta.elu,
-    cast=(0,),
-    kernels={"cpu": kernels_nn.elu},
-    variants=('function', 'inplace', 'out'),
-    derivatives="nn",
-    saves_self=True,
-    block=(Block(42, (0, 3, 1, 2), ()), ),
+    meta=_meta.elu, cast=(0,), kernels={"cpu": kernels_nn.elu},
+    variants=('function', 'inplace', 'out'), derivatives="nn", saves_self=True, block=(Block(42, (0, 3, 1, 2), ()),),
 )
-
-elu_backward = Operator(
-    "elu_backward", "",
+elu_backward = Operator("elu_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('alpha', 'Scalar', required=True), Param('scale', 'Scalar', required=True), Param('input_scale', 'Scalar', required=True), Param('is_result', 'bool', required=True), Param('self_or_result', 'Tensor', required=True), ),
-    meta=_meta.elu_backward,
-    cast=(0, 5),
-    kernels={"cpu": kernels_nn.elu_backward},
-    variants=('function',),
-    derivatives="nn",
-    saves_self=True,
-    block=(Block(43, (0, 5, 3, 1, 2), ((4, False), )), Block(44, (0, 5, 1, 2, 3), ((4, True), )), ),
+    meta=_meta.elu_backward, cast=(0, 5), kernels={"cpu": kernels_nn.elu_backward},
+    variants=('function',), derivatives="nn", saves_self=True, block=(Block(43, (0, 5, 3, 1, 2), ((4, False), )), Block(44, (0, 5, 1, 2, 3), ((4, True), )),),
 )
-
-selu = Operator(
-    "selu", "",
+selu = Operator("selu", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.selu,
-    cast=(0,),
-    kernels={"cpu": kernels_nn.selu},
-    tags=('inplace_function',),
-    variants=('function', 'inplace'),
-    derivatives="nn",
-    saves_self=True,
-    block=(Block(45, (0,), ()), ),
+    meta=_meta.selu, cast=(0,), kernels={"cpu": kernels_nn.selu},
+    tags=('inplace_function',), variants=('function', 'inplace'), derivatives="nn", saves_self=True, block=(Block(45, (0,), ()),),
 )
-
-celu = Operator(
-    "celu", "",
+celu = Operator("celu", "",
     (Param('self', 'Tensor', required=True), Param('alpha', 'Scalar', default=1.0), ),
-    meta=_meta.celu,
-    cast=(0,),
-    kernels={"cpu": kernels_nn.celu},
-    tags=('inplace_function',),
-    variants=('function', 'inplace'),
-    derivatives="nn",
-    saves_self=True,
-    block=(Block(46, (0, 1), ()), ),
+    meta=_meta.celu, cast=(0,), kernels={"cpu": kernels_nn.celu},
+    tags=('inplace_function',), variants=('function', 'inplace'), derivatives="nn", saves_self=True, block=(Block(46, (0, 1), ()),),
 )
-
-softshrink = Operator(
-    "softshrink", "",
+softshrink = Operator("softshrink", "",
     (Param('self', 'Tensor', required=True), Param('lambd', 'Scalar', default=0.5), ),
-    meta=_meta.softshrink,
-    cast=(0,),
-    kernels={"cpu": kernels_nn.softshrink},
-    variants=('function', 'out'),
-    derivatives="nn",
-    saves_self=True,
-    block=(Block(47, (0, 1), ()), ),
+    meta=_meta.softshrink, cast=(0,), kernels={"cpu": kernels_nn.softshrink},
+    variants=('function', 'out'), derivatives="nn", saves_self=True, block=(Block(47, (0, 1), ()),),
 )
-
-softshrink_backward = Operator(
-    "softshrink_backward", "",
+softshrink_backward = Operator("softshrink_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('lambd', 'Scalar', required=True), ),
-    meta=_meta.softshrink_backward,
-    cast=(0, 1),
-    kernels={"cpu": kernels_nn.softshrink_backward},
-    variants=('function',),
-    derivatives="nn",
-    block=(Block(48, (1, 2, 0), ()), ),
+    meta=_meta.softshrink_backward, cast=(0, 1), kernels={"cpu": kernels_nn.softshrink_backward},
+    variants=('function',), derivatives="nn", block=(Block(48, (1, 2, 0), ()),),
 )
-
-hardshrink = Operator(
-    "hardshrink", "",
+hardshrink = Operator("hardshrink", "",
     (Param('self', 'Tensor', required=True), Param('lambd', 'Scalar', default=0.5), ),
-    meta=_meta.hardshrink,
-    cast=(0,),
-    kernels={"cpu": kernels_nn.hardshrink},
-    variants=('function', 'method', 'out'),
-    derivatives="nn",
-    saves_self=True,
-    block=(Block(49, (0, 1), ()), ),
+    meta=_meta.hardshrink, cast=(0,), kernels={"cpu": kernels_nn.hardshrink},
+    variants=('function', 'method', 'out'), derivatives="nn", saves_self=True, block=(Block(49, (0, 1), ()),),
 )
-
-hardshrink_backward = Operator(
-    "hardshrink_backward", "",
+hardshrink_backward = Operator("hardshrink_backward", "",
     (Param('grad_out', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('lambd', 'Scalar', required=True), ),
-    meta=_meta.hardshrink_backward,
-    cast=(0, 1),
-    kernels={"cpu": kernels_nn.hardshrink_backward},
-    variants=('function',),
-    derivatives="nn",
-    block=(Block(48, (1, 2, 0), ()), ),
+    meta=_meta.hardshrink_backward, cast=(0, 1), kernels={"cpu": kernels_nn.hardshrink_backward},
+    variants=('function',), derivatives="nn", block=(Block(48, (1, 2, 0), ()),),
 )
-
-rrelu = Operator(
-    "rrelu", "",
+rrelu = Operator("rrelu", "",
     (Param('self', 'Tensor', required=True), Param('lower', 'Scalar', default=0.125), Param('upper', 'Scalar', default=0.3333333333333333), Param('training', 'bool', default=False), Param('generator', 'Generator', optional=True, default=None), ),
     composite="nn.rrelu",
-    tags=('inplace_function',),
-    variants=('function', 'inplace'),
+    tags=('inplace_function',), variants=('function', 'inplace'),
 )
-
-glu = Operator(
-    "glu", "",
+glu = Operator("glu", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', default=-1), ),
-    meta=_meta.glu,
-    cast=(0,),
-    kernels={"cpu": kernels_nn.glu},
-    variants=('function', 'out'),
-    derivatives="nn",
-    saves_self=True,
+    meta=_meta.glu, cast=(0,), kernels={"cpu": kernels_nn.glu},
+    variants=('function', 'out'), derivatives="nn", saves_self=True,
 )
-
-glu_backward = Operator(
-    "glu_backward", "",
+glu_backward = Operator("glu_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), ),
-    meta=_meta.glu_backward,
-    cast=(1,),
-    kernels={"cpu": kernels_nn.glu_backward},
-    variants=('function',),
-    derivatives="nn",
-    saves_self=True,
+    meta=_meta.glu_backward, cast=(1,), kernels={"cpu": kernels_nn.glu_backward},
+    variants=('function',), derivatives="nn", saves_self=True,
 )
-
-softmax_int = Operator(
-    "softmax", "int",
+softmax_int = Operator("softmax", "int",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('dtype', 'ScalarType', optional=True, default=None), ),
-    meta=_meta.softmax_int,
-    cast=(0,),
-    kernels={"cpu": kernels_softmax.softmax},
-    out=('exact',),
-    variants=('function', 'method', 'out'),
-    derivatives="nn",
+    meta=_meta.softmax_int, cast=(0,), kernels={"cpu": kernels_softmax.softmax},
+    out=('exact',), variants=('function', 'method', 'out'), derivatives="nn",
 )
-
-log_softmax_int = Operator(
-    "log_softmax", "int",
+log_softmax_int = Operator("log_softmax", "int",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('dtype', 'ScalarType', optional=True, default=None), ),
-    meta=_meta.log_softmax_int,
-    cast=(0,),
-    kernels={"cpu": kernels_softmax.log_softmax},
-    out=('exact',),
-    variants=('function', 'method', 'out'),
-    derivatives="nn",
+    meta=_meta.log_softmax_int, cast=(0,), kernels={"cpu": kernels_softmax.log_softmax},
+    out=('exact',), variants=('function', 'method', 'out'), derivatives="nn",
 )
-
-special_softmax = Operator(
-    "special_softmax", "",
+special_softmax = Operator("special_softmax", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('dtype', 'ScalarType', optional=True, default=None), ),
     composite="nn.special_softmax",
     variants=('function',),
 )
-
-special_log_softmax = Operator(
-    "special_log_softmax", "",
+special_log_softmax = Operator("special_log_softmax", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
     composite="nn.special_log_softmax",
     variants=('function',),
 )
-
-_softmax = Operator(
-    "_softmax", "",
+_softmax = Operator("_softmax", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('half_to_float', 'bool', required=True), ),
-    meta=_meta._softmax,
-    cast=(0,),
-    kernels={"cpu": kernels_softmax.softmax},
-    variants=('function', 'out'),
-    derivatives="nn",
+    meta=_meta._softmax, cast=(0,), kernels={"cpu": kernels_softmax.softmax},
+    variants=('function', 'out'), derivatives="nn",
 )
-
-_log_softmax = Operator(
-    "_log_softmax", "",
+_log_softmax = Operator("_log_softmax", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('half_to_float', 'bool', required=True), ),
-    meta=_meta._log_softmax,
-    cast=(0,),
-    kernels={"cpu": kernels_softmax.log_softmax},
-    variants=('function', 'out'),
-    derivatives="nn",
+    meta=_meta._log_softmax, cast=(0,), kernels={"cpu": kernels_softmax.log_softmax},
+    variants=('function', 'out'), derivatives="nn",
 )
-
-_softmax_backward_data = Operator(
-    "_softmax_backward_data", "",
+_softmax_backward_data = Operator("_softmax_backward_data", "",
     (Param('grad_output', 'Tensor', required=True), Param('output', 'Tensor', required=True), Param('dim', 'int', required=True), Param('input_dtype', 'ScalarType', required=True), ),
-    meta=_meta._softmax_backward_data,
-    cast=(0, 1),
-    kernels={"cpu": kernels_softmax.softmax_backward_data},
-    variants=('function',),
-    derivatives="nn",
-    saves_self=True,
+    meta=_meta._softmax_backward_data, cast=(0, 1), kernels={"cpu": kernels_softmax.softmax_backward_data},
+    variants=('function',), derivatives="nn", saves_self=True,
 )
-
-_log_softmax_backward_data = Operator(
-    "_log_softmax_backward_data", "",
+_log_softmax_backward_data = Operator("_log_softmax_backward_data", "",
     (Param('grad_output', 'Tensor', required=True), Param('output', 'Tensor', required=True), Param('dim', 'int', required=True), Param('input_dtype', 'ScalarType', required=True), ),
-    meta=_meta._log_softmax_backward_data,
-    cast=(0, 1),
-    kernels={"cpu": kernels_softmax.log_softmax_backward_data},
-    variants=('function', 'out'),
-    derivatives="nn",
-    saves_self=True,
+    meta=_meta._log_softmax_backward_data, cast=(0, 1), kernels={"cpu": kernels_softmax.log_softmax_backward_data},
+    variants=('function', 'out'), derivatives="nn", saves_self=True,
 )
-
-_safe_softmax = Operator(
-    "_safe_softmax", "",
+_safe_softmax = Operator("_safe_softmax", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('dtype', 'ScalarType', optional=True, default=None), ),
-    meta=_meta._safe_softmax,
-    cast=(0,),
-    kernels={"cpu": kernels_softmax.safe_softmax},
-    variants=('function',),
-    derivatives="nn",
+    meta=_meta._safe_softmax, cast=(0,), kernels={"cpu": kernels_softmax.safe_softmax},
+    variants=('function',), derivatives="nn",
 )
-
-embedding = Operator(
-    "embedding", "",
+embedding = Operator("embedding", "",
     (Param('weight', 'Tensor', required=True), Param('indices', 'Tensor', required=True), Param('padding_idx', 'SymInt', default=-1), Param('scale_grad_by_freq', 'bool', default=False), Param('sparse', 'bool', default=False), ),
-    meta=_meta.embedding,
-    kernels={"cpu": kernels_nn.embedding},
-    tags=('lookup',),
-    variants=('function',),
-    derivatives="nn",
+    meta=_meta.embedding, kernels={"cpu": kernels_nn.embedding},
+    tags=('lookup',), variants=('function',), derivatives="nn",
 )
-
-embedding_dense_backward = Operator(
-    "embedding_dense_backward", "",
+embedding_dense_backward = Operator("embedding_dense_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('indices', 'Tensor', required=True), Param('num_weights', 'SymInt', required=True), Param('padding_idx', 'SymInt', required=True), Param('scale_grad_by_freq', 'bool', required=True), ),
-    meta=_meta.embedding_dense_backward,
-    cast=(0,),
-    kernels={"cpu": kernels_nn.embedding_dense_backward},
-    variants=('function',),
-    derivatives="nn",
+    meta=_meta.embedding_dense_backward, cast=(0,), kernels={"cpu": kernels_nn.embedding_dense_backward},
+    variants=('function',), derivatives="nn",
 )
-
-embedding_renorm_ = Operator(
-    "embedding_renorm_", "",
+embedding_renorm_ = Operator("embedding_renorm_", "",
     (Param('self', 'Tensor', required=True), Param('indices', 'Tensor', required=True), Param('max_norm', 'float', required=True), Param('norm_type', 'float', required=True), ),
-    meta=_meta.embedding_renorm_,
-    kernels={"cpu": kernels_nn.embedding_renorm_},
-    mutates=0,
-    is_inplace=True,
-    variants=('function',),
+    meta=_meta.embedding_renorm_, kernels={"cpu": kernels_nn.embedding_renorm_},
+    mutates=0, is_inplace=True, variants=('function',),
 )
-
-scaled_dot_product_attention = Operator(
-    "scaled_dot_product_attention", "",
+scaled_dot_product_attention = Operator("scaled_dot_product_attention", "",
     (Param('query', 'Tensor', required=True), Param('key', 'Tensor', required=True), Param('value', 'Tensor', required=True), Param('attn_mask', 'Tensor', optional=True, default=None), Param('dropout_p', 'float', default=0.0), Param('is_causal', 'bool', default=False), Param('scale', 'float', optional=True, default=None, keyword=True), Param('enable_gqa', 'bool', default=False, keyword=True), ),
     composite="attention.scaled_dot_product_attention",
-    tags=('autocast_lower',),
-    variants=('function',),
+    tags=('autocast_lower',), variants=('function',),
 )
-
-_scaled_dot_product_attention_math = Operator(
-    "_scaled_dot_product_attention_math", "",
+_scaled_dot_product_attention_math = Operator("_scaled_dot_product_attention_math", "",
     (Param('query', 'Tensor', required=True), Param('key', 'Tensor', required=True), Param('value', 'Tensor', required=True), Param('attn_mask', 'Tensor', optional=True, default=None), Param('dropout_p', 'float', default=0.0), Param('is_causal', 'bool', default=False), Param('dropout_mask', 'Tensor', optional=True, default=None), Param('scale', 'float', optional=True, default=None, keyword=True), Param('enable_gqa', 'bool', default=False, keyword=True), ),
     composite="attention.attention_math",
-    returns=('', ''),
-    variants=('function',),
+    returns=('', ''), variants=('function',),
 )
-
-_scaled_dot_product_flash_attention_for_cpu = Operator(
-    "_scaled_dot_product_flash_attention_for_cpu", "",
+_scaled_dot_product_flash_attention_for_cpu = Operator("_scaled_dot_product_flash_attention_for_cpu", "",
     (Param('query', 'Tensor', required=True), Param('key', 'Tensor', required=True), Param('value', 'Tensor', required=True), Param('dropout_p', 'float', default=0.0), Param('is_causal', 'bool', default=False), Param('attn_mask', 'Tensor', optional=True, default=None, keyword=True), Param('scale', 'float', optional=True, default=None, keyword=True), ),
-    meta=_meta._scaled_dot_product_flash_attention_for_cpu,
-    cast=(0, 1, 2),
-    kernels={"cpu": kernels_attention.flash_attention},
-    returns=('output', 'logsumexp'),
-    variants=('function',),
-    derivatives="nn",
-    saves_self=True,
+    meta=_meta._scaled_dot_product_flash_attention_for_cpu, cast=(0, 1, 2), kernels={"cpu": kernels_attention.flash_attention},
+    returns=('output', 'logsumexp'), variants=('function',), derivatives="nn", saves_self=True,
 )
-
-_scaled_dot_product_flash_attention_for_cpu_backward = Operator(
-    "_scaled_dot_product_flash_attention_for_cpu_backward", "",
+_scaled_dot_product_flash_attention_for_cpu_backward = Operator("_scaled_dot_product_flash_attention_for_cpu_backward", "",
     (Param('grad_out', 'Tensor', required=True), Param('query', 'Tensor', required=True), Param('key', 'Tensor', required=True), Param('value', 'Tensor', required=True), Param('out', 'Tensor', required=True), Param('logsumexp', 'Tensor', required=True), Param('dropout_p', 'float', required=True), Param('is_causal', 'bool', required=True), Param('attn_mask', 'Tensor', optional=True, default=None, keyword=True), Param('scale', 'float', optional=True, default=None, keyword=True), ),
-    meta=_meta._scaled_dot_product_flash_attention_for_cpu_backward,
-    cast=(0, 1, 2, 3, 4),
-    kernels={"cpu": kernels_attention.flash_attention_backward},
-    returns=('grad_query', 'grad_key', 'grad_value'),
-    variants=('function',),
-    derivatives="nn",
+    meta=_meta._scaled_dot_product_flash_attention_for_cpu_backward, cast=(0, 1, 2, 3, 4), kernels={"cpu": kernels_attention.flash_attention_backward},
+    returns=('grad_query', 'grad_key', 'grad_value'), variants=('function',), derivatives="nn",
 )

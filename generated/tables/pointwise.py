@@ -13,1597 +13,732 @@ from ..meta import pointwise as _meta
 
 __all__ = ["add_Tensor", "sub_Tensor", "rsub_Tensor", "mul_Tensor", "div_Tensor", "div_Tensor_mode", "floor_divide", "remainder_Tensor", "remainder_Scalar_Tensor", "fmod_Tensor", "pow_Tensor_Tensor", "pow_Scalar", "float_power_Tensor_Tensor", "float_power_Scalar", "neg", "positive", "abs", "square", "sqrt", "rsqrt", "reciprocal", "addcmul", "addcdiv", "lerp_Tensor", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "logaddexp2", "sigmoid", "sigmoid_backward", "tanh_backward", "logit", "logit_backward", "xlogy_Tensor", "xlogy_Scalar_Self", "special_xlog1py", "special_xlog1py_self_scalar", "special_entr", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "atan2", "hypot", "renorm", "sinc", "deg2rad", "rad2deg", "floor", "ceil", "trunc", "round", "round_decimals", "frac", "sign", "sgn", "nan_to_num", "clamp_Tensor", "clamp_min_Tensor", "clamp_max_Tensor", "maximum", "minimum", "fmax", "fmin", "copysign_Tensor", "heaviside", "nextafter", "where_self", "where", "erf", "erfc", "erfinv", "lgamma", "digamma", "frexp_Tensor", "polygamma", "polygamma_", "mvlgamma", "special_zeta", "special_zeta_self_scalar", "i0", "special_i0e", "special_i1", "special_i1e", "special_erfcx", "special_ndtri", "special_log_ndtr", "igamma", "igammac", "special_expm1", "special_exp2", "special_psi", "special_digamma", "special_gammaln", "special_erf", "special_erfc", "special_erfinv", "special_xlogy", "special_xlogy_self_scalar", "special_i0", "special_logit", "special_logsumexp", "special_expit", "special_sinc", "special_round", "special_log1p", "special_polygamma", "special_ndtr", "special_multigammaln", "special_gammainc", "special_gammaincc", "bitwise_not", "bitwise_and_Tensor", "bitwise_or_Tensor", "bitwise_xor_Tensor", "bitwise_and_Scalar_Tensor", "bitwise_or_Scalar_Tensor", "bitwise_xor_Scalar_Tensor", "bitwise_left_shift_Tensor", "bitwise_right_shift_Tensor", "bitwise_left_shift_Scalar_Tensor", "bitwise_right_shift_Scalar_Tensor", "gcd", "lcm", "ldexp_Tensor", "complex", "polar", "angle", "_conj_physical", "conj_physical", "conj", "resolve_conj", "resolve_neg"]
 
-add_Tensor = Operator(
-    "add", "Tensor",
+add_Tensor = Operator("add", "Tensor",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.add_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.add},
-    tags=('pointwise', 'numbers_first', 'commutative'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    block=(Block(50, (0, 1), ((2, 1), ), exact=True), Block(51, (0, 2, 1), ()), ),
+    meta=_meta.add_Tensor, cast=(0, 1), kernels={"cpu": kernels_pointwise.add},
+    tags=('pointwise', 'numbers_first', 'commutative'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(50, (0, 1), ((2, 1), ), exact=True), Block(51, (0, 2, 1), ()),),
 )
-
-sub_Tensor = Operator(
-    "sub", "Tensor",
+sub_Tensor = Operator("sub", "Tensor",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.sub_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.sub},
-    tags=('pointwise', 'numbers_first'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    block=(Block(52, (0, 1), ((2, 1), ), exact=True), Block(53, (0, 2, 1), ()), ),
+    meta=_meta.sub_Tensor, cast=(0, 1), kernels={"cpu": kernels_pointwise.sub},
+    tags=('pointwise', 'numbers_first'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(52, (0, 1), ((2, 1), ), exact=True), Block(53, (0, 2, 1), ()),),
 )
-
-rsub_Tensor = Operator(
-    "rsub", "Tensor",
+rsub_Tensor = Operator("rsub", "Tensor",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.rsub_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.rsub},
-    tags=('pointwise',),
-    variants=('function',),
-    derivatives="pointwise",
-    block=(Block(52, (1, 0), ((2, 1), )), Block(53, (1, 2, 0), ()), ),
+    meta=_meta.rsub_Tensor, cast=(0, 1), kernels={"cpu": kernels_pointwise.rsub},
+    tags=('pointwise',), variants=('function',), derivatives="pointwise", block=(Block(52, (1, 0), ((2, 1), )), Block(53, (1, 2, 0), ()),),
 )
-
-mul_Tensor = Operator(
-    "mul", "Tensor",
+mul_Tensor = Operator("mul", "Tensor",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.mul_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": numpy.multiply},
-    tags=('pointwise', 'numbers_first', 'commutative'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(54, (0, 1), (), exact=True), ),
+    meta=_meta.mul_Tensor, cast=(0, 1), kernels={"cpu": numpy.multiply},
+    tags=('pointwise', 'numbers_first', 'commutative'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(54, (0, 1), (), exact=True),),
 )
-
-div_Tensor = Operator(
-    "div", "Tensor",
+div_Tensor = Operator("div", "Tensor",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.div_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": numpy.divide},
-    tags=('pointwise', 'numbers_first'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(55, (0, 1), (), exact=True), ),
+    meta=_meta.div_Tensor, cast=(0, 1), kernels={"cpu": numpy.divide},
+    tags=('pointwise', 'numbers_first'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(55, (0, 1), (), exact=True),),
 )
-
-div_Tensor_mode = Operator(
-    "div", "Tensor_mode",
+div_Tensor_mode = Operator("div", "Tensor_mode",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), Param('rounding_mode', 'str', optional=True, required=True, keyword=True), ),
-    meta=_meta.div_Tensor_mode,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.div_mode},
-    tags=('pointwise', 'numbers_first'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(55, (0, 1), ((2, None), )), Block(56, (0, 1), ((2, 'trunc'), )), ),
+    meta=_meta.div_Tensor_mode, cast=(0, 1), kernels={"cpu": kernels_pointwise.div_mode},
+    tags=('pointwise', 'numbers_first'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(55, (0, 1), ((2, None), )), Block(56, (0, 1), ((2, 'trunc'), )),),
 )
-
-floor_divide = Operator(
-    "floor_divide", "",
+floor_divide = Operator("floor_divide", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.floor_divide,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.floor_divide},
-    tags=('pointwise', 'numbers_first'),
-    variants=('function', 'method', 'out', 'inplace'),
-    derivatives="pointwise",
+    meta=_meta.floor_divide, cast=(0, 1), kernels={"cpu": kernels_pointwise.floor_divide},
+    tags=('pointwise', 'numbers_first'), variants=('function', 'method', 'out', 'inplace'), derivatives="pointwise",
 )
-
-remainder_Tensor = Operator(
-    "remainder", "Tensor",
+remainder_Tensor = Operator("remainder", "Tensor",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.remainder_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.remainder},
-    tags=('pointwise',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.remainder_Tensor, cast=(0, 1), kernels={"cpu": kernels_pointwise.remainder},
+    tags=('pointwise',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-remainder_Scalar_Tensor = Operator(
-    "remainder", "Scalar_Tensor",
+remainder_Scalar_Tensor = Operator("remainder", "Scalar_Tensor",
     (Param('self', 'Scalar', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.remainder_Scalar_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.remainder},
-    tags=('pointwise', 'tensors'),
-    variants=('function',),
-    derivatives="pointwise",
+    meta=_meta.remainder_Scalar_Tensor, cast=(0, 1), kernels={"cpu": kernels_pointwise.remainder},
+    tags=('pointwise', 'tensors'), variants=('function',), derivatives="pointwise",
 )
-
-fmod_Tensor = Operator(
-    "fmod", "Tensor",
+fmod_Tensor = Operator("fmod", "Tensor",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.fmod_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.fmod},
-    tags=('pointwise',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.fmod_Tensor, cast=(0, 1), kernels={"cpu": kernels_pointwise.fmod},
+    tags=('pointwise',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-pow_Tensor_Tensor = Operator(
-    "pow", "Tensor_Tensor",
+pow_Tensor_Tensor = Operator("pow", "Tensor_Tensor",
     (Param('self', 'Tensor', required=True), Param('exponent', 'Tensor', required=True), ),
-    meta=_meta.pow_Tensor_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.pow},
-    tags=('pointwise',),
-    variants=('function', 'method', 'out', 'inplace'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(57, (0,), ((1, 2), )), Block(58, (0,), ((1, 3), )), Block(59, (0,), ((1, 0.5), )), Block(60, (0,), ((1, -1), )), Block(61, (0,), ((1, -0.5), )), Block(62, (0,), ((1, -2), )), ),
+    meta=_meta.pow_Tensor_Tensor, cast=(0, 1), kernels={"cpu": kernels_pointwise.pow},
+    tags=('pointwise',), variants=('function', 'method', 'out', 'inplace'), derivatives="pointwise", saves_self=True, block=(Block(57, (0,), ((1, 2), )), Block(58, (0,), ((1, 3), )), Block(59, (0,), ((1, 0.5), )), Block(60, (0,), ((1, -1), )), Block(61, (0,), ((1, -0.5), )), Block(62, (0,), ((1, -2), )),),
 )
-
-pow_Scalar = Operator(
-    "pow", "Scalar",
+pow_Scalar = Operator("pow", "Scalar",
     (Param('self', 'Scalar', required=True), Param('exponent', 'Tensor', required=True), ),
-    meta=_meta.pow_Scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.pow},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
-    derivatives="pointwise",
+    meta=_meta.pow_Scalar, cast=(0, 1), kernels={"cpu": kernels_pointwise.pow},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'), derivatives="pointwise",
 )
-
-float_power_Tensor_Tensor = Operator(
-    "float_power", "Tensor_Tensor",
+float_power_Tensor_Tensor = Operator("float_power", "Tensor_Tensor",
     (Param('self', 'Tensor', required=True), Param('exponent', 'Tensor', required=True), ),
     composite="pointwise.float_power",
-    tags=('pointwise',),
-    variants=('function', 'method', 'out', 'inplace'),
+    tags=('pointwise',), variants=('function', 'method', 'out', 'inplace'),
 )
-
-float_power_Scalar = Operator(
-    "float_power", "Scalar",
+float_power_Scalar = Operator("float_power", "Scalar",
     (Param('self', 'Scalar', required=True), Param('exponent', 'Tensor', required=True), ),
     composite="pointwise.float_power",
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-neg = Operator(
-    "neg", "",
+neg = Operator("neg", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.neg,
-    cast=(0,),
-    kernels={"cpu": numpy.negative},
-    tags=('pointwise', 'inplace_function'),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    block=(Block(63, (0,), (), exact=True), ),
+    meta=_meta.neg, cast=(0,), kernels={"cpu": numpy.negative},
+    tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(63, (0,), (), exact=True),),
 )
-
-positive = Operator(
-    "positive", "",
+positive = Operator("positive", "",
     (Param('self', 'Tensor', required=True), ),
     composite="pointwise.positive",
-    tags=('pointwise',),
-    variants=('function', 'method'),
+    tags=('pointwise',), variants=('function', 'method'),
 )
-
-abs = Operator(
-    "abs", "",
+abs = Operator("abs", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.abs,
-    cast=(0,),
-    kernels={"cpu": numpy.absolute},
-    tags=('pointwise', 'inplace_function'),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(64, (0,), (), exact=True), ),
+    meta=_meta.abs, cast=(0,), kernels={"cpu": numpy.absolute},
+    tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(64, (0,), (), exact=True),),
 )
-
-square = Operator(
-    "square", "",
+square = Operator("square", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.square,
-    cast=(0,),
-    kernels={"cpu": kernels_pointwise.square},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(57, (0,), (), exact=True), ),
+    meta=_meta.square, cast=(0,), kernels={"cpu": kernels_pointwise.square},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(57, (0,), (), exact=True),),
 )
-
-sqrt = Operator(
-    "sqrt", "",
+sqrt = Operator("sqrt", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.sqrt,
-    cast=(0,),
-    kernels={"cpu": numpy.sqrt},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    block=(Block(59, (0,), (), exact=True), ),
+    meta=_meta.sqrt, cast=(0,), kernels={"cpu": numpy.sqrt},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(59, (0,), (), exact=True),),
 )
-
-rsqrt = Operator(
-    "rsqrt", "",
+rsqrt = Operator("rsqrt", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.rsqrt,
-    cast=(0,),
-    kernels={"cpu": kernels_pointwise.rsqrt},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    block=(Block(61, (0,), ()), ),
+    meta=_meta.rsqrt, cast=(0,), kernels={"cpu": kernels_pointwise.rsqrt},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(61, (0,), ()),),
 )
-
-reciprocal = Operator(
-    "reciprocal", "",
+reciprocal = Operator("reciprocal", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.reciprocal,
-    cast=(0,),
-    kernels={"cpu": numpy.reciprocal},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    block=(Block(60, (0,), ()), ),
+    meta=_meta.reciprocal, cast=(0,), kernels={"cpu": numpy.reciprocal},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(60, (0,), ()),),
 )
-
-addcmul = Operator(
-    "addcmul", "",
+addcmul = Operator("addcmul", "",
     (Param('self', 'Tensor', required=True), Param('tensor1', 'Tensor', required=True), Param('tensor2', 'Tensor', required=True), Param('value', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.addcmul,
-    cast=(0, 1, 2),
-    kernels={"cpu": kernels_pointwise.addcmul},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    block=(Block(65, (0, 1, 2), ((3, 1), )), Block(66, (0, 3, 1, 2), ()), ),
+    meta=_meta.addcmul, cast=(0, 1, 2), kernels={"cpu": kernels_pointwise.addcmul},
+    tags=('pointwise', 'tensors'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(65, (0, 1, 2), ((3, 1), )), Block(66, (0, 3, 1, 2), ()),),
 )
-
-addcdiv = Operator(
-    "addcdiv", "",
+addcdiv = Operator("addcdiv", "",
     (Param('self', 'Tensor', required=True), Param('tensor1', 'Tensor', required=True), Param('tensor2', 'Tensor', required=True), Param('value', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.addcdiv,
-    cast=(0, 1, 2),
-    kernels={"cpu": kernels_pointwise.addcdiv},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    block=(Block(67, (0, 1, 2), ((3, 1), )), Block(68, (0, 3, 1, 2), ()), ),
+    meta=_meta.addcdiv, cast=(0, 1, 2), kernels={"cpu": kernels_pointwise.addcdiv},
+    tags=('pointwise', 'tensors'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(67, (0, 1, 2), ((3, 1), )), Block(68, (0, 3, 1, 2), ()),),
 )
-
-lerp_Tensor = Operator(
-    "lerp", "Tensor",
+lerp_Tensor = Operator("lerp", "Tensor",
     (Param('self', 'Tensor', required=True), Param('end', 'Tensor', required=True), Param('weight', 'Tensor', required=True), ),
-    meta=_meta.lerp_Tensor,
-    cast=(0, 1, 2),
-    kernels={"cpu": kernels_pointwise.lerp},
-    tags=('pointwise',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(69, (2, 0, 1), ()), ),
+    meta=_meta.lerp_Tensor, cast=(0, 1, 2), kernels={"cpu": kernels_pointwise.lerp},
+    tags=('pointwise',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(69, (2, 0, 1), ()),),
 )
-
-exp = Operator(
-    "exp", "",
+exp = Operator("exp", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.exp,
-    cast=(0,),
-    kernels={"cpu": numpy.exp},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    block=(Block(70, (0,), ()), ),
+    meta=_meta.exp, cast=(0,), kernels={"cpu": numpy.exp},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(70, (0,), ()),),
 )
-
-exp2 = Operator(
-    "exp2", "",
+exp2 = Operator("exp2", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.exp2,
-    cast=(0,),
-    kernels={"cpu": numpy.exp2},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    block=(Block(71, (0,), ()), ),
+    meta=_meta.exp2, cast=(0,), kernels={"cpu": numpy.exp2},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(71, (0,), ()),),
 )
-
-expm1 = Operator(
-    "expm1", "",
+expm1 = Operator("expm1", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.expm1,
-    cast=(0,),
-    kernels={"cpu": numpy.expm1},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    block=(Block(72, (0,), ()), ),
+    meta=_meta.expm1, cast=(0,), kernels={"cpu": numpy.expm1},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(72, (0,), ()),),
 )
-
-log = Operator(
-    "log", "",
+log = Operator("log", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.log,
-    cast=(0,),
-    kernels={"cpu": numpy.log},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(73, (0,), ()), ),
+    meta=_meta.log, cast=(0,), kernels={"cpu": numpy.log},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(73, (0,), ()),),
 )
-
-log2 = Operator(
-    "log2", "",
+log2 = Operator("log2", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.log2,
-    cast=(0,),
-    kernels={"cpu": numpy.log2},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.log2, cast=(0,), kernels={"cpu": numpy.log2},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-log10 = Operator(
-    "log10", "",
+log10 = Operator("log10", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.log10,
-    cast=(0,),
-    kernels={"cpu": numpy.log10},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.log10, cast=(0,), kernels={"cpu": numpy.log10},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-log1p = Operator(
-    "log1p", "",
+log1p = Operator("log1p", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.log1p,
-    cast=(0,),
-    kernels={"cpu": kernels_pointwise.log1p},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(74, (0,), ()), ),
+    meta=_meta.log1p, cast=(0,), kernels={"cpu": kernels_pointwise.log1p},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(74, (0,), ()),),
 )
-
-logaddexp = Operator(
-    "logaddexp", "",
+logaddexp = Operator("logaddexp", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.logaddexp,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.logaddexp},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'method', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(75, (0, 1), ()), ),
+    meta=_meta.logaddexp, cast=(0, 1), kernels={"cpu": kernels_pointwise.logaddexp},
+    tags=('pointwise', 'tensors'), variants=('function', 'method', 'out'), derivatives="pointwise", saves_self=True, block=(Block(75, (0, 1), ()),),
 )
-
-logaddexp2 = Operator(
-    "logaddexp2", "",
+logaddexp2 = Operator("logaddexp2", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.logaddexp2,
-    cast=(0, 1),
-    kernels={"cpu": numpy.logaddexp2},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'method', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.logaddexp2, cast=(0, 1), kernels={"cpu": numpy.logaddexp2},
+    tags=('pointwise', 'tensors'), variants=('function', 'method', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-sigmoid = Operator(
-    "sigmoid", "",
+sigmoid = Operator("sigmoid", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.sigmoid,
-    cast=(0,),
-    kernels={"cpu": kernels_pointwise.sigmoid},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    block=(Block(76, (0,), ()), ),
+    meta=_meta.sigmoid, cast=(0,), kernels={"cpu": kernels_pointwise.sigmoid},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(76, (0,), ()),),
 )
-
-sigmoid_backward = Operator(
-    "sigmoid_backward", "",
+sigmoid_backward = Operator("sigmoid_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('output', 'Tensor', required=True), ),
-    meta=_meta.sigmoid_backward,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.sigmoid_backward},
-    tags=('pointwise', 'tensors'),
-    variants=('function',),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(77, (0, 1), ()), ),
+    meta=_meta.sigmoid_backward, cast=(0, 1), kernels={"cpu": kernels_pointwise.sigmoid_backward},
+    tags=('pointwise', 'tensors'), variants=('function',), derivatives="pointwise", saves_self=True, block=(Block(77, (0, 1), ()),),
 )
-
-tanh_backward = Operator(
-    "tanh_backward", "",
+tanh_backward = Operator("tanh_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('output', 'Tensor', required=True), ),
-    meta=_meta.tanh_backward,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.tanh_backward},
-    tags=('pointwise', 'tensors'),
-    variants=('function',),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(78, (0, 1), ()), ),
+    meta=_meta.tanh_backward, cast=(0, 1), kernels={"cpu": kernels_pointwise.tanh_backward},
+    tags=('pointwise', 'tensors'), variants=('function',), derivatives="pointwise", saves_self=True, block=(Block(78, (0, 1), ()),),
 )
-
-logit = Operator(
-    "logit", "",
+logit = Operator("logit", "",
     (Param('self', 'Tensor', required=True), Param('eps', 'float', optional=True, default=None), ),
-    meta=_meta.logit,
-    cast=(0,),
-    kernels={"cpu": kernels_pointwise.logit},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(79, (0,), ((1, None), )), ),
+    meta=_meta.logit, cast=(0,), kernels={"cpu": kernels_pointwise.logit},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(79, (0,), ((1, None), )),),
 )
-
-logit_backward = Operator(
-    "logit_backward", "",
+logit_backward = Operator("logit_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('eps', 'float', optional=True, default=None), ),
-    meta=_meta.logit_backward,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.logit_backward},
-    tags=('pointwise', 'tensors'),
-    variants=('function',),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(80, (1, 0), ((2, None), )), ),
+    meta=_meta.logit_backward, cast=(0, 1), kernels={"cpu": kernels_pointwise.logit_backward},
+    tags=('pointwise', 'tensors'), variants=('function',), derivatives="pointwise", saves_self=True, block=(Block(80, (1, 0), ((2, None), )),),
 )
-
-xlogy_Tensor = Operator(
-    "xlogy", "Tensor",
+xlogy_Tensor = Operator("xlogy", "Tensor",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.xlogy_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": kernels_special.xlogy},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(81, (1, 0), ()), ),
+    meta=_meta.xlogy_Tensor, cast=(0, 1), kernels={"cpu": kernels_special.xlogy},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(81, (1, 0), ()),),
 )
-
-xlogy_Scalar_Self = Operator(
-    "xlogy", "Scalar_Self",
+xlogy_Scalar_Self = Operator("xlogy", "Scalar_Self",
     (Param('self', 'Scalar', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.xlogy_Scalar_Self,
-    cast=(0, 1),
-    kernels={"cpu": kernels_special.xlogy},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
-    derivatives="pointwise",
+    meta=_meta.xlogy_Scalar_Self, cast=(0, 1), kernels={"cpu": kernels_special.xlogy},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'), derivatives="pointwise",
 )
-
-special_xlog1py = Operator(
-    "special_xlog1py", "",
+special_xlog1py = Operator("special_xlog1py", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.special_xlog1py,
-    cast=(0, 1),
-    kernels={"cpu": kernels_special.xlog1py},
-    tags=('pointwise',),
-    variants=('function', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(82, (1, 0), ()), ),
+    meta=_meta.special_xlog1py, cast=(0, 1), kernels={"cpu": kernels_special.xlog1py},
+    tags=('pointwise',), variants=('function', 'out'), derivatives="pointwise", saves_self=True, block=(Block(82, (1, 0), ()),),
 )
-
-special_xlog1py_self_scalar = Operator(
-    "special_xlog1py", "self_scalar",
+special_xlog1py_self_scalar = Operator("special_xlog1py", "self_scalar",
     (Param('self', 'Scalar', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.special_xlog1py_self_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_special.xlog1py},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
-    derivatives="pointwise",
+    meta=_meta.special_xlog1py_self_scalar, cast=(0, 1), kernels={"cpu": kernels_special.xlog1py},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'), derivatives="pointwise",
 )
-
-special_entr = Operator(
-    "special_entr", "",
+special_entr = Operator("special_entr", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.special_entr,
-    cast=(0,),
-    kernels={"cpu": kernels_special.entr},
-    tags=('pointwise',),
-    variants=('function', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(83, (0,), ()), ),
+    meta=_meta.special_entr, cast=(0,), kernels={"cpu": kernels_special.entr},
+    tags=('pointwise',), variants=('function', 'out'), derivatives="pointwise", saves_self=True, block=(Block(83, (0,), ()),),
 )
-
-sin = Operator(
-    "sin", "",
+sin = Operator("sin", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.sin,
-    cast=(0,),
-    kernels={"cpu": numpy.sin},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.sin, cast=(0,), kernels={"cpu": numpy.sin},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-cos = Operator(
-    "cos", "",
+cos = Operator("cos", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.cos,
-    cast=(0,),
-    kernels={"cpu": numpy.cos},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.cos, cast=(0,), kernels={"cpu": numpy.cos},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-tan = Operator(
-    "tan", "",
+tan = Operator("tan", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.tan,
-    cast=(0,),
-    kernels={"cpu": numpy.tan},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
+    meta=_meta.tan, cast=(0,), kernels={"cpu": numpy.tan},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise",
 )
-
-asin = Operator(
-    "asin", "",
+asin = Operator("asin", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.asin,
-    cast=(0,),
-    kernels={"cpu": numpy.arcsin},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.asin, cast=(0,), kernels={"cpu": numpy.arcsin},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-acos = Operator(
-    "acos", "",
+acos = Operator("acos", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.acos,
-    cast=(0,),
-    kernels={"cpu": numpy.arccos},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.acos, cast=(0,), kernels={"cpu": numpy.arccos},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-atan = Operator(
-    "atan", "",
+atan = Operator("atan", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.atan,
-    cast=(0,),
-    kernels={"cpu": numpy.arctan},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.atan, cast=(0,), kernels={"cpu": numpy.arctan},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-sinh = Operator(
-    "sinh", "",
+sinh = Operator("sinh", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.sinh,
-    cast=(0,),
-    kernels={"cpu": numpy.sinh},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.sinh, cast=(0,), kernels={"cpu": numpy.sinh},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-cosh = Operator(
-    "cosh", "",
+cosh = Operator("cosh", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.cosh,
-    cast=(0,),
-    kernels={"cpu": numpy.cosh},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.cosh, cast=(0,), kernels={"cpu": numpy.cosh},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-tanh = Operator(
-    "tanh", "",
+tanh = Operator("tanh", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.tanh,
-    cast=(0,),
-    kernels={"cpu": numpy.tanh},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    block=(Block(84, (0,), ()), ),
+    meta=_meta.tanh, cast=(0,), kernels={"cpu": numpy.tanh},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(84, (0,), ()),),
 )
-
-asinh = Operator(
-    "asinh", "",
+asinh = Operator("asinh", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.asinh,
-    cast=(0,),
-    kernels={"cpu": numpy.arcsinh},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.asinh, cast=(0,), kernels={"cpu": numpy.arcsinh},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-acosh = Operator(
-    "acosh", "",
+acosh = Operator("acosh", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.acosh,
-    cast=(0,),
-    kernels={"cpu": numpy.arccosh},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.acosh, cast=(0,), kernels={"cpu": numpy.arccosh},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-atanh = Operator(
-    "atanh", "",
+atanh = Operator("atanh", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.atanh,
-    cast=(0,),
-    kernels={"cpu": numpy.arctanh},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.atanh, cast=(0,), kernels={"cpu": numpy.arctanh},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-atan2 = Operator(
-    "atan2", "",
+atan2 = Operator("atan2", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.atan2,
-    cast=(0, 1),
-    kernels={"cpu": numpy.arctan2},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.atan2, cast=(0, 1), kernels={"cpu": numpy.arctan2},
+    tags=('pointwise', 'tensors'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-hypot = Operator(
-    "hypot", "",
+hypot = Operator("hypot", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.hypot,
-    cast=(0, 1),
-    kernels={"cpu": numpy.hypot},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.hypot, cast=(0, 1), kernels={"cpu": numpy.hypot},
+    tags=('pointwise', 'tensors'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-renorm = Operator(
-    "renorm", "",
+renorm = Operator("renorm", "",
     (Param('self', 'Tensor', required=True), Param('p', 'Scalar', required=True), Param('dim', 'int', required=True), Param('maxnorm', 'Scalar', required=True), ),
     composite="pointwise.renorm",
     variants=('function', 'method', 'inplace', 'out'),
 )
-
-sinc = Operator(
-    "sinc", "",
+sinc = Operator("sinc", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.sinc,
-    cast=(0,),
-    kernels={"cpu": kernels_special.sinc},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.sinc, cast=(0,), kernels={"cpu": kernels_special.sinc},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-deg2rad = Operator(
-    "deg2rad", "",
+deg2rad = Operator("deg2rad", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.deg2rad,
-    cast=(0,),
-    kernels={"cpu": numpy.deg2rad},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    block=(Block(85, (0,), ()), ),
+    meta=_meta.deg2rad, cast=(0,), kernels={"cpu": numpy.deg2rad},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(85, (0,), ()),),
 )
-
-rad2deg = Operator(
-    "rad2deg", "",
+rad2deg = Operator("rad2deg", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.rad2deg,
-    cast=(0,),
-    kernels={"cpu": numpy.rad2deg},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    block=(Block(86, (0,), ()), ),
+    meta=_meta.rad2deg, cast=(0,), kernels={"cpu": numpy.rad2deg},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(86, (0,), ()),),
 )
-
-floor = Operator(
-    "floor", "",
+floor = Operator("floor", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.floor,
-    cast=(0,),
-    kernels={"cpu": kernels_pointwise.floor},
-    tags=('pointwise', 'inplace_function'),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    block=(Block(87, (0,), (), exact=True), ),
+    meta=_meta.floor, cast=(0,), kernels={"cpu": kernels_pointwise.floor},
+    tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(87, (0,), (), exact=True),),
 )
-
-ceil = Operator(
-    "ceil", "",
+ceil = Operator("ceil", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.ceil,
-    cast=(0,),
-    kernels={"cpu": kernels_pointwise.ceil},
-    tags=('pointwise', 'inplace_function'),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    block=(Block(88, (0,), (), exact=True), ),
+    meta=_meta.ceil, cast=(0,), kernels={"cpu": kernels_pointwise.ceil},
+    tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(88, (0,), (), exact=True),),
 )
-
-trunc = Operator(
-    "trunc", "",
+trunc = Operator("trunc", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.trunc,
-    cast=(0,),
-    kernels={"cpu": kernels_pointwise.trunc},
-    tags=('pointwise', 'inplace_function'),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    block=(Block(89, (0,), (), exact=True), ),
+    meta=_meta.trunc, cast=(0,), kernels={"cpu": kernels_pointwise.trunc},
+    tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(89, (0,), (), exact=True),),
 )
-
-round = Operator(
-    "round", "",
+round = Operator("round", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.round,
-    cast=(0,),
-    kernels={"cpu": kernels_pointwise.rint},
-    tags=('pointwise', 'inplace_function'),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    block=(Block(90, (0,), (), exact=True), ),
+    meta=_meta.round, cast=(0,), kernels={"cpu": kernels_pointwise.rint},
+    tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(90, (0,), (), exact=True),),
 )
-
-round_decimals = Operator(
-    "round", "decimals",
+round_decimals = Operator("round", "decimals",
     (Param('self', 'Tensor', required=True), Param('decimals', 'int', required=True, keyword=True), ),
-    meta=_meta.round_decimals,
-    cast=(0,),
-    kernels={"cpu": kernels_pointwise.round_decimals},
-    tags=('pointwise', 'inplace_function'),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
+    meta=_meta.round_decimals, cast=(0,), kernels={"cpu": kernels_pointwise.round_decimals},
+    tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise",
 )
-
-frac = Operator(
-    "frac", "",
+frac = Operator("frac", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.frac,
-    cast=(0,),
-    kernels={"cpu": kernels_pointwise.frac},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    block=(Block(91, (0,), ()), ),
+    meta=_meta.frac, cast=(0,), kernels={"cpu": kernels_pointwise.frac},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(91, (0,), ()),),
 )
-
-sign = Operator(
-    "sign", "",
+sign = Operator("sign", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.sign,
-    cast=(0,),
-    kernels={"cpu": kernels_pointwise.sign},
-    tags=('pointwise',),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    block=(Block(92, (0,), ()), ),
+    meta=_meta.sign, cast=(0,), kernels={"cpu": kernels_pointwise.sign},
+    tags=('pointwise',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(92, (0,), ()),),
 )
-
-sgn = Operator(
-    "sgn", "",
+sgn = Operator("sgn", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.sgn,
-    cast=(0,),
-    kernels={"cpu": kernels_pointwise.sgn},
-    tags=('pointwise',),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(92, (0,), ()), ),
+    meta=_meta.sgn, cast=(0,), kernels={"cpu": kernels_pointwise.sgn},
+    tags=('pointwise',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(92, (0,), ()),),
 )
-
-nan_to_num = Operator(
-    "nan_to_num", "",
+nan_to_num = Operator("nan_to_num", "",
     (Param('self', 'Tensor', required=True), Param('nan', 'float', optional=True, default=None), Param('posinf', 'float', optional=True, default=None), Param('neginf', 'float', optional=True, default=None), ),
-    meta=_meta.nan_to_num,
-    kernels={"cpu": kernels_pointwise.nan_to_num},
-    tags=('pointwise', 'inplace_function'),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(93, (0,), ((1, None), (2, None), (3, None), )), ),
+    meta=_meta.nan_to_num, kernels={"cpu": kernels_pointwise.nan_to_num},
+    tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(93, (0,), ((1, None), (2, None), (3, None), )),),
 )
-
-clamp_Tensor = Operator(
-    "clamp", "Tensor",
+clamp_Tensor = Operator("clamp", "Tensor",
     (Param('self', 'Tensor', required=True), Param('min', 'Tensor', optional=True, default=None), Param('max', 'Tensor', optional=True, default=None), ),
-    meta=_meta.clamp_Tensor,
-    cast=(0, 1, 2),
-    kernels={"cpu": kernels_pointwise.clamp},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(94, (0, 1, 2), ()), Block(95, (0, 1), ((2, None), )), Block(96, (0, 2), ((1, None), )), ),
+    meta=_meta.clamp_Tensor, cast=(0, 1, 2), kernels={"cpu": kernels_pointwise.clamp},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(94, (0, 1, 2), ()), Block(95, (0, 1), ((2, None), )), Block(96, (0, 2), ((1, None), )),),
 )
-
-clamp_min_Tensor = Operator(
-    "clamp_min", "Tensor",
+clamp_min_Tensor = Operator("clamp_min", "Tensor",
     (Param('self', 'Tensor', required=True), Param('min', 'Tensor', required=True), ),
-    meta=_meta.clamp_min_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": numpy.maximum},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(95, (0, 1), ()), ),
+    meta=_meta.clamp_min_Tensor, cast=(0, 1), kernels={"cpu": numpy.maximum},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(95, (0, 1), ()),),
 )
-
-clamp_max_Tensor = Operator(
-    "clamp_max", "Tensor",
+clamp_max_Tensor = Operator("clamp_max", "Tensor",
     (Param('self', 'Tensor', required=True), Param('max', 'Tensor', required=True), ),
-    meta=_meta.clamp_max_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.clamp_max},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(96, (0, 1), ()), ),
+    meta=_meta.clamp_max_Tensor, cast=(0, 1), kernels={"cpu": kernels_pointwise.clamp_max},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(96, (0, 1), ()),),
 )
-
-maximum = Operator(
-    "maximum", "",
+maximum = Operator("maximum", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.maximum,
-    cast=(0, 1),
-    kernels={"cpu": numpy.maximum},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'method', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(95, (0, 1), ()), ),
+    meta=_meta.maximum, cast=(0, 1), kernels={"cpu": numpy.maximum},
+    tags=('pointwise', 'tensors'), variants=('function', 'method', 'out'), derivatives="pointwise", saves_self=True, block=(Block(95, (0, 1), ()),),
 )
-
-minimum = Operator(
-    "minimum", "",
+minimum = Operator("minimum", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.minimum,
-    cast=(0, 1),
-    kernels={"cpu": numpy.minimum},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'method', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(96, (0, 1), ()), ),
+    meta=_meta.minimum, cast=(0, 1), kernels={"cpu": numpy.minimum},
+    tags=('pointwise', 'tensors'), variants=('function', 'method', 'out'), derivatives="pointwise", saves_self=True, block=(Block(96, (0, 1), ()),),
 )
-
-fmax = Operator(
-    "fmax", "",
+fmax = Operator("fmax", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.fmax,
-    cast=(0, 1),
-    kernels={"cpu": numpy.fmax},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'method', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(97, (0, 1), ()), ),
+    meta=_meta.fmax, cast=(0, 1), kernels={"cpu": numpy.fmax},
+    tags=('pointwise', 'tensors'), variants=('function', 'method', 'out'), derivatives="pointwise", saves_self=True, block=(Block(97, (0, 1), ()),),
 )
-
-fmin = Operator(
-    "fmin", "",
+fmin = Operator("fmin", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.fmin,
-    cast=(0, 1),
-    kernels={"cpu": numpy.fmin},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'method', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(98, (0, 1), ()), ),
+    meta=_meta.fmin, cast=(0, 1), kernels={"cpu": numpy.fmin},
+    tags=('pointwise', 'tensors'), variants=('function', 'method', 'out'), derivatives="pointwise", saves_self=True, block=(Block(98, (0, 1), ()),),
 )
-
-copysign_Tensor = Operator(
-    "copysign", "Tensor",
+copysign_Tensor = Operator("copysign", "Tensor",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.copysign_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.copysign},
-    tags=('pointwise',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(99, (0, 1), ()), ),
+    meta=_meta.copysign_Tensor, cast=(0, 1), kernels={"cpu": kernels_pointwise.copysign},
+    tags=('pointwise',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(99, (0, 1), ()),),
 )
-
-heaviside = Operator(
-    "heaviside", "",
+heaviside = Operator("heaviside", "",
     (Param('self', 'Tensor', required=True), Param('values', 'Tensor', required=True), ),
-    meta=_meta.heaviside,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.heaviside},
-    tags=('pointwise', 'tensors'),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    block=(Block(100, (0, 1), ()), ),
+    meta=_meta.heaviside, cast=(0, 1), kernels={"cpu": kernels_pointwise.heaviside},
+    tags=('pointwise', 'tensors'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(100, (0, 1), ()),),
 )
-
-nextafter = Operator(
-    "nextafter", "",
+nextafter = Operator("nextafter", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.nextafter,
-    cast=(0, 1),
-    kernels={"cpu": numpy.nextafter},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.nextafter, cast=(0, 1), kernels={"cpu": numpy.nextafter},
+    tags=('pointwise', 'tensors'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-where_self = Operator(
-    "where", "self",
+where_self = Operator("where", "self",
     (Param('condition', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.where_self,
-    cast=(1, 2),
-    kernels={"cpu": kernels_pointwise.where},
-    tags=('pointwise',),
-    out=('exact',),
-    variants=('function', 'method', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(17, (0, 1, 2), ()), ),
+    meta=_meta.where_self, cast=(1, 2), kernels={"cpu": kernels_pointwise.where},
+    tags=('pointwise',), out=('exact',), variants=('function', 'method', 'out'), derivatives="pointwise", saves_self=True, block=(Block(17, (0, 1, 2), ()),),
 )
-
-where = Operator(
-    "where", "",
+where = Operator("where", "",
     (Param('condition', 'Tensor', required=True), ),
     composite="pointwise.where_indices",
     variants=('function',),
 )
-
-erf = Operator(
-    "erf", "",
+erf = Operator("erf", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.erf,
-    cast=(0,),
-    kernels={"cpu": kernels_special.erf},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
-    block=(Block(101, (0,), ()), ),
+    meta=_meta.erf, cast=(0,), kernels={"cpu": kernels_special.erf},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(101, (0,), ()),),
 )
-
-erfc = Operator(
-    "erfc", "",
+erfc = Operator("erfc", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.erfc,
-    cast=(0,),
-    kernels={"cpu": kernels_special.erfc},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.erfc, cast=(0,), kernels={"cpu": kernels_special.erfc},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-erfinv = Operator(
-    "erfinv", "",
+erfinv = Operator("erfinv", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.erfinv,
-    cast=(0,),
-    kernels={"cpu": kernels_special.erfinv},
-    tags=('pointwise',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
+    meta=_meta.erfinv, cast=(0,), kernels={"cpu": kernels_special.erfinv},
+    tags=('pointwise',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise",
 )
-
-lgamma = Operator(
-    "lgamma", "",
+lgamma = Operator("lgamma", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.lgamma,
-    cast=(0,),
-    kernels={"cpu": kernels_special.lgamma},
-    tags=('pointwise',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.lgamma, cast=(0,), kernels={"cpu": kernels_special.lgamma},
+    tags=('pointwise',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-digamma = Operator(
-    "digamma", "",
+digamma = Operator("digamma", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.digamma,
-    cast=(0,),
-    kernels={"cpu": kernels_special.digamma},
-    tags=('pointwise',),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.digamma, cast=(0,), kernels={"cpu": kernels_special.digamma},
+    tags=('pointwise',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-frexp_Tensor = Operator(
-    "frexp", "Tensor",
+frexp_Tensor = Operator("frexp", "Tensor",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.frexp_Tensor,
-    cast=(0,),
-    kernels={"cpu": kernels_pointwise.frexp},
-    tags=('pointwise',),
-    returns=('mantissa', 'exponent'),
-    variants=('function', 'method', 'out'),
-    derivatives="pointwise",
+    meta=_meta.frexp_Tensor, cast=(0,), kernels={"cpu": kernels_pointwise.frexp},
+    tags=('pointwise',), returns=('mantissa', 'exponent'), variants=('function', 'method', 'out'), derivatives="pointwise",
 )
-
-polygamma = Operator(
-    "polygamma", "",
+polygamma = Operator("polygamma", "",
     (Param('n', 'int', required=True), Param('self', 'Tensor', required=True), ),
-    meta=_meta.polygamma,
-    cast=(1,),
-    kernels={"cpu": kernels_special.polygamma},
-    tags=('pointwise',),
-    variants=('function', 'method', 'out'),
-    derivatives="pointwise",
+    meta=_meta.polygamma, cast=(1,), kernels={"cpu": kernels_special.polygamma},
+    tags=('pointwise',), variants=('function', 'method', 'out'), derivatives="pointwise",
 )
-
-polygamma_ = Operator(
-    "polygamma_", "",
+polygamma_ = Operator("polygamma_", "",
     (Param('self', 'Tensor', required=True), Param('n', 'int', required=True), ),
     composite="pointwise.polygamma_",
-    is_inplace=True,
-    variants=('method',),
+    is_inplace=True, variants=('method',),
 )
-
-mvlgamma = Operator(
-    "mvlgamma", "",
+mvlgamma = Operator("mvlgamma", "",
     (Param('self', 'Tensor', required=True), Param('p', 'int', required=True), ),
     composite="pointwise.mvlgamma",
     variants=('function', 'method', 'inplace', 'out'),
 )
-
-special_zeta = Operator(
-    "special_zeta", "",
+special_zeta = Operator("special_zeta", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.special_zeta,
-    cast=(0, 1),
-    kernels={"cpu": kernels_special.zeta},
-    tags=('pointwise',),
-    variants=('function', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.special_zeta, cast=(0, 1), kernels={"cpu": kernels_special.zeta},
+    tags=('pointwise',), variants=('function', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-special_zeta_self_scalar = Operator(
-    "special_zeta", "self_scalar",
+special_zeta_self_scalar = Operator("special_zeta", "self_scalar",
     (Param('self', 'Scalar', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.special_zeta_self_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_special.zeta},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
-    derivatives="pointwise",
+    meta=_meta.special_zeta_self_scalar, cast=(0, 1), kernels={"cpu": kernels_special.zeta},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'), derivatives="pointwise",
 )
-
-i0 = Operator(
-    "i0", "",
+i0 = Operator("i0", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.i0,
-    cast=(0,),
-    kernels={"cpu": kernels_special.i0},
-    tags=('pointwise', 'inplace_function'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.i0, cast=(0,), kernels={"cpu": kernels_special.i0},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-special_i0e = Operator(
-    "special_i0e", "",
+special_i0e = Operator("special_i0e", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.special_i0e,
-    cast=(0,),
-    kernels={"cpu": kernels_bessel.i0e},
-    tags=('pointwise',),
-    variants=('function', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.special_i0e, cast=(0,), kernels={"cpu": kernels_bessel.i0e},
+    tags=('pointwise',), variants=('function', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-special_i1 = Operator(
-    "special_i1", "",
+special_i1 = Operator("special_i1", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.special_i1,
-    cast=(0,),
-    kernels={"cpu": kernels_bessel.modified_bessel_i1},
-    tags=('pointwise',),
-    variants=('function', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.special_i1, cast=(0,), kernels={"cpu": kernels_bessel.modified_bessel_i1},
+    tags=('pointwise',), variants=('function', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-special_i1e = Operator(
-    "special_i1e", "",
+special_i1e = Operator("special_i1e", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.special_i1e,
-    cast=(0,),
-    kernels={"cpu": kernels_bessel.i1e},
-    tags=('pointwise',),
-    variants=('function', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.special_i1e, cast=(0,), kernels={"cpu": kernels_bessel.i1e},
+    tags=('pointwise',), variants=('function', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-special_erfcx = Operator(
-    "special_erfcx", "",
+special_erfcx = Operator("special_erfcx", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.special_erfcx,
-    cast=(0,),
-    kernels={"cpu": kernels_special.erfcx},
-    tags=('pointwise',),
-    variants=('function', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.special_erfcx, cast=(0,), kernels={"cpu": kernels_special.erfcx},
+    tags=('pointwise',), variants=('function', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-special_ndtri = Operator(
-    "special_ndtri", "",
+special_ndtri = Operator("special_ndtri", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.special_ndtri,
-    cast=(0,),
-    kernels={"cpu": kernels_special.ndtri},
-    tags=('pointwise',),
-    variants=('function', 'out'),
-    derivatives="pointwise",
+    meta=_meta.special_ndtri, cast=(0,), kernels={"cpu": kernels_special.ndtri},
+    tags=('pointwise',), variants=('function', 'out'), derivatives="pointwise",
 )
-
-special_log_ndtr = Operator(
-    "special_log_ndtr", "",
+special_log_ndtr = Operator("special_log_ndtr", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.special_log_ndtr,
-    cast=(0,),
-    kernels={"cpu": kernels_special.log_ndtr},
-    tags=('pointwise',),
-    variants=('function', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.special_log_ndtr, cast=(0,), kernels={"cpu": kernels_special.log_ndtr},
+    tags=('pointwise',), variants=('function', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-igamma = Operator(
-    "igamma", "",
+igamma = Operator("igamma", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.igamma,
-    cast=(0, 1),
-    kernels={"cpu": kernels_special.igamma},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.igamma, cast=(0, 1), kernels={"cpu": kernels_special.igamma},
+    tags=('pointwise', 'tensors'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-igammac = Operator(
-    "igammac", "",
+igammac = Operator("igammac", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.igammac,
-    cast=(0, 1),
-    kernels={"cpu": kernels_special.igammac},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.igammac, cast=(0, 1), kernels={"cpu": kernels_special.igammac},
+    tags=('pointwise', 'tensors'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-special_expm1 = Operator(
-    "special_expm1", "",
+special_expm1 = Operator("special_expm1", "",
     (Param('self', 'Tensor', required=True), ),
     composite="special.expm1",
     variants=('function', 'out'),
 )
-
-special_exp2 = Operator(
-    "special_exp2", "",
+special_exp2 = Operator("special_exp2", "",
     (Param('self', 'Tensor', required=True), ),
     composite="special.exp2",
     variants=('function', 'out'),
 )
-
-special_psi = Operator(
-    "special_psi", "",
+special_psi = Operator("special_psi", "",
     (Param('self', 'Tensor', required=True), ),
     composite="special.psi",
     variants=('function', 'out'),
 )
-
-special_digamma = Operator(
-    "special_digamma", "",
+special_digamma = Operator("special_digamma", "",
     (Param('self', 'Tensor', required=True), ),
     composite="special.digamma",
     variants=('function', 'out'),
 )
-
-special_gammaln = Operator(
-    "special_gammaln", "",
+special_gammaln = Operator("special_gammaln", "",
     (Param('self', 'Tensor', required=True), ),
     composite="special.gammaln",
     variants=('function', 'out'),
 )
-
-special_erf = Operator(
-    "special_erf", "",
+special_erf = Operator("special_erf", "",
     (Param('self', 'Tensor', required=True), ),
     composite="special.erf",
     variants=('function', 'out'),
 )
-
-special_erfc = Operator(
-    "special_erfc", "",
+special_erfc = Operator("special_erfc", "",
     (Param('self', 'Tensor', required=True), ),
     composite="special.erfc",
     variants=('function', 'out'),
 )
-
-special_erfinv = Operator(
-    "special_erfinv", "",
+special_erfinv = Operator("special_erfinv", "",
     (Param('self', 'Tensor', required=True), ),
     composite="special.erfinv",
     variants=('function', 'out'),
 )
-
-special_xlogy = Operator(
-    "special_xlogy", "",
+special_xlogy = Operator("special_xlogy", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     composite="special.xlogy",
-    tags=('pointwise',),
-    variants=('function', 'out'),
+    tags=('pointwise',), variants=('function', 'out'),
 )
-
-special_xlogy_self_scalar = Operator(
-    "special_xlogy", "self_scalar",
+special_xlogy_self_scalar = Operator("special_xlogy", "self_scalar",
     (Param('self', 'Scalar', required=True), Param('other', 'Tensor', required=True), ),
     composite="special.xlogy",
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_i0 = Operator(
-    "special_i0", "",
+special_i0 = Operator("special_i0", "",
     (Param('self', 'Tensor', required=True), ),
     composite="special.i0",
     variants=('function', 'out'),
 )
-
-special_logit = Operator(
-    "special_logit", "",
+special_logit = Operator("special_logit", "",
     (Param('self', 'Tensor', required=True), Param('eps', 'float', optional=True, default=None), ),
     composite="special.logit",
     variants=('function', 'out'),
 )
-
-special_logsumexp = Operator(
-    "special_logsumexp", "",
+special_logsumexp = Operator("special_logsumexp", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', is_list=True, size=1, required=True), Param('keepdim', 'bool', default=False), ),
     composite="special.logsumexp",
     variants=('function', 'out'),
 )
-
-special_expit = Operator(
-    "special_expit", "",
+special_expit = Operator("special_expit", "",
     (Param('self', 'Tensor', required=True), ),
     composite="special.expit",
     variants=('function', 'out'),
 )
-
-special_sinc = Operator(
-    "special_sinc", "",
+special_sinc = Operator("special_sinc", "",
     (Param('self', 'Tensor', required=True), ),
     composite="special.sinc",
     variants=('function', 'out'),
 )
-
-special_round = Operator(
-    "special_round", "",
+special_round = Operator("special_round", "",
     (Param('self', 'Tensor', required=True), Param('decimals', 'int', default=0, keyword=True), ),
     composite="special.round",
     variants=('function', 'out'),
 )
-
-special_log1p = Operator(
-    "special_log1p", "",
+special_log1p = Operator("special_log1p", "",
     (Param('self', 'Tensor', required=True), ),
     composite="special.log1p",
     variants=('function', 'out'),
 )
-
-special_polygamma = Operator(
-    "special_polygamma", "",
+special_polygamma = Operator("special_polygamma", "",
     (Param('n', 'int', required=True), Param('self', 'Tensor', required=True), ),
     composite="special.polygamma",
     variants=('function', 'out'),
 )
-
-special_ndtr = Operator(
-    "special_ndtr", "",
+special_ndtr = Operator("special_ndtr", "",
     (Param('self', 'Tensor', required=True), ),
     composite="special.ndtr",
     variants=('function', 'out'),
 )
-
-special_multigammaln = Operator(
-    "special_multigammaln", "",
+special_multigammaln = Operator("special_multigammaln", "",
     (Param('self', 'Tensor', required=True), Param('p', 'int', required=True), ),
     composite="special.multigammaln",
     variants=('function', 'out'),
 )
-
-special_gammainc = Operator(
-    "special_gammainc", "",
+special_gammainc = Operator("special_gammainc", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     composite="special.gammainc",
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_gammaincc = Operator(
-    "special_gammaincc", "",
+special_gammaincc = Operator("special_gammaincc", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     composite="special.gammaincc",
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-bitwise_not = Operator(
-    "bitwise_not", "",
+bitwise_not = Operator("bitwise_not", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.bitwise_not,
-    cast=(0,),
-    kernels={"cpu": numpy.invert},
-    tags=('pointwise',),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
+    meta=_meta.bitwise_not, cast=(0,), kernels={"cpu": numpy.invert},
+    tags=('pointwise',), out=('exact',), variants=('function', 'method', 'inplace', 'out'),
 )
-
-bitwise_and_Tensor = Operator(
-    "bitwise_and", "Tensor",
+bitwise_and_Tensor = Operator("bitwise_and", "Tensor",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.bitwise_and_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": numpy.bitwise_and},
-    tags=('pointwise', 'commutative'),
-    variants=('function', 'method', 'inplace', 'out'),
+    meta=_meta.bitwise_and_Tensor, cast=(0, 1), kernels={"cpu": numpy.bitwise_and},
+    tags=('pointwise', 'commutative'), variants=('function', 'method', 'inplace', 'out'),
 )
-
-bitwise_or_Tensor = Operator(
-    "bitwise_or", "Tensor",
+bitwise_or_Tensor = Operator("bitwise_or", "Tensor",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.bitwise_or_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": numpy.bitwise_or},
-    tags=('pointwise', 'commutative'),
-    variants=('function', 'method', 'inplace', 'out'),
+    meta=_meta.bitwise_or_Tensor, cast=(0, 1), kernels={"cpu": numpy.bitwise_or},
+    tags=('pointwise', 'commutative'), variants=('function', 'method', 'inplace', 'out'),
 )
-
-bitwise_xor_Tensor = Operator(
-    "bitwise_xor", "Tensor",
+bitwise_xor_Tensor = Operator("bitwise_xor", "Tensor",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.bitwise_xor_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": numpy.bitwise_xor},
-    tags=('pointwise', 'commutative'),
-    variants=('function', 'method', 'inplace', 'out'),
+    meta=_meta.bitwise_xor_Tensor, cast=(0, 1), kernels={"cpu": numpy.bitwise_xor},
+    tags=('pointwise', 'commutative'), variants=('function', 'method', 'inplace', 'out'),
 )
-
-bitwise_and_Scalar_Tensor = Operator(
-    "bitwise_and", "Scalar_Tensor",
+bitwise_and_Scalar_Tensor = Operator("bitwise_and", "Scalar_Tensor",
     (Param('self', 'Scalar', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.bitwise_and_Scalar_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": numpy.bitwise_and},
-    tags=('pointwise', 'tensors'),
-    variants=('function',),
+    meta=_meta.bitwise_and_Scalar_Tensor, cast=(0, 1), kernels={"cpu": numpy.bitwise_and},
+    tags=('pointwise', 'tensors'), variants=('function',),
 )
-
-bitwise_or_Scalar_Tensor = Operator(
-    "bitwise_or", "Scalar_Tensor",
+bitwise_or_Scalar_Tensor = Operator("bitwise_or", "Scalar_Tensor",
     (Param('self', 'Scalar', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.bitwise_or_Scalar_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": numpy.bitwise_or},
-    tags=('pointwise', 'tensors'),
-    variants=('function',),
+    meta=_meta.bitwise_or_Scalar_Tensor, cast=(0, 1), kernels={"cpu": numpy.bitwise_or},
+    tags=('pointwise', 'tensors'), variants=('function',),
 )
-
-bitwise_xor_Scalar_Tensor = Operator(
-    "bitwise_xor", "Scalar_Tensor",
+bitwise_xor_Scalar_Tensor = Operator("bitwise_xor", "Scalar_Tensor",
     (Param('self', 'Scalar', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.bitwise_xor_Scalar_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": numpy.bitwise_xor},
-    tags=('pointwise', 'tensors'),
-    variants=('function',),
+    meta=_meta.bitwise_xor_Scalar_Tensor, cast=(0, 1), kernels={"cpu": numpy.bitwise_xor},
+    tags=('pointwise', 'tensors'), variants=('function',),
 )
-
-bitwise_left_shift_Tensor = Operator(
-    "bitwise_left_shift", "Tensor",
+bitwise_left_shift_Tensor = Operator("bitwise_left_shift", "Tensor",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.bitwise_left_shift_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.left_shift},
-    tags=('pointwise',),
-    variants=('function', 'method', 'inplace', 'out'),
+    meta=_meta.bitwise_left_shift_Tensor, cast=(0, 1), kernels={"cpu": kernels_pointwise.left_shift},
+    tags=('pointwise',), variants=('function', 'method', 'inplace', 'out'),
 )
-
-bitwise_right_shift_Tensor = Operator(
-    "bitwise_right_shift", "Tensor",
+bitwise_right_shift_Tensor = Operator("bitwise_right_shift", "Tensor",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.bitwise_right_shift_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.right_shift},
-    tags=('pointwise',),
-    variants=('function', 'method', 'inplace', 'out'),
+    meta=_meta.bitwise_right_shift_Tensor, cast=(0, 1), kernels={"cpu": kernels_pointwise.right_shift},
+    tags=('pointwise',), variants=('function', 'method', 'inplace', 'out'),
 )
-
-bitwise_left_shift_Scalar_Tensor = Operator(
-    "bitwise_left_shift", "Scalar_Tensor",
+bitwise_left_shift_Scalar_Tensor = Operator("bitwise_left_shift", "Scalar_Tensor",
     (Param('self', 'Scalar', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.bitwise_left_shift_Scalar_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.left_shift},
-    tags=('pointwise', 'tensors'),
-    variants=('function',),
+    meta=_meta.bitwise_left_shift_Scalar_Tensor, cast=(0, 1), kernels={"cpu": kernels_pointwise.left_shift},
+    tags=('pointwise', 'tensors'), variants=('function',),
 )
-
-bitwise_right_shift_Scalar_Tensor = Operator(
-    "bitwise_right_shift", "Scalar_Tensor",
+bitwise_right_shift_Scalar_Tensor = Operator("bitwise_right_shift", "Scalar_Tensor",
     (Param('self', 'Scalar', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.bitwise_right_shift_Scalar_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.right_shift},
-    tags=('pointwise', 'tensors'),
-    variants=('function',),
+    meta=_meta.bitwise_right_shift_Scalar_Tensor, cast=(0, 1), kernels={"cpu": kernels_pointwise.right_shift},
+    tags=('pointwise', 'tensors'), variants=('function',),
 )
-
-gcd = Operator(
-    "gcd", "",
+gcd = Operator("gcd", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.gcd,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.gcd},
-    tags=('pointwise', 'inplace_function', 'tensors'),
-    variants=('function', 'method', 'inplace', 'out'),
+    meta=_meta.gcd, cast=(0, 1), kernels={"cpu": kernels_pointwise.gcd},
+    tags=('pointwise', 'inplace_function', 'tensors'), variants=('function', 'method', 'inplace', 'out'),
 )
-
-lcm = Operator(
-    "lcm", "",
+lcm = Operator("lcm", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
-    meta=_meta.lcm,
-    cast=(0, 1),
-    kernels={"cpu": numpy.lcm},
-    tags=('pointwise', 'inplace_function', 'tensors'),
-    variants=('function', 'method', 'inplace', 'out'),
+    meta=_meta.lcm, cast=(0, 1), kernels={"cpu": numpy.lcm},
+    tags=('pointwise', 'inplace_function', 'tensors'), variants=('function', 'method', 'inplace', 'out'),
 )
-
-ldexp_Tensor = Operator(
-    "ldexp", "Tensor",
+ldexp_Tensor = Operator("ldexp", "Tensor",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     composite="pointwise.ldexp",
-    tags=('pointwise', 'inplace_function', 'tensors'),
-    variants=('function', 'method', 'out', 'inplace'),
+    tags=('pointwise', 'inplace_function', 'tensors'), variants=('function', 'method', 'out', 'inplace'),
 )
-
-complex = Operator(
-    "complex", "",
+complex = Operator("complex", "",
     (Param('real', 'Tensor', required=True), Param('imag', 'Tensor', required=True), ),
-    meta=_meta.complex,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.complex_},
-    out=('exact',),
-    variants=('function', 'out'),
-    derivatives="pointwise",
+    meta=_meta.complex, cast=(0, 1), kernels={"cpu": kernels_pointwise.complex_},
+    out=('exact',), variants=('function', 'out'), derivatives="pointwise",
 )
-
-polar = Operator(
-    "polar", "",
+polar = Operator("polar", "",
     (Param('abs', 'Tensor', required=True), Param('angle', 'Tensor', required=True), ),
-    meta=_meta.polar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_pointwise.polar},
-    tags=('autocast_float32',),
-    out=('exact',),
-    variants=('function', 'out'),
-    derivatives="pointwise",
+    meta=_meta.polar, cast=(0, 1), kernels={"cpu": kernels_pointwise.polar},
+    tags=('autocast_float32',), out=('exact',), variants=('function', 'out'), derivatives="pointwise",
 )
-
-angle = Operator(
-    "angle", "",
+angle = Operator("angle", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.angle,
-    cast=(0,),
-    kernels={"cpu": kernels_pointwise.angle},
-    tags=('pointwise',),
-    out=('exact',),
-    variants=('function', 'method', 'out'),
-    derivatives="pointwise",
-    saves_self=True,
+    meta=_meta.angle, cast=(0,), kernels={"cpu": kernels_pointwise.angle},
+    tags=('pointwise',), out=('exact',), variants=('function', 'method', 'out'), derivatives="pointwise", saves_self=True,
 )
-
-_conj_physical = Operator(
-    "_conj_physical", "",
+_conj_physical = Operator("_conj_physical", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta._conj_physical,
-    cast=(0,),
-    kernels={"cpu": numpy.conjugate},
-    tags=('pointwise',),
-    variants=('function',),
-    derivatives="pointwise",
+    meta=_meta._conj_physical, cast=(0,), kernels={"cpu": numpy.conjugate},
+    tags=('pointwise',), variants=('function',), derivatives="pointwise",
 )
-
-conj_physical = Operator(
-    "conj_physical", "",
+conj_physical = Operator("conj_physical", "",
     (Param('self', 'Tensor', required=True), ),
     composite="pointwise.conj",
-    tags=('inplace_function',),
-    out=('exact',),
-    variants=('function', 'method', 'inplace', 'out'),
+    tags=('inplace_function',), out=('exact',), variants=('function', 'method', 'inplace', 'out'),
 )
-
-conj = Operator(
-    "conj", "",
+conj = Operator("conj", "",
     (Param('self', 'Tensor', required=True), ),
     composite="pointwise.conj",
     variants=('function', 'method'),
 )
-
-resolve_conj = Operator(
-    "resolve_conj", "",
+resolve_conj = Operator("resolve_conj", "",
     (Param('self', 'Tensor', required=True), ),
     composite="pointwise.resolved",
     variants=('function', 'method'),
 )
-
-resolve_neg = Operator(
-    "resolve_neg", "",
+resolve_neg = Operator("resolve_neg", "",
     (Param('self', 'Tensor', required=True), ),
     composite="pointwise.resolved",
     variants=('function', 'method'),

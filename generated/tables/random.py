@@ -11,492 +11,253 @@ from ..meta import random as _meta
 
 __all__ = ["uniform_", "normal_", "random__from", "random__to", "random_", "bernoulli__Tensor", "bernoulli__float", "exponential_", "geometric_", "cauchy_", "log_normal_", "rand", "rand_generator", "randn", "randn_generator", "randint", "randint_generator", "randint_low", "randint_low_generator", "randperm", "randperm_generator", "rand_like", "rand_like_generator", "randn_like", "randn_like_generator", "randint_like", "randint_like_low_dtype", "normal_Tensor_Tensor", "normal_Tensor_float", "normal_float_Tensor", "normal_float_float", "bernoulli", "bernoulli_p", "multinomial", "poisson", "_standard_gamma", "_standard_gamma_grad", "_sample_dirichlet", "_dirichlet_grad", "binomial", "native_dropout", "native_dropout_backward", "dropout", "dropout_", "feature_dropout", "feature_dropout_", "alpha_dropout", "alpha_dropout_", "feature_alpha_dropout", "feature_alpha_dropout_"]
 
-uniform_ = Operator(
-    "uniform_", "",
+uniform_ = Operator("uniform_", "",
     (Param('self', 'Tensor', required=True), Param('from', 'float', default=0), Param('to', 'float', default=1), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
-    meta=_meta.uniform_,
-    kernels={"cpu": kernels_random.uniform_},
-    mutates=0,
-    is_inplace=True,
-    tags=('random', 'nondeterministic_seeded'),
-    variants=('method',),
-    derivatives="random",
+    meta=_meta.uniform_, kernels={"cpu": kernels_random.uniform_},
+    mutates=0, is_inplace=True, tags=('random', 'nondeterministic_seeded'), variants=('method',), derivatives="random",
 )
-
-normal_ = Operator(
-    "normal_", "",
+normal_ = Operator("normal_", "",
     (Param('self', 'Tensor', required=True), Param('mean', 'float', default=0), Param('std', 'float', default=1), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
-    meta=_meta.normal_,
-    kernels={"cpu": kernels_random.normal_},
-    mutates=0,
-    is_inplace=True,
-    tags=('random', 'nondeterministic_seeded'),
-    variants=('method',),
-    derivatives="random",
+    meta=_meta.normal_, kernels={"cpu": kernels_random.normal_},
+    mutates=0, is_inplace=True, tags=('random', 'nondeterministic_seeded'), variants=('method',), derivatives="random",
 )
-
-random__from = Operator(
-    "random_", "from",
+random__from = Operator("random_", "from",
     (Param('self', 'Tensor', required=True), Param('from', 'int', required=True), Param('to', 'int', optional=True, required=True), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
-    meta=_meta.random__from,
-    kernels={"cpu": kernels_random.random_from},
-    mutates=0,
-    is_inplace=True,
-    tags=('random', 'nondeterministic_seeded'),
-    variants=('method',),
-    derivatives="random",
+    meta=_meta.random__from, kernels={"cpu": kernels_random.random_from},
+    mutates=0, is_inplace=True, tags=('random', 'nondeterministic_seeded'), variants=('method',), derivatives="random",
 )
-
-random__to = Operator(
-    "random_", "to",
+random__to = Operator("random_", "to",
     (Param('self', 'Tensor', required=True), Param('to', 'int', required=True), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
-    meta=_meta.random__to,
-    kernels={"cpu": kernels_random.random_to},
-    mutates=0,
-    is_inplace=True,
-    tags=('random', 'nondeterministic_seeded'),
-    variants=('method',),
-    derivatives="random",
+    meta=_meta.random__to, kernels={"cpu": kernels_random.random_to},
+    mutates=0, is_inplace=True, tags=('random', 'nondeterministic_seeded'), variants=('method',), derivatives="random",
 )
-
-random_ = Operator(
-    "random_", "",
+random_ = Operator("random_", "",
     (Param('self', 'Tensor', required=True), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
-    meta=_meta.random_,
-    kernels={"cpu": kernels_random.random_},
-    mutates=0,
-    is_inplace=True,
-    tags=('random', 'nondeterministic_seeded'),
-    variants=('method',),
-    derivatives="random",
+    meta=_meta.random_, kernels={"cpu": kernels_random.random_},
+    mutates=0, is_inplace=True, tags=('random', 'nondeterministic_seeded'), variants=('method',), derivatives="random",
 )
-
-bernoulli__Tensor = Operator(
-    "bernoulli_", "Tensor",
+bernoulli__Tensor = Operator("bernoulli_", "Tensor",
     (Param('self', 'Tensor', required=True), Param('p', 'Tensor', required=True), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
-    meta=_meta.bernoulli__Tensor,
-    kernels={"cpu": kernels_random.bernoulli_tensor},
-    mutates=0,
-    is_inplace=True,
-    tags=('random', 'nondeterministic_seeded'),
-    variants=('method',),
-    derivatives="random",
+    meta=_meta.bernoulli__Tensor, kernels={"cpu": kernels_random.bernoulli_tensor},
+    mutates=0, is_inplace=True, tags=('random', 'nondeterministic_seeded'), variants=('method',), derivatives="random",
 )
-
-bernoulli__float = Operator(
-    "bernoulli_", "float",
+bernoulli__float = Operator("bernoulli_", "float",
     (Param('self', 'Tensor', required=True), Param('p', 'float', default=0.5), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
-    meta=_meta.bernoulli__float,
-    kernels={"cpu": kernels_random.bernoulli_float},
-    mutates=0,
-    is_inplace=True,
-    tags=('random', 'nondeterministic_seeded'),
-    variants=('method',),
-    derivatives="random",
+    meta=_meta.bernoulli__float, kernels={"cpu": kernels_random.bernoulli_float},
+    mutates=0, is_inplace=True, tags=('random', 'nondeterministic_seeded'), variants=('method',), derivatives="random",
 )
-
-exponential_ = Operator(
-    "exponential_", "",
+exponential_ = Operator("exponential_", "",
     (Param('self', 'Tensor', required=True), Param('lambd', 'float', default=1), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
-    meta=_meta.exponential_,
-    kernels={"cpu": kernels_random.exponential_},
-    mutates=0,
-    is_inplace=True,
-    tags=('random', 'nondeterministic_seeded'),
-    variants=('method',),
-    derivatives="random",
+    meta=_meta.exponential_, kernels={"cpu": kernels_random.exponential_},
+    mutates=0, is_inplace=True, tags=('random', 'nondeterministic_seeded'), variants=('method',), derivatives="random",
 )
-
-geometric_ = Operator(
-    "geometric_", "",
+geometric_ = Operator("geometric_", "",
     (Param('self', 'Tensor', required=True), Param('p', 'float', required=True), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
-    meta=_meta.geometric_,
-    kernels={"cpu": kernels_random.geometric_},
-    mutates=0,
-    is_inplace=True,
-    tags=('random', 'nondeterministic_seeded'),
-    variants=('method',),
-    derivatives="random",
+    meta=_meta.geometric_, kernels={"cpu": kernels_random.geometric_},
+    mutates=0, is_inplace=True, tags=('random', 'nondeterministic_seeded'), variants=('method',), derivatives="random",
 )
-
-cauchy_ = Operator(
-    "cauchy_", "",
+cauchy_ = Operator("cauchy_", "",
     (Param('self', 'Tensor', required=True), Param('median', 'float', default=0), Param('sigma', 'float', default=1), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
-    meta=_meta.cauchy_,
-    kernels={"cpu": kernels_random.cauchy_},
-    mutates=0,
-    is_inplace=True,
-    tags=('random', 'nondeterministic_seeded'),
-    variants=('method',),
-    derivatives="random",
+    meta=_meta.cauchy_, kernels={"cpu": kernels_random.cauchy_},
+    mutates=0, is_inplace=True, tags=('random', 'nondeterministic_seeded'), variants=('method',), derivatives="random",
 )
-
-log_normal_ = Operator(
-    "log_normal_", "",
+log_normal_ = Operator("log_normal_", "",
     (Param('self', 'Tensor', required=True), Param('mean', 'float', default=1), Param('std', 'float', default=2), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
-    meta=_meta.log_normal_,
-    kernels={"cpu": kernels_random.log_normal_},
-    mutates=0,
-    is_inplace=True,
-    tags=('random', 'nondeterministic_seeded'),
-    variants=('method',),
-    derivatives="random",
+    meta=_meta.log_normal_, kernels={"cpu": kernels_random.log_normal_},
+    mutates=0, is_inplace=True, tags=('random', 'nondeterministic_seeded'), variants=('method',), derivatives="random",
 )
-
-rand = Operator(
-    "rand", "",
+rand = Operator("rand", "",
     (Param('size', 'SymInt', is_list=True, required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.rand,
-    kernels={"cpu": kernels_random.rand},
-    tags=('random', 'nondeterministic_seeded', 'creation'),
-    variants=('function', 'out'),
+    meta=_meta.rand, kernels={"cpu": kernels_random.rand},
+    tags=('random', 'nondeterministic_seeded', 'creation'), variants=('function', 'out'),
 )
-
-rand_generator = Operator(
-    "rand", "generator",
+rand_generator = Operator("rand", "generator",
     (Param('size', 'SymInt', is_list=True, required=True), Param('generator', 'Generator', optional=True, required=True, keyword=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.rand_generator,
-    kernels={"cpu": kernels_random.rand_generator},
-    tags=('random', 'nondeterministic_seeded', 'creation'),
-    variants=('function', 'out'),
+    meta=_meta.rand_generator, kernels={"cpu": kernels_random.rand_generator},
+    tags=('random', 'nondeterministic_seeded', 'creation'), variants=('function', 'out'),
 )
-
-randn = Operator(
-    "randn", "",
+randn = Operator("randn", "",
     (Param('size', 'SymInt', is_list=True, required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.randn,
-    kernels={"cpu": kernels_random.randn},
-    tags=('random', 'nondeterministic_seeded', 'creation'),
-    variants=('function', 'out'),
+    meta=_meta.randn, kernels={"cpu": kernels_random.randn},
+    tags=('random', 'nondeterministic_seeded', 'creation'), variants=('function', 'out'),
 )
-
-randn_generator = Operator(
-    "randn", "generator",
+randn_generator = Operator("randn", "generator",
     (Param('size', 'SymInt', is_list=True, required=True), Param('generator', 'Generator', optional=True, required=True, keyword=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.randn_generator,
-    kernels={"cpu": kernels_random.randn_generator},
-    tags=('random', 'nondeterministic_seeded', 'creation'),
-    variants=('function', 'out'),
+    meta=_meta.randn_generator, kernels={"cpu": kernels_random.randn_generator},
+    tags=('random', 'nondeterministic_seeded', 'creation'), variants=('function', 'out'),
 )
-
-randint = Operator(
-    "randint", "",
+randint = Operator("randint", "",
     (Param('high', 'SymInt', required=True), Param('size', 'SymInt', is_list=True, required=True), Param('dtype', 'ScalarType', optional=True, default=int64, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.randint,
-    kernels={"cpu": kernels_random.randint},
-    tags=('random', 'nondeterministic_seeded', 'creation'),
-    variants=('function', 'out'),
+    meta=_meta.randint, kernels={"cpu": kernels_random.randint},
+    tags=('random', 'nondeterministic_seeded', 'creation'), variants=('function', 'out'),
 )
-
-randint_generator = Operator(
-    "randint", "generator",
+randint_generator = Operator("randint", "generator",
     (Param('high', 'SymInt', required=True), Param('size', 'SymInt', is_list=True, required=True), Param('generator', 'Generator', optional=True, required=True, keyword=True), Param('dtype', 'ScalarType', optional=True, default=int64, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.randint_generator,
-    kernels={"cpu": kernels_random.randint_generator},
-    tags=('random', 'nondeterministic_seeded', 'creation'),
-    variants=('function', 'out'),
+    meta=_meta.randint_generator, kernels={"cpu": kernels_random.randint_generator},
+    tags=('random', 'nondeterministic_seeded', 'creation'), variants=('function', 'out'),
 )
-
-randint_low = Operator(
-    "randint", "low",
+randint_low = Operator("randint", "low",
     (Param('low', 'SymInt', required=True), Param('high', 'SymInt', required=True), Param('size', 'SymInt', is_list=True, required=True), Param('dtype', 'ScalarType', optional=True, default=int64, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.randint_low,
-    kernels={"cpu": kernels_random.randint_low},
-    tags=('random', 'nondeterministic_seeded', 'creation'),
-    variants=('function', 'out'),
+    meta=_meta.randint_low, kernels={"cpu": kernels_random.randint_low},
+    tags=('random', 'nondeterministic_seeded', 'creation'), variants=('function', 'out'),
 )
-
-randint_low_generator = Operator(
-    "randint", "low_generator",
+randint_low_generator = Operator("randint", "low_generator",
     (Param('low', 'SymInt', required=True), Param('high', 'SymInt', required=True), Param('size', 'SymInt', is_list=True, required=True), Param('generator', 'Generator', optional=True, required=True, keyword=True), Param('dtype', 'ScalarType', optional=True, default=int64, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.randint_low_generator,
-    kernels={"cpu": kernels_random.randint_low_generator},
-    tags=('random', 'nondeterministic_seeded', 'creation'),
-    variants=('function', 'out'),
+    meta=_meta.randint_low_generator, kernels={"cpu": kernels_random.randint_low_generator},
+    tags=('random', 'nondeterministic_seeded', 'creation'), variants=('function', 'out'),
 )
-
-randperm = Operator(
-    "randperm", "",
+randperm = Operator("randperm", "",
     (Param('n', 'SymInt', required=True), Param('dtype', 'ScalarType', optional=True, default=int64, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.randperm,
-    kernels={"cpu": kernels_random.randperm},
-    tags=('random', 'nondeterministic_seeded', 'creation'),
-    variants=('function', 'out'),
+    meta=_meta.randperm, kernels={"cpu": kernels_random.randperm},
+    tags=('random', 'nondeterministic_seeded', 'creation'), variants=('function', 'out'),
 )
-
-randperm_generator = Operator(
-    "randperm", "generator",
+randperm_generator = Operator("randperm", "generator",
     (Param('n', 'SymInt', required=True), Param('generator', 'Generator', optional=True, required=True, keyword=True), Param('dtype', 'ScalarType', optional=True, default=int64, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.randperm_generator,
-    kernels={"cpu": kernels_random.randperm_generator},
-    tags=('random', 'nondeterministic_seeded', 'creation'),
-    variants=('function', 'out'),
+    meta=_meta.randperm_generator, kernels={"cpu": kernels_random.randperm_generator},
+    tags=('random', 'nondeterministic_seeded', 'creation'), variants=('function', 'out'),
 )
-
-rand_like = Operator(
-    "rand_like", "",
+rand_like = Operator("rand_like", "",
     (Param('self', 'Tensor', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
-    meta=_meta.rand_like,
-    cast=(0,),
-    kernels={"cpu": kernels_random.rand_like},
-    tags=('random', 'nondeterministic_seeded', 'creation'),
-    variants=('function',),
+    meta=_meta.rand_like, cast=(0,), kernels={"cpu": kernels_random.rand_like},
+    tags=('random', 'nondeterministic_seeded', 'creation'), variants=('function',),
 )
-
-rand_like_generator = Operator(
-    "rand_like", "generator",
+rand_like_generator = Operator("rand_like", "generator",
     (Param('self', 'Tensor', required=True), Param('generator', 'Generator', optional=True, required=True, keyword=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
-    meta=_meta.rand_like_generator,
-    cast=(0,),
-    kernels={"cpu": kernels_random.rand_like_generator},
-    tags=('random', 'nondeterministic_seeded', 'creation'),
-    variants=('function',),
+    meta=_meta.rand_like_generator, cast=(0,), kernels={"cpu": kernels_random.rand_like_generator},
+    tags=('random', 'nondeterministic_seeded', 'creation'), variants=('function',),
 )
-
-randn_like = Operator(
-    "randn_like", "",
+randn_like = Operator("randn_like", "",
     (Param('self', 'Tensor', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
-    meta=_meta.randn_like,
-    cast=(0,),
-    kernels={"cpu": kernels_random.randn_like},
-    tags=('random', 'nondeterministic_seeded', 'creation'),
-    variants=('function',),
+    meta=_meta.randn_like, cast=(0,), kernels={"cpu": kernels_random.randn_like},
+    tags=('random', 'nondeterministic_seeded', 'creation'), variants=('function',),
 )
-
-randn_like_generator = Operator(
-    "randn_like", "generator",
+randn_like_generator = Operator("randn_like", "generator",
     (Param('self', 'Tensor', required=True), Param('generator', 'Generator', optional=True, required=True, keyword=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
-    meta=_meta.randn_like_generator,
-    cast=(0,),
-    kernels={"cpu": kernels_random.randn_like_generator},
-    tags=('random', 'nondeterministic_seeded', 'creation'),
-    variants=('function',),
+    meta=_meta.randn_like_generator, cast=(0,), kernels={"cpu": kernels_random.randn_like_generator},
+    tags=('random', 'nondeterministic_seeded', 'creation'), variants=('function',),
 )
-
-randint_like = Operator(
-    "randint_like", "",
+randint_like = Operator("randint_like", "",
     (Param('self', 'Tensor', required=True), Param('high', 'SymInt', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
-    meta=_meta.randint_like,
-    cast=(0,),
-    kernels={"cpu": kernels_random.randint_like},
-    tags=('random', 'nondeterministic_seeded', 'creation'),
-    variants=('function',),
+    meta=_meta.randint_like, cast=(0,), kernels={"cpu": kernels_random.randint_like},
+    tags=('random', 'nondeterministic_seeded', 'creation'), variants=('function',),
 )
-
-randint_like_low_dtype = Operator(
-    "randint_like", "low_dtype",
+randint_like_low_dtype = Operator("randint_like", "low_dtype",
     (Param('self', 'Tensor', required=True), Param('low', 'SymInt', required=True), Param('high', 'SymInt', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
-    meta=_meta.randint_like_low_dtype,
-    cast=(0,),
-    kernels={"cpu": kernels_random.randint_like_low},
-    tags=('random', 'nondeterministic_seeded', 'creation'),
-    variants=('function',),
+    meta=_meta.randint_like_low_dtype, cast=(0,), kernels={"cpu": kernels_random.randint_like_low},
+    tags=('random', 'nondeterministic_seeded', 'creation'), variants=('function',),
 )
-
-normal_Tensor_Tensor = Operator(
-    "normal", "Tensor_Tensor",
+normal_Tensor_Tensor = Operator("normal", "Tensor_Tensor",
     (Param('mean', 'Tensor', required=True), Param('std', 'Tensor', required=True), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
-    meta=_meta.normal_Tensor_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": kernels_random.normal},
-    tags=('random', 'nondeterministic_seeded'),
-    out=('normal',),
-    variants=('function', 'out'),
-    derivatives="random",
+    meta=_meta.normal_Tensor_Tensor, cast=(0, 1), kernels={"cpu": kernels_random.normal},
+    tags=('random', 'nondeterministic_seeded'), out=('normal',), variants=('function', 'out'), derivatives="random",
 )
-
-normal_Tensor_float = Operator(
-    "normal", "Tensor_float",
+normal_Tensor_float = Operator("normal", "Tensor_float",
     (Param('mean', 'Tensor', required=True), Param('std', 'float', default=1), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
-    meta=_meta.normal_Tensor_float,
-    cast=(0,),
-    kernels={"cpu": kernels_random.normal},
-    tags=('random', 'nondeterministic_seeded'),
-    out=('normal',),
-    variants=('function', 'out'),
-    derivatives="random",
+    meta=_meta.normal_Tensor_float, cast=(0,), kernels={"cpu": kernels_random.normal},
+    tags=('random', 'nondeterministic_seeded'), out=('normal',), variants=('function', 'out'), derivatives="random",
 )
-
-normal_float_Tensor = Operator(
-    "normal", "float_Tensor",
+normal_float_Tensor = Operator("normal", "float_Tensor",
     (Param('mean', 'float', required=True), Param('std', 'Tensor', required=True), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
-    meta=_meta.normal_float_Tensor,
-    cast=(1,),
-    kernels={"cpu": kernels_random.normal},
-    tags=('random', 'nondeterministic_seeded'),
-    out=('normal',),
-    variants=('function', 'out'),
-    derivatives="random",
+    meta=_meta.normal_float_Tensor, cast=(1,), kernels={"cpu": kernels_random.normal},
+    tags=('random', 'nondeterministic_seeded'), out=('normal',), variants=('function', 'out'), derivatives="random",
 )
-
-normal_float_float = Operator(
-    "normal", "float_float",
+normal_float_float = Operator("normal", "float_float",
     (Param('mean', 'float', required=True), Param('std', 'float', required=True), Param('size', 'SymInt', is_list=True, required=True), Param('generator', 'Generator', optional=True, default=None, keyword=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.normal_float_float,
-    kernels={"cpu": kernels_random.normal_size},
-    tags=('random', 'nondeterministic_seeded', 'creation'),
-    variants=('function', 'out'),
+    meta=_meta.normal_float_float, kernels={"cpu": kernels_random.normal_size},
+    tags=('random', 'nondeterministic_seeded', 'creation'), variants=('function', 'out'),
 )
-
-bernoulli = Operator(
-    "bernoulli", "",
+bernoulli = Operator("bernoulli", "",
     (Param('self', 'Tensor', required=True), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
-    meta=_meta.bernoulli,
-    kernels={"cpu": kernels_random.bernoulli},
-    tags=('random', 'nondeterministic_seeded'),
-    variants=('function', 'method', 'out'),
-    derivatives="random",
+    meta=_meta.bernoulli, kernels={"cpu": kernels_random.bernoulli},
+    tags=('random', 'nondeterministic_seeded'), variants=('function', 'method', 'out'), derivatives="random",
 )
-
-bernoulli_p = Operator(
-    "bernoulli", "p",
+bernoulli_p = Operator("bernoulli", "p",
     (Param('self', 'Tensor', required=True), Param('p', 'float', required=True), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
-    meta=_meta.bernoulli_p,
-    kernels={"cpu": kernels_random.bernoulli_p},
-    tags=('random', 'nondeterministic_seeded'),
-    variants=('function', 'method'),
-    derivatives="random",
+    meta=_meta.bernoulli_p, kernels={"cpu": kernels_random.bernoulli_p},
+    tags=('random', 'nondeterministic_seeded'), variants=('function', 'method'), derivatives="random",
 )
-
-multinomial = Operator(
-    "multinomial", "",
+multinomial = Operator("multinomial", "",
     (Param('self', 'Tensor', required=True), Param('num_samples', 'SymInt', required=True), Param('replacement', 'bool', default=False), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
-    meta=_meta.multinomial,
-    kernels={"cpu": kernels_random.multinomial},
-    tags=('random', 'nondeterministic_seeded'),
-    out=('long',),
-    variants=('function', 'method', 'out'),
+    meta=_meta.multinomial, kernels={"cpu": kernels_random.multinomial},
+    tags=('random', 'nondeterministic_seeded'), out=('long',), variants=('function', 'method', 'out'),
 )
-
-poisson = Operator(
-    "poisson", "",
+poisson = Operator("poisson", "",
     (Param('self', 'Tensor', required=True), Param('generator', 'Generator', optional=True, default=None), ),
-    meta=_meta.poisson,
-    kernels={"cpu": kernels_random.poisson},
-    tags=('random', 'nondeterministic_seeded'),
-    variants=('function',),
-    derivatives="random",
+    meta=_meta.poisson, kernels={"cpu": kernels_random.poisson},
+    tags=('random', 'nondeterministic_seeded'), variants=('function',), derivatives="random",
 )
-
-_standard_gamma = Operator(
-    "_standard_gamma", "",
+_standard_gamma = Operator("_standard_gamma", "",
     (Param('self', 'Tensor', required=True), Param('generator', 'Generator', optional=True, default=None), ),
-    meta=_meta._standard_gamma,
-    kernels={"cpu": kernels_random.standard_gamma},
-    tags=('random', 'nondeterministic_seeded'),
-    variants=('function',),
-    derivatives="random",
-    saves_self=True,
+    meta=_meta._standard_gamma, kernels={"cpu": kernels_random.standard_gamma},
+    tags=('random', 'nondeterministic_seeded'), variants=('function',), derivatives="random", saves_self=True,
 )
-
-_standard_gamma_grad = Operator(
-    "_standard_gamma_grad", "",
+_standard_gamma_grad = Operator("_standard_gamma_grad", "",
     (Param('self', 'Tensor', required=True), Param('output', 'Tensor', required=True), ),
-    meta=_meta._standard_gamma_grad,
-    kernels={"cpu": kernels_sampling.standard_gamma_grad},
+    meta=_meta._standard_gamma_grad, kernels={"cpu": kernels_sampling.standard_gamma_grad},
     variants=('function',),
 )
-
-_sample_dirichlet = Operator(
-    "_sample_dirichlet", "",
+_sample_dirichlet = Operator("_sample_dirichlet", "",
     (Param('self', 'Tensor', required=True), Param('generator', 'Generator', optional=True, default=None), ),
-    meta=_meta._sample_dirichlet,
-    kernels={"cpu": kernels_random.sample_dirichlet},
-    tags=('random', 'nondeterministic_seeded'),
-    variants=('function',),
+    meta=_meta._sample_dirichlet, kernels={"cpu": kernels_random.sample_dirichlet},
+    tags=('random', 'nondeterministic_seeded'), variants=('function',),
 )
-
-_dirichlet_grad = Operator(
-    "_dirichlet_grad", "",
+_dirichlet_grad = Operator("_dirichlet_grad", "",
     (Param('x', 'Tensor', required=True), Param('alpha', 'Tensor', required=True), Param('total', 'Tensor', required=True), ),
-    meta=_meta._dirichlet_grad,
-    kernels={"cpu": kernels_sampling.dirichlet_grad},
+    meta=_meta._dirichlet_grad, kernels={"cpu": kernels_sampling.dirichlet_grad},
     variants=('function',),
 )
-
-binomial = Operator(
-    "binomial", "",
+binomial = Operator("binomial", "",
     (Param('count', 'Tensor', required=True), Param('prob', 'Tensor', required=True), Param('generator', 'Generator', optional=True, default=None), ),
-    meta=_meta.binomial,
-    kernels={"cpu": kernels_random.binomial},
-    tags=('random', 'nondeterministic_seeded'),
-    variants=('function',),
+    meta=_meta.binomial, kernels={"cpu": kernels_random.binomial},
+    tags=('random', 'nondeterministic_seeded'), variants=('function',),
 )
-
-native_dropout = Operator(
-    "native_dropout", "",
+native_dropout = Operator("native_dropout", "",
     (Param('input', 'Tensor', required=True), Param('p', 'float', required=True), Param('train', 'bool', optional=True, required=True), ),
-    meta=_meta.native_dropout,
-    kernels={"cpu": kernels_random.native_dropout},
-    tags=('random', 'nondeterministic_seeded'),
-    returns=('', ''),
-    variants=('function',),
-    derivatives="random",
+    meta=_meta.native_dropout, kernels={"cpu": kernels_random.native_dropout},
+    tags=('random', 'nondeterministic_seeded'), returns=('', ''), variants=('function',), derivatives="random",
 )
-
-native_dropout_backward = Operator(
-    "native_dropout_backward", "",
+native_dropout_backward = Operator("native_dropout_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('mask', 'Tensor', required=True), Param('scale', 'float', required=True), ),
     composite="random.native_dropout_backward",
     variants=('function',),
 )
-
-dropout = Operator(
-    "dropout", "",
+dropout = Operator("dropout", "",
     (Param('input', 'Tensor', required=True), Param('p', 'float', required=True), Param('train', 'bool', required=True), ),
     composite="random.dropout",
     variants=('function',),
 )
-
-dropout_ = Operator(
-    "dropout_", "",
+dropout_ = Operator("dropout_", "",
     (Param('self', 'Tensor', required=True), Param('p', 'float', required=True), Param('train', 'bool', required=True), ),
     composite="random.dropout_",
-    is_inplace=True,
-    variants=('function',),
+    is_inplace=True, variants=('function',),
 )
-
-feature_dropout = Operator(
-    "feature_dropout", "",
+feature_dropout = Operator("feature_dropout", "",
     (Param('input', 'Tensor', required=True), Param('p', 'float', required=True), Param('train', 'bool', required=True), ),
     composite="random.feature_dropout",
     variants=('function',),
 )
-
-feature_dropout_ = Operator(
-    "feature_dropout_", "",
+feature_dropout_ = Operator("feature_dropout_", "",
     (Param('self', 'Tensor', required=True), Param('p', 'float', required=True), Param('train', 'bool', required=True), ),
     composite="random.feature_dropout_",
-    is_inplace=True,
-    variants=('function',),
+    is_inplace=True, variants=('function',),
 )
-
-alpha_dropout = Operator(
-    "alpha_dropout", "",
+alpha_dropout = Operator("alpha_dropout", "",
     (Param('input', 'Tensor', required=True), Param('p', 'float', required=True), Param('train', 'bool', required=True), ),
     composite="random.alpha_dropout",
     variants=('function',),
 )
-
-alpha_dropout_ = Operator(
-    "alpha_dropout_", "",
+alpha_dropout_ = Operator("alpha_dropout_", "",
     (Param('self', 'Tensor', required=True), Param('p', 'float', required=True), Param('train', 'bool', required=True), ),
     composite="random.alpha_dropout_",
-    is_inplace=True,
-    variants=('function',),
+    is_inplace=True, variants=('function',),
 )
-
-feature_alpha_dropout = Operator(
-    "feature_alpha_dropout", "",
+feature_alpha_dropout = Operator("feature_alpha_dropout", "",
     (Param('input', 'Tensor', required=True), Param('p', 'float', required=True), Param('train', 'bool', required=True), ),
     composite="random.feature_alpha_dropout",
     variants=('function',),
 )
-
-feature_alpha_dropout_ = Operator(
-    "feature_alpha_dropout_", "",
+feature_alpha_dropout_ = Operator("feature_alpha_dropout_", "",
     (Param('self', 'Tensor', required=True), Param('p', 'float', required=True), Param('train', 'bool', required=True), ),
     composite="random.feature_alpha_dropout_",
-    is_inplace=True,
-    variants=('function',),
+    is_inplace=True, variants=('function',),
 )

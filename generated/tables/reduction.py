@@ -9,502 +9,267 @@ from ..meta import reduction as _meta
 
 __all__ = ["sum", "sum_dim_IntList", "nansum", "mean", "mean_dim", "nanmean", "prod", "prod_dim_int", "sum_to_size", "var_dim", "var_correction", "var", "std_dim", "std_correction", "std", "var_mean_dim", "var_mean_correction", "var_mean", "std_mean_dim", "std_mean_correction", "std_mean", "max", "max_other", "max_dim", "min", "min_other", "min_dim", "amax", "amin", "aminmax", "argmax", "argmin", "all", "all_dim", "all_dims", "any", "any_dim", "any_dims", "count_nonzero_dim_IntList", "count_nonzero", "logsumexp", "linalg_vector_norm", "norm_Scalar", "norm_ScalarOpt_dim", "norm_ScalarOpt_dtype", "norm_ScalarOpt_dim_dtype", "dist", "quantile", "quantile_scalar", "nanquantile", "nanquantile_scalar", "cov", "corrcoef"]
 
-sum = Operator(
-    "sum", "",
+sum = Operator("sum", "",
     (Param('self', 'Tensor', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
-    meta=_meta.sum,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.sum},
-    variants=('function', 'method'),
-    derivatives="reduction",
+    meta=_meta.sum, cast=(0,), kernels={"cpu": kernels_reduction.sum},
+    variants=('function', 'method'), derivatives="reduction",
 )
-
-sum_dim_IntList = Operator(
-    "sum", "dim_IntList",
+sum_dim_IntList = Operator("sum", "dim_IntList",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, required=True), Param('keepdim', 'bool', default=False), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
-    meta=_meta.sum_dim_IntList,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.sum_dim},
-    out=('exact', 'dtype'),
-    variants=('function', 'method', 'out'),
-    derivatives="reduction",
+    meta=_meta.sum_dim_IntList, cast=(0,), kernels={"cpu": kernels_reduction.sum_dim},
+    out=('exact', 'dtype'), variants=('function', 'method', 'out'), derivatives="reduction",
 )
-
-nansum = Operator(
-    "nansum", "",
+nansum = Operator("nansum", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('keepdim', 'bool', default=False), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
-    meta=_meta.nansum,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.nansum},
-    out=('dtype',),
-    variants=('function', 'method', 'out'),
-    derivatives="reduction",
-    saves_self=True,
+    meta=_meta.nansum, cast=(0,), kernels={"cpu": kernels_reduction.nansum},
+    out=('dtype',), variants=('function', 'method', 'out'), derivatives="reduction", saves_self=True,
 )
-
-mean = Operator(
-    "mean", "",
+mean = Operator("mean", "",
     (Param('self', 'Tensor', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
-    meta=_meta.mean,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.mean},
-    variants=('function', 'method', 'out'),
-    derivatives="reduction",
+    meta=_meta.mean, cast=(0,), kernels={"cpu": kernels_reduction.mean},
+    variants=('function', 'method', 'out'), derivatives="reduction",
 )
-
-mean_dim = Operator(
-    "mean", "dim",
+mean_dim = Operator("mean", "dim",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, required=True), Param('keepdim', 'bool', default=False), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
-    meta=_meta.mean_dim,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.mean_dim},
-    variants=('function', 'method', 'out'),
-    derivatives="reduction",
+    meta=_meta.mean_dim, cast=(0,), kernels={"cpu": kernels_reduction.mean_dim},
+    variants=('function', 'method', 'out'), derivatives="reduction",
 )
-
-nanmean = Operator(
-    "nanmean", "",
+nanmean = Operator("nanmean", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('keepdim', 'bool', default=False), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
     composite="reduction.nanmean",
     variants=('function', 'method', 'out'),
 )
-
-prod = Operator(
-    "prod", "",
+prod = Operator("prod", "",
     (Param('self', 'Tensor', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
-    meta=_meta.prod,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.prod},
-    tags=('autocast_float32',),
-    variants=('function', 'method'),
-    derivatives="reduction",
-    saves_self=True,
+    meta=_meta.prod, cast=(0,), kernels={"cpu": kernels_reduction.prod},
+    tags=('autocast_float32',), variants=('function', 'method'), derivatives="reduction", saves_self=True,
 )
-
-prod_dim_int = Operator(
-    "prod", "dim_int",
+prod_dim_int = Operator("prod", "dim_int",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('keepdim', 'bool', default=False), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
-    meta=_meta.prod_dim_int,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.prod_dim},
-    tags=('autocast_float32',),
-    out=('exact', 'dtype'),
-    variants=('function', 'method', 'out'),
-    derivatives="reduction",
-    saves_self=True,
+    meta=_meta.prod_dim_int, cast=(0,), kernels={"cpu": kernels_reduction.prod_dim},
+    tags=('autocast_float32',), out=('exact', 'dtype'), variants=('function', 'method', 'out'), derivatives="reduction", saves_self=True,
 )
-
-sum_to_size = Operator(
-    "sum_to_size", "",
+sum_to_size = Operator("sum_to_size", "",
     (Param('self', 'Tensor', required=True), Param('size', 'SymInt', is_list=True, required=True), ),
     composite="reduction.sum_to_size",
     variants=('method',),
 )
-
-var_dim = Operator(
-    "var", "dim",
+var_dim = Operator("var", "dim",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, required=True), Param('unbiased', 'bool', default=True), Param('keepdim', 'bool', default=False), ),
     composite="reduction.var_dim",
     variants=('function', 'method', 'out'),
 )
-
-var_correction = Operator(
-    "var", "correction",
+var_correction = Operator("var", "correction",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('correction', 'Scalar', optional=True, default=None, keyword=True), Param('keepdim', 'bool', default=False, keyword=True), ),
-    meta=_meta.var_correction,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.var},
-    variants=('function', 'method', 'out'),
-    derivatives="reduction",
-    saves_self=True,
+    meta=_meta.var_correction, cast=(0,), kernels={"cpu": kernels_reduction.var},
+    variants=('function', 'method', 'out'), derivatives="reduction", saves_self=True,
 )
-
-var = Operator(
-    "var", "",
+var = Operator("var", "",
     (Param('self', 'Tensor', required=True), Param('unbiased', 'bool', default=True), ),
     composite="reduction.var",
     variants=('function', 'method'),
 )
-
-std_dim = Operator(
-    "std", "dim",
+std_dim = Operator("std", "dim",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, required=True), Param('unbiased', 'bool', default=True), Param('keepdim', 'bool', default=False), ),
     composite="reduction.std_dim",
     variants=('function', 'method', 'out'),
 )
-
-std_correction = Operator(
-    "std", "correction",
+std_correction = Operator("std", "correction",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('correction', 'Scalar', optional=True, default=None, keyword=True), Param('keepdim', 'bool', default=False, keyword=True), ),
-    meta=_meta.std_correction,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.std},
-    variants=('function', 'method', 'out'),
-    derivatives="reduction",
-    saves_self=True,
+    meta=_meta.std_correction, cast=(0,), kernels={"cpu": kernels_reduction.std},
+    variants=('function', 'method', 'out'), derivatives="reduction", saves_self=True,
 )
-
-std = Operator(
-    "std", "",
+std = Operator("std", "",
     (Param('self', 'Tensor', required=True), Param('unbiased', 'bool', default=True), ),
     composite="reduction.std",
     variants=('function', 'method'),
 )
-
-var_mean_dim = Operator(
-    "var_mean", "dim",
+var_mean_dim = Operator("var_mean", "dim",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, required=True), Param('unbiased', 'bool', default=True), Param('keepdim', 'bool', default=False), ),
     composite="reduction.var_mean_dim",
-    returns=('', ''),
-    variants=('function',),
+    returns=('', ''), variants=('function',),
 )
-
-var_mean_correction = Operator(
-    "var_mean", "correction",
+var_mean_correction = Operator("var_mean", "correction",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('correction', 'Scalar', optional=True, default=None, keyword=True), Param('keepdim', 'bool', default=False, keyword=True), ),
-    meta=_meta.var_mean_correction,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.var_mean},
-    returns=('', ''),
-    variants=('function',),
-    derivatives="reduction",
-    saves_self=True,
+    meta=_meta.var_mean_correction, cast=(0,), kernels={"cpu": kernels_reduction.var_mean},
+    returns=('', ''), variants=('function',), derivatives="reduction", saves_self=True,
 )
-
-var_mean = Operator(
-    "var_mean", "",
+var_mean = Operator("var_mean", "",
     (Param('self', 'Tensor', required=True), Param('unbiased', 'bool', default=True), ),
     composite="reduction.var_mean",
-    returns=('', ''),
-    variants=('function',),
+    returns=('', ''), variants=('function',),
 )
-
-std_mean_dim = Operator(
-    "std_mean", "dim",
+std_mean_dim = Operator("std_mean", "dim",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, required=True), Param('unbiased', 'bool', default=True), Param('keepdim', 'bool', default=False), ),
     composite="reduction.std_mean_dim",
-    returns=('', ''),
-    variants=('function',),
+    returns=('', ''), variants=('function',),
 )
-
-std_mean_correction = Operator(
-    "std_mean", "correction",
+std_mean_correction = Operator("std_mean", "correction",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('correction', 'Scalar', optional=True, default=None, keyword=True), Param('keepdim', 'bool', default=False, keyword=True), ),
-    meta=_meta.std_mean_correction,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.std_mean},
-    returns=('', ''),
-    variants=('function',),
-    derivatives="reduction",
-    saves_self=True,
+    meta=_meta.std_mean_correction, cast=(0,), kernels={"cpu": kernels_reduction.std_mean},
+    returns=('', ''), variants=('function',), derivatives="reduction", saves_self=True,
 )
-
-std_mean = Operator(
-    "std_mean", "",
+std_mean = Operator("std_mean", "",
     (Param('self', 'Tensor', required=True), Param('unbiased', 'bool', default=True), ),
     composite="reduction.std_mean",
-    returns=('', ''),
-    variants=('function',),
+    returns=('', ''), variants=('function',),
 )
-
-max = Operator(
-    "max", "",
+max = Operator("max", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.max,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.max},
-    variants=('function', 'method', 'out'),
-    derivatives="reduction",
-    saves_self=True,
+    meta=_meta.max, cast=(0,), kernels={"cpu": kernels_reduction.max},
+    variants=('function', 'method', 'out'), derivatives="reduction", saves_self=True,
 )
-
-max_other = Operator(
-    "max", "other",
+max_other = Operator("max", "other",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     composite="reduction.max_other",
     variants=('function', 'method', 'out'),
 )
-
-max_dim = Operator(
-    "max", "dim",
+max_dim = Operator("max", "dim",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('keepdim', 'bool', default=False), ),
-    meta=_meta.max_dim,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.max_dim},
-    out=('exact',),
-    returns=('values', 'indices'),
-    variants=('function', 'method', 'out'),
-    derivatives="reduction",
+    meta=_meta.max_dim, cast=(0,), kernels={"cpu": kernels_reduction.max_dim},
+    out=('exact',), returns=('values', 'indices'), variants=('function', 'method', 'out'), derivatives="reduction",
 )
-
-min = Operator(
-    "min", "",
+min = Operator("min", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.min,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.min},
-    variants=('function', 'method', 'out'),
-    derivatives="reduction",
-    saves_self=True,
+    meta=_meta.min, cast=(0,), kernels={"cpu": kernels_reduction.min},
+    variants=('function', 'method', 'out'), derivatives="reduction", saves_self=True,
 )
-
-min_other = Operator(
-    "min", "other",
+min_other = Operator("min", "other",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     composite="reduction.min_other",
     variants=('function', 'method', 'out'),
 )
-
-min_dim = Operator(
-    "min", "dim",
+min_dim = Operator("min", "dim",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('keepdim', 'bool', default=False), ),
-    meta=_meta.min_dim,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.min_dim},
-    out=('exact',),
-    returns=('values', 'indices'),
-    variants=('function', 'method', 'out'),
-    derivatives="reduction",
+    meta=_meta.min_dim, cast=(0,), kernels={"cpu": kernels_reduction.min_dim},
+    out=('exact',), returns=('values', 'indices'), variants=('function', 'method', 'out'), derivatives="reduction",
 )
-
-amax = Operator(
-    "amax", "",
+amax = Operator("amax", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', is_list=True, size=1, default=()), Param('keepdim', 'bool', default=False), ),
-    meta=_meta.amax,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.amax},
-    out=('as_input',),
-    variants=('function', 'method', 'out'),
-    derivatives="reduction",
-    saves_self=True,
+    meta=_meta.amax, cast=(0,), kernels={"cpu": kernels_reduction.amax},
+    out=('as_input',), variants=('function', 'method', 'out'), derivatives="reduction", saves_self=True,
 )
-
-amin = Operator(
-    "amin", "",
+amin = Operator("amin", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', is_list=True, size=1, default=()), Param('keepdim', 'bool', default=False), ),
-    meta=_meta.amin,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.amin},
-    out=('as_input',),
-    variants=('function', 'method', 'out'),
-    derivatives="reduction",
-    saves_self=True,
+    meta=_meta.amin, cast=(0,), kernels={"cpu": kernels_reduction.amin},
+    out=('as_input',), variants=('function', 'method', 'out'), derivatives="reduction", saves_self=True,
 )
-
-aminmax = Operator(
-    "aminmax", "",
+aminmax = Operator("aminmax", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, default=None, keyword=True), Param('keepdim', 'bool', default=False, keyword=True), ),
-    meta=_meta.aminmax,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.aminmax},
-    out=('exact',),
-    returns=('min', 'max'),
-    variants=('function', 'method', 'out'),
-    derivatives="reduction",
-    saves_self=True,
+    meta=_meta.aminmax, cast=(0,), kernels={"cpu": kernels_reduction.aminmax},
+    out=('exact',), returns=('min', 'max'), variants=('function', 'method', 'out'), derivatives="reduction", saves_self=True,
 )
-
-argmax = Operator(
-    "argmax", "",
+argmax = Operator("argmax", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, default=None), Param('keepdim', 'bool', default=False), ),
-    meta=_meta.argmax,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.argmax},
-    out=('exact',),
-    variants=('function', 'method', 'out'),
+    meta=_meta.argmax, cast=(0,), kernels={"cpu": kernels_reduction.argmax},
+    out=('exact',), variants=('function', 'method', 'out'),
 )
-
-argmin = Operator(
-    "argmin", "",
+argmin = Operator("argmin", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, default=None), Param('keepdim', 'bool', default=False), ),
-    meta=_meta.argmin,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.argmin},
-    out=('exact',),
-    variants=('function', 'method', 'out'),
+    meta=_meta.argmin, cast=(0,), kernels={"cpu": kernels_reduction.argmin},
+    out=('exact',), variants=('function', 'method', 'out'),
 )
-
-all = Operator(
-    "all", "",
+all = Operator("all", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.all,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.all},
-    out=('bool',),
-    variants=('function', 'method', 'out'),
+    meta=_meta.all, cast=(0,), kernels={"cpu": kernels_reduction.all},
+    out=('bool',), variants=('function', 'method', 'out'),
 )
-
-all_dim = Operator(
-    "all", "dim",
+all_dim = Operator("all", "dim",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('keepdim', 'bool', default=False), ),
-    meta=_meta.all_dim,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.all_dim},
-    out=('bool',),
-    variants=('function', 'method', 'out'),
+    meta=_meta.all_dim, cast=(0,), kernels={"cpu": kernels_reduction.all_dim},
+    out=('bool',), variants=('function', 'method', 'out'),
 )
-
-all_dims = Operator(
-    "all", "dims",
+all_dims = Operator("all", "dims",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, default=None), Param('keepdim', 'bool', default=False), ),
-    meta=_meta.all_dims,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.all_dim},
-    out=('bool',),
-    variants=('function', 'method', 'out'),
+    meta=_meta.all_dims, cast=(0,), kernels={"cpu": kernels_reduction.all_dim},
+    out=('bool',), variants=('function', 'method', 'out'),
 )
-
-any = Operator(
-    "any", "",
+any = Operator("any", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.any,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.any},
-    out=('bool',),
-    variants=('function', 'method', 'out'),
+    meta=_meta.any, cast=(0,), kernels={"cpu": kernels_reduction.any},
+    out=('bool',), variants=('function', 'method', 'out'),
 )
-
-any_dim = Operator(
-    "any", "dim",
+any_dim = Operator("any", "dim",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('keepdim', 'bool', default=False), ),
-    meta=_meta.any_dim,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.any_dim},
-    out=('bool',),
-    variants=('function', 'method', 'out'),
+    meta=_meta.any_dim, cast=(0,), kernels={"cpu": kernels_reduction.any_dim},
+    out=('bool',), variants=('function', 'method', 'out'),
 )
-
-any_dims = Operator(
-    "any", "dims",
+any_dims = Operator("any", "dims",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, is_list=True, default=None), Param('keepdim', 'bool', default=False), ),
-    meta=_meta.any_dims,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.any_dim},
-    out=('bool',),
-    variants=('function', 'method', 'out'),
+    meta=_meta.any_dims, cast=(0,), kernels={"cpu": kernels_reduction.any_dim},
+    out=('bool',), variants=('function', 'method', 'out'),
 )
-
-count_nonzero_dim_IntList = Operator(
-    "count_nonzero", "dim_IntList",
+count_nonzero_dim_IntList = Operator("count_nonzero", "dim_IntList",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', is_list=True, required=True), ),
-    meta=_meta.count_nonzero_dim_IntList,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.count_nonzero},
+    meta=_meta.count_nonzero_dim_IntList, cast=(0,), kernels={"cpu": kernels_reduction.count_nonzero},
     variants=('function', 'method'),
 )
-
-count_nonzero = Operator(
-    "count_nonzero", "",
+count_nonzero = Operator("count_nonzero", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', optional=True, default=None), ),
-    meta=_meta.count_nonzero,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.count_nonzero},
+    meta=_meta.count_nonzero, cast=(0,), kernels={"cpu": kernels_reduction.count_nonzero},
     variants=('function', 'method'),
 )
-
-logsumexp = Operator(
-    "logsumexp", "",
+logsumexp = Operator("logsumexp", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', is_list=True, size=1, required=True), Param('keepdim', 'bool', default=False), ),
-    meta=_meta.logsumexp,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.logsumexp},
-    variants=('function', 'method', 'out'),
-    derivatives="reduction",
-    saves_self=True,
+    meta=_meta.logsumexp, cast=(0,), kernels={"cpu": kernels_reduction.logsumexp},
+    variants=('function', 'method', 'out'), derivatives="reduction", saves_self=True,
 )
-
-linalg_vector_norm = Operator(
-    "linalg_vector_norm", "",
+linalg_vector_norm = Operator("linalg_vector_norm", "",
     (Param('self', 'Tensor', required=True), Param('ord', 'Scalar', default=2), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('keepdim', 'bool', default=False), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
-    meta=_meta.linalg_vector_norm,
-    cast=(0,),
-    kernels={"cpu": kernels_reduction.vector_norm},
-    out=('exact',),
-    variants=('function', 'out'),
-    derivatives="reduction",
-    saves_self=True,
+    meta=_meta.linalg_vector_norm, cast=(0,), kernels={"cpu": kernels_reduction.vector_norm},
+    out=('exact',), variants=('function', 'out'), derivatives="reduction", saves_self=True,
 )
-
-norm_Scalar = Operator(
-    "norm", "Scalar",
+norm_Scalar = Operator("norm", "Scalar",
     (Param('self', 'Tensor', required=True), Param('p', 'Scalar', default=2), ),
     composite="reduction.norm_scalar",
-    out=('exact',),
-    variants=('function', 'method', 'out'),
+    out=('exact',), variants=('function', 'method', 'out'),
 )
-
-norm_ScalarOpt_dim = Operator(
-    "norm", "ScalarOpt_dim",
+norm_ScalarOpt_dim = Operator("norm", "ScalarOpt_dim",
     (Param('self', 'Tensor', required=True), Param('p', 'Scalar', optional=True, required=True), Param('dim', 'int', is_list=True, size=1, required=True), Param('keepdim', 'bool', default=False), ),
     composite="reduction.norm_dim",
-    out=('exact',),
-    variants=('function', 'method', 'out'),
+    out=('exact',), variants=('function', 'method', 'out'),
 )
-
-norm_ScalarOpt_dtype = Operator(
-    "norm", "ScalarOpt_dtype",
+norm_ScalarOpt_dtype = Operator("norm", "ScalarOpt_dtype",
     (Param('self', 'Tensor', required=True), Param('p', 'Scalar', optional=True, required=True), Param('dtype', 'ScalarType', required=True, keyword=True), ),
     composite="reduction.norm_dtype",
-    out=('exact',),
-    variants=('function', 'method', 'out'),
+    out=('exact',), variants=('function', 'method', 'out'),
 )
-
-norm_ScalarOpt_dim_dtype = Operator(
-    "norm", "ScalarOpt_dim_dtype",
+norm_ScalarOpt_dim_dtype = Operator("norm", "ScalarOpt_dim_dtype",
     (Param('self', 'Tensor', required=True), Param('p', 'Scalar', optional=True, required=True), Param('dim', 'int', is_list=True, size=1, required=True), Param('keepdim', 'bool', required=True), Param('dtype', 'ScalarType', required=True, keyword=True), ),
     composite="reduction.norm_dim_dtype",
-    out=('exact',),
-    variants=('function', 'method', 'out'),
+    out=('exact',), variants=('function', 'method', 'out'),
 )
-
-dist = Operator(
-    "dist", "",
+dist = Operator("dist", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), Param('p', 'Scalar', default=2), ),
     composite="reduction.dist",
     variants=('function', 'method'),
 )
-
-quantile = Operator(
-    "quantile", "",
+quantile = Operator("quantile", "",
     (Param('self', 'Tensor', required=True), Param('q', 'Tensor', required=True), Param('dim', 'int', optional=True, default=None), Param('keepdim', 'bool', default=False), Param('interpolation', 'str', default='linear', keyword=True), ),
     composite="statistics.quantile",
-    tags=('autocast_float32',),
-    variants=('function', 'method', 'out'),
+    tags=('autocast_float32',), variants=('function', 'method', 'out'),
 )
-
-quantile_scalar = Operator(
-    "quantile", "scalar",
+quantile_scalar = Operator("quantile", "scalar",
     (Param('self', 'Tensor', required=True), Param('q', 'float', required=True), Param('dim', 'int', optional=True, default=None), Param('keepdim', 'bool', default=False), Param('interpolation', 'str', default='linear', keyword=True), ),
     composite="statistics.quantile_scalar",
-    tags=('autocast_float32',),
-    variants=('function', 'method', 'out'),
+    tags=('autocast_float32',), variants=('function', 'method', 'out'),
 )
-
-nanquantile = Operator(
-    "nanquantile", "",
+nanquantile = Operator("nanquantile", "",
     (Param('self', 'Tensor', required=True), Param('q', 'Tensor', required=True), Param('dim', 'int', optional=True, default=None), Param('keepdim', 'bool', default=False), Param('interpolation', 'str', default='linear', keyword=True), ),
     composite="statistics.nanquantile",
-    tags=('autocast_float32',),
-    variants=('function', 'method', 'out'),
+    tags=('autocast_float32',), variants=('function', 'method', 'out'),
 )
-
-nanquantile_scalar = Operator(
-    "nanquantile", "scalar",
+nanquantile_scalar = Operator("nanquantile", "scalar",
     (Param('self', 'Tensor', required=True), Param('q', 'float', required=True), Param('dim', 'int', optional=True, default=None), Param('keepdim', 'bool', default=False), Param('interpolation', 'str', default='linear', keyword=True), ),
     composite="statistics.nanquantile_scalar",
-    tags=('autocast_float32',),
-    variants=('function', 'method', 'out'),
+    tags=('autocast_float32',), variants=('function', 'method', 'out'),
 )
-
-cov = Operator(
-    "cov", "",
+cov = Operator("cov", "",
     (Param('self', 'Tensor', required=True), Param('correction', 'int', default=1, keyword=True), Param('fweights', 'Tensor', optional=True, default=None, keyword=True), Param('aweights', 'Tensor', optional=True, default=None, keyword=True), ),
     composite="statistics.cov",
     variants=('function', 'method'),
 )
-
-corrcoef = Operator(
-    "corrcoef", "",
+corrcoef = Operator("corrcoef", "",
     (Param('self', 'Tensor', required=True), ),
     composite="statistics.corrcoef",
     variants=('function', 'method'),

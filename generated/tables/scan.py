@@ -9,166 +9,97 @@ from ..meta import scan as _meta
 
 __all__ = ["cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "diff", "trapezoid_x", "trapezoid_dx", "trapz_x", "trapz_dx", "cumulative_trapezoid_x", "cumulative_trapezoid_dx", "gradient_scalarint", "gradient_scalararray", "gradient_array", "gradient_scalarrayint", "gradient_scalarrayarray", "gradient_tensorarrayint", "gradient_tensorarray"]
 
-cumsum = Operator(
-    "cumsum", "",
+cumsum = Operator("cumsum", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
-    meta=_meta.cumsum,
-    cast=(0,),
-    kernels={"cpu": kernels_scan.cumsum},
-    tags=('overlap',),
-    out=('exact', 'dtype'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="scan",
+    meta=_meta.cumsum, cast=(0,), kernels={"cpu": kernels_scan.cumsum},
+    tags=('overlap',), out=('exact', 'dtype'), variants=('function', 'method', 'inplace', 'out'), derivatives="scan",
 )
-
-cumprod = Operator(
-    "cumprod", "",
+cumprod = Operator("cumprod", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
-    meta=_meta.cumprod,
-    cast=(0,),
-    kernels={"cpu": kernels_scan.cumprod},
-    tags=('overlap',),
-    out=('exact', 'dtype'),
-    variants=('function', 'method', 'inplace', 'out'),
-    derivatives="scan",
-    saves_self=True,
+    meta=_meta.cumprod, cast=(0,), kernels={"cpu": kernels_scan.cumprod},
+    tags=('overlap',), out=('exact', 'dtype'), variants=('function', 'method', 'inplace', 'out'), derivatives="scan", saves_self=True,
 )
-
-logcumsumexp = Operator(
-    "logcumsumexp", "",
+logcumsumexp = Operator("logcumsumexp", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), ),
-    meta=_meta.logcumsumexp,
-    cast=(0,),
-    kernels={"cpu": kernels_scan.logcumsumexp},
-    tags=('overlap',),
-    out=('scan',),
-    variants=('function', 'method', 'out'),
-    derivatives="scan",
-    saves_self=True,
+    meta=_meta.logcumsumexp, cast=(0,), kernels={"cpu": kernels_scan.logcumsumexp},
+    tags=('overlap',), out=('scan',), variants=('function', 'method', 'out'), derivatives="scan", saves_self=True,
 )
-
-cummax = Operator(
-    "cummax", "",
+cummax = Operator("cummax", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), ),
-    meta=_meta.cummax,
-    cast=(0,),
-    kernels={"cpu": kernels_scan.cummax},
-    tags=('overlap',),
-    out=('scan',),
-    returns=('values', 'indices'),
-    variants=('function', 'method', 'out'),
-    derivatives="scan",
+    meta=_meta.cummax, cast=(0,), kernels={"cpu": kernels_scan.cummax},
+    tags=('overlap',), out=('scan',), returns=('values', 'indices'), variants=('function', 'method', 'out'), derivatives="scan",
 )
-
-cummin = Operator(
-    "cummin", "",
+cummin = Operator("cummin", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), ),
-    meta=_meta.cummin,
-    cast=(0,),
-    kernels={"cpu": kernels_scan.cummin},
-    tags=('overlap',),
-    out=('scan',),
-    returns=('values', 'indices'),
-    variants=('function', 'method', 'out'),
-    derivatives="scan",
+    meta=_meta.cummin, cast=(0,), kernels={"cpu": kernels_scan.cummin},
+    tags=('overlap',), out=('scan',), returns=('values', 'indices'), variants=('function', 'method', 'out'), derivatives="scan",
 )
-
-diff = Operator(
-    "diff", "",
+diff = Operator("diff", "",
     (Param('self', 'Tensor', required=True), Param('n', 'int', default=1), Param('dim', 'int', default=-1), Param('prepend', 'Tensor', optional=True, default=None), Param('append', 'Tensor', optional=True, default=None), ),
     composite="scan.diff",
-    tags=('any_device',),
-    variants=('function', 'method', 'out'),
+    tags=('any_device',), variants=('function', 'method', 'out'),
 )
-
-trapezoid_x = Operator(
-    "trapezoid", "x",
+trapezoid_x = Operator("trapezoid", "x",
     (Param('y', 'Tensor', required=True), Param('x', 'Tensor', required=True), Param('dim', 'int', default=-1, keyword=True), ),
     composite="scan.trapezoid_x",
-    tags=('any_device',),
-    variants=('function',),
+    tags=('any_device',), variants=('function',),
 )
-
-trapezoid_dx = Operator(
-    "trapezoid", "dx",
+trapezoid_dx = Operator("trapezoid", "dx",
     (Param('y', 'Tensor', required=True), Param('dx', 'Scalar', default=1, keyword=True), Param('dim', 'int', default=-1, keyword=True), ),
     composite="scan.trapezoid_dx",
     variants=('function',),
 )
-
-trapz_x = Operator(
-    "trapz", "x",
+trapz_x = Operator("trapz", "x",
     (Param('y', 'Tensor', required=True), Param('x', 'Tensor', required=True), Param('dim', 'int', default=-1, keyword=True), ),
     composite="scan.trapz_x",
-    tags=('any_device',),
-    variants=('function',),
+    tags=('any_device',), variants=('function',),
 )
-
-trapz_dx = Operator(
-    "trapz", "dx",
+trapz_dx = Operator("trapz", "dx",
     (Param('y', 'Tensor', required=True), Param('dx', 'float', default=1, keyword=True), Param('dim', 'int', default=-1, keyword=True), ),
     composite="scan.trapz_dx",
     variants=('function',),
 )
-
-cumulative_trapezoid_x = Operator(
-    "cumulative_trapezoid", "x",
+cumulative_trapezoid_x = Operator("cumulative_trapezoid", "x",
     (Param('y', 'Tensor', required=True), Param('x', 'Tensor', required=True), Param('dim', 'int', default=-1, keyword=True), ),
     composite="scan.cumulative_trapezoid_x",
     variants=('function',),
 )
-
-cumulative_trapezoid_dx = Operator(
-    "cumulative_trapezoid", "dx",
+cumulative_trapezoid_dx = Operator("cumulative_trapezoid", "dx",
     (Param('y', 'Tensor', required=True), Param('dx', 'Scalar', default=1, keyword=True), Param('dim', 'int', default=-1, keyword=True), ),
     composite="scan.cumulative_trapezoid_dx",
     variants=('function',),
 )
-
-gradient_scalarint = Operator(
-    "gradient", "scalarint",
+gradient_scalarint = Operator("gradient", "scalarint",
     (Param('self', 'Tensor', required=True), Param('spacing', 'Scalar', optional=True, default=None, keyword=True), Param('dim', 'int', optional=True, default=None, keyword=True), Param('edge_order', 'int', default=1, keyword=True), ),
     composite="differences.gradient",
     variants=('function',),
 )
-
-gradient_scalararray = Operator(
-    "gradient", "scalararray",
+gradient_scalararray = Operator("gradient", "scalararray",
     (Param('self', 'Tensor', required=True), Param('spacing', 'Scalar', required=True, keyword=True), Param('dim', 'int', is_list=True, required=True, keyword=True), Param('edge_order', 'int', default=1, keyword=True), ),
     composite="differences.gradient",
     variants=('function',),
 )
-
-gradient_array = Operator(
-    "gradient", "array",
+gradient_array = Operator("gradient", "array",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', is_list=True, required=True, keyword=True), Param('edge_order', 'int', default=1, keyword=True), ),
     composite="differences.gradient_of_dims",
     variants=('function',),
 )
-
-gradient_scalarrayint = Operator(
-    "gradient", "scalarrayint",
+gradient_scalarrayint = Operator("gradient", "scalarrayint",
     (Param('self', 'Tensor', required=True), Param('spacing', 'Scalar', is_list=True, required=True, keyword=True), Param('dim', 'int', optional=True, default=None, keyword=True), Param('edge_order', 'int', default=1, keyword=True), ),
     composite="differences.gradient",
     variants=('function',),
 )
-
-gradient_scalarrayarray = Operator(
-    "gradient", "scalarrayarray",
+gradient_scalarrayarray = Operator("gradient", "scalarrayarray",
     (Param('self', 'Tensor', required=True), Param('spacing', 'Scalar', is_list=True, required=True, keyword=True), Param('dim', 'int', is_list=True, required=True, keyword=True), Param('edge_order', 'int', default=1, keyword=True), ),
     composite="differences.gradient",
     variants=('function',),
 )
-
-gradient_tensorarrayint = Operator(
-    "gradient", "tensorarrayint",
+gradient_tensorarrayint = Operator("gradient", "tensorarrayint",
     (Param('self', 'Tensor', required=True), Param('spacing', 'Tensor', is_list=True, required=True, keyword=True), Param('dim', 'int', optional=True, default=None, keyword=True), Param('edge_order', 'int', default=1, keyword=True), ),
     composite="differences.gradient",
     variants=('function',),
 )
-
-gradient_tensorarray = Operator(
-    "gradient", "tensorarray",
+gradient_tensorarray = Operator("gradient", "tensorarray",
     (Param('self', 'Tensor', required=True), Param('spacing', 'Tensor', is_list=True, required=True, keyword=True), Param('dim', 'int', is_list=True, required=True, keyword=True), Param('edge_order', 'int', default=1, keyword=True), ),
     composite="differences.gradient",
     variants=('function',),

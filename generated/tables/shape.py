@@ -9,422 +9,253 @@ from ..meta import shape as _meta
 
 __all__ = ["cat", "stack", "hstack", "vstack", "dstack", "column_stack", "block_diag", "cartesian_prod", "combinations", "meshgrid", "meshgrid_indexing", "broadcast_tensors", "atleast_1d", "atleast_1d_Sequence", "atleast_2d", "atleast_2d_Sequence", "atleast_3d", "atleast_3d_Sequence", "repeat", "tile", "repeat_interleave_Tensor", "repeat_interleave_self_Tensor", "repeat_interleave_self_int", "flip", "fliplr", "flipud", "roll", "rot90", "diag", "diag_embed", "diagflat", "trace", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "constant_pad_nd", "pad", "_pad_circular", "reflection_pad1d", "reflection_pad1d_backward", "reflection_pad2d", "reflection_pad2d_backward", "reflection_pad3d", "reflection_pad3d_backward", "replication_pad1d", "replication_pad1d_backward", "replication_pad2d", "replication_pad2d_backward", "replication_pad3d", "replication_pad3d_backward"]
 
-cat = Operator(
-    "cat", "",
+cat = Operator("cat", "",
     (Param('tensors', 'Tensor', is_list=True, required=True), Param('dim', 'int', default=0), ),
-    meta=_meta.cat,
-    cast=(0,),
-    kernels={"cpu": kernels_shape.cat},
-    tags=('autocast_promote',),
-    out=('joined', 'distinct'),
-    variants=('function', 'out'),
-    derivatives="shape",
-    saves_self=True,
+    meta=_meta.cat, cast=(0,), kernels={"cpu": kernels_shape.cat},
+    tags=('autocast_promote',), out=('joined', 'distinct'), variants=('function', 'out'), derivatives="shape", saves_self=True,
 )
-
-stack = Operator(
-    "stack", "",
+stack = Operator("stack", "",
     (Param('tensors', 'Tensor', is_list=True, required=True), Param('dim', 'int', default=0), ),
-    meta=_meta.stack,
-    cast=(0,),
-    kernels={"cpu": kernels_shape.stack},
-    tags=('autocast_promote',),
-    out=('joined',),
-    variants=('function', 'out'),
-    derivatives="shape",
-    saves_self=True,
+    meta=_meta.stack, cast=(0,), kernels={"cpu": kernels_shape.stack},
+    tags=('autocast_promote',), out=('joined',), variants=('function', 'out'), derivatives="shape", saves_self=True,
 )
-
-hstack = Operator(
-    "hstack", "",
+hstack = Operator("hstack", "",
     (Param('tensors', 'Tensor', is_list=True, required=True), ),
     composite="shape.hstack",
-    out=('joined',),
-    variants=('function', 'out'),
+    out=('joined',), variants=('function', 'out'),
 )
-
-vstack = Operator(
-    "vstack", "",
+vstack = Operator("vstack", "",
     (Param('tensors', 'Tensor', is_list=True, required=True), ),
     composite="shape.vstack",
-    out=('joined',),
-    variants=('function', 'out'),
+    out=('joined',), variants=('function', 'out'),
 )
-
-dstack = Operator(
-    "dstack", "",
+dstack = Operator("dstack", "",
     (Param('tensors', 'Tensor', is_list=True, required=True), ),
     composite="shape.dstack",
-    out=('joined',),
-    variants=('function', 'out'),
+    out=('joined',), variants=('function', 'out'),
 )
-
-column_stack = Operator(
-    "column_stack", "",
+column_stack = Operator("column_stack", "",
     (Param('tensors', 'Tensor', is_list=True, required=True), ),
     composite="shape.column_stack",
-    out=('joined',),
-    variants=('function', 'out'),
+    out=('joined',), variants=('function', 'out'),
 )
-
-block_diag = Operator(
-    "block_diag", "",
+block_diag = Operator("block_diag", "",
     (Param('tensors', 'Tensor', is_list=True, required=True), ),
     composite="shape.block_diag",
     variants=('function',),
 )
-
-cartesian_prod = Operator(
-    "cartesian_prod", "",
+cartesian_prod = Operator("cartesian_prod", "",
     (Param('tensors', 'Tensor', is_list=True, required=True), ),
     composite="shape.cartesian_prod",
     variants=('function',),
 )
-
-combinations = Operator(
-    "combinations", "",
+combinations = Operator("combinations", "",
     (Param('self', 'Tensor', required=True), Param('r', 'int', default=2), Param('with_replacement', 'bool', default=False), ),
     composite="shape.combinations",
     variants=('function',),
 )
-
-meshgrid = Operator(
-    "meshgrid", "",
+meshgrid = Operator("meshgrid", "",
     (Param('tensors', 'Tensor', is_list=True, required=True), ),
     composite="shape.meshgrid",
     variants=('function',),
 )
-
-meshgrid_indexing = Operator(
-    "meshgrid", "indexing",
+meshgrid_indexing = Operator("meshgrid", "indexing",
     (Param('tensors', 'Tensor', is_list=True, required=True), Param('indexing', 'str', required=True, keyword=True), ),
     composite="shape.meshgrid",
     variants=('function',),
 )
-
-broadcast_tensors = Operator(
-    "broadcast_tensors", "",
+broadcast_tensors = Operator("broadcast_tensors", "",
     (Param('tensors', 'Tensor', is_list=True, required=True), ),
     composite="shape.broadcast_tensors",
     variants=('function',),
 )
-
-atleast_1d = Operator(
-    "atleast_1d", "",
+atleast_1d = Operator("atleast_1d", "",
     (Param('self', 'Tensor', required=True), ),
     composite="shape.atleast_1d",
     variants=('function',),
 )
-
-atleast_1d_Sequence = Operator(
-    "atleast_1d", "Sequence",
+atleast_1d_Sequence = Operator("atleast_1d", "Sequence",
     (Param('tensors', 'Tensor', is_list=True, required=True), ),
     composite="shape.all_atleast_1d",
     variants=('function',),
 )
-
-atleast_2d = Operator(
-    "atleast_2d", "",
+atleast_2d = Operator("atleast_2d", "",
     (Param('self', 'Tensor', required=True), ),
     composite="shape.atleast_2d",
     variants=('function',),
 )
-
-atleast_2d_Sequence = Operator(
-    "atleast_2d", "Sequence",
+atleast_2d_Sequence = Operator("atleast_2d", "Sequence",
     (Param('tensors', 'Tensor', is_list=True, required=True), ),
     composite="shape.all_atleast_2d",
     variants=('function',),
 )
-
-atleast_3d = Operator(
-    "atleast_3d", "",
+atleast_3d = Operator("atleast_3d", "",
     (Param('self', 'Tensor', required=True), ),
     composite="shape.atleast_3d",
     variants=('function',),
 )
-
-atleast_3d_Sequence = Operator(
-    "atleast_3d", "Sequence",
+atleast_3d_Sequence = Operator("atleast_3d", "Sequence",
     (Param('tensors', 'Tensor', is_list=True, required=True), ),
     composite="shape.all_atleast_3d",
     variants=('function',),
 )
-
-repeat = Operator(
-    "repeat", "",
+repeat = Operator("repeat", "",
     (Param('self', 'Tensor', required=True), Param('repeats', 'SymInt', is_list=True, required=True), ),
-    meta=_meta.repeat,
-    kernels={"cpu": kernels_shape.repeat},
-    variants=('method',),
-    derivatives="shape",
+    meta=_meta.repeat, kernels={"cpu": kernels_shape.repeat},
+    variants=('method',), derivatives="shape",
 )
-
-tile = Operator(
-    "tile", "",
+tile = Operator("tile", "",
     (Param('self', 'Tensor', required=True), Param('dims', 'SymInt', is_list=True, required=True), ),
     composite="shape.tile",
     variants=('function', 'method'),
 )
-
-repeat_interleave_Tensor = Operator(
-    "repeat_interleave", "Tensor",
+repeat_interleave_Tensor = Operator("repeat_interleave", "Tensor",
     (Param('repeats', 'Tensor', required=True), Param('output_size', 'SymInt', optional=True, default=None, keyword=True), ),
     composite="shape.repeat_interleave_counts",
     variants=('function',),
 )
-
-repeat_interleave_self_Tensor = Operator(
-    "repeat_interleave", "self_Tensor",
+repeat_interleave_self_Tensor = Operator("repeat_interleave", "self_Tensor",
     (Param('self', 'Tensor', required=True), Param('repeats', 'Tensor', required=True), Param('dim', 'int', optional=True, default=None), Param('output_size', 'SymInt', optional=True, default=None, keyword=True), ),
     composite="shape.repeat_interleave_tensor",
     variants=('function', 'method'),
 )
-
-repeat_interleave_self_int = Operator(
-    "repeat_interleave", "self_int",
+repeat_interleave_self_int = Operator("repeat_interleave", "self_int",
     (Param('self', 'Tensor', required=True), Param('repeats', 'SymInt', required=True), Param('dim', 'int', optional=True, default=None), Param('output_size', 'SymInt', optional=True, default=None, keyword=True), ),
     composite="shape.repeat_interleave_int",
     variants=('function', 'method'),
 )
-
-flip = Operator(
-    "flip", "",
+flip = Operator("flip", "",
     (Param('self', 'Tensor', required=True), Param('dims', 'int', is_list=True, required=True), ),
-    meta=_meta.flip,
-    kernels={"cpu": kernels_shape.flip},
-    variants=('function', 'method'),
-    derivatives="shape",
+    meta=_meta.flip, kernels={"cpu": kernels_shape.flip},
+    variants=('function', 'method'), derivatives="shape",
 )
-
-fliplr = Operator(
-    "fliplr", "",
+fliplr = Operator("fliplr", "",
     (Param('self', 'Tensor', required=True), ),
     composite="shape.fliplr",
     variants=('function', 'method'),
 )
-
-flipud = Operator(
-    "flipud", "",
+flipud = Operator("flipud", "",
     (Param('self', 'Tensor', required=True), ),
     composite="shape.flipud",
     variants=('function', 'method'),
 )
-
-roll = Operator(
-    "roll", "",
+roll = Operator("roll", "",
     (Param('self', 'Tensor', required=True), Param('shifts', 'SymInt', is_list=True, size=1, required=True), Param('dims', 'int', is_list=True, size=1, default=()), ),
-    meta=_meta.roll,
-    kernels={"cpu": kernels_shape.roll},
-    variants=('function', 'method'),
-    derivatives="shape",
+    meta=_meta.roll, kernels={"cpu": kernels_shape.roll},
+    variants=('function', 'method'), derivatives="shape",
 )
-
-rot90 = Operator(
-    "rot90", "",
+rot90 = Operator("rot90", "",
     (Param('self', 'Tensor', required=True), Param('k', 'int', default=1), Param('dims', 'int', is_list=True, default=(0, 1)), ),
     composite="shape.rot90",
     variants=('function', 'method'),
 )
-
-diag = Operator(
-    "diag", "",
+diag = Operator("diag", "",
     (Param('self', 'Tensor', required=True), Param('diagonal', 'int', default=0), ),
     composite="shape.diag",
-    out=('exact',),
-    variants=('function', 'method', 'out'),
+    out=('exact',), variants=('function', 'method', 'out'),
 )
-
-diag_embed = Operator(
-    "diag_embed", "",
+diag_embed = Operator("diag_embed", "",
     (Param('self', 'Tensor', required=True), Param('offset', 'int', default=0), Param('dim1', 'int', default=-2), Param('dim2', 'int', default=-1), ),
-    meta=_meta.diag_embed,
-    kernels={"cpu": kernels_shape.diag_embed},
-    variants=('function', 'method'),
-    derivatives="shape",
+    meta=_meta.diag_embed, kernels={"cpu": kernels_shape.diag_embed},
+    variants=('function', 'method'), derivatives="shape",
 )
-
-diagflat = Operator(
-    "diagflat", "",
+diagflat = Operator("diagflat", "",
     (Param('self', 'Tensor', required=True), Param('offset', 'int', default=0), ),
     composite="shape.diagflat",
     variants=('function', 'method'),
 )
-
-trace = Operator(
-    "trace", "",
+trace = Operator("trace", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.trace,
-    cast=(0,),
-    kernels={"cpu": kernels_shape.trace},
-    tags=('autocast_float32',),
-    variants=('function', 'method'),
-    derivatives="shape",
+    meta=_meta.trace, cast=(0,), kernels={"cpu": kernels_shape.trace},
+    tags=('autocast_float32',), variants=('function', 'method'), derivatives="shape",
 )
-
-pixel_shuffle = Operator(
-    "pixel_shuffle", "",
+pixel_shuffle = Operator("pixel_shuffle", "",
     (Param('self', 'Tensor', required=True), Param('upscale_factor', 'int', required=True), ),
-    meta=_meta.pixel_shuffle,
-    kernels={"cpu": kernels_shape.pixel_shuffle},
-    variants=('function',),
-    derivatives="shape",
+    meta=_meta.pixel_shuffle, kernels={"cpu": kernels_shape.pixel_shuffle},
+    variants=('function',), derivatives="shape",
 )
-
-pixel_unshuffle = Operator(
-    "pixel_unshuffle", "",
+pixel_unshuffle = Operator("pixel_unshuffle", "",
     (Param('self', 'Tensor', required=True), Param('downscale_factor', 'int', required=True), ),
-    meta=_meta.pixel_unshuffle,
-    kernels={"cpu": kernels_shape.pixel_unshuffle},
-    variants=('function',),
-    derivatives="shape",
+    meta=_meta.pixel_unshuffle, kernels={"cpu": kernels_shape.pixel_unshuffle},
+    variants=('function',), derivatives="shape",
 )
-
-channel_shuffle = Operator(
-    "channel_shuffle", "",
+channel_shuffle = Operator("channel_shuffle", "",
     (Param('self', 'Tensor', required=True), Param('groups', 'SymInt', required=True), ),
     composite="shape.channel_shuffle",
     variants=('function',),
 )
-
-constant_pad_nd = Operator(
-    "constant_pad_nd", "",
+constant_pad_nd = Operator("constant_pad_nd", "",
     (Param('self', 'Tensor', required=True), Param('pad', 'SymInt', is_list=True, required=True), Param('value', 'Scalar', default=0), ),
-    meta=_meta.constant_pad_nd,
-    kernels={"cpu": kernels_shape.constant_pad_nd},
-    variants=('function',),
-    derivatives="shape",
+    meta=_meta.constant_pad_nd, kernels={"cpu": kernels_shape.constant_pad_nd},
+    variants=('function',), derivatives="shape",
 )
-
-pad = Operator(
-    "pad", "",
+pad = Operator("pad", "",
     (Param('self', 'Tensor', required=True), Param('pad', 'SymInt', is_list=True, required=True), Param('mode', 'str', default='constant'), Param('value', 'float', optional=True, default=None), ),
     composite="shape.pad",
     variants=('function',),
 )
-
-_pad_circular = Operator(
-    "_pad_circular", "",
+_pad_circular = Operator("_pad_circular", "",
     (Param('self', 'Tensor', required=True), Param('pad', 'SymInt', is_list=True, required=True), ),
     composite="shape.pad_circular",
     variants=('function',),
 )
-
-reflection_pad1d = Operator(
-    "reflection_pad1d", "",
+reflection_pad1d = Operator("reflection_pad1d", "",
     (Param('self', 'Tensor', required=True), Param('padding', 'SymInt', is_list=True, size=2, required=True), ),
-    meta=_meta.reflection_pad1d,
-    kernels={"cpu": kernels_shape.reflection_pad},
-    tags=('autocast_float32',),
-    variants=('function', 'out'),
-    derivatives="shape",
-    saves_self=True,
+    meta=_meta.reflection_pad1d, kernels={"cpu": kernels_shape.reflection_pad},
+    tags=('autocast_float32',), variants=('function', 'out'), derivatives="shape", saves_self=True,
 )
-
-reflection_pad1d_backward = Operator(
-    "reflection_pad1d_backward", "",
+reflection_pad1d_backward = Operator("reflection_pad1d_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('padding', 'SymInt', is_list=True, size=2, required=True), ),
-    meta=_meta.reflection_pad1d_backward,
-    kernels={"cpu": kernels_shape.reflection_pad_backward},
-    variants=('function',),
-    derivatives="shape",
+    meta=_meta.reflection_pad1d_backward, kernels={"cpu": kernels_shape.reflection_pad_backward},
+    variants=('function',), derivatives="shape",
 )
-
-reflection_pad2d = Operator(
-    "reflection_pad2d", "",
+reflection_pad2d = Operator("reflection_pad2d", "",
     (Param('self', 'Tensor', required=True), Param('padding', 'SymInt', is_list=True, size=4, required=True), ),
-    meta=_meta.reflection_pad2d,
-    kernels={"cpu": kernels_shape.reflection_pad},
-    tags=('autocast_float32',),
-    variants=('function', 'out'),
-    derivatives="shape",
-    saves_self=True,
+    meta=_meta.reflection_pad2d, kernels={"cpu": kernels_shape.reflection_pad},
+    tags=('autocast_float32',), variants=('function', 'out'), derivatives="shape", saves_self=True,
 )
-
-reflection_pad2d_backward = Operator(
-    "reflection_pad2d_backward", "",
+reflection_pad2d_backward = Operator("reflection_pad2d_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('padding', 'SymInt', is_list=True, size=4, required=True), ),
-    meta=_meta.reflection_pad2d_backward,
-    kernels={"cpu": kernels_shape.reflection_pad_backward},
-    variants=('function',),
-    derivatives="shape",
+    meta=_meta.reflection_pad2d_backward, kernels={"cpu": kernels_shape.reflection_pad_backward},
+    variants=('function',), derivatives="shape",
 )
-
-reflection_pad3d = Operator(
-    "reflection_pad3d", "",
+reflection_pad3d = Operator("reflection_pad3d", "",
     (Param('self', 'Tensor', required=True), Param('padding', 'SymInt', is_list=True, size=6, required=True), ),
-    meta=_meta.reflection_pad3d,
-    kernels={"cpu": kernels_shape.reflection_pad},
-    variants=('function', 'out'),
-    derivatives="shape",
-    saves_self=True,
+    meta=_meta.reflection_pad3d, kernels={"cpu": kernels_shape.reflection_pad},
+    variants=('function', 'out'), derivatives="shape", saves_self=True,
 )
-
-reflection_pad3d_backward = Operator(
-    "reflection_pad3d_backward", "",
+reflection_pad3d_backward = Operator("reflection_pad3d_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('padding', 'SymInt', is_list=True, size=6, required=True), ),
-    meta=_meta.reflection_pad3d_backward,
-    kernels={"cpu": kernels_shape.reflection_pad_backward},
-    variants=('function',),
-    derivatives="shape",
+    meta=_meta.reflection_pad3d_backward, kernels={"cpu": kernels_shape.reflection_pad_backward},
+    variants=('function',), derivatives="shape",
 )
-
-replication_pad1d = Operator(
-    "replication_pad1d", "",
+replication_pad1d = Operator("replication_pad1d", "",
     (Param('self', 'Tensor', required=True), Param('padding', 'SymInt', is_list=True, size=2, required=True), ),
-    meta=_meta.replication_pad1d,
-    kernels={"cpu": kernels_shape.replication_pad},
-    tags=('autocast_float32',),
-    variants=('function', 'out'),
-    derivatives="shape",
-    saves_self=True,
+    meta=_meta.replication_pad1d, kernels={"cpu": kernels_shape.replication_pad},
+    tags=('autocast_float32',), variants=('function', 'out'), derivatives="shape", saves_self=True,
 )
-
-replication_pad1d_backward = Operator(
-    "replication_pad1d_backward", "",
+replication_pad1d_backward = Operator("replication_pad1d_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('padding', 'SymInt', is_list=True, size=2, required=True), ),
-    meta=_meta.replication_pad1d_backward,
-    kernels={"cpu": kernels_shape.replication_pad_backward},
-    variants=('function',),
-    derivatives="shape",
+    meta=_meta.replication_pad1d_backward, kernels={"cpu": kernels_shape.replication_pad_backward},
+    variants=('function',), derivatives="shape",
 )
-
-replication_pad2d = Operator(
-    "replication_pad2d", "",
+replication_pad2d = Operator("replication_pad2d", "",
     (Param('self', 'Tensor', required=True), Param('padding', 'SymInt', is_list=True, size=4, required=True), ),
-    meta=_meta.replication_pad2d,
-    kernels={"cpu": kernels_shape.replication_pad},
-    tags=('autocast_float32',),
-    variants=('function', 'out'),
-    derivatives="shape",
-    saves_self=True,
+    meta=_meta.replication_pad2d, kernels={"cpu": kernels_shape.replication_pad},
+    tags=('autocast_float32',), variants=('function', 'out'), derivatives="shape", saves_self=True,
 )
-
-replication_pad2d_backward = Operator(
-    "replication_pad2d_backward", "",
+replication_pad2d_backward = Operator("replication_pad2d_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('padding', 'SymInt', is_list=True, size=4, required=True), ),
-    meta=_meta.replication_pad2d_backward,
-    kernels={"cpu": kernels_shape.replication_pad_backward},
-    variants=('function',),
-    derivatives="shape",
+    meta=_meta.replication_pad2d_backward, kernels={"cpu": kernels_shape.replication_pad_backward},
+    variants=('function',), derivatives="shape",
 )
-
-replication_pad3d = Operator(
-    "replication_pad3d", "",
+replication_pad3d = Operator("replication_pad3d", "",
     (Param('self', 'Tensor', required=True), Param('padding', 'SymInt', is_list=True, size=6, required=True), ),
-    meta=_meta.replication_pad3d,
-    kernels={"cpu": kernels_shape.replication_pad},
-    tags=('autocast_float32',),
-    variants=('function', 'out'),
-    derivatives="shape",
-    saves_self=True,
+    meta=_meta.replication_pad3d, kernels={"cpu": kernels_shape.replication_pad},
+    tags=('autocast_float32',), variants=('function', 'out'), derivatives="shape", saves_self=True,
 )
-
-replication_pad3d_backward = Operator(
-    "replication_pad3d_backward", "",
+replication_pad3d_backward = Operator("replication_pad3d_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('padding', 'SymInt', is_list=True, size=6, required=True), ),
-    meta=_meta.replication_pad3d_backward,
-    kernels={"cpu": kernels_shape.replication_pad_backward},
-    variants=('function',),
-    derivatives="shape",
+    meta=_meta.replication_pad3d_backward, kernels={"cpu": kernels_shape.replication_pad_backward},
+    variants=('function',), derivatives="shape",
 )

@@ -9,273 +9,128 @@ from ..meta import sorting as _meta
 
 __all__ = ["sort", "sort_stable", "argsort", "argsort_stable", "msort", "topk", "kthvalue", "median", "median_dim", "nanmedian", "nanmedian_dim", "mode", "_unique2", "unique_dim", "unique_consecutive", "searchsorted_Tensor", "bucketize_Tensor", "isin_Tensor_Tensor", "searchsorted_Scalar", "bucketize_Scalar", "isin_Scalar_Tensor", "bincount", "histc", "histogram_bins_tensor", "histogram_bin_ct"]
 
-sort = Operator(
-    "sort", "",
+sort = Operator("sort", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', default=-1), Param('descending', 'bool', default=False), ),
-    meta=_meta.sort,
-    cast=(0,),
-    kernels={"cpu": kernels_sorting.sort},
-    out=('exact',),
-    returns=('values', 'indices'),
-    variants=('function', 'method', 'out'),
-    derivatives="sorting",
+    meta=_meta.sort, cast=(0,), kernels={"cpu": kernels_sorting.sort},
+    out=('exact',), returns=('values', 'indices'), variants=('function', 'method', 'out'), derivatives="sorting",
 )
-
-sort_stable = Operator(
-    "sort", "stable",
+sort_stable = Operator("sort", "stable",
     (Param('self', 'Tensor', required=True), Param('stable', 'bool', optional=True, required=True, keyword=True), Param('dim', 'int', default=-1, keyword=True), Param('descending', 'bool', default=False, keyword=True), ),
-    meta=_meta.sort_stable,
-    cast=(0,),
-    kernels={"cpu": kernels_sorting.sort_stable},
-    out=('exact',),
-    returns=('values', 'indices'),
-    variants=('function', 'method', 'out'),
-    derivatives="sorting",
+    meta=_meta.sort_stable, cast=(0,), kernels={"cpu": kernels_sorting.sort_stable},
+    out=('exact',), returns=('values', 'indices'), variants=('function', 'method', 'out'), derivatives="sorting",
 )
-
-argsort = Operator(
-    "argsort", "",
+argsort = Operator("argsort", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', default=-1), Param('descending', 'bool', default=False), ),
-    meta=_meta.argsort,
-    cast=(0,),
-    kernels={"cpu": kernels_sorting.argsort},
+    meta=_meta.argsort, cast=(0,), kernels={"cpu": kernels_sorting.argsort},
     variants=('function', 'method'),
 )
-
-argsort_stable = Operator(
-    "argsort", "stable",
+argsort_stable = Operator("argsort", "stable",
     (Param('self', 'Tensor', required=True), Param('stable', 'bool', required=True, keyword=True), Param('dim', 'int', default=-1, keyword=True), Param('descending', 'bool', default=False, keyword=True), ),
-    meta=_meta.argsort_stable,
-    cast=(0,),
-    kernels={"cpu": kernels_sorting.argsort_stable},
-    out=('exact',),
-    variants=('function', 'method', 'out'),
+    meta=_meta.argsort_stable, cast=(0,), kernels={"cpu": kernels_sorting.argsort_stable},
+    out=('exact',), variants=('function', 'method', 'out'),
 )
-
-msort = Operator(
-    "msort", "",
+msort = Operator("msort", "",
     (Param('self', 'Tensor', required=True), ),
     composite="sorting.msort",
-    out=('exact',),
-    variants=('function', 'method', 'out'),
+    out=('exact',), variants=('function', 'method', 'out'),
 )
-
-topk = Operator(
-    "topk", "",
+topk = Operator("topk", "",
     (Param('self', 'Tensor', required=True), Param('k', 'SymInt', required=True), Param('dim', 'int', default=-1), Param('largest', 'bool', default=True), Param('sorted', 'bool', default=True), ),
-    meta=_meta.topk,
-    cast=(0,),
-    kernels={"cpu": kernels_sorting.topk},
-    out=('exact',),
-    returns=('values', 'indices'),
-    variants=('function', 'method', 'out'),
-    derivatives="sorting",
+    meta=_meta.topk, cast=(0,), kernels={"cpu": kernels_sorting.topk},
+    out=('exact',), returns=('values', 'indices'), variants=('function', 'method', 'out'), derivatives="sorting",
 )
-
-kthvalue = Operator(
-    "kthvalue", "",
+kthvalue = Operator("kthvalue", "",
     (Param('self', 'Tensor', required=True), Param('k', 'SymInt', required=True), Param('dim', 'int', default=-1), Param('keepdim', 'bool', default=False), ),
-    meta=_meta.kthvalue,
-    cast=(0,),
-    kernels={"cpu": kernels_sorting.kthvalue},
-    out=('exact',),
-    returns=('values', 'indices'),
-    variants=('function', 'method', 'out'),
-    derivatives="sorting",
+    meta=_meta.kthvalue, cast=(0,), kernels={"cpu": kernels_sorting.kthvalue},
+    out=('exact',), returns=('values', 'indices'), variants=('function', 'method', 'out'), derivatives="sorting",
 )
-
-median = Operator(
-    "median", "",
+median = Operator("median", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.median,
-    cast=(0,),
-    kernels={"cpu": kernels_sorting.median},
-    variants=('function', 'method'),
-    derivatives="sorting",
-    saves_self=True,
+    meta=_meta.median, cast=(0,), kernels={"cpu": kernels_sorting.median},
+    variants=('function', 'method'), derivatives="sorting", saves_self=True,
 )
-
-median_dim = Operator(
-    "median", "dim",
+median_dim = Operator("median", "dim",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('keepdim', 'bool', default=False), ),
-    meta=_meta.median_dim,
-    cast=(0,),
-    kernels={"cpu": kernels_sorting.median_dim},
-    out=('exact',),
-    returns=('values', 'indices'),
-    variants=('function', 'method', 'out'),
-    derivatives="sorting",
+    meta=_meta.median_dim, cast=(0,), kernels={"cpu": kernels_sorting.median_dim},
+    out=('exact',), returns=('values', 'indices'), variants=('function', 'method', 'out'), derivatives="sorting",
 )
-
-nanmedian = Operator(
-    "nanmedian", "",
+nanmedian = Operator("nanmedian", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.nanmedian,
-    cast=(0,),
-    kernels={"cpu": kernels_sorting.nanmedian},
-    variants=('function', 'method'),
-    derivatives="sorting",
-    saves_self=True,
+    meta=_meta.nanmedian, cast=(0,), kernels={"cpu": kernels_sorting.nanmedian},
+    variants=('function', 'method'), derivatives="sorting", saves_self=True,
 )
-
-nanmedian_dim = Operator(
-    "nanmedian", "dim",
+nanmedian_dim = Operator("nanmedian", "dim",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('keepdim', 'bool', default=False), ),
-    meta=_meta.nanmedian_dim,
-    cast=(0,),
-    kernels={"cpu": kernels_sorting.nanmedian_dim},
-    out=('exact',),
-    returns=('values', 'indices'),
-    variants=('function', 'method', 'out'),
-    derivatives="sorting",
+    meta=_meta.nanmedian_dim, cast=(0,), kernels={"cpu": kernels_sorting.nanmedian_dim},
+    out=('exact',), returns=('values', 'indices'), variants=('function', 'method', 'out'), derivatives="sorting",
 )
-
-mode = Operator(
-    "mode", "",
+mode = Operator("mode", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', default=-1), Param('keepdim', 'bool', default=False), ),
-    meta=_meta.mode,
-    cast=(0,),
-    kernels={"cpu": kernels_sorting.mode},
-    out=('exact',),
-    returns=('values', 'indices'),
-    variants=('function', 'method', 'out'),
-    derivatives="sorting",
+    meta=_meta.mode, cast=(0,), kernels={"cpu": kernels_sorting.mode},
+    out=('exact',), returns=('values', 'indices'), variants=('function', 'method', 'out'), derivatives="sorting",
 )
-
-_unique2 = Operator(
-    "_unique2", "",
+_unique2 = Operator("_unique2", "",
     (Param('self', 'Tensor', required=True), Param('sorted', 'bool', default=True), Param('return_inverse', 'bool', default=False), Param('return_counts', 'bool', default=False), ),
-    meta=_meta._unique2,
-    cast=(0,),
-    kernels={"cpu": kernels_sorting.unique2},
-    tags=('data_dependent',),
-    returns=('', '', ''),
-    variants=('function',),
-    derivatives="sorting",
+    meta=_meta._unique2, cast=(0,), kernels={"cpu": kernels_sorting.unique2},
+    tags=('data_dependent',), returns=('', '', ''), variants=('function',), derivatives="sorting",
 )
-
-unique_dim = Operator(
-    "unique_dim", "",
+unique_dim = Operator("unique_dim", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('sorted', 'bool', default=True), Param('return_inverse', 'bool', default=False), Param('return_counts', 'bool', default=False), ),
-    meta=_meta.unique_dim,
-    cast=(0,),
-    kernels={"cpu": kernels_sorting.unique_dim},
-    tags=('data_dependent',),
-    returns=('', '', ''),
-    variants=('function',),
-    derivatives="sorting",
+    meta=_meta.unique_dim, cast=(0,), kernels={"cpu": kernels_sorting.unique_dim},
+    tags=('data_dependent',), returns=('', '', ''), variants=('function',), derivatives="sorting",
 )
-
-unique_consecutive = Operator(
-    "unique_consecutive", "",
+unique_consecutive = Operator("unique_consecutive", "",
     (Param('self', 'Tensor', required=True), Param('return_inverse', 'bool', default=False), Param('return_counts', 'bool', default=False), Param('dim', 'int', optional=True, default=None), ),
-    meta=_meta.unique_consecutive,
-    cast=(0,),
-    kernels={"cpu": kernels_sorting.unique_consecutive},
-    tags=('data_dependent',),
-    returns=('', '', ''),
-    variants=('function',),
-    derivatives="sorting",
+    meta=_meta.unique_consecutive, cast=(0,), kernels={"cpu": kernels_sorting.unique_consecutive},
+    tags=('data_dependent',), returns=('', '', ''), variants=('function',), derivatives="sorting",
 )
-
-searchsorted_Tensor = Operator(
-    "searchsorted", "Tensor",
+searchsorted_Tensor = Operator("searchsorted", "Tensor",
     (Param('sorted_sequence', 'Tensor', required=True), Param('self', 'Tensor', required=True), Param('out_int32', 'bool', default=False, keyword=True), Param('right', 'bool', default=False, keyword=True), Param('side', 'str', optional=True, default=None, keyword=True), Param('sorter', 'Tensor', optional=True, default=None, keyword=True), ),
-    meta=_meta.searchsorted_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": kernels_sorting.searchsorted},
-    tags=('numbers',),
-    out=('exact',),
-    variants=('function', 'out'),
+    meta=_meta.searchsorted_Tensor, cast=(0, 1), kernels={"cpu": kernels_sorting.searchsorted},
+    tags=('numbers',), out=('exact',), variants=('function', 'out'),
 )
-
-bucketize_Tensor = Operator(
-    "bucketize", "Tensor",
+bucketize_Tensor = Operator("bucketize", "Tensor",
     (Param('self', 'Tensor', required=True), Param('boundaries', 'Tensor', required=True), Param('out_int32', 'bool', default=False, keyword=True), Param('right', 'bool', default=False, keyword=True), ),
-    meta=_meta.bucketize_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": kernels_sorting.bucketize},
-    tags=('numbers',),
-    out=('exact',),
-    variants=('function', 'out'),
+    meta=_meta.bucketize_Tensor, cast=(0, 1), kernels={"cpu": kernels_sorting.bucketize},
+    tags=('numbers',), out=('exact',), variants=('function', 'out'),
 )
-
-isin_Tensor_Tensor = Operator(
-    "isin", "Tensor_Tensor",
+isin_Tensor_Tensor = Operator("isin", "Tensor_Tensor",
     (Param('elements', 'Tensor', required=True), Param('test_elements', 'Tensor', required=True), Param('assume_unique', 'bool', default=False, keyword=True), Param('invert', 'bool', default=False, keyword=True), ),
-    meta=_meta.isin_Tensor_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": kernels_sorting.isin},
-    tags=('numbers',),
-    variants=('function', 'out'),
+    meta=_meta.isin_Tensor_Tensor, cast=(0, 1), kernels={"cpu": kernels_sorting.isin},
+    tags=('numbers',), variants=('function', 'out'),
 )
-
-searchsorted_Scalar = Operator(
-    "searchsorted", "Scalar",
+searchsorted_Scalar = Operator("searchsorted", "Scalar",
     (Param('sorted_sequence', 'Tensor', required=True), Param('self', 'Scalar', required=True), Param('out_int32', 'bool', default=False, keyword=True), Param('right', 'bool', default=False, keyword=True), Param('side', 'str', optional=True, default=None, keyword=True), Param('sorter', 'Tensor', optional=True, default=None, keyword=True), ),
-    meta=_meta.searchsorted_Scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_sorting.searchsorted},
-    out=('exact',),
-    variants=('function', 'out'),
+    meta=_meta.searchsorted_Scalar, cast=(0, 1), kernels={"cpu": kernels_sorting.searchsorted},
+    out=('exact',), variants=('function', 'out'),
 )
-
-bucketize_Scalar = Operator(
-    "bucketize", "Scalar",
+bucketize_Scalar = Operator("bucketize", "Scalar",
     (Param('self', 'Scalar', required=True), Param('boundaries', 'Tensor', required=True), Param('out_int32', 'bool', default=False, keyword=True), Param('right', 'bool', default=False, keyword=True), ),
-    meta=_meta.bucketize_Scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_sorting.bucketize},
+    meta=_meta.bucketize_Scalar, cast=(0, 1), kernels={"cpu": kernels_sorting.bucketize},
     variants=('function',),
 )
-
-isin_Scalar_Tensor = Operator(
-    "isin", "Scalar_Tensor",
+isin_Scalar_Tensor = Operator("isin", "Scalar_Tensor",
     (Param('element', 'Scalar', required=True), Param('test_elements', 'Tensor', required=True), Param('assume_unique', 'bool', default=False, keyword=True), Param('invert', 'bool', default=False, keyword=True), ),
-    meta=_meta.isin_Scalar_Tensor,
-    cast=(0, 1),
-    kernels={"cpu": kernels_sorting.isin},
+    meta=_meta.isin_Scalar_Tensor, cast=(0, 1), kernels={"cpu": kernels_sorting.isin},
     variants=('function', 'out'),
 )
-
-bincount = Operator(
-    "bincount", "",
+bincount = Operator("bincount", "",
     (Param('self', 'Tensor', required=True), Param('weights', 'Tensor', optional=True, default=None), Param('minlength', 'SymInt', default=0), ),
-    meta=_meta.bincount,
-    cast=(0,),
-    kernels={"cpu": kernels_sorting.bincount},
-    tags=('data_dependent',),
-    variants=('function', 'method'),
-    derivatives="sorting",
+    meta=_meta.bincount, cast=(0,), kernels={"cpu": kernels_sorting.bincount},
+    tags=('data_dependent',), variants=('function', 'method'), derivatives="sorting",
 )
-
-histc = Operator(
-    "histc", "",
+histc = Operator("histc", "",
     (Param('self', 'Tensor', required=True), Param('bins', 'int', default=100), Param('min', 'Scalar', default=0), Param('max', 'Scalar', default=0), ),
-    meta=_meta.histc,
-    cast=(0,),
-    kernels={"cpu": kernels_sorting.histc},
+    meta=_meta.histc, cast=(0,), kernels={"cpu": kernels_sorting.histc},
     variants=('function', 'method', 'out'),
 )
-
-histogram_bins_tensor = Operator(
-    "histogram", "bins_tensor",
+histogram_bins_tensor = Operator("histogram", "bins_tensor",
     (Param('self', 'Tensor', required=True), Param('bins', 'Tensor', required=True), Param('weight', 'Tensor', optional=True, default=None, keyword=True), Param('density', 'bool', default=False, keyword=True), ),
-    meta=_meta.histogram_bins_tensor,
-    cast=(0, 1, 2),
-    kernels={"cpu": kernels_sorting.histogram_edges},
-    returns=('hist', 'bin_edges'),
-    variants=('function', 'method', 'out'),
-    derivatives="sorting",
+    meta=_meta.histogram_bins_tensor, cast=(0, 1, 2), kernels={"cpu": kernels_sorting.histogram_edges},
+    returns=('hist', 'bin_edges'), variants=('function', 'method', 'out'), derivatives="sorting",
 )
-
-histogram_bin_ct = Operator(
-    "histogram", "bin_ct",
+histogram_bin_ct = Operator("histogram", "bin_ct",
     (Param('self', 'Tensor', required=True), Param('bins', 'int', default=100), Param('range', 'float', optional=True, is_list=True, default=None, keyword=True), Param('weight', 'Tensor', optional=True, default=None, keyword=True), Param('density', 'bool', default=False, keyword=True), ),
-    meta=_meta.histogram_bin_ct,
-    cast=(0, 3),
-    kernels={"cpu": kernels_sorting.histogram},
-    returns=('hist', 'bin_edges'),
-    variants=('function', 'method', 'out'),
-    derivatives="sorting",
+    meta=_meta.histogram_bin_ct, cast=(0, 3), kernels={"cpu": kernels_sorting.histogram},
+    returns=('hist', 'bin_edges'), variants=('function', 'method', 'out'), derivatives="sorting",
 )

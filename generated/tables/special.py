@@ -10,482 +10,243 @@ from ..meta import special as _meta
 
 __all__ = ["special_airy_ai", "special_bessel_j0", "special_bessel_j1", "special_bessel_y0", "special_bessel_y1", "special_modified_bessel_i0", "special_modified_bessel_i1", "special_modified_bessel_k0", "special_modified_bessel_k1", "special_scaled_modified_bessel_k0", "special_scaled_modified_bessel_k1", "special_spherical_bessel_j0", "special_chebyshev_polynomial_t", "special_chebyshev_polynomial_t_x_scalar", "special_chebyshev_polynomial_t_n_scalar", "special_chebyshev_polynomial_u", "special_chebyshev_polynomial_u_x_scalar", "special_chebyshev_polynomial_u_n_scalar", "special_chebyshev_polynomial_v", "special_chebyshev_polynomial_v_x_scalar", "special_chebyshev_polynomial_v_n_scalar", "special_chebyshev_polynomial_w", "special_chebyshev_polynomial_w_x_scalar", "special_chebyshev_polynomial_w_n_scalar", "special_shifted_chebyshev_polynomial_t", "special_shifted_chebyshev_polynomial_t_x_scalar", "special_shifted_chebyshev_polynomial_t_n_scalar", "special_shifted_chebyshev_polynomial_u", "special_shifted_chebyshev_polynomial_u_x_scalar", "special_shifted_chebyshev_polynomial_u_n_scalar", "special_shifted_chebyshev_polynomial_v", "special_shifted_chebyshev_polynomial_v_x_scalar", "special_shifted_chebyshev_polynomial_v_n_scalar", "special_shifted_chebyshev_polynomial_w", "special_shifted_chebyshev_polynomial_w_x_scalar", "special_shifted_chebyshev_polynomial_w_n_scalar", "special_hermite_polynomial_h", "special_hermite_polynomial_h_x_scalar", "special_hermite_polynomial_h_n_scalar", "special_hermite_polynomial_he", "special_hermite_polynomial_he_x_scalar", "special_hermite_polynomial_he_n_scalar", "special_laguerre_polynomial_l", "special_laguerre_polynomial_l_x_scalar", "special_laguerre_polynomial_l_n_scalar", "special_legendre_polynomial_p", "special_legendre_polynomial_p_x_scalar", "special_legendre_polynomial_p_n_scalar"]
 
-special_airy_ai = Operator(
-    "special_airy_ai", "",
+special_airy_ai = Operator("special_airy_ai", "",
     (Param('x', 'Tensor', required=True), ),
-    meta=_meta.special_airy_ai,
-    cast=(0,),
-    kernels={"cpu": kernels_bessel.airy_ai},
-    tags=('pointwise',),
-    variants=('function', 'out'),
+    meta=_meta.special_airy_ai, cast=(0,), kernels={"cpu": kernels_bessel.airy_ai},
+    tags=('pointwise',), variants=('function', 'out'),
 )
-
-special_bessel_j0 = Operator(
-    "special_bessel_j0", "",
+special_bessel_j0 = Operator("special_bessel_j0", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.special_bessel_j0,
-    cast=(0,),
-    kernels={"cpu": kernels_bessel.bessel_j0},
-    tags=('pointwise',),
-    variants=('function', 'out'),
+    meta=_meta.special_bessel_j0, cast=(0,), kernels={"cpu": kernels_bessel.bessel_j0},
+    tags=('pointwise',), variants=('function', 'out'),
 )
-
-special_bessel_j1 = Operator(
-    "special_bessel_j1", "",
+special_bessel_j1 = Operator("special_bessel_j1", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.special_bessel_j1,
-    cast=(0,),
-    kernels={"cpu": kernels_bessel.bessel_j1},
-    tags=('pointwise',),
-    variants=('function', 'out'),
+    meta=_meta.special_bessel_j1, cast=(0,), kernels={"cpu": kernels_bessel.bessel_j1},
+    tags=('pointwise',), variants=('function', 'out'),
 )
-
-special_bessel_y0 = Operator(
-    "special_bessel_y0", "",
+special_bessel_y0 = Operator("special_bessel_y0", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.special_bessel_y0,
-    cast=(0,),
-    kernels={"cpu": kernels_bessel.bessel_y0},
-    tags=('pointwise',),
-    variants=('function', 'out'),
+    meta=_meta.special_bessel_y0, cast=(0,), kernels={"cpu": kernels_bessel.bessel_y0},
+    tags=('pointwise',), variants=('function', 'out'),
 )
-
-special_bessel_y1 = Operator(
-    "special_bessel_y1", "",
+special_bessel_y1 = Operator("special_bessel_y1", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.special_bessel_y1,
-    cast=(0,),
-    kernels={"cpu": kernels_bessel.bessel_y1},
-    tags=('pointwise',),
-    variants=('function', 'out'),
+    meta=_meta.special_bessel_y1, cast=(0,), kernels={"cpu": kernels_bessel.bessel_y1},
+    tags=('pointwise',), variants=('function', 'out'),
 )
-
-special_modified_bessel_i0 = Operator(
-    "special_modified_bessel_i0", "",
+special_modified_bessel_i0 = Operator("special_modified_bessel_i0", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.special_modified_bessel_i0,
-    cast=(0,),
-    kernels={"cpu": kernels_bessel.modified_bessel_i0},
-    tags=('pointwise',),
-    variants=('function', 'out'),
+    meta=_meta.special_modified_bessel_i0, cast=(0,), kernels={"cpu": kernels_bessel.modified_bessel_i0},
+    tags=('pointwise',), variants=('function', 'out'),
 )
-
-special_modified_bessel_i1 = Operator(
-    "special_modified_bessel_i1", "",
+special_modified_bessel_i1 = Operator("special_modified_bessel_i1", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.special_modified_bessel_i1,
-    cast=(0,),
-    kernels={"cpu": kernels_bessel.modified_bessel_i1},
-    tags=('pointwise',),
-    variants=('function', 'out'),
+    meta=_meta.special_modified_bessel_i1, cast=(0,), kernels={"cpu": kernels_bessel.modified_bessel_i1},
+    tags=('pointwise',), variants=('function', 'out'),
 )
-
-special_modified_bessel_k0 = Operator(
-    "special_modified_bessel_k0", "",
+special_modified_bessel_k0 = Operator("special_modified_bessel_k0", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.special_modified_bessel_k0,
-    cast=(0,),
-    kernels={"cpu": kernels_bessel.modified_bessel_k0},
-    tags=('pointwise',),
-    variants=('function', 'out'),
+    meta=_meta.special_modified_bessel_k0, cast=(0,), kernels={"cpu": kernels_bessel.modified_bessel_k0},
+    tags=('pointwise',), variants=('function', 'out'),
 )
-
-special_modified_bessel_k1 = Operator(
-    "special_modified_bessel_k1", "",
+special_modified_bessel_k1 = Operator("special_modified_bessel_k1", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.special_modified_bessel_k1,
-    cast=(0,),
-    kernels={"cpu": kernels_bessel.modified_bessel_k1},
-    tags=('pointwise',),
-    variants=('function', 'out'),
+    meta=_meta.special_modified_bessel_k1, cast=(0,), kernels={"cpu": kernels_bessel.modified_bessel_k1},
+    tags=('pointwise',), variants=('function', 'out'),
 )
-
-special_scaled_modified_bessel_k0 = Operator(
-    "special_scaled_modified_bessel_k0", "",
+special_scaled_modified_bessel_k0 = Operator("special_scaled_modified_bessel_k0", "",
     (Param('x', 'Tensor', required=True), ),
-    meta=_meta.special_scaled_modified_bessel_k0,
-    cast=(0,),
-    kernels={"cpu": kernels_bessel.scaled_modified_bessel_k0},
-    tags=('pointwise',),
-    variants=('function', 'out'),
+    meta=_meta.special_scaled_modified_bessel_k0, cast=(0,), kernels={"cpu": kernels_bessel.scaled_modified_bessel_k0},
+    tags=('pointwise',), variants=('function', 'out'),
 )
-
-special_scaled_modified_bessel_k1 = Operator(
-    "special_scaled_modified_bessel_k1", "",
+special_scaled_modified_bessel_k1 = Operator("special_scaled_modified_bessel_k1", "",
     (Param('x', 'Tensor', required=True), ),
-    meta=_meta.special_scaled_modified_bessel_k1,
-    cast=(0,),
-    kernels={"cpu": kernels_bessel.scaled_modified_bessel_k1},
-    tags=('pointwise',),
-    variants=('function', 'out'),
+    meta=_meta.special_scaled_modified_bessel_k1, cast=(0,), kernels={"cpu": kernels_bessel.scaled_modified_bessel_k1},
+    tags=('pointwise',), variants=('function', 'out'),
 )
-
-special_spherical_bessel_j0 = Operator(
-    "special_spherical_bessel_j0", "",
+special_spherical_bessel_j0 = Operator("special_spherical_bessel_j0", "",
     (Param('x', 'Tensor', required=True), ),
-    meta=_meta.special_spherical_bessel_j0,
-    cast=(0,),
-    kernels={"cpu": kernels_bessel.spherical_bessel_j0},
-    tags=('pointwise',),
-    variants=('function', 'out'),
+    meta=_meta.special_spherical_bessel_j0, cast=(0,), kernels={"cpu": kernels_bessel.spherical_bessel_j0},
+    tags=('pointwise',), variants=('function', 'out'),
 )
-
-special_chebyshev_polynomial_t = Operator(
-    "special_chebyshev_polynomial_t", "",
+special_chebyshev_polynomial_t = Operator("special_chebyshev_polynomial_t", "",
     (Param('x', 'Tensor', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_chebyshev_polynomial_t,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.chebyshev_polynomial_t},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_chebyshev_polynomial_t, cast=(0, 1), kernels={"cpu": kernels_polynomials.chebyshev_polynomial_t},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_chebyshev_polynomial_t_x_scalar = Operator(
-    "special_chebyshev_polynomial_t", "x_scalar",
+special_chebyshev_polynomial_t_x_scalar = Operator("special_chebyshev_polynomial_t", "x_scalar",
     (Param('x', 'Scalar', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_chebyshev_polynomial_t_x_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.chebyshev_polynomial_t},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_chebyshev_polynomial_t_x_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.chebyshev_polynomial_t},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_chebyshev_polynomial_t_n_scalar = Operator(
-    "special_chebyshev_polynomial_t", "n_scalar",
+special_chebyshev_polynomial_t_n_scalar = Operator("special_chebyshev_polynomial_t", "n_scalar",
     (Param('x', 'Tensor', required=True), Param('n', 'Scalar', required=True), ),
-    meta=_meta.special_chebyshev_polynomial_t_n_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.chebyshev_polynomial_t},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_chebyshev_polynomial_t_n_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.chebyshev_polynomial_t},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_chebyshev_polynomial_u = Operator(
-    "special_chebyshev_polynomial_u", "",
+special_chebyshev_polynomial_u = Operator("special_chebyshev_polynomial_u", "",
     (Param('x', 'Tensor', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_chebyshev_polynomial_u,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.chebyshev_polynomial_u},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_chebyshev_polynomial_u, cast=(0, 1), kernels={"cpu": kernels_polynomials.chebyshev_polynomial_u},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_chebyshev_polynomial_u_x_scalar = Operator(
-    "special_chebyshev_polynomial_u", "x_scalar",
+special_chebyshev_polynomial_u_x_scalar = Operator("special_chebyshev_polynomial_u", "x_scalar",
     (Param('x', 'Scalar', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_chebyshev_polynomial_u_x_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.chebyshev_polynomial_u},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_chebyshev_polynomial_u_x_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.chebyshev_polynomial_u},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_chebyshev_polynomial_u_n_scalar = Operator(
-    "special_chebyshev_polynomial_u", "n_scalar",
+special_chebyshev_polynomial_u_n_scalar = Operator("special_chebyshev_polynomial_u", "n_scalar",
     (Param('x', 'Tensor', required=True), Param('n', 'Scalar', required=True), ),
-    meta=_meta.special_chebyshev_polynomial_u_n_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.chebyshev_polynomial_u},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_chebyshev_polynomial_u_n_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.chebyshev_polynomial_u},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_chebyshev_polynomial_v = Operator(
-    "special_chebyshev_polynomial_v", "",
+special_chebyshev_polynomial_v = Operator("special_chebyshev_polynomial_v", "",
     (Param('x', 'Tensor', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_chebyshev_polynomial_v,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.chebyshev_polynomial_v},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_chebyshev_polynomial_v, cast=(0, 1), kernels={"cpu": kernels_polynomials.chebyshev_polynomial_v},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_chebyshev_polynomial_v_x_scalar = Operator(
-    "special_chebyshev_polynomial_v", "x_scalar",
+special_chebyshev_polynomial_v_x_scalar = Operator("special_chebyshev_polynomial_v", "x_scalar",
     (Param('x', 'Scalar', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_chebyshev_polynomial_v_x_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.chebyshev_polynomial_v},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_chebyshev_polynomial_v_x_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.chebyshev_polynomial_v},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_chebyshev_polynomial_v_n_scalar = Operator(
-    "special_chebyshev_polynomial_v", "n_scalar",
+special_chebyshev_polynomial_v_n_scalar = Operator("special_chebyshev_polynomial_v", "n_scalar",
     (Param('x', 'Tensor', required=True), Param('n', 'Scalar', required=True), ),
-    meta=_meta.special_chebyshev_polynomial_v_n_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.chebyshev_polynomial_v},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_chebyshev_polynomial_v_n_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.chebyshev_polynomial_v},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_chebyshev_polynomial_w = Operator(
-    "special_chebyshev_polynomial_w", "",
+special_chebyshev_polynomial_w = Operator("special_chebyshev_polynomial_w", "",
     (Param('x', 'Tensor', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_chebyshev_polynomial_w,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.chebyshev_polynomial_w},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_chebyshev_polynomial_w, cast=(0, 1), kernels={"cpu": kernels_polynomials.chebyshev_polynomial_w},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_chebyshev_polynomial_w_x_scalar = Operator(
-    "special_chebyshev_polynomial_w", "x_scalar",
+special_chebyshev_polynomial_w_x_scalar = Operator("special_chebyshev_polynomial_w", "x_scalar",
     (Param('x', 'Scalar', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_chebyshev_polynomial_w_x_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.chebyshev_polynomial_w},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_chebyshev_polynomial_w_x_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.chebyshev_polynomial_w},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_chebyshev_polynomial_w_n_scalar = Operator(
-    "special_chebyshev_polynomial_w", "n_scalar",
+special_chebyshev_polynomial_w_n_scalar = Operator("special_chebyshev_polynomial_w", "n_scalar",
     (Param('x', 'Tensor', required=True), Param('n', 'Scalar', required=True), ),
-    meta=_meta.special_chebyshev_polynomial_w_n_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.chebyshev_polynomial_w},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_chebyshev_polynomial_w_n_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.chebyshev_polynomial_w},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_shifted_chebyshev_polynomial_t = Operator(
-    "special_shifted_chebyshev_polynomial_t", "",
+special_shifted_chebyshev_polynomial_t = Operator("special_shifted_chebyshev_polynomial_t", "",
     (Param('x', 'Tensor', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_shifted_chebyshev_polynomial_t,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_t},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_shifted_chebyshev_polynomial_t, cast=(0, 1), kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_t},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_shifted_chebyshev_polynomial_t_x_scalar = Operator(
-    "special_shifted_chebyshev_polynomial_t", "x_scalar",
+special_shifted_chebyshev_polynomial_t_x_scalar = Operator("special_shifted_chebyshev_polynomial_t", "x_scalar",
     (Param('x', 'Scalar', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_shifted_chebyshev_polynomial_t_x_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_t},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_shifted_chebyshev_polynomial_t_x_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_t},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_shifted_chebyshev_polynomial_t_n_scalar = Operator(
-    "special_shifted_chebyshev_polynomial_t", "n_scalar",
+special_shifted_chebyshev_polynomial_t_n_scalar = Operator("special_shifted_chebyshev_polynomial_t", "n_scalar",
     (Param('x', 'Tensor', required=True), Param('n', 'Scalar', required=True), ),
-    meta=_meta.special_shifted_chebyshev_polynomial_t_n_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_t},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_shifted_chebyshev_polynomial_t_n_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_t},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_shifted_chebyshev_polynomial_u = Operator(
-    "special_shifted_chebyshev_polynomial_u", "",
+special_shifted_chebyshev_polynomial_u = Operator("special_shifted_chebyshev_polynomial_u", "",
     (Param('x', 'Tensor', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_shifted_chebyshev_polynomial_u,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_u},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_shifted_chebyshev_polynomial_u, cast=(0, 1), kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_u},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_shifted_chebyshev_polynomial_u_x_scalar = Operator(
-    "special_shifted_chebyshev_polynomial_u", "x_scalar",
+special_shifted_chebyshev_polynomial_u_x_scalar = Operator("special_shifted_chebyshev_polynomial_u", "x_scalar",
     (Param('x', 'Scalar', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_shifted_chebyshev_polynomial_u_x_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_u},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_shifted_chebyshev_polynomial_u_x_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_u},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_shifted_chebyshev_polynomial_u_n_scalar = Operator(
-    "special_shifted_chebyshev_polynomial_u", "n_scalar",
+special_shifted_chebyshev_polynomial_u_n_scalar = Operator("special_shifted_chebyshev_polynomial_u", "n_scalar",
     (Param('x', 'Tensor', required=True), Param('n', 'Scalar', required=True), ),
-    meta=_meta.special_shifted_chebyshev_polynomial_u_n_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_u},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_shifted_chebyshev_polynomial_u_n_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_u},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_shifted_chebyshev_polynomial_v = Operator(
-    "special_shifted_chebyshev_polynomial_v", "",
+special_shifted_chebyshev_polynomial_v = Operator("special_shifted_chebyshev_polynomial_v", "",
     (Param('x', 'Tensor', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_shifted_chebyshev_polynomial_v,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_v},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_shifted_chebyshev_polynomial_v, cast=(0, 1), kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_v},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_shifted_chebyshev_polynomial_v_x_scalar = Operator(
-    "special_shifted_chebyshev_polynomial_v", "x_scalar",
+special_shifted_chebyshev_polynomial_v_x_scalar = Operator("special_shifted_chebyshev_polynomial_v", "x_scalar",
     (Param('x', 'Scalar', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_shifted_chebyshev_polynomial_v_x_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_v},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_shifted_chebyshev_polynomial_v_x_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_v},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_shifted_chebyshev_polynomial_v_n_scalar = Operator(
-    "special_shifted_chebyshev_polynomial_v", "n_scalar",
+special_shifted_chebyshev_polynomial_v_n_scalar = Operator("special_shifted_chebyshev_polynomial_v", "n_scalar",
     (Param('x', 'Tensor', required=True), Param('n', 'Scalar', required=True), ),
-    meta=_meta.special_shifted_chebyshev_polynomial_v_n_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_v},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_shifted_chebyshev_polynomial_v_n_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_v},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_shifted_chebyshev_polynomial_w = Operator(
-    "special_shifted_chebyshev_polynomial_w", "",
+special_shifted_chebyshev_polynomial_w = Operator("special_shifted_chebyshev_polynomial_w", "",
     (Param('x', 'Tensor', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_shifted_chebyshev_polynomial_w,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_w},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_shifted_chebyshev_polynomial_w, cast=(0, 1), kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_w},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_shifted_chebyshev_polynomial_w_x_scalar = Operator(
-    "special_shifted_chebyshev_polynomial_w", "x_scalar",
+special_shifted_chebyshev_polynomial_w_x_scalar = Operator("special_shifted_chebyshev_polynomial_w", "x_scalar",
     (Param('x', 'Scalar', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_shifted_chebyshev_polynomial_w_x_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_w},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_shifted_chebyshev_polynomial_w_x_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_w},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_shifted_chebyshev_polynomial_w_n_scalar = Operator(
-    "special_shifted_chebyshev_polynomial_w", "n_scalar",
+special_shifted_chebyshev_polynomial_w_n_scalar = Operator("special_shifted_chebyshev_polynomial_w", "n_scalar",
     (Param('x', 'Tensor', required=True), Param('n', 'Scalar', required=True), ),
-    meta=_meta.special_shifted_chebyshev_polynomial_w_n_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_w},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_shifted_chebyshev_polynomial_w_n_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.shifted_chebyshev_polynomial_w},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_hermite_polynomial_h = Operator(
-    "special_hermite_polynomial_h", "",
+special_hermite_polynomial_h = Operator("special_hermite_polynomial_h", "",
     (Param('x', 'Tensor', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_hermite_polynomial_h,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.hermite_polynomial_h},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_hermite_polynomial_h, cast=(0, 1), kernels={"cpu": kernels_polynomials.hermite_polynomial_h},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_hermite_polynomial_h_x_scalar = Operator(
-    "special_hermite_polynomial_h", "x_scalar",
+special_hermite_polynomial_h_x_scalar = Operator("special_hermite_polynomial_h", "x_scalar",
     (Param('x', 'Scalar', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_hermite_polynomial_h_x_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.hermite_polynomial_h},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_hermite_polynomial_h_x_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.hermite_polynomial_h},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_hermite_polynomial_h_n_scalar = Operator(
-    "special_hermite_polynomial_h", "n_scalar",
+special_hermite_polynomial_h_n_scalar = Operator("special_hermite_polynomial_h", "n_scalar",
     (Param('x', 'Tensor', required=True), Param('n', 'Scalar', required=True), ),
-    meta=_meta.special_hermite_polynomial_h_n_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.hermite_polynomial_h},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_hermite_polynomial_h_n_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.hermite_polynomial_h},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_hermite_polynomial_he = Operator(
-    "special_hermite_polynomial_he", "",
+special_hermite_polynomial_he = Operator("special_hermite_polynomial_he", "",
     (Param('x', 'Tensor', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_hermite_polynomial_he,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.hermite_polynomial_he},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_hermite_polynomial_he, cast=(0, 1), kernels={"cpu": kernels_polynomials.hermite_polynomial_he},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_hermite_polynomial_he_x_scalar = Operator(
-    "special_hermite_polynomial_he", "x_scalar",
+special_hermite_polynomial_he_x_scalar = Operator("special_hermite_polynomial_he", "x_scalar",
     (Param('x', 'Scalar', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_hermite_polynomial_he_x_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.hermite_polynomial_he},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_hermite_polynomial_he_x_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.hermite_polynomial_he},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_hermite_polynomial_he_n_scalar = Operator(
-    "special_hermite_polynomial_he", "n_scalar",
+special_hermite_polynomial_he_n_scalar = Operator("special_hermite_polynomial_he", "n_scalar",
     (Param('x', 'Tensor', required=True), Param('n', 'Scalar', required=True), ),
-    meta=_meta.special_hermite_polynomial_he_n_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.hermite_polynomial_he},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_hermite_polynomial_he_n_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.hermite_polynomial_he},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_laguerre_polynomial_l = Operator(
-    "special_laguerre_polynomial_l", "",
+special_laguerre_polynomial_l = Operator("special_laguerre_polynomial_l", "",
     (Param('x', 'Tensor', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_laguerre_polynomial_l,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.laguerre_polynomial_l},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_laguerre_polynomial_l, cast=(0, 1), kernels={"cpu": kernels_polynomials.laguerre_polynomial_l},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_laguerre_polynomial_l_x_scalar = Operator(
-    "special_laguerre_polynomial_l", "x_scalar",
+special_laguerre_polynomial_l_x_scalar = Operator("special_laguerre_polynomial_l", "x_scalar",
     (Param('x', 'Scalar', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_laguerre_polynomial_l_x_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.laguerre_polynomial_l},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_laguerre_polynomial_l_x_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.laguerre_polynomial_l},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_laguerre_polynomial_l_n_scalar = Operator(
-    "special_laguerre_polynomial_l", "n_scalar",
+special_laguerre_polynomial_l_n_scalar = Operator("special_laguerre_polynomial_l", "n_scalar",
     (Param('x', 'Tensor', required=True), Param('n', 'Scalar', required=True), ),
-    meta=_meta.special_laguerre_polynomial_l_n_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.laguerre_polynomial_l},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_laguerre_polynomial_l_n_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.laguerre_polynomial_l},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_legendre_polynomial_p = Operator(
-    "special_legendre_polynomial_p", "",
+special_legendre_polynomial_p = Operator("special_legendre_polynomial_p", "",
     (Param('x', 'Tensor', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_legendre_polynomial_p,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.legendre_polynomial_p},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_legendre_polynomial_p, cast=(0, 1), kernels={"cpu": kernels_polynomials.legendre_polynomial_p},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_legendre_polynomial_p_x_scalar = Operator(
-    "special_legendre_polynomial_p", "x_scalar",
+special_legendre_polynomial_p_x_scalar = Operator("special_legendre_polynomial_p", "x_scalar",
     (Param('x', 'Scalar', required=True), Param('n', 'Tensor', required=True), ),
-    meta=_meta.special_legendre_polynomial_p_x_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.legendre_polynomial_p},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_legendre_polynomial_p_x_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.legendre_polynomial_p},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )
-
-special_legendre_polynomial_p_n_scalar = Operator(
-    "special_legendre_polynomial_p", "n_scalar",
+special_legendre_polynomial_p_n_scalar = Operator("special_legendre_polynomial_p", "n_scalar",
     (Param('x', 'Tensor', required=True), Param('n', 'Scalar', required=True), ),
-    meta=_meta.special_legendre_polynomial_p_n_scalar,
-    cast=(0, 1),
-    kernels={"cpu": kernels_polynomials.legendre_polynomial_p},
-    tags=('pointwise', 'tensors'),
-    variants=('function', 'out'),
+    meta=_meta.special_legendre_polynomial_p_n_scalar, cast=(0, 1), kernels={"cpu": kernels_polynomials.legendre_polynomial_p},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'),
 )

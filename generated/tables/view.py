@@ -10,718 +10,373 @@ from ..meta import view as _meta
 
 __all__ = ["view", "view_dtype", "_unsafe_view", "reshape", "flatten_using_ints", "ravel", "unflatten_int", "view_as", "reshape_as", "transpose_int", "swapaxes", "swapdims", "t", "numpy_T", "mT", "mH", "matrix_H", "adjoint", "permute", "movedim_intlist", "movedim_int", "moveaxis_intlist", "moveaxis_int", "expand", "broadcast_to", "expand_as", "squeeze", "squeeze_dim", "squeeze_dims", "unsqueeze", "select_int", "slice_Tensor", "narrow", "narrow_Tensor", "narrow_copy", "as_strided", "diagonal", "linalg_diagonal", "unfold", "split_Tensor", "split_sizes", "split_with_sizes", "unsafe_split_Tensor", "unsafe_split_with_sizes", "chunk", "unsafe_chunk", "tensor_split_tensor_indices_or_sections", "tensor_split_sections", "tensor_split_indices", "hsplit_int", "hsplit_array", "vsplit_int", "vsplit_array", "dsplit_int", "dsplit_array", "unbind_int", "alias", "detach", "lift_fresh", "lift", "clone", "contiguous", "view_as_real", "view_as_complex", "real", "imag", "select_backward", "slice_backward", "diagonal_backward", "unfold_backward", "select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter"]
 
-view = Operator(
-    "view", "",
+view = Operator("view", "",
     (Param('self', 'Tensor', required=True), Param('size', 'SymInt', is_list=True, required=True), ),
-    meta=_meta.view,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('method',),
-    derivatives="view",
+    meta=_meta.view, cast=(0,),
+    is_view=True, tags=('view',), variants=('method',), derivatives="view",
 )
-
-view_dtype = Operator(
-    "view", "dtype",
+view_dtype = Operator("view", "dtype",
     (Param('self', 'Tensor', required=True), Param('dtype', 'ScalarType', required=True), ),
-    meta=_meta.view_dtype,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('method',),
+    meta=_meta.view_dtype, cast=(0,),
+    is_view=True, tags=('view',), variants=('method',),
 )
-
-_unsafe_view = Operator(
-    "_unsafe_view", "",
+_unsafe_view = Operator("_unsafe_view", "",
     (Param('self', 'Tensor', required=True), Param('size', 'SymInt', is_list=True, required=True), ),
-    meta=_meta._unsafe_view,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function',),
-    derivatives="view",
+    meta=_meta._unsafe_view, cast=(0,),
+    is_view=True, tags=('view',), variants=('function',), derivatives="view",
 )
-
-reshape = Operator(
-    "reshape", "",
+reshape = Operator("reshape", "",
     (Param('self', 'Tensor', required=True), Param('shape', 'SymInt', is_list=True, required=True), ),
-    meta=_meta.reshape,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method'),
-    derivatives="view",
+    meta=_meta.reshape, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
-
-flatten_using_ints = Operator(
-    "flatten", "using_ints",
+flatten_using_ints = Operator("flatten", "using_ints",
     (Param('self', 'Tensor', required=True), Param('start_dim', 'int', default=0), Param('end_dim', 'int', default=-1), ),
-    meta=_meta.flatten_using_ints,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method'),
-    derivatives="view",
+    meta=_meta.flatten_using_ints, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
-
-ravel = Operator(
-    "ravel", "",
+ravel = Operator("ravel", "",
     (Param('self', 'Tensor', required=True), ),
     composite="view.ravel",
     variants=('function', 'method'),
 )
-
-unflatten_int = Operator(
-    "unflatten", "int",
+unflatten_int = Operator("unflatten", "int",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('sizes', 'SymInt', is_list=True, required=True), ),
-    meta=_meta.unflatten_int,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method'),
-    derivatives="view",
+    meta=_meta.unflatten_int, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
-
-view_as = Operator(
-    "view_as", "",
+view_as = Operator("view_as", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     composite="view.view_as",
-    tags=('any_device',),
-    variants=('method',),
+    tags=('any_device',), variants=('method',),
 )
-
-reshape_as = Operator(
-    "reshape_as", "",
+reshape_as = Operator("reshape_as", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     composite="view.reshape_as",
-    tags=('any_device',),
-    variants=('method',),
+    tags=('any_device',), variants=('method',),
 )
-
-transpose_int = Operator(
-    "transpose", "int",
+transpose_int = Operator("transpose", "int",
     (Param('self', 'Tensor', required=True), Param('dim0', 'int', required=True), Param('dim1', 'int', required=True), ),
-    meta=_meta.transpose_int,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method', 'inplace'),
-    derivatives="view",
+    meta=_meta.transpose_int, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method', 'inplace'), derivatives="view",
 )
-
-swapaxes = Operator(
-    "swapaxes", "",
+swapaxes = Operator("swapaxes", "",
     (Param('self', 'Tensor', required=True), Param('axis0', 'int', required=True), Param('axis1', 'int', required=True), ),
-    meta=_meta.swapaxes,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method', 'inplace'),
-    derivatives="view",
+    meta=_meta.swapaxes, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method', 'inplace'), derivatives="view",
 )
-
-swapdims = Operator(
-    "swapdims", "",
+swapdims = Operator("swapdims", "",
     (Param('self', 'Tensor', required=True), Param('dim0', 'int', required=True), Param('dim1', 'int', required=True), ),
-    meta=_meta.swapdims,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method', 'inplace'),
-    derivatives="view",
+    meta=_meta.swapdims, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method', 'inplace'), derivatives="view",
 )
-
-t = Operator(
-    "t", "",
+t = Operator("t", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.t,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method', 'inplace'),
-    derivatives="view",
+    meta=_meta.t, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method', 'inplace'), derivatives="view",
 )
-
-numpy_T = Operator(
-    "numpy_T", "",
+numpy_T = Operator("numpy_T", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.numpy_T,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function',),
-    derivatives="view",
+    meta=_meta.numpy_T, cast=(0,),
+    is_view=True, tags=('view',), variants=('function',), derivatives="view",
 )
-
-mT = Operator(
-    "mT", "",
+mT = Operator("mT", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.mT,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function',),
-    derivatives="view",
+    meta=_meta.mT, cast=(0,),
+    is_view=True, tags=('view',), variants=('function',), derivatives="view",
 )
-
-mH = Operator(
-    "mH", "",
+mH = Operator("mH", "",
     (Param('self', 'Tensor', required=True), ),
     composite="view.mH",
     variants=('function',),
 )
-
-matrix_H = Operator(
-    "matrix_H", "",
+matrix_H = Operator("matrix_H", "",
     (Param('self', 'Tensor', required=True), ),
     composite="view.matrix_H",
     variants=('function',),
 )
-
-adjoint = Operator(
-    "adjoint", "",
+adjoint = Operator("adjoint", "",
     (Param('self', 'Tensor', required=True), ),
     composite="view.adjoint",
     variants=('function', 'method'),
 )
-
-permute = Operator(
-    "permute", "",
+permute = Operator("permute", "",
     (Param('self', 'Tensor', required=True), Param('dims', 'int', is_list=True, required=True), ),
-    meta=_meta.permute,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method'),
-    derivatives="view",
+    meta=_meta.permute, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
-
-movedim_intlist = Operator(
-    "movedim", "intlist",
+movedim_intlist = Operator("movedim", "intlist",
     (Param('self', 'Tensor', required=True), Param('source', 'int', is_list=True, required=True), Param('destination', 'int', is_list=True, required=True), ),
-    meta=_meta.movedim_intlist,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method'),
-    derivatives="view",
+    meta=_meta.movedim_intlist, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
-
-movedim_int = Operator(
-    "movedim", "int",
+movedim_int = Operator("movedim", "int",
     (Param('self', 'Tensor', required=True), Param('source', 'int', required=True), Param('destination', 'int', required=True), ),
-    meta=_meta.movedim_int,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method'),
-    derivatives="view",
+    meta=_meta.movedim_int, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
-
-moveaxis_intlist = Operator(
-    "moveaxis", "intlist",
+moveaxis_intlist = Operator("moveaxis", "intlist",
     (Param('self', 'Tensor', required=True), Param('source', 'int', is_list=True, required=True), Param('destination', 'int', is_list=True, required=True), ),
-    meta=_meta.moveaxis_intlist,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method'),
-    derivatives="view",
+    meta=_meta.moveaxis_intlist, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
-
-moveaxis_int = Operator(
-    "moveaxis", "int",
+moveaxis_int = Operator("moveaxis", "int",
     (Param('self', 'Tensor', required=True), Param('source', 'int', required=True), Param('destination', 'int', required=True), ),
-    meta=_meta.moveaxis_int,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method'),
-    derivatives="view",
+    meta=_meta.moveaxis_int, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
-
-expand = Operator(
-    "expand", "",
+expand = Operator("expand", "",
     (Param('self', 'Tensor', required=True), Param('size', 'SymInt', is_list=True, required=True), Param('implicit', 'bool', default=False, keyword=True), ),
-    meta=_meta.expand,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('method',),
-    derivatives="view",
+    meta=_meta.expand, cast=(0,),
+    is_view=True, tags=('view',), variants=('method',), derivatives="view",
 )
-
-broadcast_to = Operator(
-    "broadcast_to", "",
+broadcast_to = Operator("broadcast_to", "",
     (Param('self', 'Tensor', required=True), Param('size', 'SymInt', is_list=True, required=True), ),
-    meta=_meta.broadcast_to,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method'),
-    derivatives="view",
+    meta=_meta.broadcast_to, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
-
-expand_as = Operator(
-    "expand_as", "",
+expand_as = Operator("expand_as", "",
     (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
     composite="view.expand_as",
-    tags=('any_device',),
-    variants=('method',),
+    tags=('any_device',), variants=('method',),
 )
-
-squeeze = Operator(
-    "squeeze", "",
+squeeze = Operator("squeeze", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.squeeze,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method', 'inplace'),
-    derivatives="view",
+    meta=_meta.squeeze, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method', 'inplace'), derivatives="view",
 )
-
-squeeze_dim = Operator(
-    "squeeze", "dim",
+squeeze_dim = Operator("squeeze", "dim",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), ),
-    meta=_meta.squeeze_dim,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method', 'inplace'),
-    derivatives="view",
+    meta=_meta.squeeze_dim, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method', 'inplace'), derivatives="view",
 )
-
-squeeze_dims = Operator(
-    "squeeze", "dims",
+squeeze_dims = Operator("squeeze", "dims",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', is_list=True, required=True), ),
-    meta=_meta.squeeze_dims,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method', 'inplace'),
-    derivatives="view",
+    meta=_meta.squeeze_dims, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method', 'inplace'), derivatives="view",
 )
-
-unsqueeze = Operator(
-    "unsqueeze", "",
+unsqueeze = Operator("unsqueeze", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), ),
-    meta=_meta.unsqueeze,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method', 'inplace'),
-    derivatives="view",
+    meta=_meta.unsqueeze, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method', 'inplace'), derivatives="view",
 )
-
-select_int = Operator(
-    "select", "int",
+select_int = Operator("select", "int",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('index', 'SymInt', required=True), ),
-    meta=_meta.select_int,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method'),
-    derivatives="view",
+    meta=_meta.select_int, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
-
-slice_Tensor = Operator(
-    "slice", "Tensor",
+slice_Tensor = Operator("slice", "Tensor",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', default=0), Param('start', 'SymInt', optional=True, default=None), Param('end', 'SymInt', optional=True, default=None), Param('step', 'SymInt', default=1), ),
-    meta=_meta.slice_Tensor,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function',),
-    derivatives="view",
+    meta=_meta.slice_Tensor, cast=(0,),
+    is_view=True, tags=('view',), variants=('function',), derivatives="view",
 )
-
-narrow = Operator(
-    "narrow", "",
+narrow = Operator("narrow", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('start', 'SymInt', required=True), Param('length', 'SymInt', required=True), ),
-    meta=_meta.narrow,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method'),
-    derivatives="view",
+    meta=_meta.narrow, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
-
-narrow_Tensor = Operator(
-    "narrow", "Tensor",
+narrow_Tensor = Operator("narrow", "Tensor",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('start', 'Tensor', required=True), Param('length', 'SymInt', required=True), ),
     composite="view.narrow_tensor",
     variants=('function', 'method'),
 )
-
-narrow_copy = Operator(
-    "narrow_copy", "",
+narrow_copy = Operator("narrow_copy", "",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', required=True), Param('start', 'SymInt', required=True), Param('length', 'SymInt', required=True), ),
     composite="view.narrow_copy",
     variants=('function', 'method', 'out'),
 )
-
-as_strided = Operator(
-    "as_strided", "",
+as_strided = Operator("as_strided", "",
     (Param('self', 'Tensor', required=True), Param('size', 'SymInt', is_list=True, required=True), Param('stride', 'SymInt', is_list=True, required=True), Param('storage_offset', 'SymInt', optional=True, default=None), ),
-    meta=_meta.as_strided,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method', 'inplace'),
-    derivatives="view",
-    saves_self=True,
+    meta=_meta.as_strided, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method', 'inplace'), derivatives="view", saves_self=True,
 )
-
-diagonal = Operator(
-    "diagonal", "",
+diagonal = Operator("diagonal", "",
     (Param('self', 'Tensor', required=True), Param('offset', 'int', default=0), Param('dim1', 'int', default=0), Param('dim2', 'int', default=1), ),
-    meta=_meta.diagonal,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method'),
-    derivatives="view",
+    meta=_meta.diagonal, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
-
-linalg_diagonal = Operator(
-    "linalg_diagonal", "",
+linalg_diagonal = Operator("linalg_diagonal", "",
     (Param('A', 'Tensor', required=True), Param('offset', 'int', default=0, keyword=True), Param('dim1', 'int', default=-2, keyword=True), Param('dim2', 'int', default=-1, keyword=True), ),
     composite="view.linalg_diagonal",
     variants=('function',),
 )
-
-unfold = Operator(
-    "unfold", "",
+unfold = Operator("unfold", "",
     (Param('self', 'Tensor', required=True), Param('dimension', 'int', required=True), Param('size', 'int', required=True), Param('step', 'int', required=True), ),
-    meta=_meta.unfold,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('method',),
-    derivatives="view",
+    meta=_meta.unfold, cast=(0,),
+    is_view=True, tags=('view',), variants=('method',), derivatives="view",
 )
-
-split_Tensor = Operator(
-    "split", "Tensor",
+split_Tensor = Operator("split", "Tensor",
     (Param('self', 'Tensor', required=True), Param('split_size', 'SymInt', required=True), Param('dim', 'int', default=0), ),
-    meta=_meta.split_Tensor,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method'),
-    derivatives="view",
+    meta=_meta.split_Tensor, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
-
-split_sizes = Operator(
-    "split", "sizes",
+split_sizes = Operator("split", "sizes",
     (Param('self', 'Tensor', required=True), Param('split_size', 'SymInt', is_list=True, required=True), Param('dim', 'int', default=0), ),
-    meta=_meta.split_sizes,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method'),
-    derivatives="view",
+    meta=_meta.split_sizes, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
-
-split_with_sizes = Operator(
-    "split_with_sizes", "",
+split_with_sizes = Operator("split_with_sizes", "",
     (Param('self', 'Tensor', required=True), Param('split_sizes', 'SymInt', is_list=True, required=True), Param('dim', 'int', default=0), ),
-    meta=_meta.split_with_sizes,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method'),
-    derivatives="view",
+    meta=_meta.split_with_sizes, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
-
-unsafe_split_Tensor = Operator(
-    "unsafe_split", "Tensor",
+unsafe_split_Tensor = Operator("unsafe_split", "Tensor",
     (Param('self', 'Tensor', required=True), Param('split_size', 'SymInt', required=True), Param('dim', 'int', default=0), ),
-    meta=_meta.unsafe_split_Tensor,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method'),
-    derivatives="view",
+    meta=_meta.unsafe_split_Tensor, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
-
-unsafe_split_with_sizes = Operator(
-    "unsafe_split_with_sizes", "",
+unsafe_split_with_sizes = Operator("unsafe_split_with_sizes", "",
     (Param('self', 'Tensor', required=True), Param('split_sizes', 'SymInt', is_list=True, required=True), Param('dim', 'int', default=0), ),
-    meta=_meta.unsafe_split_with_sizes,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method'),
-    derivatives="view",
+    meta=_meta.unsafe_split_with_sizes, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
-
-chunk = Operator(
-    "chunk", "",
+chunk = Operator("chunk", "",
     (Param('self', 'Tensor', required=True), Param('chunks', 'int', required=True), Param('dim', 'int', default=0), ),
-    meta=_meta.chunk,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method'),
-    derivatives="view",
+    meta=_meta.chunk, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
-
-unsafe_chunk = Operator(
-    "unsafe_chunk", "",
+unsafe_chunk = Operator("unsafe_chunk", "",
     (Param('self', 'Tensor', required=True), Param('chunks', 'int', required=True), Param('dim', 'int', default=0), ),
-    meta=_meta.unsafe_chunk,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method'),
-    derivatives="view",
+    meta=_meta.unsafe_chunk, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
-
-tensor_split_tensor_indices_or_sections = Operator(
-    "tensor_split", "tensor_indices_or_sections",
+tensor_split_tensor_indices_or_sections = Operator("tensor_split", "tensor_indices_or_sections",
     (Param('self', 'Tensor', required=True), Param('tensor_indices_or_sections', 'Tensor', required=True), Param('dim', 'int', default=0), ),
     composite="view.tensor_split_tensor",
-    tags=('any_device',),
-    variants=('function', 'method'),
+    tags=('any_device',), variants=('function', 'method'),
 )
-
-tensor_split_sections = Operator(
-    "tensor_split", "sections",
+tensor_split_sections = Operator("tensor_split", "sections",
     (Param('self', 'Tensor', required=True), Param('sections', 'SymInt', required=True), Param('dim', 'int', default=0), ),
-    meta=_meta.tensor_split_sections,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method'),
-    derivatives="view",
+    meta=_meta.tensor_split_sections, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
-
-tensor_split_indices = Operator(
-    "tensor_split", "indices",
+tensor_split_indices = Operator("tensor_split", "indices",
     (Param('self', 'Tensor', required=True), Param('indices', 'SymInt', is_list=True, required=True), Param('dim', 'int', default=0), ),
-    meta=_meta.tensor_split_indices,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method'),
-    derivatives="view",
+    meta=_meta.tensor_split_indices, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
-
-hsplit_int = Operator(
-    "hsplit", "int",
+hsplit_int = Operator("hsplit", "int",
     (Param('self', 'Tensor', required=True), Param('sections', 'int', required=True), ),
     composite="view.hsplit",
     variants=('function', 'method'),
 )
-
-hsplit_array = Operator(
-    "hsplit", "array",
+hsplit_array = Operator("hsplit", "array",
     (Param('self', 'Tensor', required=True), Param('indices', 'int', is_list=True, required=True), ),
     composite="view.hsplit",
     variants=('function', 'method'),
 )
-
-vsplit_int = Operator(
-    "vsplit", "int",
+vsplit_int = Operator("vsplit", "int",
     (Param('self', 'Tensor', required=True), Param('sections', 'int', required=True), ),
     composite="view.vsplit",
     variants=('function', 'method'),
 )
-
-vsplit_array = Operator(
-    "vsplit", "array",
+vsplit_array = Operator("vsplit", "array",
     (Param('self', 'Tensor', required=True), Param('indices', 'int', is_list=True, required=True), ),
     composite="view.vsplit",
     variants=('function', 'method'),
 )
-
-dsplit_int = Operator(
-    "dsplit", "int",
+dsplit_int = Operator("dsplit", "int",
     (Param('self', 'Tensor', required=True), Param('sections', 'int', required=True), ),
     composite="view.dsplit",
     variants=('function', 'method'),
 )
-
-dsplit_array = Operator(
-    "dsplit", "array",
+dsplit_array = Operator("dsplit", "array",
     (Param('self', 'Tensor', required=True), Param('indices', 'int', is_list=True, required=True), ),
     composite="view.dsplit",
     variants=('function', 'method'),
 )
-
-unbind_int = Operator(
-    "unbind", "int",
+unbind_int = Operator("unbind", "int",
     (Param('self', 'Tensor', required=True), Param('dim', 'int', default=0), ),
-    meta=_meta.unbind_int,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function', 'method'),
-    derivatives="view",
+    meta=_meta.unbind_int, cast=(0,),
+    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
-
-alias = Operator(
-    "alias", "",
+alias = Operator("alias", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.alias,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function',),
-    derivatives="view",
+    meta=_meta.alias, cast=(0,),
+    is_view=True, tags=('view',), variants=('function',), derivatives="view",
 )
-
-detach = Operator(
-    "detach", "",
+detach = Operator("detach", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.detach,
-    cast=(0,),
-    is_view=True,
-    tags=('view', 'detach'),
-    variants=('function', 'method'),
+    meta=_meta.detach, cast=(0,),
+    is_view=True, tags=('view', 'detach'), variants=('function', 'method'),
 )
-
-lift_fresh = Operator(
-    "lift_fresh", "",
+lift_fresh = Operator("lift_fresh", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.lift_fresh,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function',),
-    derivatives="view",
+    meta=_meta.lift_fresh, cast=(0,),
+    is_view=True, tags=('view',), variants=('function',), derivatives="view",
 )
-
-lift = Operator(
-    "lift", "",
+lift = Operator("lift", "",
     (Param('self', 'Tensor', required=True), ),
     composite="view.lift",
     variants=('function',),
 )
-
-clone = Operator(
-    "clone", "",
+clone = Operator("clone", "",
     (Param('self', 'Tensor', required=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
-    meta=_meta.clone,
-    kernels={"cpu": kernels_view.clone},
-    variants=('function', 'method'),
-    derivatives="view",
+    meta=_meta.clone, kernels={"cpu": kernels_view.clone},
+    variants=('function', 'method'), derivatives="view",
 )
-
-contiguous = Operator(
-    "contiguous", "",
+contiguous = Operator("contiguous", "",
     (Param('self', 'Tensor', required=True), Param('memory_format', 'MemoryFormat', default=contiguous_format, keyword=True), ),
     composite="view.contiguous",
     variants=('method',),
 )
-
-view_as_real = Operator(
-    "view_as_real", "",
+view_as_real = Operator("view_as_real", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.view_as_real,
-    cast=(0,),
-    is_view=True,
-    tags=('view',),
-    variants=('function',),
-    derivatives="view",
+    meta=_meta.view_as_real, cast=(0,),
+    is_view=True, tags=('view',), variants=('function',), derivatives="view",
 )
-
-view_as_complex = Operator(
-    "view_as_complex", "",
+view_as_complex = Operator("view_as_complex", "",
     (Param('self', 'Tensor', required=True), ),
-    meta=_meta.view_as_complex,
-    cast=(0,),
-    is_view=True,
-    tags=('view', 'autocast_float32'),
-    variants=('function',),
-    derivatives="view",
+    meta=_meta.view_as_complex, cast=(0,),
+    is_view=True, tags=('view', 'autocast_float32'), variants=('function',), derivatives="view",
 )
-
-real = Operator(
-    "real", "",
+real = Operator("real", "",
     (Param('self', 'Tensor', required=True), ),
     composite="view.real",
     variants=('function',),
 )
-
-imag = Operator(
-    "imag", "",
+imag = Operator("imag", "",
     (Param('self', 'Tensor', required=True), ),
     composite="view.imag",
     variants=('function',),
 )
-
-select_backward = Operator(
-    "select_backward", "",
+select_backward = Operator("select_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('input_sizes', 'SymInt', is_list=True, required=True), Param('dim', 'int', required=True), Param('index', 'SymInt', required=True), ),
-    meta=_meta.select_backward,
-    cast=(0,),
-    kernels={"cpu": kernels_view.select_backward},
-    variants=('function',),
-    derivatives="view",
+    meta=_meta.select_backward, cast=(0,), kernels={"cpu": kernels_view.select_backward},
+    variants=('function',), derivatives="view",
 )
-
-slice_backward = Operator(
-    "slice_backward", "",
+slice_backward = Operator("slice_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('input_sizes', 'SymInt', is_list=True, required=True), Param('dim', 'int', required=True), Param('start', 'SymInt', required=True), Param('end', 'SymInt', required=True), Param('step', 'SymInt', required=True), ),
-    meta=_meta.slice_backward,
-    cast=(0,),
-    kernels={"cpu": kernels_view.slice_backward},
-    variants=('function',),
-    derivatives="view",
+    meta=_meta.slice_backward, cast=(0,), kernels={"cpu": kernels_view.slice_backward},
+    variants=('function',), derivatives="view",
 )
-
-diagonal_backward = Operator(
-    "diagonal_backward", "",
+diagonal_backward = Operator("diagonal_backward", "",
     (Param('grad_output', 'Tensor', required=True), Param('input_sizes', 'SymInt', is_list=True, required=True), Param('offset', 'int', required=True), Param('dim1', 'int', required=True), Param('dim2', 'int', required=True), ),
-    meta=_meta.diagonal_backward,
-    cast=(0,),
-    kernels={"cpu": kernels_view.diagonal_backward},
-    variants=('function',),
-    derivatives="view",
+    meta=_meta.diagonal_backward, cast=(0,), kernels={"cpu": kernels_view.diagonal_backward},
+    variants=('function',), derivatives="view",
 )
-
-unfold_backward = Operator(
-    "unfold_backward", "",
+unfold_backward = Operator("unfold_backward", "",
     (Param('grad_in', 'Tensor', required=True), Param('input_sizes', 'SymInt', is_list=True, required=True), Param('dim', 'int', required=True), Param('size', 'int', required=True), Param('step', 'int', required=True), ),
-    meta=_meta.unfold_backward,
-    cast=(0,),
-    kernels={"cpu": kernels_view.unfold_backward},
-    variants=('function',),
-    derivatives="view",
+    meta=_meta.unfold_backward, cast=(0,), kernels={"cpu": kernels_view.unfold_backward},
+    variants=('function',), derivatives="view",
 )
-
-select_scatter = Operator(
-    "select_scatter", "",
+select_scatter = Operator("select_scatter", "",
     (Param('self', 'Tensor', required=True), Param('src', 'Tensor', required=True), Param('dim', 'int', required=True), Param('index', 'SymInt', required=True), ),
     composite="view.select_scatter",
-    tags=('any_device',),
-    variants=('function', 'method'),
+    tags=('any_device',), variants=('function', 'method'),
 )
-
-slice_scatter = Operator(
-    "slice_scatter", "",
+slice_scatter = Operator("slice_scatter", "",
     (Param('self', 'Tensor', required=True), Param('src', 'Tensor', required=True), Param('dim', 'int', default=0), Param('start', 'SymInt', optional=True, default=None), Param('end', 'SymInt', optional=True, default=None), Param('step', 'SymInt', default=1), ),
     composite="view.slice_scatter",
-    tags=('any_device',),
-    out=('exact',),
-    variants=('function', 'method', 'out'),
+    tags=('any_device',), out=('exact',), variants=('function', 'method', 'out'),
 )
-
-diagonal_scatter = Operator(
-    "diagonal_scatter", "",
+diagonal_scatter = Operator("diagonal_scatter", "",
     (Param('self', 'Tensor', required=True), Param('src', 'Tensor', required=True), Param('offset', 'int', default=0), Param('dim1', 'int', default=0), Param('dim2', 'int', default=1), ),
     composite="view.diagonal_scatter",
-    tags=('any_device',),
-    variants=('function', 'method'),
+    tags=('any_device',), variants=('function', 'method'),
 )
-
-as_strided_scatter = Operator(
-    "as_strided_scatter", "",
+as_strided_scatter = Operator("as_strided_scatter", "",
     (Param('self', 'Tensor', required=True), Param('src', 'Tensor', required=True), Param('size', 'SymInt', is_list=True, required=True), Param('stride', 'SymInt', is_list=True, required=True), Param('storage_offset', 'SymInt', optional=True, default=None), ),
     composite="view.as_strided_scatter",
-    tags=('any_device',),
-    variants=('function', 'method'),
+    tags=('any_device',), variants=('function', 'method'),
 )
