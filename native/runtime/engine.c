@@ -512,14 +512,15 @@ static int is_sole_payload(PyObject *grad)
     return sole;
 }
 
-/* What becomes the first gradient of a leaf: the memory that arrived, or a copy laid out like the leaf. Takes over `grad`. */
+/* What becomes the first gradient of a leaf: the memory that arrived, or a copy laid out like the leaf. Takes over `grad`. Of arrays without elements, which numpy
+ * takes for contiguous whatever their strides, Python looks at the strides. */
 static PyObject *first_gradient(PyObject *variable, PyObject *grad)
 {
     PyArrayObject *array = PyObject_TypeCheck(grad, S.tensor) ? array_of(grad) : NULL, *like = array_of(variable);
     int sole = array == NULL ? is_sole_payload(grad) : is_sole(grad, array);
     PyObject *made;
-    if (array != NULL && like != NULL && is_contiguous(like) && SLOT(grad, S.at_dtype) == SLOT(variable, S.at_dtype) &&
-        ((sole && is_contiguous(array)) || !is_special())) {
+    if (array != NULL && like != NULL && PyArray_SIZE(array) > 0 && is_contiguous(like) &&
+        SLOT(grad, S.at_dtype) == SLOT(variable, S.at_dtype) && ((sole && is_contiguous(array)) || !is_special())) {
         if (sole && is_contiguous(array)) {
             if (SLOT(grad, S.at_node) == Py_None && SLOT(grad, S.at_base) == Py_None && rare_of(grad) == NULL) {
                 return grad;

@@ -219,3 +219,10 @@ def test_gradients_of_other_payloads() -> None:
         (x * 3).sum().backward()
         (x * 4).sum().backward()
     assert x.grad.tolist() == [7.0, 7.0]
+
+
+def test_a_gradient_without_elements_is_laid_out_like_its_leaf() -> None:
+    leaf = torch.ones(0, 2, requires_grad=True)
+    torch.constant_pad_nd(leaf, [1, 2], 0).sum().backward()
+    assert leaf.grad.stride() == leaf.stride() == (2, 1)
+    assert leaf.grad._version == 1  # it was copied

@@ -405,7 +405,7 @@ def test_backward_through_every_kind_of_path() -> None:
 def test_special_states_are_respected() -> None:
     x = torch.ones(2, 2)
     with torch.inference_mode():
-        assert (x + 1).is_inference() and x[0].is_inference() and x.view(4).is_inference()
+        assert (x + 1).is_inference() and not x[0].is_inference() and not x.view(4).is_inference()
     with torch.no_grad():
         leaf = torch.ones(2, requires_grad=True)
         assert not (leaf * 2).requires_grad and (leaf * 2).grad_fn is None and not leaf[0].requires_grad

@@ -106,7 +106,7 @@ def _is_recorded(row: Row, number: int, device: str) -> bool:
 
 def test_programs_come_from_the_whole_schema() -> None:
     def draw() -> str:
-        pickers = [Picker(random.Random(f"program {number}").randint) for number in range(400)]
+        pickers = [Picker(random.Random(f"program {number}").randint) for number in range(600)]
         return "\n".join(draw_program(pick, LINES).show() for pick in pickers)
 
     text = apart(draw)

@@ -93,7 +93,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
 def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     if self.__class__ in PLAIN and (_numpy_reads_alike(index) or _selects(index)) and _has_no_past(self):
         data = self._data
-        if data.__class__ is ndarray and data.flags.writeable and _store(data, index, value):
+        if data.__class__ is ndarray and data.flags.writeable and _is_apart(data) and _store(data, index, value):
             bump_version(self)
             return
     special = overrides.find_for((self, value))
@@ -136,6 +136,19 @@ def _has_no_past(self: Tensor) -> bool:
     return True
 
 
+def _is_apart(data: ndarray) -> bool:
+    """Whether no two elements share memory, as far as strides in order say it; the general path knows, and warns of, the others."""
+    if data.flags.forc:
+        return True
+    reach = 0
+    for step, size in sorted(zip(map(abs, data.strides), data.shape)):
+        if size > 1:
+            if step <= reach:
+                return False
+            reach += step * (size - 1)
+    return True
+
+
 def _store(data: ndarray, index: Any, value: Any) -> bool:
     """Let numpy write, where it writes as PyTorch does; False leaves it to the general path."""
     kind = value.__class__
@@ -145,13 +158,13 @@ def _store(data: ndarray, index: Any, value: Any) -> bool:
         stored = value
     elif kind in PLAIN and value._data.__class__ is ndarray and _has_no_past(value):
         stored = value._data
-        if stored.dtype != data.dtype:
+        if stored.dtype != data.dtype or np.may_share_memory(stored, data):
             return False
     else:
         return False
     if index.__class__ in PLAIN:
         index = index._data
-        if np.may_share_memory(index, data) or (kind in PLAIN and np.may_share_memory(stored, data)):
+        if np.may_share_memory(index, data):
             return False
     try:
         data[index] = stored
