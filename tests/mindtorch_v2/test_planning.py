@@ -152,7 +152,8 @@ def test_a_plan_is_what_a_real_run_holds(backward: bool) -> None:
     assert [(o.name, o.outputs, o.flops) for o in planned.operations] == [
         (o.name, o.outputs, o.flops) for o in real.operations
     ]
-    assert planned.peak == pytest.approx(real.peak, rel=0.02)
+    # A real run may let go of an array a moment earlier than the plan says, never later.
+    assert real.peak <= 1.02 * planned.peak and planned.peak <= 1.1 * real.peak
     assert (planned.flops, planned.backward_flops) == (real.flops, real.backward_flops)
 
 

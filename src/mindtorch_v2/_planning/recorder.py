@@ -213,7 +213,8 @@ class Recorder:
                     values.compute_into(op, known, target)
             elif known is not None:
                 found = values.compute(op, known)
-                for tensor, computed in zip(results, found if isinstance(found, (tuple, list)) else (found,)):
+                made = [each for each in (found if isinstance(found, (tuple, list)) else (found,)) if each is not None]
+                for tensor, computed in zip(results, made):
                     values.keep(tensor, computed._data)
 
     # Memory
