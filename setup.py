@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy
@@ -37,7 +38,7 @@ class WithGenerated(build_py):
 
 
 class Build(build_ext):
-    """Compiles one source with a further flag."""
+    """Compiles one source with a further flag, and the others side by side."""
 
     def build_extension(self, ext: Extension) -> None:
         made = self.get_ext_fullpath(ext.name)
@@ -45,9 +46,17 @@ class Build(build_ext):
             return
         flags = [*ext.extra_compile_args, "-ffp-contract=off"]
         include = [*ext.include_dirs, *(self.include_dirs or [])]
-        ext.extra_objects = self.compiler.compile(
-            [UNCONTRACTED], self.build_temp, include_dirs=include, debug=self.debug, extra_postargs=flags
-        )
+        work = [([UNCONTRACTED], flags), *(([source], ext.extra_compile_args) for source in ext.sources)]
+
+        def compiled(sources: list[str], flags: list[str]) -> list[str]:
+            return self.compiler.compile(
+                sources, self.build_temp, include_dirs=include, debug=self.debug, extra_postargs=flags
+            )
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            done = [pool.submit(compiled, *one) for one in work]
+            ext.extra_objects = [made for each in done for made in each.result()]
+        ext.sources = []
         super().build_extension(ext)
 
 

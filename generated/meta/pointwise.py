@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mindtorch_v2._rules import activations as rules_activations
 from mindtorch_v2._rules import pointwise as rules_pointwise
 
 
@@ -130,11 +131,11 @@ def sigmoid(self):
 
 
 def sigmoid_backward(grad_output, output):
-    return rules_pointwise.activation_backward(grad_output, output, op='sigmoid_backward_cpu', dtypes='floating')
+    return rules_activations.activation_backward(grad_output, output, op='sigmoid_backward_cpu', dtypes='floating')
 
 
 def tanh_backward(grad_output, output):
-    return rules_pointwise.activation_backward(grad_output, output, op='tanh_backward_cpu', dtypes='floating')
+    return rules_activations.activation_backward(grad_output, output, op='tanh_backward_cpu', dtypes='floating')
 
 
 def logit(self, eps):

@@ -99,7 +99,7 @@ static PyObject *batch_norm_kernel(PyObject *const *args)
     Planes p;
     const void *weight, *bias, *running_mean, *running_var;
     double momentum, eps;
-    if (!width || !PyBool_Check(args[5]) || !read_planes(x, &p) || !read_real(args[6], &momentum) || !read_real(args[7], &eps) ||
+    if (!width || !PyBool_Check(args[5]) || !read_planes(x, &p) || !as_double(args[6], &momentum) || !as_double(args[7], &eps) ||
         !vector(args[1], width, p.channels, &weight) || !vector(args[2], width, p.channels, &bias) ||
         !vector(args[3], width, p.channels, &running_mean) || !vector(args[4], width, p.channels, &running_var) ||
         (!training && (running_mean == NULL || running_var == NULL))) {
@@ -156,7 +156,7 @@ static PyObject *batch_norm_backward_kernel(PyObject *const *args)
     const void *weight, *mean, *second;
     double eps;
     if (!width || !PyBool_Check(args[7]) || !is_array(args[1]) || float_width(x) != width || !PyArray_SAMESHAPE(grad, x) || !read_planes(x, &p) ||
-        !read_real(args[8], &eps) || !read_mask(args[9], wanted) || !vector(args[2], width, p.channels, &weight) ||
+        !as_double(args[8], &eps) || !read_mask(args[9], wanted) || !vector(args[2], width, p.channels, &weight) ||
         !vector(args[train ? 5 : 3], width, p.channels, &mean) || !vector(args[train ? 6 : 4], width, p.channels, &second) || mean == NULL ||
         second == NULL) {
         return NULL;
@@ -220,7 +220,7 @@ static PyObject *group_norm_kernel(PyObject *const *args)
     npy_intp groups;
     const void *weight, *bias;
     double eps;
-    if (!width || !read_groups(args + 3, x, &p, &groups) || !read_real(args[7], &eps) || !vector(args[1], width, p.channels, &weight) ||
+    if (!width || !read_groups(args + 3, x, &p, &groups) || !as_double(args[7], &eps) || !vector(args[1], width, p.channels, &weight) ||
         !vector(args[2], width, p.channels, &bias)) {
         return NULL;
     }

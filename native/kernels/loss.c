@@ -113,7 +113,7 @@ static PyObject *soft_margin_kernel(PyObject *const *args)
 static PyObject *smooth_l1_kernel(PyObject *const *args)
 {
     double beta;
-    if (!read_real(args[3], &beta)) {
+    if (!as_double(args[3], &beta)) {
         return NULL;
     }
     return pair_loss(beta == 0 ? LOSS_OF(absolute_loss) : LOSS_OF(smooth_loss), args[0], args[1], Py_None, Py_None, args[2], beta);
@@ -122,7 +122,7 @@ static PyObject *smooth_l1_kernel(PyObject *const *args)
 static PyObject *huber_kernel(PyObject *const *args)
 {
     double delta;
-    return read_real(args[3], &delta) ? pair_loss(LOSS_OF(huber_loss), args[0], args[1], Py_None, Py_None, args[2], delta) : NULL;
+    return as_double(args[3], &delta) ? pair_loss(LOSS_OF(huber_loss), args[0], args[1], Py_None, Py_None, args[2], delta) : NULL;
 }
 
 /* Whether the elements of a contiguous float array are between 0 and 1. */

@@ -98,20 +98,20 @@ static PyObject *forward(PyObject *const *args, int statistics, int centred, dou
 static PyObject *layer_norm_kernel(PyObject *const *args)
 {
     double eps;
-    return read_real(args[4], &eps) ? forward(args, 0, 1, eps) : NULL;
+    return as_double(args[4], &eps) ? forward(args, 0, 1, eps) : NULL;
 }
 
 static PyObject *native_layer_norm_kernel(PyObject *const *args)
 {
     double eps;
-    return read_real(args[4], &eps) ? forward(args, 1, 1, eps) : NULL;
+    return as_double(args[4], &eps) ? forward(args, 1, 1, eps) : NULL;
 }
 
 /* input, normalized_shape, weight, eps. */
 static PyObject *rms_norm_kernel(PyObject *const *args, int statistics)
 {
     double eps = is_array(args[0]) && float_width((PyArrayObject *)args[0]) == 8 ? DBL_EPSILON : (double)FLT_EPSILON;
-    if (args[3] != Py_None && !read_real(args[3], &eps)) {
+    if (args[3] != Py_None && !as_double(args[3], &eps)) {
         return NULL;
     }
     return forward(args, statistics, 0, eps);

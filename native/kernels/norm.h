@@ -18,20 +18,6 @@ static inline int vector(PyObject *object, int width, npy_intp count, const void
     return 1;
 }
 
-static inline int read_real(PyObject *object, double *value)
-{
-    if (PyFloat_CheckExact(object)) {
-        *value = PyFloat_AS_DOUBLE(object);
-        return 1;
-    }
-    Py_ssize_t whole;
-    if (!as_index(object, &whole)) {
-        return 0;
-    }
-    *value = (double)whole;
-    return 1;
-}
-
 /* Which of three gradients are wanted. */
 static inline int read_mask(PyObject *mask, int *wanted)
 {

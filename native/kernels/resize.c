@@ -191,7 +191,7 @@ static PyObject *resize(PyObject *const *args, int mode, int axes, int backward)
     int ready = 0, fits = corners >= 0;
     for (; fits && ready < axes; ready += fits) {
         double factor = 0;
-        fits = sizes[ready] > 0 && out[ready] > 0 && (rest[ready] == Py_None || read_real(rest[ready], &factor)) &&
+        fits = sizes[ready] > 0 && out[ready] > 0 && (rest[ready] == Py_None || as_double(rest[ready], &factor)) &&
                set_axis(&axis[ready], mode, sizes[ready], out[ready], factor, corners);
     }
     PyObject *made = fits ? along_axes(x, dims, axis, axes, backward) : NULL;

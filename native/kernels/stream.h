@@ -39,21 +39,6 @@ INTERNAL void draw_units(Stream *stream, char *out, npy_intp n, int width);
 INTERNAL void draw_uniform(Stream *stream, PyArrayObject *array, double low, double high, FloatKind kind);
 INTERNAL void draw_normal(Stream *stream, PyArrayObject *array, double mean, double std, FloatKind kind, int in_order);
 
-/* The value of a float or int argument; 0 to decline. */
-static inline int as_double(PyObject *object, double *value)
-{
-    if (PyFloat_CheckExact(object)) {
-        *value = PyFloat_AS_DOUBLE(object);
-        return 1;
-    }
-    Py_ssize_t whole;
-    if (!as_index(object, &whole)) {
-        return 0;
-    }
-    *value = (double)whole;
-    return 1;
-}
-
 /* Whether means and deviations are such that nothing is refused and nothing overflows. */
 static inline int fair_normal(double mean, double std)
 {

@@ -268,6 +268,21 @@ static inline int as_index(PyObject *object, Py_ssize_t *value)
     return 1;
 }
 
+/* The value of a float or an int; 0 for anything else. */
+static inline int as_double(PyObject *object, double *value)
+{
+    if (PyFloat_CheckExact(object)) {
+        *value = PyFloat_AS_DOUBLE(object);
+        return 1;
+    }
+    Py_ssize_t whole;
+    if (!as_index(object, &whole)) {
+        return 0;
+    }
+    *value = (double)whole;
+    return 1;
+}
+
 /* A dimension number, wrapped; -1 when it is out of range or no int. */
 static inline int as_dim(PyObject *object, int ndim)
 {

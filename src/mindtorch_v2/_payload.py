@@ -93,6 +93,12 @@ def stride_of(payload: Any) -> tuple:
     return payload.stride
 
 
+def is_expanded(payload: Any) -> bool:
+    """Whether elements share memory, as `expand` makes them."""
+    strides = payload.strides if payload.__class__ is ndarray else payload.stride
+    return any(step == 0 and n > 1 for n, step in zip(payload.shape, strides))
+
+
 def offset_of(payload: Any) -> int:
     """Storage offset in elements."""
     if payload.__class__ is ndarray:

@@ -7,14 +7,14 @@ from typing import Any
 
 from mindtorch_v2._dtype import float64
 from mindtorch_v2._generated import functions as F
-from mindtorch_v2._rules import nn as rules, pointwise
+from mindtorch_v2._rules import activations, nn as rules
 from mindtorch_v2._rules.geometry import prefers_channels_last
 from mindtorch_v2._tensor import Tensor
 
 
 def prelu(self: Tensor, weight: Tensor) -> Tensor:
     """self where positive, else self times the weight of its channel (dimension 1), or the only weight."""
-    pointwise.prelu(self, weight)
+    activations.prelu(self, weight)
     if self.dim() > 1:
         weight = F.reshape(weight, [1, weight.numel(), *[1] * (self.dim() - 2)])
     elif weight.dim() and not self.dim():

@@ -480,7 +480,7 @@ def _check_target_shape(target: Tensor, shape: tuple) -> None:
 
 
 def _check_internal_overlap(target: Tensor) -> None:
-    if target._data.size and _is_expanded(target._data):
+    if target._data.size and _payload.is_expanded(target._data):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."
@@ -497,7 +497,7 @@ def check_overlap(op: Operator, target: Tensor, args: tuple) -> None:
         return
     if "fills" not in op.tags:
         _check_internal_overlap(target)
-    elif _is_expanded(data):
+    elif _payload.is_expanded(data):
         _warn_expanded(op)
     apart = "apart" in op.tags
     if not apart and "pointwise" not in op.tags and "overlap" not in op.tags:
@@ -520,11 +520,6 @@ def _tensors_of(op: Operator, args: tuple) -> list[tuple[int, Tensor]]:
         for value in (args[index] if isinstance(args[index], (list, tuple)) else (args[index],))
         if isinstance(value, Tensor)
     ]
-
-
-def _is_expanded(data: Any) -> bool:
-    strides = data.strides if data.__class__ is ndarray else data.stride
-    return any(s == 0 and n > 1 for n, s in zip(data.shape, strides))
 
 
 def _warn_expanded(op: Operator) -> None:

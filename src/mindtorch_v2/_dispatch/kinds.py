@@ -480,7 +480,7 @@ class Call:
             return None
         data = converted[0]._data
         kind = spec.dtype.np
-        if converted[0]._dtype is not spec.dtype or data.shape != tuple(spec.shape) or _repeats(data):
+        if converted[0]._dtype is not spec.dtype or data.shape != tuple(spec.shape) or _payload.is_expanded(data):
             return None
         arrays = self.arrays(spec.compute)
         if arrays is None or (op.mutates == 0 and spec.compute not in (None, spec.dtype)):
@@ -573,11 +573,6 @@ def _layer(spec: Spec, want: np.dtype, stride: tuple | None) -> tuple[Callable[[
         return lay_out(result, spec)
 
     return lay, strides
-
-
-def _repeats(array: ndarray) -> bool:
-    """Whether elements share memory among each other."""
-    return any(step == 0 and n > 1 for n, step in zip(array.shape, array.strides))
 
 
 def detached(values: tuple) -> Tensor:

@@ -267,22 +267,3 @@ def has_format(self: Any, memory_format: Any = None) -> bool:
 def to_copy(self: Any, dtype: dtype | None = None, memory_format: Any = None) -> Spec:
     """A copy as another dtype."""
     return Spec(tuple(self.shape), dtype or self.dtype, format_strides(self, memory_format))
-
-
-__all__ = [
-    "arange",
-    "clone",
-    "contiguous",
-    "empty_strided",
-    "eye",
-    "factory",
-    "has_format",
-    "like",
-    "linspace",
-    "new",
-    "range",
-    "scalar_tensor",
-    "to_copy",
-    "tril_indices",
-    "window",
-]

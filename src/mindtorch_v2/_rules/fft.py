@@ -79,6 +79,3 @@ def fft_c2r(self: Any, dim: Sequence[int], last_dim_size: int) -> Spec:
     shape = list(self.shape)
     shape[dim[-1]] = int(last_dim_size)
     return Spec(tuple(shape), self.dtype.to_real(), _strides(shape, strides, [dim[-1]]))
-
-
-__all__ = ["fft_c2c", "fft_c2r", "fft_r2c"]

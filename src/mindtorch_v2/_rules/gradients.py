@@ -8,11 +8,11 @@ from typing import Any
 from .. import _dtype as _d
 from . import slicing
 from ._common import as_list, broadcast, check_dtype, not_implemented, shape_text, type_name
+from .activations import glu
 from .geometry import Shape, contiguous_strides, format_strides
 from .loss import nll_loss2d_forward, nll_loss_forward
 from .matmul import cdist
 from .nn import suggested_strides
-from .pointwise import glu
 from .spec import Spec, rule
 
 
@@ -160,15 +160,3 @@ def embedding_renorm(self: Any, indices: Any) -> Spec:
             "arguments for embedding_renorm_)"
         )
     return Spec(tuple(self.shape), self.dtype, format_strides(self))
-
-
-__all__ = [
-    "cdist_backward",
-    "ctc_loss_backward",
-    "glu_backward",
-    "embedding_renorm",
-    "masked_scatter_backward",
-    "nll_loss_backward",
-    "upsample_backward",
-    "view_backward",
-]

@@ -402,21 +402,3 @@ def one_hot(self: Any, num_classes: int = -1) -> Spec:
     if num_classes < 1:
         raise RuntimeError("Class values must be smaller than num_classes.")
     return Spec((*self.shape, int(num_classes)), _d.int64)
-
-
-__all__ = [
-    "gather",
-    "index",
-    "index_add",
-    "index_copy",
-    "index_fill",
-    "index_put",
-    "index_select",
-    "masked_scatter",
-    "masked_select",
-    "nonzero",
-    "one_hot",
-    "put",
-    "scatter",
-    "take",
-]

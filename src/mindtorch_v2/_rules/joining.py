@@ -265,19 +265,3 @@ def pixel_unshuffle(self: Any, factor: int) -> Spec:
             )
     shape = (*batch, channels * factor * factor, height // factor, width // factor)
     return Spec(shape, self.dtype, _suggested(self, shape))
-
-
-__all__ = [
-    "cat",
-    "diag_embed",
-    "flip",
-    "pad",
-    "pad_nd",
-    "pad_nd_backward",
-    "pixel_shuffle",
-    "pixel_unshuffle",
-    "repeat",
-    "roll",
-    "stack",
-    "tril",
-]

@@ -381,26 +381,3 @@ def linalg_matrix_exp(self: Any) -> Spec:
     check_square(self, "linalg.matrix_exp")
     check_inexact(self, "linalg.matrix_exp")
     return Spec(tuple(self.shape), self.dtype, None, self.dtype.opmath)
-
-
-__all__ = [
-    "linalg_cholesky_ex",
-    "linalg_cholesky_inverse",
-    "linalg_cholesky_solve",
-    "linalg_det",
-    "linalg_eig",
-    "linalg_eigh",
-    "linalg_geqrf",
-    "linalg_inv_ex",
-    "linalg_lstsq",
-    "linalg_lu",
-    "linalg_lu_factor_ex",
-    "linalg_lu_unpack",
-    "linalg_matrix_exp",
-    "linalg_pinv",
-    "linalg_qr",
-    "linalg_slogdet",
-    "linalg_solve_ex",
-    "linalg_solve_triangular",
-    "linalg_svd",
-]

@@ -226,14 +226,3 @@ def ctc_loss(
         raise RuntimeError("targets should be either 1 or 2-dimensional")
     compute = log_probs.dtype.opmath
     return Spec((batch,), log_probs.dtype, None, compute), Spec((batch, time, 2 * longest + 1), log_probs.dtype)
-
-
-__all__ = [
-    "bce_with_logits",
-    "binary_cross_entropy",
-    "binary_cross_entropy_backward",
-    "ctc_loss",
-    "nll_loss2d_forward",
-    "nll_loss_forward",
-    "pointwise_loss",
-]

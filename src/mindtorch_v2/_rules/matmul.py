@@ -342,21 +342,3 @@ def cdist(x1: Any, x2: Any) -> Spec:
     if x1.numel() and x2.numel() and x1.dtype is not x2.dtype:
         raise RuntimeError(f"expected scalar type {x1.dtype.cpp} but found {x2.dtype.cpp}")
     return _product((*broadcast(x1.shape[:-2], x2.shape[:-2]), x1.shape[-2], x2.shape[-2]), x1)
-
-
-__all__ = [
-    "addbmm",
-    "addmm",
-    "addmv",
-    "addr",
-    "baddbmm",
-    "bmm",
-    "cdist",
-    "cross",
-    "dot",
-    "linear",
-    "matmul",
-    "mm",
-    "mv",
-    "outer",
-]

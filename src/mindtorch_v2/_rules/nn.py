@@ -349,19 +349,3 @@ def weight_norm(v: Any, g: Any, dim: int = 0) -> tuple[Spec, Spec]:
     """(w, norms): v scaled to the norms g along `dim`; the norms of halves are float32."""
     kind = _d.float32 if v.dtype in _HALF else v.dtype
     return Spec(tuple(v.shape), v.dtype, format_strides(v), v.dtype.opmath), Spec(tuple(g.shape), kind)
-
-
-__all__ = [
-    "attention",
-    "embedding",
-    "embedding_backward",
-    "group_norm",
-    "layer_norm",
-    "native_batch_norm",
-    "native_dropout",
-    "native_group_norm",
-    "native_layer_norm",
-    "norm_backward",
-    "rms_norm",
-    "weight_norm",
-]

@@ -388,6 +388,3 @@ def fractional_max_pool(
         raise not_implemented(f"fractional_max_pool{ndim}d_out_frame", self.dtype)
     shape = (*self.shape[: first + 1], *map(int, output_size))
     return Spec(shape, self.dtype), Spec(shape, _d.int64)
-
-
-__all__ = ["adaptive_pool", "check_max_pool1d", "fractional_max_pool", "max_pool", "pool", "pool_backward"]

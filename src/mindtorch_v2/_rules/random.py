@@ -148,17 +148,3 @@ def drawn(op: str, **parameters: Any) -> Spec:
     for other in others:
         shape = broadcast(shape, other.shape)
     return Spec(shape, first.dtype)
-
-
-__all__ = [
-    "bernoulli",
-    "drawn",
-    "floating_factory",
-    "floating_like",
-    "normal",
-    "poisson",
-    "randint",
-    "randint_like",
-    "random_like",
-    "randperm",
-]

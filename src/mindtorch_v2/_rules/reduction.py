@@ -304,18 +304,3 @@ def trace(self: Any) -> Spec:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.dim()}")
     target = _d.int64 if self.dtype.category < _d.CATEGORY_FLOATING else self.dtype
     return Spec((), target, None, target.opmath)
-
-
-__all__ = [
-    "aminmax",
-    "arg_reduction",
-    "cumulative",
-    "cumulative_with_indices",
-    "kthvalue",
-    "reduction",
-    "reduction_with_indices",
-    "softmax",
-    "trace",
-    "var_mean",
-    "vector_norm",
-]

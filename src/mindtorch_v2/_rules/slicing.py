@@ -228,18 +228,3 @@ def unbind(self: Any, dim: int = 0) -> list[ViewSpec]:
     """Each index of a dim."""
     at = wrap_existing_dim(dim, self.dim())
     return [select(self, at, index) for index in range(self.shape[at])]
-
-
-__all__ = [
-    "as_strided",
-    "chunk",
-    "diagonal",
-    "narrow",
-    "select",
-    "slice",
-    "split",
-    "split_with_sizes",
-    "tensor_split",
-    "unbind",
-    "unfold",
-]

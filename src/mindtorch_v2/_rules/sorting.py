@@ -182,16 +182,3 @@ def histogram(self: Any, bins: Any, range: Sequence[float] | None = None, weight
     if self.dtype not in (_d.float32, _d.float64):
         raise not_implemented("histogramdd", self.dtype)
     return Spec((count,), self.dtype), Spec((count + 1,), self.dtype)
-
-
-__all__ = [
-    "argsort",
-    "bincount",
-    "histc",
-    "histogram",
-    "multinomial",
-    "searchsorted",
-    "sort",
-    "topk",
-    "unique",
-]

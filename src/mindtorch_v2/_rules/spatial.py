@@ -389,6 +389,3 @@ def col2im(self: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, pad
         raise not_implemented("col2im_out_cpu", self.dtype)
     channels = shape[lead] // (kernel[0] * kernel[1])
     return Spec((*shape[:lead], channels, *map(int, size)), self.dtype, None, self.dtype.opmath)
-
-
-__all__ = ["col2im", "conv", "conv_backward", "im2col", "upsample"]

@@ -346,29 +346,3 @@ def imag(self: Any) -> ViewSpec:
     if not self.dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return ViewSpec(tuple(self.shape), tuple(2 * step for step in self.stride()), 1, self.dtype.to_real())
-
-
-__all__ = [
-    "alias",
-    "broadcast_to",
-    "expand",
-    "flatten",
-    "imag",
-    "infer_size",
-    "matrix_transpose",
-    "movedim",
-    "permute",
-    "real",
-    "reshape",
-    "reverse_dims",
-    "squeeze",
-    "t",
-    "transpose",
-    "unflatten",
-    "unsqueeze",
-    "view",
-    "view_as_complex",
-    "view_as_real",
-    "view_dtype",
-    "view_strides",
-]

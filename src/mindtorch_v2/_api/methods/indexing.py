@@ -17,6 +17,7 @@ from ..._autograd.node import live_node, requires_grad
 from ..._autograd.wiring import VIEW
 from ..._dispatch import native, ops, overrides
 from ..._dtype import DTYPES
+from ..._payload import is_expanded
 from ..._pending import settled
 from ..._state import PLAIN, TLS
 from ..._tensor import Tensor, bump_version, rare_of
@@ -93,7 +94,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
 def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     if self.__class__ in PLAIN and (_numpy_reads_alike(index) or _selects(index)) and _has_no_past(self):
         data = self._data
-        if data.__class__ is ndarray and data.flags.writeable and _is_apart(data) and _store(data, index, value):
+        if data.__class__ is ndarray and data.flags.writeable and not is_expanded(data) and _store(data, index, value):
             bump_version(self)
             return
     special = overrides.find_for((self, value))
@@ -133,19 +134,6 @@ def _has_no_past(self: Tensor) -> bool:
         rare = rare_of(tensor)
         if rare is not None and (rare.inference or rare.multi_view):
             return False
-    return True
-
-
-def _is_apart(data: ndarray) -> bool:
-    """Whether no two elements share memory, as far as strides in order say it; the general path knows, and warns of, the others."""
-    if data.flags.forc:
-        return True
-    reach = 0
-    for step, size in sorted(zip(map(abs, data.strides), data.shape)):
-        if size > 1:
-            if step <= reach:
-                return False
-            reach += step * (size - 1)
     return True
 
 

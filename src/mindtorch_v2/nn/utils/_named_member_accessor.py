@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import mindtorch_v2 as torch
@@ -172,22 +173,19 @@ class NamedMemberAccessor:
         """
         former: dict[str, Any] = {}
         missing: list[str] = []
-        try:
+        with ExitStack() as undo:
             for name, value in named_tensors.items():
                 try:
                     former[name] = self.swap_tensor(name, value, allow_missing=True)
                 except AttributeError:
                     former[name] = _MISSING
+                else:
+                    undo.callback(self.swap_tensor, name, former[name], allow_missing=True)
                 if former[name] is _MISSING:
                     missing.append(name)
-        except BaseException:
-            for name, value in former.items():
-                self.swap_tensor(name, value, allow_missing=True)
-            raise
-        if missing and not allow_missing:
-            for name, value in former.items():
-                self.swap_tensor(name, value, allow_missing=True)
-            raise RuntimeError(f"Missing key(s): {', '.join(map(repr, missing))}.")
+            if missing and not allow_missing:
+                raise RuntimeError(f"Missing key(s): {', '.join(map(repr, missing))}.")
+            undo.pop_all()
         return former, missing
 
     def check_keys(self, keys: Iterable[str]) -> tuple[list[str], list[str]]:
