@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 import tempfile
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ def render(schema: Schema, root: Path | None = None) -> dict[str, str]:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters["filled"] = _filled
     products = {}
     for template, path, context in _products(schema):
         source = context.pop("source", "schema/ops/*.yaml")
@@ -56,6 +58,11 @@ def render(schema: Schema, root: Path | None = None) -> dict[str, str]:
         for path, text in render_proxy(schema_dir).items():
             products[f"generated/{path}"] = text
     return products
+
+
+def _filled(names: list[str]) -> str:
+    """Names as the lines of a list, each with a comma."""
+    return textwrap.fill(" ".join(f"{name}," for name in names), 120, initial_indent="    ", subsequent_indent="    ")
 
 
 def _tidy(text: str) -> str:

@@ -97,7 +97,8 @@ class Row:
             parts.append(f"size={a.type.size}")
         if a.type.element_optional:
             parts.append("elements_optional=True")
-        parts.append(f"default={default(a)}" if a.has_default else "required=True")
+        if a.has_default:
+            parts.append(f"default={default(a)}")
         if a.kwarg_only:
             parts.append("keyword=True")
         return f"Param({', '.join(parts)})"

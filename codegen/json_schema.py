@@ -17,6 +17,7 @@ _LISTS = {
 }
 _TEXT: dict[str, Any] = {"type": ["string", "number", "boolean"]}
 _TEXTS: dict[str, Any] = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
+_WIDTH = 120
 
 
 def json_schema() -> str:
@@ -32,13 +33,28 @@ def json_schema() -> str:
         "title": "A family of operators",
         "type": "array",
         "items": entry,
+        "$defs": {field: _one_of(table) for field, table in _LISTS.items()},
     }
-    return json.dumps(whole, indent=1) + "\n"
+    return _written(whole, "") + "\n"
+
+
+def _written(value: Any, margin: str) -> str:
+    """JSON in which what fits into a line stands on one."""
+    short = json.dumps(value)
+    if not isinstance(value, (dict, list)) or len(margin) + len(short) < _WIDTH:
+        return short
+    inner = margin + " "
+    if isinstance(value, list):
+        rows = [_written(item, inner) for item in value]
+    else:
+        rows = [f"{json.dumps(key)}: {_written(item, inner)}" for key, item in value.items()]
+    first, last = "[]" if isinstance(value, list) else "{}"
+    return f",\n{inner}".join([f"{first}\n{inner}{rows[0]}", *rows[1:]]) + f"\n{margin}{last}"
 
 
 def _value(field: str) -> dict[str, Any]:
     if field in _LISTS:
-        one = _one_of(_LISTS[field])
+        one = {"$ref": f"#/$defs/{field}"}
         return {"anyOf": [one, {"type": "array", "items": one, "uniqueItems": True}]}
     if field == "namespace":
         return _one_of(words.NAMESPACES)

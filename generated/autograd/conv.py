@@ -3,49 +3,19 @@
 from __future__ import annotations
 
 from mindtorch_v2._autograd.formulas import (
-    convolution_gradient,
-    convolution_second,
-    fractional_max_pool_gradient,
-    max_pool_gradient,
-    pooled_at,
+    convolution_gradient, convolution_second, fractional_max_pool_gradient, max_pool_gradient, pooled_at,
 )
 from mindtorch_v2._autograd.node import Node
 from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
-    _adaptive_avg_pool2d,
-    _adaptive_avg_pool2d_backward,
-    _adaptive_avg_pool3d,
-    _adaptive_avg_pool3d_backward,
-    _upsample_nearest_exact1d,
-    _upsample_nearest_exact1d_backward,
-    _upsample_nearest_exact2d,
-    _upsample_nearest_exact2d_backward,
-    _upsample_nearest_exact3d,
-    _upsample_nearest_exact3d_backward,
-    adaptive_max_pool2d_backward,
-    avg_pool2d,
-    avg_pool2d_backward,
-    avg_pool3d,
-    avg_pool3d_backward,
-    col2im,
-    im2col,
-    max_pool2d_with_indices_backward,
-    max_pool3d_with_indices_backward,
-    upsample_bicubic2d,
-    upsample_bicubic2d_backward,
-    upsample_bilinear2d,
-    upsample_bilinear2d_backward,
-    upsample_linear1d,
-    upsample_linear1d_backward,
-    upsample_nearest1d,
-    upsample_nearest1d_backward,
-    upsample_nearest2d,
-    upsample_nearest2d_backward,
-    upsample_nearest3d,
-    upsample_nearest3d_backward,
-    upsample_trilinear3d,
-    upsample_trilinear3d_backward,
-    zeros_like,
+    _adaptive_avg_pool2d, _adaptive_avg_pool2d_backward, _adaptive_avg_pool3d, _adaptive_avg_pool3d_backward,
+    _upsample_nearest_exact1d, _upsample_nearest_exact1d_backward, _upsample_nearest_exact2d,
+    _upsample_nearest_exact2d_backward, _upsample_nearest_exact3d, _upsample_nearest_exact3d_backward,
+    adaptive_max_pool2d_backward, avg_pool2d, avg_pool2d_backward, avg_pool3d, avg_pool3d_backward, col2im, im2col,
+    max_pool2d_with_indices_backward, max_pool3d_with_indices_backward, upsample_bicubic2d, upsample_bicubic2d_backward,
+    upsample_bilinear2d, upsample_bilinear2d_backward, upsample_linear1d, upsample_linear1d_backward,
+    upsample_nearest1d, upsample_nearest1d_backward, upsample_nearest2d, upsample_nearest2d_backward,
+    upsample_nearest3d, upsample_nearest3d_backward, upsample_trilinear3d, upsample_trilinear3d_backward, zeros_like,
 )
 
 from ..tables import conv as tables

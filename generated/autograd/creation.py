@@ -5,10 +5,7 @@ from __future__ import annotations
 from mindtorch_v2._autograd.node import Node
 from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
-    sum,
-    tril,
-    triu,
-    zeros_like,
+    sum, tril, triu, zeros_like,
 )
 
 from ..tables import creation as tables

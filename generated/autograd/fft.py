@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from mindtorch_v2._autograd.formulas import (
-    fft_c2r_gradient,
-    fft_r2c_gradient,
+    fft_c2r_gradient, fft_r2c_gradient,
 )
 from mindtorch_v2._autograd.node import Node
 from mindtorch_v2._autograd.recording import recorder

@@ -3,32 +3,13 @@
 from __future__ import annotations
 
 from mindtorch_v2._autograd.formulas import (
-    gather_gradient,
-    index_add_source,
-    index_gradient,
-    index_put_self,
-    index_reduce_gradient,
-    index_select_gradient,
-    masked_select_gradient,
-    no_derivative,
-    scatter_reduce_gradient,
-    scatter_src_gradient,
-    zeros_of_shape,
+    gather_gradient, index_add_source, index_gradient, index_put_self, index_reduce_gradient, index_select_gradient,
+    masked_select_gradient, no_derivative, scatter_reduce_gradient, scatter_src_gradient, zeros_of_shape,
 )
 from mindtorch_v2._autograd.node import Node
 from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
-    index,
-    index_fill,
-    masked_fill,
-    masked_scatter,
-    masked_scatter_backward,
-    put,
-    reshape,
-    scatter,
-    sum,
-    take,
-    where,
+    index, index_fill, masked_fill, masked_scatter, masked_scatter_backward, put, reshape, scatter, sum, take, where,
     zeros_like,
 )
 

@@ -3,24 +3,9 @@
 from __future__ import annotations
 
 from mindtorch_v2._autograd.formulas import (
-    cholesky_gradient,
-    cholesky_inverse_gradient,
-    cholesky_solve_gradient,
-    det_gradient,
-    eig_gradient,
-    eigh_gradient,
-    inv_gradient,
-    lstsq_gradient,
-    lu_factor_gradient,
-    lu_of_both,
-    lu_unpack_gradient,
-    matrix_exp_gradient,
-    not_implemented,
-    pinv_gradient,
-    qr_gradient,
-    slogdet_gradient,
-    solve_gradient,
-    solve_triangular_gradient,
+    cholesky_gradient, cholesky_inverse_gradient, cholesky_solve_gradient, det_gradient, eig_gradient, eigh_gradient,
+    inv_gradient, lstsq_gradient, lu_factor_gradient, lu_of_both, lu_unpack_gradient, matrix_exp_gradient,
+    not_implemented, pinv_gradient, qr_gradient, slogdet_gradient, solve_gradient, solve_triangular_gradient,
     svd_gradient,
 )
 from mindtorch_v2._autograd.node import Node

@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from mindtorch_v2._autograd.formulas import (
-    bce_with_logits_gradient,
-    binary_cross_entropy_second,
-    binary_cross_entropy_second_target,
-    binary_cross_entropy_target,
-    binary_cross_entropy_to_grad,
-    huber_loss_gradient,
-    mse_loss_gradient,
-    no_derivative,
-    smooth_l1_loss_gradient,
-    soft_margin_loss_gradient,
+    bce_with_logits_gradient, binary_cross_entropy_second, binary_cross_entropy_second_target,
+    binary_cross_entropy_target, binary_cross_entropy_to_grad, huber_loss_gradient, mse_loss_gradient, no_derivative,
+    smooth_l1_loss_gradient, soft_margin_loss_gradient,
 )
 from mindtorch_v2._autograd.node import Node
 from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
-    _ctc_loss_backward,
-    binary_cross_entropy_backward,
-    nll_loss,
-    nll_loss2d,
-    nll_loss2d_backward,
-    nll_loss_backward,
+    _ctc_loss_backward, binary_cross_entropy_backward, nll_loss, nll_loss2d, nll_loss2d_backward, nll_loss_backward,
     zeros_like,
 )
 

@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 from mindtorch_v2._autograd.formulas import (
-    adjoint_of,
-    conj_of,
-    linear_gradient,
-    matmul_gradient,
-    not_implemented,
-    scaled,
+    adjoint_of, conj_of, linear_gradient, matmul_gradient, not_implemented, scaled,
 )
 from mindtorch_v2._autograd.node import Node
 from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
-    _cdist_backward,
-    bmm,
-    linalg_cross,
-    mT,
-    matmul,
-    mm,
-    mv,
-    outer,
-    t,
-    unsqueeze,
+    _cdist_backward, bmm, linalg_cross, mT, matmul, mm, mv, outer, t, unsqueeze,
 )
 
 from ..tables import matmul as tables

@@ -3,43 +3,16 @@
 from __future__ import annotations
 
 from mindtorch_v2._autograd.formulas import (
-    elu_second,
-    embedding_gradient,
-    embedding_second,
-    flash_attention_gradient,
-    gelu_second,
-    glu_second,
-    hardswish_second,
-    mish_second,
-    no_derivative,
-    prelu_gradient,
-    selu_gradient,
-    silu_second,
-    softmax_second,
+    elu_second, embedding_gradient, embedding_second, flash_attention_gradient, gelu_second, glu_second,
+    hardswish_second, mish_second, no_derivative, prelu_gradient, selu_gradient, silu_second, softmax_second,
     softplus_second,
 )
 from mindtorch_v2._autograd.node import Node
 from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
-    _log_softmax_backward_data,
-    _softmax_backward_data,
-    elu_backward,
-    exp,
-    gelu_backward,
-    glu_backward,
-    hardshrink_backward,
-    hardsigmoid_backward,
-    hardswish_backward,
-    hardtanh_backward,
-    leaky_relu_backward,
-    mish_backward,
-    sigmoid,
-    silu_backward,
-    softplus_backward,
-    softshrink_backward,
-    sum,
-    threshold_backward,
-    zeros_like,
+    _log_softmax_backward_data, _softmax_backward_data, elu_backward, exp, gelu_backward, glu_backward,
+    hardshrink_backward, hardsigmoid_backward, hardswish_backward, hardtanh_backward, leaky_relu_backward,
+    mish_backward, sigmoid, silu_backward, softplus_backward, softshrink_backward, sum, threshold_backward, zeros_like,
 )
 
 from ..tables import nn as tables

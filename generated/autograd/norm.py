@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 from mindtorch_v2._autograd.formulas import (
-    batch_norm_second,
-    group_norm_second,
-    layer_norm_gradient,
-    layer_norm_second,
-    native_batch_norm_gradient,
-    native_group_norm_gradient,
-    native_layer_norm_gradient,
-    rms_norm_gradient,
-    weight_norm_gradient,
+    batch_norm_second, group_norm_second, layer_norm_gradient, layer_norm_second, native_batch_norm_gradient,
+    native_group_norm_gradient, native_layer_norm_gradient, rms_norm_gradient, weight_norm_gradient,
 )
 from mindtorch_v2._autograd.node import Node
 from mindtorch_v2._autograd.recording import recorder

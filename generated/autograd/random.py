@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from mindtorch_v2._autograd.formulas import (
-    native_dropout_gradient,
-    no_derivative,
+    native_dropout_gradient, no_derivative,
 )
 from mindtorch_v2._autograd.node import Node
 from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
-    _standard_gamma_grad,
-    zeros_like,
+    _standard_gamma_grad, zeros_like,
 )
 
 from ..tables import random as tables

@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from mindtorch_v2._autograd.formulas import (
-    aminmax_gradient,
-    evenly_gradient,
-    logsumexp_gradient,
-    mean_gradient,
-    norm_gradient,
-    prod_dim_gradient,
-    prod_gradient,
-    selected_gradient,
-    shared_gradient,
-    std_gradient,
-    std_mean_gradient,
-    sum_gradient,
-    var_gradient,
+    aminmax_gradient, evenly_gradient, logsumexp_gradient, mean_gradient, norm_gradient, prod_dim_gradient,
+    prod_gradient, selected_gradient, shared_gradient, std_gradient, std_mean_gradient, sum_gradient, var_gradient,
     var_mean_gradient,
 )
 from mindtorch_v2._autograd.node import Node
 from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
-    isnan,
-    logical_not,
+    isnan, logical_not,
 )
 
 from ..tables import reduction as tables

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from mindtorch_v2._autograd.formulas import (
-    cumprod_gradient,
-    cumsum_gradient,
-    cumulative_selected_gradient,
-    logcumsumexp_gradient,
+    cumprod_gradient, cumsum_gradient, cumulative_selected_gradient, logcumsumexp_gradient,
 )
 from mindtorch_v2._autograd.node import Node
 from mindtorch_v2._autograd.recording import recorder

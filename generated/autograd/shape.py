@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 from mindtorch_v2._autograd.formulas import (
-    cat_gradient,
-    repeat_gradient,
-    roll_gradient,
-    stack_gradient,
-    trace_gradient,
+    cat_gradient, repeat_gradient, roll_gradient, stack_gradient, trace_gradient,
 )
 from mindtorch_v2._autograd.node import Node
 from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
-    constant_pad_nd,
-    diagonal,
-    flip,
-    pixel_shuffle,
-    pixel_unshuffle,
-    reflection_pad1d,
-    reflection_pad1d_backward,
-    reflection_pad2d,
-    reflection_pad2d_backward,
-    reflection_pad3d,
-    reflection_pad3d_backward,
-    replication_pad1d,
-    replication_pad1d_backward,
-    replication_pad2d,
-    replication_pad2d_backward,
-    replication_pad3d,
-    replication_pad3d_backward,
-    zeros_like,
+    constant_pad_nd, diagonal, flip, pixel_shuffle, pixel_unshuffle, reflection_pad1d, reflection_pad1d_backward,
+    reflection_pad2d, reflection_pad2d_backward, reflection_pad3d, reflection_pad3d_backward, replication_pad1d,
+    replication_pad1d_backward, replication_pad2d, replication_pad2d_backward, replication_pad3d,
+    replication_pad3d_backward, zeros_like,
 )
 
 from ..tables import shape as tables

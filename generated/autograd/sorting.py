@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from mindtorch_v2._autograd.formulas import (
-    evenly_gradient,
-    no_derivative,
-    not_implemented,
-    placed_gradient,
-    selected_gradient,
+    evenly_gradient, no_derivative, not_implemented, placed_gradient, selected_gradient,
 )
 from mindtorch_v2._autograd.node import Node
 from mindtorch_v2._autograd.recording import recorder

@@ -3,36 +3,14 @@
 from __future__ import annotations
 
 from mindtorch_v2._autograd.formulas import (
-    as_strided_gradient,
-    chunk_gradient,
-    narrow_gradient,
-    permute_backward,
-    slice_gradient,
-    split_gradient,
-    split_sizes_gradient,
-    tensor_split_gradient,
-    unbind_gradient,
+    as_strided_gradient, chunk_gradient, narrow_gradient, permute_backward, slice_gradient, split_gradient,
+    split_sizes_gradient, tensor_split_gradient, unbind_gradient,
 )
 from mindtorch_v2._autograd.node import Node
 from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
-    contiguous,
-    diagonal,
-    diagonal_backward,
-    mT,
-    movedim,
-    numpy_T,
-    reshape,
-    select,
-    select_backward,
-    slice,
-    squeeze,
-    t,
-    transpose,
-    unfold,
-    unfold_backward,
-    view_as_complex,
-    view_as_real,
+    contiguous, diagonal, diagonal_backward, mT, movedim, numpy_T, reshape, select, select_backward, slice, squeeze, t,
+    transpose, unfold, unfold_backward, view_as_complex, view_as_real,
 )
 
 from ..tables import view as tables

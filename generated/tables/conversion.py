@@ -10,42 +10,42 @@ from ..meta import conversion as _meta
 __all__ = ["_to_copy", "to_dtype", "to_device", "to_other", "to_dtype_layout", "type_as", "copy_", "copy"]
 
 _to_copy = Operator("_to_copy", "",
-    (Param('self', 'Tensor', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), Param('non_blocking', 'bool', default=False, keyword=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
+    (Param('self', 'Tensor'), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), Param('non_blocking', 'bool', default=False, keyword=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
     meta=_meta._to_copy, kernels={"cpu": kernels_conversion.to_copy},
     tags=('conversion',), variants=('function',), derivatives="conversion",
 )
 to_dtype = Operator("to", "dtype",
-    (Param('self', 'Tensor', required=True), Param('dtype', 'ScalarType', required=True), Param('non_blocking', 'bool', default=False), Param('copy', 'bool', default=False), Param('memory_format', 'MemoryFormat', optional=True, default=None), ),
+    (Param('self', 'Tensor'), Param('dtype', 'ScalarType'), Param('non_blocking', 'bool', default=False), Param('copy', 'bool', default=False), Param('memory_format', 'MemoryFormat', optional=True, default=None), ),
     composite="conversion.to_dtype",
     variants=('method',),
 )
 to_device = Operator("to", "device",
-    (Param('self', 'Tensor', required=True), Param('device', 'Device', required=True), Param('dtype', 'ScalarType', required=True), Param('non_blocking', 'bool', default=False), Param('copy', 'bool', default=False), Param('memory_format', 'MemoryFormat', optional=True, default=None), ),
+    (Param('self', 'Tensor'), Param('device', 'Device'), Param('dtype', 'ScalarType'), Param('non_blocking', 'bool', default=False), Param('copy', 'bool', default=False), Param('memory_format', 'MemoryFormat', optional=True, default=None), ),
     composite="conversion.to_device",
     variants=('method',),
 )
 to_other = Operator("to", "other",
-    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), Param('non_blocking', 'bool', default=False), Param('copy', 'bool', default=False), Param('memory_format', 'MemoryFormat', optional=True, default=None), ),
+    (Param('self', 'Tensor'), Param('other', 'Tensor'), Param('non_blocking', 'bool', default=False), Param('copy', 'bool', default=False), Param('memory_format', 'MemoryFormat', optional=True, default=None), ),
     composite="conversion.to_other",
     tags=('any_device',), variants=('method',),
 )
 to_dtype_layout = Operator("to", "dtype_layout",
-    (Param('self', 'Tensor', required=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), Param('non_blocking', 'bool', default=False, keyword=True), Param('copy', 'bool', default=False, keyword=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
+    (Param('self', 'Tensor'), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), Param('non_blocking', 'bool', default=False, keyword=True), Param('copy', 'bool', default=False, keyword=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
     composite="conversion.to_dtype_layout",
     variants=('method',),
 )
 type_as = Operator("type_as", "",
-    (Param('self', 'Tensor', required=True), Param('other', 'Tensor', required=True), ),
+    (Param('self', 'Tensor'), Param('other', 'Tensor'), ),
     composite="conversion.type_as",
     tags=('any_device',), variants=('method',),
 )
 copy_ = Operator("copy_", "",
-    (Param('self', 'Tensor', required=True), Param('src', 'Tensor', required=True), Param('non_blocking', 'bool', default=False), ),
+    (Param('self', 'Tensor'), Param('src', 'Tensor'), Param('non_blocking', 'bool', default=False), ),
     meta=_meta.copy_, kernels={"cpu": kernels_conversion.copy_},
     mutates=0, is_inplace=True, tags=('any_device', 'conversion', 'overlap'), variants=('method',), derivatives="conversion",
 )
 copy = Operator("copy", "",
-    (Param('self', 'Tensor', required=True), Param('src', 'Tensor', required=True), Param('non_blocking', 'bool', default=False), ),
+    (Param('self', 'Tensor'), Param('src', 'Tensor'), Param('non_blocking', 'bool', default=False), ),
     meta=_meta.copy, kernels={"cpu": kernels_conversion.copy},
     tags=('conversion',), variants=('function',), derivatives="conversion",
 )

@@ -10,67 +10,67 @@ from ..meta import norm as _meta
 __all__ = ["layer_norm", "native_layer_norm", "native_layer_norm_backward", "rms_norm", "group_norm", "native_group_norm", "native_group_norm_backward", "batch_norm", "native_batch_norm", "native_batch_norm_backward", "instance_norm", "_weight_norm", "_weight_norm_interface"]
 
 layer_norm = Operator("layer_norm", "",
-    (Param('input', 'Tensor', required=True), Param('normalized_shape', 'SymInt', is_list=True, required=True), Param('weight', 'Tensor', optional=True, default=None), Param('bias', 'Tensor', optional=True, default=None), Param('eps', 'float', default=1e-05), Param('cudnn_enable', 'bool', default=True), ),
+    (Param('input', 'Tensor'), Param('normalized_shape', 'SymInt', is_list=True), Param('weight', 'Tensor', optional=True, default=None), Param('bias', 'Tensor', optional=True, default=None), Param('eps', 'float', default=1e-05), Param('cudnn_enable', 'bool', default=True), ),
     meta=_meta.layer_norm, cast=(0, 2, 3), kernels={"cpu": kernels_norm.layer_norm},
     variants=('function',), derivatives="norm", saves_self=True,
 )
 native_layer_norm = Operator("native_layer_norm", "",
-    (Param('input', 'Tensor', required=True), Param('normalized_shape', 'SymInt', is_list=True, required=True), Param('weight', 'Tensor', optional=True, required=True), Param('bias', 'Tensor', optional=True, required=True), Param('eps', 'float', required=True), ),
+    (Param('input', 'Tensor'), Param('normalized_shape', 'SymInt', is_list=True), Param('weight', 'Tensor', optional=True), Param('bias', 'Tensor', optional=True), Param('eps', 'float'), ),
     meta=_meta.native_layer_norm, cast=(0, 2, 3), kernels={"cpu": kernels_norm.native_layer_norm},
     returns=('', '', ''), variants=('function',), derivatives="norm", saves_self=True,
 )
 native_layer_norm_backward = Operator("native_layer_norm_backward", "",
-    (Param('grad_out', 'Tensor', required=True), Param('input', 'Tensor', required=True), Param('normalized_shape', 'SymInt', is_list=True, required=True), Param('mean', 'Tensor', required=True), Param('rstd', 'Tensor', required=True), Param('weight', 'Tensor', optional=True, required=True), Param('bias', 'Tensor', optional=True, required=True), Param('output_mask', 'bool', is_list=True, size=3, required=True), ),
+    (Param('grad_out', 'Tensor'), Param('input', 'Tensor'), Param('normalized_shape', 'SymInt', is_list=True), Param('mean', 'Tensor'), Param('rstd', 'Tensor'), Param('weight', 'Tensor', optional=True), Param('bias', 'Tensor', optional=True), Param('output_mask', 'bool', is_list=True, size=3), ),
     meta=_meta.native_layer_norm_backward, cast=(0, 1, 5, 6), kernels={"cpu": kernels_norm.native_layer_norm_backward},
     returns=('', '', ''), variants=('function',), derivatives="norm", saves_self=True,
 )
 rms_norm = Operator("rms_norm", "",
-    (Param('input', 'Tensor', required=True), Param('normalized_shape', 'SymInt', is_list=True, required=True), Param('weight', 'Tensor', optional=True, default=None), Param('eps', 'float', optional=True, default=None), ),
+    (Param('input', 'Tensor'), Param('normalized_shape', 'SymInt', is_list=True), Param('weight', 'Tensor', optional=True, default=None), Param('eps', 'float', optional=True, default=None), ),
     meta=_meta.rms_norm, cast=(0, 2), kernels={"cpu": kernels_norm.rms_norm},
     variants=('function',), derivatives="norm", saves_self=True,
 )
 group_norm = Operator("group_norm", "",
-    (Param('input', 'Tensor', required=True), Param('num_groups', 'int', required=True), Param('weight', 'Tensor', optional=True, default=None), Param('bias', 'Tensor', optional=True, default=None), Param('eps', 'float', default=1e-05), Param('cudnn_enabled', 'bool', default=True), ),
+    (Param('input', 'Tensor'), Param('num_groups', 'int'), Param('weight', 'Tensor', optional=True, default=None), Param('bias', 'Tensor', optional=True, default=None), Param('eps', 'float', default=1e-05), Param('cudnn_enabled', 'bool', default=True), ),
     composite="nn.group_norm",
     variants=('function',),
 )
 native_group_norm = Operator("native_group_norm", "",
-    (Param('input', 'Tensor', required=True), Param('weight', 'Tensor', optional=True, required=True), Param('bias', 'Tensor', optional=True, required=True), Param('N', 'SymInt', required=True), Param('C', 'SymInt', required=True), Param('HxW', 'SymInt', required=True), Param('group', 'int', required=True), Param('eps', 'float', required=True), ),
+    (Param('input', 'Tensor'), Param('weight', 'Tensor', optional=True), Param('bias', 'Tensor', optional=True), Param('N', 'SymInt'), Param('C', 'SymInt'), Param('HxW', 'SymInt'), Param('group', 'int'), Param('eps', 'float'), ),
     meta=_meta.native_group_norm, cast=(0, 1, 2), kernels={"cpu": kernels_norm.native_group_norm},
     returns=('', '', ''), variants=('function',), derivatives="norm", saves_self=True,
 )
 native_group_norm_backward = Operator("native_group_norm_backward", "",
-    (Param('grad_out', 'Tensor', required=True), Param('input', 'Tensor', required=True), Param('mean', 'Tensor', required=True), Param('rstd', 'Tensor', required=True), Param('weight', 'Tensor', optional=True, required=True), Param('N', 'SymInt', required=True), Param('C', 'SymInt', required=True), Param('HxW', 'SymInt', required=True), Param('group', 'int', required=True), Param('output_mask', 'bool', is_list=True, size=3, required=True), ),
+    (Param('grad_out', 'Tensor'), Param('input', 'Tensor'), Param('mean', 'Tensor'), Param('rstd', 'Tensor'), Param('weight', 'Tensor', optional=True), Param('N', 'SymInt'), Param('C', 'SymInt'), Param('HxW', 'SymInt'), Param('group', 'int'), Param('output_mask', 'bool', is_list=True, size=3), ),
     meta=_meta.native_group_norm_backward, cast=(0, 1, 4), kernels={"cpu": kernels_norm.native_group_norm_backward},
     returns=('', '', ''), variants=('function',), derivatives="norm", saves_self=True,
 )
 batch_norm = Operator("batch_norm", "",
-    (Param('input', 'Tensor', required=True), Param('weight', 'Tensor', optional=True, required=True), Param('bias', 'Tensor', optional=True, required=True), Param('running_mean', 'Tensor', optional=True, required=True), Param('running_var', 'Tensor', optional=True, required=True), Param('training', 'bool', required=True), Param('momentum', 'float', required=True), Param('eps', 'float', required=True), Param('cudnn_enabled', 'bool', required=True), ),
+    (Param('input', 'Tensor'), Param('weight', 'Tensor', optional=True), Param('bias', 'Tensor', optional=True), Param('running_mean', 'Tensor', optional=True), Param('running_var', 'Tensor', optional=True), Param('training', 'bool'), Param('momentum', 'float'), Param('eps', 'float'), Param('cudnn_enabled', 'bool'), ),
     composite="nn.batch_norm",
     variants=('function',),
 )
 native_batch_norm = Operator("native_batch_norm", "",
-    (Param('input', 'Tensor', required=True), Param('weight', 'Tensor', optional=True, required=True), Param('bias', 'Tensor', optional=True, required=True), Param('running_mean', 'Tensor', optional=True, required=True), Param('running_var', 'Tensor', optional=True, required=True), Param('training', 'bool', required=True), Param('momentum', 'float', required=True), Param('eps', 'float', required=True), ),
+    (Param('input', 'Tensor'), Param('weight', 'Tensor', optional=True), Param('bias', 'Tensor', optional=True), Param('running_mean', 'Tensor', optional=True), Param('running_var', 'Tensor', optional=True), Param('training', 'bool'), Param('momentum', 'float'), Param('eps', 'float'), ),
     meta=_meta.native_batch_norm, cast=(0, 1, 2), kernels={"cpu": kernels_norm.native_batch_norm},
     tags=('updates_statistics',), returns=('', '', ''), variants=('function',), derivatives="norm", saves_self=True,
 )
 native_batch_norm_backward = Operator("native_batch_norm_backward", "",
-    (Param('grad_out', 'Tensor', required=True), Param('input', 'Tensor', required=True), Param('weight', 'Tensor', optional=True, required=True), Param('running_mean', 'Tensor', optional=True, required=True), Param('running_var', 'Tensor', optional=True, required=True), Param('save_mean', 'Tensor', optional=True, required=True), Param('save_invstd', 'Tensor', optional=True, required=True), Param('train', 'bool', required=True), Param('eps', 'float', required=True), Param('output_mask', 'bool', is_list=True, size=3, required=True), ),
+    (Param('grad_out', 'Tensor'), Param('input', 'Tensor'), Param('weight', 'Tensor', optional=True), Param('running_mean', 'Tensor', optional=True), Param('running_var', 'Tensor', optional=True), Param('save_mean', 'Tensor', optional=True), Param('save_invstd', 'Tensor', optional=True), Param('train', 'bool'), Param('eps', 'float'), Param('output_mask', 'bool', is_list=True, size=3), ),
     meta=_meta.native_batch_norm_backward, cast=(0, 1, 2), kernels={"cpu": kernels_norm.native_batch_norm_backward},
     returns=('', '', ''), variants=('function',), derivatives="norm", saves_self=True,
 )
 instance_norm = Operator("instance_norm", "",
-    (Param('input', 'Tensor', required=True), Param('weight', 'Tensor', optional=True, required=True), Param('bias', 'Tensor', optional=True, required=True), Param('running_mean', 'Tensor', optional=True, required=True), Param('running_var', 'Tensor', optional=True, required=True), Param('use_input_stats', 'bool', required=True), Param('momentum', 'float', required=True), Param('eps', 'float', required=True), Param('cudnn_enabled', 'bool', required=True), ),
+    (Param('input', 'Tensor'), Param('weight', 'Tensor', optional=True), Param('bias', 'Tensor', optional=True), Param('running_mean', 'Tensor', optional=True), Param('running_var', 'Tensor', optional=True), Param('use_input_stats', 'bool'), Param('momentum', 'float'), Param('eps', 'float'), Param('cudnn_enabled', 'bool'), ),
     composite="nn.instance_norm",
     variants=('function',),
 )
 _weight_norm = Operator("_weight_norm", "",
-    (Param('v', 'Tensor', required=True), Param('g', 'Tensor', required=True), Param('dim', 'int', default=0), ),
+    (Param('v', 'Tensor'), Param('g', 'Tensor'), Param('dim', 'int', default=0), ),
     composite="nn.weight_norm",
     variants=('function',),
 )
 _weight_norm_interface = Operator("_weight_norm_interface", "",
-    (Param('v', 'Tensor', required=True), Param('g', 'Tensor', required=True), Param('dim', 'int', default=0), ),
+    (Param('v', 'Tensor'), Param('g', 'Tensor'), Param('dim', 'int', default=0), ),
     meta=_meta._weight_norm_interface, cast=(0, 1), kernels={"cpu": kernels_norm.weight_norm_interface},
     returns=('', ''), variants=('function',), derivatives="norm", saves_self=True,
 )

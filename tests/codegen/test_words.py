@@ -39,10 +39,12 @@ def test_every_tag_and_word_of_out_is_used() -> None:
 
 
 def test_editors_get_the_same_words() -> None:
-    entry = json.loads((ROOT / "generated/schema.json").read_text(encoding="utf-8"))["items"]
+    whole = json.loads((ROOT / "generated/schema.json").read_text(encoding="utf-8"))
+    entry = whole["items"]
     assert set(entry["properties"]) == set(words.names(words.FIELDS))
     assert entry["additionalProperties"] is False
     for field, table in (("tags", words.TAGS), ("out", words.OUT), ("operators", words.DUNDERS)):
         one, several = entry["properties"][field]["anyOf"]
-        assert [word["const"] for word in one["oneOf"]] == list(words.names(table))
+        assert one == {"$ref": f"#/$defs/{field}"}
+        assert [word["const"] for word in whole["$defs"][field]["oneOf"]] == list(words.names(table))
         assert several["items"] == one

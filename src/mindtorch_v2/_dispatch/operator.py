@@ -11,8 +11,15 @@ from .._above import module_above
 from .out_dtypes import refusal
 
 
+class _NoDefault:
+    __slots__ = ()
+
+
+NO_DEFAULT = _NoDefault()
+
+
 class Param:
-    """One parameter: name, type code of the grammar (`Tensor`, `int`, `float`, ...), and how it may be given."""
+    """One parameter: name, type code of the grammar (`Tensor`, `int`, `float`, ...), and how it may be given; required where it has no default."""
 
     __slots__ = ("name", "type", "optional", "is_list", "size", "elements_optional", "default", "required", "keyword")
 
@@ -24,8 +31,7 @@ class Param:
         is_list: bool = False,
         size: int | None = None,
         elements_optional: bool = False,
-        default: Any = None,
-        required: bool = False,
+        default: Any = NO_DEFAULT,
         keyword: bool = False,
     ):
         self.name = name
@@ -34,8 +40,8 @@ class Param:
         self.is_list = is_list
         self.size = size
         self.elements_optional = elements_optional
-        self.default = default
-        self.required = required
+        self.required = default is NO_DEFAULT
+        self.default = None if self.required else default
         self.keyword = keyword
 
     def __str__(self) -> str:

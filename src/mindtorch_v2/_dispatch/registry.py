@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import _state
 from .._above import above
-from .operator import Operator, Param, takes_out
+from .operator import NO_DEFAULT, Operator, Param, takes_out
 
 _custom: dict[str, Operator] = {}
 _bypassed = False
@@ -77,8 +77,7 @@ def _new(name: str, fn: Callable, meta: Callable) -> Operator:
             p.name,
             "Any",
             optional=True,
-            default=None if p.default is p.empty else p.default,
-            required=p.default is p.empty,
+            default=NO_DEFAULT if p.default is p.empty else p.default,
             keyword=p.kind is p.KEYWORD_ONLY,
         )
         for p in inspect.signature(fn).parameters.values()
