@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._planning.costs import attention, batches, columns, convolution, fourier, long_side, numel, prod, short_side, size
+from mindtorch_v2._planning.costs import antialiasing, attention, batches, columns, convolution, fourier, long_side, numel, prod, short_side, size
 
 __all__ = ["FORMULAS"]
 
@@ -540,4 +540,18 @@ FORMULAS = {
     "slice_backward": lambda out, grad_output, input_sizes, dim, start, end, step: 0,
     "diagonal_backward": lambda out, grad_output, input_sizes, offset, dim1, dim2: 0,
     "unfold_backward": lambda out, grad_in, input_sizes, dim, size, step: 0,
+    "grid_sampler_2d": lambda out, input, grid, interpolation_mode, padding_mode, align_corners: 2 * numel(out) * (1, 4, 16)[(1, 0, 2)[interpolation_mode]] * (2 - 1),
+    "grid_sampler_2d_backward": lambda out, grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask: 4 * numel(grad_output) * (1, 4, 16)[(1, 0, 2)[interpolation_mode]] * (2 - 1),
+    "grid_sampler_3d": lambda out, input, grid, interpolation_mode, padding_mode, align_corners: 2 * numel(out) * (1, 4, 16)[(1, 0, 2)[interpolation_mode]] * (3 - 1),
+    "grid_sampler_3d_backward": lambda out, grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask: 4 * numel(grad_output) * (1, 4, 16)[(1, 0, 2)[interpolation_mode]] * (3 - 1),
+    "affine_grid_generator": lambda out, theta, size, align_corners: 2 * numel(out) * (len(size) - 1),
+    "affine_grid_generator_backward": lambda out, grad, size, align_corners: 2 * numel(grad) * (len(size) - 1),
+    "_upsample_bilinear2d_aa": lambda out, self, output_size, align_corners, scales_h, scales_w: 2 * numel(out) * antialiasing(self, output_size, 2),
+    "_upsample_bilinear2d_aa_backward": lambda out, grad_output, output_size, input_size, align_corners, scales_h, scales_w: 0,
+    "_upsample_bicubic2d_aa": lambda out, self, output_size, align_corners, scales_h, scales_w: 2 * numel(out) * antialiasing(self, output_size, 4),
+    "_upsample_bicubic2d_aa_backward": lambda out, grad_output, output_size, input_size, align_corners, scales_h, scales_w: 0,
+    "_upsample_lanczos2d_aa": lambda out, self, output_size, align_corners, scales_h, scales_w: 2 * numel(out) * antialiasing(self, output_size, 6),
+    "_upsample_lanczos2d_aa_backward": lambda out, grad_output, output_size, input_size, align_corners, scales_h, scales_w: 0,
+    "max_unpool2d": lambda out, self, indices, output_size: 0,
+    "max_unpool3d": lambda out, self, indices, output_size, stride, padding: 0,
 }

@@ -367,31 +367,6 @@ def upsample_trilinear3d_backward(grad_output, output_size, input_size, align_co
     return call(tables.upsample_trilinear3d_backward, (grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w))
 
 
-def _upsample_lanczos2d_aa(input, output_size, align_corners, scales_h=None, scales_w=None):
-    """_upsample_lanczos2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
-    return call(tables._upsample_lanczos2d_aa, (input, output_size, align_corners, scales_h, scales_w))
-
-
-def max_unpool2d(input, indices, output_size):
-    """max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor"""
-    return call(tables.max_unpool2d, (input, indices, output_size))
-
-
-def max_unpool3d(input, indices, output_size, stride, padding):
-    """max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor"""
-    return call(tables.max_unpool3d, (input, indices, output_size, stride, padding))
-
-
-def affine_grid_generator(theta, size, align_corners):
-    """affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor"""
-    return call(tables.affine_grid_generator, (theta, size, align_corners))
-
-
-def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
-    """grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"""
-    return call(tables.grid_sampler, (input, grid, interpolation_mode, padding_mode, align_corners))
-
-
 @road((tables.fractional_max_pool2d,), )
 def fractional_max_pool2d(input, kernel_size, output_size, random_samples):
     """fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)"""
@@ -472,10 +447,5 @@ tables.upsample_bicubic2d_backward.function = upsample_bicubic2d_backward
 tables.upsample_trilinear3d_vec.function = upsample_trilinear3d
 tables.upsample_trilinear3d.function = upsample_trilinear3d
 tables.upsample_trilinear3d_backward.function = upsample_trilinear3d_backward
-tables._upsample_lanczos2d_aa.function = _upsample_lanczos2d_aa
-tables.max_unpool2d.function = max_unpool2d
-tables.max_unpool3d.function = max_unpool3d
-tables.affine_grid_generator.function = affine_grid_generator
-tables.grid_sampler.function = grid_sampler
 tables.fractional_max_pool2d.function = fractional_max_pool2d
 tables.fractional_max_pool3d.function = fractional_max_pool3d

@@ -29,6 +29,7 @@ NAMES = {
     "sorting": "sort argsort msort topk kthvalue median nanmedian mode bincount histc histogram",
     "special": "",
     "view": "view reshape flatten ravel unflatten view_as reshape_as transpose transpose_ swapaxes swapaxes_ swapdims swapdims_ t t_ adjoint permute movedim moveaxis expand broadcast_to expand_as squeeze squeeze_ unsqueeze unsqueeze_ select narrow narrow_copy as_strided as_strided_ diagonal unfold split split_with_sizes unsafe_split unsafe_split_with_sizes chunk unsafe_chunk tensor_split hsplit vsplit dsplit unbind detach clone contiguous select_scatter slice_scatter diagonal_scatter as_strided_scatter",
+    "vision": "",
 }
 
 

@@ -9,7 +9,7 @@ from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import conv as _meta
 
-__all__ = ["conv1d", "conv1d_padding", "conv2d", "conv2d_padding", "conv3d", "conv3d_padding", "conv_transpose1d", "conv_transpose2d_input", "conv_transpose3d_input", "convolution", "_convolution", "convolution_backward", "im2col", "col2im", "max_pool1d", "max_pool2d", "max_pool3d", "max_pool1d_with_indices", "max_pool2d_with_indices", "max_pool2d_with_indices_backward", "max_pool3d_with_indices", "max_pool3d_with_indices_backward", "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool2d_backward", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool2d_backward", "avg_pool3d", "avg_pool3d_backward", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "_adaptive_avg_pool2d", "_adaptive_avg_pool2d_backward", "adaptive_avg_pool3d", "_adaptive_avg_pool3d", "_adaptive_avg_pool3d_backward", "upsample_nearest1d_vec", "upsample_nearest1d", "upsample_nearest1d_backward", "upsample_nearest2d_vec", "upsample_nearest2d", "upsample_nearest2d_backward", "upsample_nearest3d_vec", "upsample_nearest3d", "upsample_nearest3d_backward", "_upsample_nearest_exact1d_vec", "_upsample_nearest_exact1d", "_upsample_nearest_exact1d_backward", "_upsample_nearest_exact2d_vec", "_upsample_nearest_exact2d", "_upsample_nearest_exact2d_backward", "_upsample_nearest_exact3d_vec", "_upsample_nearest_exact3d", "_upsample_nearest_exact3d_backward", "upsample_linear1d_vec", "upsample_linear1d", "upsample_linear1d_backward", "upsample_bilinear2d_vec", "upsample_bilinear2d", "upsample_bilinear2d_backward", "upsample_bicubic2d_vec", "upsample_bicubic2d", "upsample_bicubic2d_backward", "upsample_trilinear3d_vec", "upsample_trilinear3d", "upsample_trilinear3d_backward", "_upsample_lanczos2d_aa", "max_unpool2d", "max_unpool3d", "affine_grid_generator", "grid_sampler", "fractional_max_pool2d", "fractional_max_pool3d"]
+__all__ = ["conv1d", "conv1d_padding", "conv2d", "conv2d_padding", "conv3d", "conv3d_padding", "conv_transpose1d", "conv_transpose2d_input", "conv_transpose3d_input", "convolution", "_convolution", "convolution_backward", "im2col", "col2im", "max_pool1d", "max_pool2d", "max_pool3d", "max_pool1d_with_indices", "max_pool2d_with_indices", "max_pool2d_with_indices_backward", "max_pool3d_with_indices", "max_pool3d_with_indices_backward", "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool2d_backward", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool2d_backward", "avg_pool3d", "avg_pool3d_backward", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "_adaptive_avg_pool2d", "_adaptive_avg_pool2d_backward", "adaptive_avg_pool3d", "_adaptive_avg_pool3d", "_adaptive_avg_pool3d_backward", "upsample_nearest1d_vec", "upsample_nearest1d", "upsample_nearest1d_backward", "upsample_nearest2d_vec", "upsample_nearest2d", "upsample_nearest2d_backward", "upsample_nearest3d_vec", "upsample_nearest3d", "upsample_nearest3d_backward", "_upsample_nearest_exact1d_vec", "_upsample_nearest_exact1d", "_upsample_nearest_exact1d_backward", "_upsample_nearest_exact2d_vec", "_upsample_nearest_exact2d", "_upsample_nearest_exact2d_backward", "_upsample_nearest_exact3d_vec", "_upsample_nearest_exact3d", "_upsample_nearest_exact3d_backward", "upsample_linear1d_vec", "upsample_linear1d", "upsample_linear1d_backward", "upsample_bilinear2d_vec", "upsample_bilinear2d", "upsample_bilinear2d_backward", "upsample_bicubic2d_vec", "upsample_bicubic2d", "upsample_bicubic2d_backward", "upsample_trilinear3d_vec", "upsample_trilinear3d", "upsample_trilinear3d_backward", "fractional_max_pool2d", "fractional_max_pool3d"]
 
 conv1d = Operator("conv1d", "",
     (Param('input', 'Tensor'), Param('weight', 'Tensor'), Param('bias', 'Tensor', optional=True, default=None), Param('stride', 'SymInt', is_list=True, size=1, default=(1,)), Param('padding', 'SymInt', is_list=True, size=1, default=(0,)), Param('dilation', 'SymInt', is_list=True, size=1, default=(1,)), Param('groups', 'SymInt', default=1), ),
@@ -350,31 +350,6 @@ upsample_trilinear3d_backward = Operator("upsample_trilinear3d_backward", "",
     (Param('grad_output', 'Tensor'), Param('output_size', 'SymInt', is_list=True, size=3), Param('input_size', 'SymInt', is_list=True, size=5), Param('align_corners', 'bool'), Param('scales_d', 'float', optional=True, default=None), Param('scales_h', 'float', optional=True, default=None), Param('scales_w', 'float', optional=True, default=None), ),
     meta=_meta.upsample_trilinear3d_backward, cast=(0,), kernels={"cpu": kernels_upsample.upsample_trilinear3d_backward},
     variants=('function',), derivatives="conv",
-)
-_upsample_lanczos2d_aa = Operator("_upsample_lanczos2d_aa", "",
-    (Param('self', 'Tensor'), Param('output_size', 'SymInt', is_list=True, size=2), Param('align_corners', 'bool'), Param('scales_h', 'float', optional=True, default=None), Param('scales_w', 'float', optional=True, default=None), ),
-    missing="resizing by Lanczos' window has no kernel yet",
-    variants=('function',),
-)
-max_unpool2d = Operator("max_unpool2d", "",
-    (Param('self', 'Tensor'), Param('indices', 'Tensor'), Param('output_size', 'SymInt', is_list=True, size=2), ),
-    missing='unpooling has no kernel yet',
-    variants=('function',),
-)
-max_unpool3d = Operator("max_unpool3d", "",
-    (Param('self', 'Tensor'), Param('indices', 'Tensor'), Param('output_size', 'SymInt', is_list=True, size=3), Param('stride', 'int', is_list=True, size=3), Param('padding', 'int', is_list=True, size=3), ),
-    missing='unpooling has no kernel yet',
-    variants=('function',),
-)
-affine_grid_generator = Operator("affine_grid_generator", "",
-    (Param('theta', 'Tensor'), Param('size', 'SymInt', is_list=True), Param('align_corners', 'bool'), ),
-    missing='sampling at the places of a grid has no kernel yet',
-    variants=('function',),
-)
-grid_sampler = Operator("grid_sampler", "",
-    (Param('input', 'Tensor'), Param('grid', 'Tensor'), Param('interpolation_mode', 'int'), Param('padding_mode', 'int'), Param('align_corners', 'bool'), ),
-    missing='sampling at the places of a grid has no kernel yet',
-    variants=('function',),
 )
 fractional_max_pool2d = Operator("fractional_max_pool2d", "",
     (Param('self', 'Tensor'), Param('kernel_size', 'int', is_list=True, size=2), Param('output_size', 'int', is_list=True, size=2), Param('random_samples', 'Tensor'), ),

@@ -7,19 +7,18 @@
 
 #define MOST_AXES 3
 
-enum { NEAREST, NEAREST_EXACT, LINEAR, CUBIC };
+enum { NEAREST, NEAREST_EXACT, LINEAR, CUBIC, SMOOTH_LINEAR, SMOOTH_CUBIC, SMOOTH_LANCZOS };
 
-/* Along one dimension: for every output its inputs and their weights, `taps` of each. */
+/* Along one dimension: for every output its inputs and their weights, `taps` of each, of which the first `count` (all, if that is NULL) are used. */
 typedef struct {
     npy_intp size, out;
     int taps;
-    npy_intp *place;
+    npy_intp *place, *count;
     double *weight;
 } Line;
 
-static double cubic_weight(double distance)
+static double cubic_weight(double distance, double a)
 {
-    const double a = -0.75;
     double d = fabs(distance);
     return d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
 }
@@ -35,10 +34,71 @@ static double position(npy_intp i, npy_intp size, npy_intp out, double scale, in
     return corners ? (out > 1 ? (double)i * ((double)(size - 1) / (double)(out - 1)) : 0.0) : ((double)i + 0.5) * scale - 0.5;
 }
 
+static double sinc(double x)
+{
+    const double pi = 3.14159265358979323846;
+    return x == 0 ? 1 : sin(pi * x) / (pi * x);
+}
+
+static double window(int mode, double distance)
+{
+    double d = fabs(distance);
+    switch (mode) {
+    case SMOOTH_LINEAR:
+        return fmax(1 - d, 0);
+    case SMOOTH_CUBIC:
+        return cubic_weight(d, -0.5);
+    default:
+        return d < 3 ? sinc(d) * sinc(d / 3) : 0;
+    }
+}
+
+/* Windows that grow with the image, so that nothing aliases. */
+static int set_smooth_axis(Line *axis, int mode, double factor, int corners)
+{
+    npy_intp size = axis->size, out = axis->out;
+    double scale = corners ? (out > 1 ? (double)(size - 1) / (double)(out - 1) : 0) : factor > 0 ? 1.0 / factor : (double)size / (double)out;
+    double grown = fmax(scale, 1), support = (mode == SMOOTH_LINEAR ? 1 : mode == SMOOTH_CUBIC ? 2 : 3) * grown;
+    double widest = fmin(2 * support + 2, (double)size);
+    if (widest * (double)out > 1e9) {
+        return 0;
+    }
+    axis->taps = (int)widest;
+    axis->place = PyMem_Malloc((size_t)(out * axis->taps) * (sizeof(npy_intp) + sizeof(double)) + (size_t)out * sizeof(npy_intp) + 8);
+    if (axis->place == NULL) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    axis->count = axis->place + out * axis->taps;
+    axis->weight = (double *)(axis->count + out);
+    for (npy_intp i = 0; i < out; i++) {
+        double centre = scale * ((double)i + 0.5), total = 0;
+        npy_intp first = (npy_intp)(centre - support + 0.5), end = (npy_intp)(centre + support + 0.5);
+        first = within(first, size); /* at least one element, though a factor may put the centre beyond the last one */
+        end = end > size ? size : end <= first ? first + 1 : end;
+        npy_intp *place = axis->place + i * axis->taps;
+        double *weight = axis->weight + i * axis->taps;
+        axis->count[i] = end - first;
+        for (npy_intp k = 0; k < end - first; k++) {
+            place[k] = first + k;
+            weight[k] = window(mode, ((double)(k + first) - centre + 0.5) / grown);
+            total += weight[k];
+        }
+        for (npy_intp k = 0; k < end - first && total != 0; k++) {
+            weight[k] /= total;
+        }
+    }
+    return 1;
+}
+
 static int set_axis(Line *axis, int mode, npy_intp size, npy_intp out, double factor, int corners)
 {
     axis->size = size;
     axis->out = out;
+    axis->count = NULL;
+    if (mode >= SMOOTH_LINEAR) {
+        return set_smooth_axis(axis, mode, factor, corners);
+    }
     axis->taps = mode == CUBIC ? 4 : mode == LINEAR && size != out ? 2 : 1;
     axis->place = PyMem_Malloc((size_t)(out * axis->taps) * (sizeof(npy_intp) + sizeof(double)) + 8);
     if (axis->place == NULL) {
@@ -70,7 +130,7 @@ static int set_axis(Line *axis, int mode, npy_intp size, npy_intp out, double fa
             double at = position(i, size, out, scale, corners), base = floor(at);
             for (int k = 0; k < 4; k++) {
                 place[k] = within((npy_intp)base + k - 1, size);
-                weight[k] = cubic_weight(at - (base + k - 1));
+                weight[k] = cubic_weight(at - (base + k - 1), -0.75);
             }
         }
     }
@@ -87,8 +147,9 @@ static int set_axis(Line *axis, int mode, npy_intp size, npy_intp out, double fa
                 const npy_intp *place = axis->place;                                                                                       \
                 const double *weight = axis->weight;                                                                                       \
                 for (npy_intp i = 0; i < axis->out; i++, place += taps, weight += taps) {                                                  \
+                    const int count = axis->count == NULL ? taps : (int)axis->count[i];                                                    \
                     T total = taps == 1 ? x[place[0]] : x[place[0]] * (T)weight[0];                                                        \
-                    for (int t = 1; t < taps; t++) {                                                                                       \
+                    for (int t = 1; t < count; t++) {                                                                                      \
                         total += x[place[t]] * (T)weight[t];                                                                               \
                     }                                                                                                                      \
                     *y++ = total;                                                                                                          \
@@ -98,11 +159,12 @@ static int set_axis(Line *axis, int mode, npy_intp size, npy_intp out, double fa
             for (npy_intp i = 0; i < axis->out; i++, y += inner) {                                                                         \
                 const npy_intp *place = axis->place + i * taps;                                                                            \
                 const double *weight = axis->weight + i * taps;                                                                            \
+                const int count = axis->count == NULL ? taps : (int)axis->count[i];                                                        \
                 const T *first = x + place[0] * inner, w = (T)weight[0];                                                                   \
                 for (npy_intp k = 0; k < inner; k++) {                                                                                     \
                     y[k] = taps == 1 ? first[k] : first[k] * w;                                                                            \
                 }                                                                                                                          \
-                for (int t = 1; t < taps; t++) {                                                                                           \
+                for (int t = 1; t < count; t++) {                                                                                          \
                     const T *next = x + place[t] * inner, v = (T)weight[t];                                                                \
                     for (npy_intp k = 0; k < inner; k++) {                                                                                 \
                         y[k] += next[k] * v;                                                                                               \
@@ -116,7 +178,8 @@ static int set_axis(Line *axis, int mode, npy_intp size, npy_intp out, double fa
     {                                                                                                                                      \
         for (npy_intp o = 0; o < outer; o++, y += axis->size * inner) {                                                                    \
             for (npy_intp i = 0; i < axis->out; i++, x += inner) {                                                                         \
-                for (int t = 0; t < axis->taps; t++) {                                                                                     \
+                const int count = axis->count == NULL ? axis->taps : (int)axis->count[i];                                                  \
+                for (int t = 0; t < count; t++) {                                                                                          \
                     T *to = y + axis->place[i * axis->taps + t] * inner, v = (T)axis->weight[i * axis->taps + t];                          \
                     for (npy_intp k = 0; k < inner; k++) {                                                                                 \
                         to[k] += x[k] * v;                                                                                                 \
@@ -190,9 +253,9 @@ static PyObject *resize(PyObject *const *args, int mode, int axes, int backward)
     Line axis[MOST_AXES];
     int ready = 0, fits = corners >= 0;
     for (; fits && ready < axes; ready += fits) {
-        double factor = 0;
+        double factor = 0; /* windows that grow leave a dimension that keeps its size as it is, whatever the factor, but not in its derivative */
         fits = sizes[ready] > 0 && out[ready] > 0 && (rest[ready] == Py_None || as_double(rest[ready], &factor)) &&
-               set_axis(&axis[ready], mode, sizes[ready], out[ready], factor, corners);
+               set_axis(&axis[ready], mode >= SMOOTH_LINEAR && !backward && sizes[ready] == out[ready] ? LINEAR : mode, sizes[ready], out[ready], factor, corners);
     }
     PyObject *made = fits ? along_axes(x, dims, axis, axes, backward) : NULL;
     while (ready > 0) {
@@ -221,6 +284,9 @@ KERNELS(linear1d, LINEAR, 1)
 KERNELS(bilinear2d, LINEAR, 2)
 KERNELS(trilinear3d, LINEAR, 3)
 KERNELS(bicubic2d, CUBIC, 2)
+KERNELS(smooth_bilinear2d, SMOOTH_LINEAR, 2)
+KERNELS(smooth_bicubic2d, SMOOTH_CUBIC, 2)
+KERNELS(smooth_lanczos2d, SMOOTH_LANCZOS, 2)
 
 const KernelEntry resize_kernels[] = {
     {"upsample.upsample_nearest1d", nearest1d_kernel},
@@ -243,5 +309,11 @@ const KernelEntry resize_kernels[] = {
     {"upsample.upsample_bilinear2d_backward", bilinear2d_backward_kernel},
     {"upsample.upsample_trilinear3d_backward", trilinear3d_backward_kernel},
     {"upsample.upsample_bicubic2d_backward", bicubic2d_backward_kernel},
+    {"upsample.upsample_bilinear2d_aa", smooth_bilinear2d_kernel},
+    {"upsample.upsample_bicubic2d_aa", smooth_bicubic2d_kernel},
+    {"upsample.upsample_lanczos2d_aa", smooth_lanczos2d_kernel},
+    {"upsample.upsample_bilinear2d_aa_backward", smooth_bilinear2d_backward_kernel},
+    {"upsample.upsample_bicubic2d_aa_backward", smooth_bicubic2d_backward_kernel},
+    {"upsample.upsample_lanczos2d_aa_backward", smooth_lanczos2d_backward_kernel},
     {NULL, NULL},
 };

@@ -19,7 +19,7 @@ from mindtorch_v2._dispatch import native
 from mindtorch_v2._tensor import Tensor
 
 _OPS = Path(inspect.getfile(native)).parent.parent / "_backends/cpu/ops"
-# test_native_resize.py, test_native_creation.py, test_native_random.py, test_native_moves.py, test_native_indexing.py, test_native_products.py, test_native_windows.py
+# test_native_resize.py, test_native_creation.py, test_native_random.py, test_native_moves.py, test_native_indexing.py, test_native_products.py, test_native_windows.py, test_sampling.py
 _ELSEWHERE = (
     "creation",
     "random",
@@ -32,6 +32,7 @@ _ELSEWHERE = (
     "sorting",
     "conv",
     "upsample",
+    "grid",
 )
 
 

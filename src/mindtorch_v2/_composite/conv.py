@@ -316,3 +316,21 @@ def upsample_trilinear3d_vec(input: Tensor, output_size: Any, align_corners: boo
     """Linear interpolation in three dimensions, by size or by factor."""
     sizes, factors = _sizes(input, output_size, scale_factors)
     return F.upsample_trilinear3d(input, sizes, align_corners, *factors)
+
+
+def upsample_bilinear2d_aa_vec(input: Tensor, output_size: Any, align_corners: bool, scale_factors: Any) -> Tensor:
+    """Linear interpolation in two dimensions without aliasing, by size or by factor."""
+    sizes, factors = _sizes(input, output_size, scale_factors)
+    return F._upsample_bilinear2d_aa(input, sizes, align_corners, *factors)
+
+
+def upsample_bicubic2d_aa_vec(input: Tensor, output_size: Any, align_corners: bool, scale_factors: Any) -> Tensor:
+    """Cubic interpolation in two dimensions without aliasing, by size or by factor."""
+    sizes, factors = _sizes(input, output_size, scale_factors)
+    return F._upsample_bicubic2d_aa(input, sizes, align_corners, *factors)
+
+
+def upsample_lanczos2d_aa_vec(input: Tensor, output_size: Any, align_corners: bool, scale_factors: Any) -> Tensor:
+    """Lanczos' interpolation in two dimensions without aliasing, by size or by factor."""
+    sizes, factors = _sizes(input, output_size, scale_factors)
+    return F._upsample_lanczos2d_aa(input, sizes, align_corners, *factors)

@@ -37,6 +37,11 @@ def convolution(input: Any, weight: Any, out: Any, transposed: bool) -> int:
     return 2 * numel(moved) * (numel(weight) // filters)
 
 
+def antialiasing(image: Any, output_size: Sequence[int], reach: int) -> int:
+    """The elements of windows that grow with the image: `reach` of them where it does not shrink, a sum for each dimension."""
+    return sum(max(reach, -(-reach * n // max(out, 1))) for n, out in zip(image.shape[2:], output_size))
+
+
 def attention(query: Any, key: Any, value: Any) -> int:
     """Scores (query by key) and their product with the values, without the softmax: as many products as `matmul` would take."""
     rows = numel(query) // max(size(query, -1), 1)

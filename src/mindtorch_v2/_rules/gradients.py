@@ -75,10 +75,10 @@ def masked_scatter_backward(grad: Any, mask: Any, sizes: Sequence[int]) -> Spec:
 
 @rule(flops="0")
 def upsample_backward(
-    grad: Any, input_size: Sequence[int], output_size: Sequence[int], contiguous: bool = False
+    grad: Any, input_size: Sequence[int], output_size: Sequence[int], contiguous: bool = False, op: str = ""
 ) -> Spec:
     """The gradient of `upsample`: input_size, contiguous or in grad's format. grad has input_size's batch and channels
-    and output_size."""
+    and output_size. op: one whose kernel knows wide floating types only."""
     shape = tuple(map(int, input_size))
     if len(shape) != len(as_list(output_size)) + 2:
         raise RuntimeError(
@@ -95,6 +95,8 @@ def upsample_backward(
                 f"Expected grad_output to have the same shape as output; output.size({at}) = {length} but got "
                 f"grad_output.size({at}) = {found}"
             )
+    if op and (not grad.dtype.is_floating_point or grad.dtype.itemsize < 4):
+        raise not_implemented(f"{op[1:]}_backward_cpu", grad.dtype)
     return Spec(shape, grad.dtype, None if contiguous else suggested_strides(grad, shape))
 
 

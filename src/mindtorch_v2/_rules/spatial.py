@@ -286,6 +286,10 @@ def upsample(
             f"Non-empty {ndim + 2}D data tensor expected but got a tensor with sizes {shape_text(shape)}"
         )
     bytes_too = self.dtype is _d.uint8 and op not in ("upsample_linear1d", "upsample_trilinear3d")
+    if op.endswith("_aa") and tuple(sizes) == shape[2:]:
+        bytes_too = True  # that is a copy, of any dtype
+    elif op.endswith("_aa") and self.dtype.itemsize == 2:
+        raise not_implemented(_resizing_kernel(self, op), self.dtype)
     if not self.dtype.is_floating_point and not bytes_too:
         raise not_implemented(_resizing_kernel(self, op), self.dtype)
     result = (*shape[:2], *map(int, sizes))
@@ -294,6 +298,8 @@ def upsample(
 
 def _resizing_kernel(self: Any, op: str) -> str:
     """The name of PyTorch's kernel: one for channels_last, another for each way to weigh."""
+    if op.endswith("_aa"):
+        return "compute_index_ranges_weights"
     name = op.replace("_upsample_nearest_exact", "upsample_nearest")
     last = self.dim() == 5 and self.shape[1] > 3 and prefers_channels_last(self.shape, self.stride())
     if last or name in ("upsample_nearest2d", "upsample_bilinear2d"):

@@ -156,6 +156,9 @@ def adaptive_pool(pick: Picker, row: Row) -> dict[str, Any]:
     "conv.upsample_bilinear2d_vec",
     "conv.upsample_bicubic2d_vec",
     "conv.upsample_trilinear3d_vec",
+    "conv.upsample_bilinear2d_aa_vec",
+    "conv.upsample_bicubic2d_aa_vec",
+    "conv.upsample_lanczos2d_aa_vec",
 )
 def upsample(pick: Picker, row: Row) -> dict[str, Any]:
     """Images and the size that comes out, or factors."""
@@ -163,7 +166,9 @@ def upsample(pick: Picker, row: Row) -> dict[str, Any]:
     made = draw_operand(pick, _image(pick, ndim, 2, batch=True), _floats(pick))
     arguments: dict[str, Any] = {row.parameters[0].name: made}
     if row.parameter("output_size") is not None:
-        arguments["output_size"] = [pick.integer(1, 4) for _ in range(ndim)]
+        # Where the result is one column wide, PyTorch's windows that grow repeat its first row.
+        lengths = [pick.integer(1, 4) for _ in range(ndim)]
+        arguments["output_size"] = [lengths[0], max(2, lengths[1])] if "_aa" in row.name else lengths
     if row.parameter("scale_factors") is not None:
         if pick.boolean() and row.parameter("output_size").optional:
             arguments["output_size"] = None

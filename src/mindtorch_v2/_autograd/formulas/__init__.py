@@ -17,3 +17,4 @@ from .pointwise import *
 from .reduction import *
 from .shape import *
 from .view import *
+from .vision import *

@@ -379,6 +379,31 @@ def adaptive_max_pool2d_backward(grad_output: ndarray, self: ndarray, indices: n
     return _scatter_windows(grad_output, self.shape, indices, 2)
 
 
+def _max_unpool(self: ndarray, indices: ndarray, output_size: Sequence[int]) -> ndarray:
+    """The maxima at the places that they came from. RuntimeError for a place outside."""
+    dims = len(output_size)
+    cells = math.prod(output_size)
+    planes = math.prod(self.shape[:-dims])
+    outside = (indices < 0) | (indices >= cells)
+    if outside.any():
+        raise RuntimeError(
+            f"Found an invalid max index: {indices[outside][0]} (output volumes are of size "
+            f"{'x'.join(map(str, map(int, output_size)))})"
+        )
+    result = np.zeros((planes, cells), self.dtype)
+    if self.size:
+        np.put_along_axis(result, indices.reshape(planes, -1), self.reshape(planes, -1), 1)
+    return result.reshape(*self.shape[:-dims], *map(int, output_size))
+
+
+def max_unpool2d(self: ndarray, indices: ndarray, output_size: Sequence[int]) -> ndarray:
+    return _max_unpool(self, indices, output_size)
+
+
+def max_unpool3d(self: ndarray, indices: ndarray, output_size: Sequence[int], stride: Any, padding: Any) -> ndarray:
+    return _max_unpool(self, indices, output_size)
+
+
 def fractional_max_pool(
     self: ndarray, kernel_size: Sequence[int], output_size: Sequence[int], random_samples: ndarray
 ) -> tuple[ndarray, ndarray]:

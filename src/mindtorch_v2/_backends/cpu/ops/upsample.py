@@ -64,6 +64,50 @@ def _cubic_weight(distance: ndarray, a: float = -0.75) -> ndarray:
     return np.where(distance <= 1, near, np.where(distance < 2, far, 0))
 
 
+def _triangle(distance: ndarray) -> ndarray:
+    return np.maximum(1 - np.abs(distance), 0)
+
+
+def _keys(distance: ndarray) -> ndarray:
+    """The cubic of windows that grow, which is another one than that of `_cubic`."""
+    return _cubic_weight(np.abs(distance), -0.5)
+
+
+def _lanczos3(distance: ndarray) -> ndarray:
+    return np.where(np.abs(distance) < 3, np.sinc(distance) * np.sinc(distance / 3), 0)
+
+
+def _smooth(window: Callable[[ndarray], ndarray], reach: float) -> Callable[..., Taps]:
+    """Taps of a window of `reach` elements to either side, which grows with the image so that nothing aliases."""
+
+    def taps(size: int, out: int, factor: float | None, align_corners: bool) -> Taps:
+        if align_corners:
+            scale = (size - 1) / (out - 1) if out > 1 else 0.0
+        else:
+            scale = _scale(size, out, factor)
+        grown = max(scale, 1.0)
+        support = reach * grown
+        centre = scale * (np.arange(out) + 0.5)
+        first = np.maximum((centre - support + 0.5).astype(np.int64), 0)
+        # At least one element, though a factor that is not the sizes' ratio may put the centre beyond the last one.
+        first = np.minimum(first, size - 1)
+        count = np.maximum(np.minimum((centre + support + 0.5).astype(np.int64), size) - first, 1)
+        steps = np.arange(count.max())[:, None]
+        inside = steps < count
+        places = np.where(inside, first + steps, first)
+        weights = np.where(inside, window((steps + first - centre + 0.5) / grown), 0)
+        total = weights.sum(0)
+        weights = weights / np.where(total == 0, 1, total)
+        return list(zip(places, weights, strict=True))
+
+    return taps
+
+
+_smooth_linear = _smooth(_triangle, 1)
+_smooth_cubic = _smooth(_keys, 2)
+_smooth_lanczos = _smooth(_lanczos3, 3)
+
+
 def _resize(x: ndarray, axis: int, taps: Taps) -> ndarray:
     shape = (-1,) + (1,) * (x.ndim - 1 - axis)
     total = None
@@ -238,6 +282,34 @@ def _interpolate_bytes(
     return self
 
 
+def _interpolate_smoothly(
+    self: ndarray, output_size: Any, align_corners: bool, scales: tuple, rule: Callable[..., Taps]
+) -> ndarray:
+    """Columns first, as PyTorch does, which tells with bytes. A dimension that keeps its size stays as it is, whatever its scale."""
+    if not math.prod(self.shape):
+        return np.empty((*self.shape[: self.ndim - len(scales)], *output_size), self.dtype)
+    resize = _resize_whole if self.dtype == np.uint8 else _resize
+    for axis, out, factor in reversed(list(zip(_axes(len(scales), self.ndim), output_size, scales, strict=True))):
+        if out != self.shape[axis]:
+            self = resize(self, axis, rule(self.shape[axis], out, factor, align_corners))
+    return self
+
+
+def _resize_whole(x: ndarray, axis: int, taps: Taps) -> ndarray:
+    """`_resize` of bytes by integers: the weights are of 16 bits, as PyTorch's are."""
+    weights = np.stack([weight for _, weight in taps])
+    bits = 0
+    while bits < 22 and int(0.5 + weights.max() * (1 << (bits + 1))) < 1 << 15:
+        bits += 1
+    scaled = weights * (1 << bits)
+    whole = (np.where(scaled < 0, scaled - 0.5, scaled + 0.5)).astype(np.int64)
+    shape = (-1,) + (1,) * (x.ndim - 1 - axis)
+    total = np.full((*x.shape[:axis], weights.shape[1], *x.shape[axis + 1 :]), 1 << (bits - 1), np.int64)
+    for (places, _), weight in zip(taps, whole, strict=True):
+        total += x.take(places, axis).astype(np.int64) * weight.reshape(shape)
+    return np.clip(total >> bits, 0, 255).astype(np.uint8)
+
+
 def _interpolate_backward(
     grad: ndarray, output_size: Any, input_size: Any, align_corners: bool, scales: tuple, rule: Callable[..., Taps]
 ) -> ndarray:
@@ -329,3 +401,75 @@ def upsample_trilinear3d_backward(
 ) -> ndarray:
     scales = (scales_d, scales_h, scales_w)
     return _interpolate_backward(grad_output, output_size, input_size, align_corners, scales, _linear)
+
+
+@native.kernel
+def upsample_bilinear2d_aa(
+    self: ndarray,
+    output_size: Any,
+    align_corners: bool,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> ndarray:
+    return _interpolate_smoothly(self, output_size, align_corners, (scales_h, scales_w), _smooth_linear)
+
+
+@native.kernel
+def upsample_bilinear2d_aa_backward(
+    grad_output: ndarray,
+    output_size: Any,
+    input_size: Any,
+    align_corners: bool,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> ndarray:
+    scales = (scales_h, scales_w)
+    return _interpolate_backward(grad_output, output_size, input_size, align_corners, scales, _smooth_linear)
+
+
+@native.kernel
+def upsample_bicubic2d_aa(
+    self: ndarray,
+    output_size: Any,
+    align_corners: bool,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> ndarray:
+    return _interpolate_smoothly(self, output_size, align_corners, (scales_h, scales_w), _smooth_cubic)
+
+
+@native.kernel
+def upsample_bicubic2d_aa_backward(
+    grad_output: ndarray,
+    output_size: Any,
+    input_size: Any,
+    align_corners: bool,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> ndarray:
+    scales = (scales_h, scales_w)
+    return _interpolate_backward(grad_output, output_size, input_size, align_corners, scales, _smooth_cubic)
+
+
+@native.kernel
+def upsample_lanczos2d_aa(
+    self: ndarray,
+    output_size: Any,
+    align_corners: bool,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> ndarray:
+    return _interpolate_smoothly(self, output_size, align_corners, (scales_h, scales_w), _smooth_lanczos)
+
+
+@native.kernel
+def upsample_lanczos2d_aa_backward(
+    grad_output: ndarray,
+    output_size: Any,
+    input_size: Any,
+    align_corners: bool,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> ndarray:
+    scales = (scales_h, scales_w)
+    return _interpolate_backward(grad_output, output_size, input_size, align_corners, scales, _smooth_lanczos)

@@ -1,0 +1,239 @@
+/* Sampling at the places of a grid, for a type T and a processor; see grid.c. */
+
+#if IS_DOUBLE
+#define FLOOR floor
+#define FABS fabs
+#define FMOD fmod
+#define RINT rint
+#else
+#define FLOOR floorf
+#define FABS fabsf
+#define FMOD fmodf
+#define RINT rintf
+#endif
+
+/* The neighbours of one place along one dimension: places (-1 outside), weights, and the slopes of the weights. */
+typedef struct {
+    npy_intp place[4];
+    T weight[4], slope[4];
+} NAME(Taps);
+
+/* `place` folded into [low, low + span]; `sign` becomes that of the slope there. */
+INLINED T NAME(reflect)(T place, T low, T span, T *sign)
+{
+    if (span <= 0) {
+        *sign = 0;
+        return 0;
+    }
+    T away = place - low;
+    *sign = away < 0 ? -1 : 1;
+    away = FABS(away);
+    T turns = FLOOR(away / span), rest = away - turns * span;
+    if (FMOD(turns, 2) == 0) {
+        return rest + low;
+    }
+    *sign = -*sign;
+    return span - rest + low;
+}
+
+/* Where the padding moves a place to. NaN goes where PyTorch's comparisons send it: to the first element, or of volumes to the last one. */
+INLINED T NAME(pad)(T place, npy_intp size, const Sampling *s, T *slope)
+{
+    *slope = 1;
+    if (s->padding == ZEROS) {
+        return place;
+    }
+    if (s->padding == REFLECTION) {
+        place = NAME(reflect)(place, s->corners ? 0 : (T)-0.5, (T)(s->corners ? size - 1 : size), slope);
+    }
+    const T last = (T)(size - 1);
+    if (!(place > 0 && place < last)) {
+        *slope = 0;
+    }
+    if (place != place) {
+        return s->dims == 2 ? 0 : last;
+    }
+    return place < 0 ? 0 : place > last ? last : place;
+}
+
+INLINED npy_intp NAME(element)(T place, npy_intp size)
+{
+    return place >= 0 && place <= (T)(size - 1) ? (npy_intp)place : -1;
+}
+
+INLINED void NAME(find_taps)(T at, npy_intp size, const Sampling *s, NAME(Taps) *taps)
+{
+    const T half = s->corners ? (T)(size - 1) / 2 : (T)size / 2;
+    T place = (at + 1) * half, slope;
+    if (!s->corners) {
+        place -= (T)0.5;
+    }
+    if (s->mode == BICUBIC) {
+        const T a = (T)-0.75, base = FLOOR(place), part = place - base;
+        for (int k = 0; k < 4; k++) {
+            const T x = FABS(part - (T)(k - 1)), toward = k > 1 ? -half : half;
+            if (k == 1 || k == 2) {
+                taps->weight[k] = ((a + 2) * x - (a + 3)) * x * x + 1;
+                taps->slope[k] = (3 * (a + 2) * x - 2 * (a + 3)) * x * toward;
+            }
+            else {
+                taps->weight[k] = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+                taps->slope[k] = ((3 * a * x - 10 * a) * x + 8 * a) * toward;
+            }
+            taps->place[k] = NAME(element)(NAME(pad)(base + (T)(k - 1), size, s, &slope), size);
+        }
+        return;
+    }
+    place = NAME(pad)(place, size, s, &slope);
+    if (s->dims == 3 && !(FABS(place) < (T)2147483648.0)) {
+        place = -100;
+    }
+    if (s->mode == NEAREST) {
+        taps->place[0] = NAME(element)(RINT(place), size);
+        taps->weight[0] = 1;
+        taps->slope[0] = 0;
+        return;
+    }
+    const T low = FLOOR(place), part = place - low;
+    taps->place[0] = NAME(element)(low, size);
+    taps->place[1] = NAME(element)(low + 1, size);
+    taps->weight[0] = 1 - part;
+    taps->weight[1] = part;
+    taps->slope[0] = -slope * half;
+    taps->slope[1] = slope * half;
+}
+
+/* The combinations of neighbours of up to CHUNK places: elements of the plane (the first one where they are outside), weights, and slopes by
+ * dimension. */
+typedef struct {
+    npy_int32 element[MOST_TAPS][CHUNK], outside[MOST_TAPS][CHUNK];
+    T weight[MOST_TAPS][CHUNK], slope[3][MOST_TAPS][CHUNK];
+    T share[MOST_TAPS][CHUNK]; /* the sum over channels of gradients times elements */
+} NAME(Chunk);
+
+static TARGET void NAME(find_chunk)(const T *grid, npy_intp count, const Sampling *s, int backward, NAME(Chunk) *chunk)
+{
+    const int dims = s->dims, each = s->mode == BICUBIC ? 4 : s->mode == NEAREST ? 1 : 2;
+    NAME(Taps) lines[3];
+    for (npy_intp p = 0; p < count; p++, grid += dims) {
+        for (int d = 0; d < dims; d++) {
+            NAME(find_taps)(grid[dims - 1 - d], s->sizes[d], s, &lines[d]);
+        }
+        for (int k = 0; k < s->taps; k++) {
+            npy_intp element = 0;
+            T weight = 1, slope[3] = {1, 1, 1};
+            for (int d = dims - 1, left = k, step = 1; d >= 0; d--) {
+                const int tap = each == 2 ? left & 1 : each == 4 ? left & 3 : 0;
+                left = each == 2 ? left >> 1 : left >> 2;
+                const npy_intp at = lines[d].place[tap];
+                element = at < 0 || element < 0 ? -1 : element + at * step;
+                step *= (int)s->sizes[d];
+                weight *= lines[d].weight[tap];
+                for (int e = 0; e < dims && backward; e++) {
+                    slope[e] *= e == d ? lines[d].slope[tap] : lines[d].weight[tap];
+                }
+            }
+            chunk->outside[k][p] = element < 0 ? -1 : 0;
+            chunk->element[k][p] = element < 0 ? 0 : (npy_int32)element;
+            chunk->weight[k][p] = weight;
+            for (int e = 0; e < dims && backward; e++) {
+                chunk->slope[e][k][p] = slope[e];
+            }
+        }
+    }
+}
+
+/* One plane at the places of a chunk; `taps` is a constant where it is inlined. */
+INLINED void NAME(gather)(const T *restrict plane, npy_intp count, int taps, const NAME(Chunk) *restrict chunk, T *restrict out)
+{
+    for (npy_intp p = 0; p < count; p++) {
+        T total = 0;
+        for (int k = 0; k < taps; k++) {
+            const T value = plane[chunk->element[k][p]];
+            total += (chunk->outside[k][p] ? 0 : value) * chunk->weight[k][p];
+        }
+        out[p] = total;
+    }
+}
+
+static TARGET int NAME(sample)(const T *input, const T *grid, const Sampling *s, T *out)
+{
+    NAME(Chunk) *chunk = malloc(sizeof(*chunk));
+    if (chunk == NULL) {
+        return 0;
+    }
+    for (npy_intp n = 0; n < s->batch; n++) {
+        for (npy_intp first = 0; first < s->places; first += CHUNK) {
+            const npy_intp count = s->places - first < CHUNK ? s->places - first : CHUNK;
+            NAME(find_chunk)(grid + (n * s->places + first) * s->dims, count, s, 0, chunk);
+            for (npy_intp c = 0; c < s->channels; c++) {
+                const T *plane = input + (n * s->channels + c) * s->volume;
+                T *to = out + (n * s->channels + c) * s->places + first;
+                switch (s->taps) {
+                case 1:
+                    NAME(gather)(plane, count, 1, chunk, to);
+                    break;
+                case 4:
+                    NAME(gather)(plane, count, 4, chunk, to);
+                    break;
+                case 8:
+                    NAME(gather)(plane, count, 8, chunk, to);
+                    break;
+                default:
+                    NAME(gather)(plane, count, 16, chunk, to);
+                }
+            }
+        }
+    }
+    free(chunk);
+    return 1;
+}
+
+/* `of_input` (zeros before, or NULL) and `of_grid` (zeros before) are what the gradients are added to. */
+static TARGET int NAME(sample_backward)(const T *grad, const T *input, const T *grid, const Sampling *s, T *of_input, T *of_grid)
+{
+    NAME(Chunk) *chunk = malloc(sizeof(*chunk));
+    if (chunk == NULL) {
+        return 0;
+    }
+    const int dims = s->dims;
+    for (npy_intp n = 0; n < s->batch; n++) {
+        for (npy_intp first = 0; first < s->places; first += CHUNK) {
+            const npy_intp count = s->places - first < CHUNK ? s->places - first : CHUNK, at = n * s->places + first;
+            NAME(find_chunk)(grid + at * dims, count, s, 1, chunk);
+            memset(chunk->share, 0, sizeof(chunk->share));
+            for (npy_intp c = 0; c < s->channels; c++) {
+                const npy_intp plane = (n * s->channels + c) * s->volume;
+                const T *from = grad + (n * s->channels + c) * s->places + first;
+                for (int k = 0; k < s->taps; k++) {
+                    const npy_int32 *element = chunk->element[k], *outside = chunk->outside[k];
+                    for (npy_intp p = 0; p < count && of_input != NULL; p++) {
+                        if (!outside[p]) {
+                            of_input[plane + element[p]] += from[p] * chunk->weight[k][p];
+                        }
+                    }
+                    for (npy_intp p = 0; p < count; p++) {
+                        const T value = input[plane + element[p]];
+                        chunk->share[k][p] += from[p] * (outside[p] ? 0 : value);
+                    }
+                }
+            }
+            for (int d = 0; d < dims && s->mode != NEAREST; d++) {
+                for (npy_intp p = 0; p < count; p++) {
+                    T total = 0;
+                    for (int k = 0; k < s->taps; k++) {
+                        total += chunk->share[k][p] * chunk->slope[d][k][p];
+                    }
+                    of_grid[(at + p) * dims + dims - 1 - d] = total;
+                }
+            }
+        }
+    }
+    free(chunk);
+    return 1;
+}
+
+#undef FLOOR
+#undef FABS
+#undef FMOD
+#undef RINT
