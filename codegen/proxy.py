@@ -19,7 +19,7 @@ import yaml
 SCHEMA = "torch_proxy.yaml"
 STUBS = "mindtorch_v2._torch_proxy.stubs"
 NAME_KEYS = ("constants", "returns", "identity", "contexts", "enums", "exceptions", "classes", "functions")
-KEYS = frozenset(("module", "tier", "because", "error", "doc", "from", *NAME_KEYS))
+KEYS = frozenset(("module", "beside", "tier", "because", "error", "doc", "from", *NAME_KEYS))
 # libyaml's parser, where PyYAML was built with it; both refuse everything but plain data.
 FastLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 ERRORS = ("NotImplementedError", "RuntimeError", "AssertionError")
@@ -48,6 +48,7 @@ class Stub:
     error: str
     doc: str
     sources: tuple[Source, ...]
+    beside: bool = False
     constants: dict[str, Any] = field(default_factory=dict)
     returns: dict[str, Any] = field(default_factory=dict)
     identity: tuple[str, ...] = ()
@@ -60,6 +61,8 @@ class Stub:
     @property
     def torch_name(self) -> str:
         """The full name, with `torch`."""
+        if self.beside:
+            return self.module
         return f"torch.{self.module}" if self.module else "torch"
 
     def row(self) -> dict[str, Any]:
@@ -88,6 +91,7 @@ class ProxySchema:
 
     trees: tuple[str, ...]
     aliases: dict[str, str]
+    homes: dict[str, str]
     stubs: tuple[Stub, ...]
 
     @cached_property
@@ -100,7 +104,7 @@ class ProxySchema:
     @property
     def real_parents(self) -> list[str]:
         """Real packages that have stubs directly below them."""
-        stubs = {stub.module for stub in self.stubs}
+        stubs = {stub.module for stub in self.stubs if not stub.beside}
         parents = {name.rpartition(".")[0] for name in (*stubs, *self.aliases) if name}
         return sorted(parent for parent in parents if parent == "" or parent not in stubs)
 
@@ -139,6 +143,7 @@ def _read_stub(entry: dict[str, Any], line: int, problems: list[str]) -> Stub | 
         error=entry.get("error", "NotImplementedError"),
         doc=entry.get("doc", ""),
         sources=tuple(Source(_source_module(key), tuple(names)) for key, names in entry.get("from", {}).items()),
+        beside=entry.get("beside", False),
         constants=entry.get("constants", {}),
         returns=entry.get("returns", {}),
         identity=tuple(entry.get("identity", ())),
@@ -194,7 +199,7 @@ def load(schema_dir: Path) -> ProxySchema:
                 problems.extend(f"{where} {source.module} has no {name}" for name in source.names if name not in known)
     if problems:
         raise ProxySchemaError("\n".join(problems))
-    return ProxySchema(trees, dict(data["real"]["aliases"]), tuple(stubs))
+    return ProxySchema(trees, dict(data["real"]["aliases"]), dict(data["real"].get("homes", {})), tuple(stubs))
 
 
 def _literal(value: object) -> str:

@@ -43,6 +43,18 @@ def copy(input, src, non_blocking=False):
     return call(tables.copy, (input, src, non_blocking))
 
 
+@road((tables._pin_memory,), )
+def _pin_memory(input, device=None):
+    """_pin_memory(Tensor self, Device? device=None) -> Tensor"""
+    return call(tables._pin_memory, (input, device))
+
+
+@road((tables._shape_as_tensor,), )
+def _shape_as_tensor(input):
+    """_shape_as_tensor(Tensor self) -> Tensor"""
+    return call(tables._shape_as_tensor, (input,))
+
+
 tables._to_copy.function = _to_copy
 tables.to_dtype.function = to
 tables.to_device.function = to
@@ -51,3 +63,5 @@ tables.to_dtype_layout.function = to
 tables.type_as.function = type_as
 tables.copy_.function = copy_
 tables.copy.function = copy
+tables._pin_memory.function = _pin_memory
+tables._shape_as_tensor.function = _shape_as_tensor

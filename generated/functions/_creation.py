@@ -248,6 +248,12 @@ def kaiser_window(*args, **kwargs):
     return call_overloaded(_kaiser_window_overloads, args, kwargs, is_factory=True)
 
 
+@road((tables.from_file,), )
+def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
+    """from_file(str filename, bool? shared=None, int? size=0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
+    return call(tables.from_file, (filename, shared, size, dtype, layout, device, pin_memory), None, requires_grad)
+
+
 tables.empty_memory_format.function = empty
 tables.zeros.function = zeros
 tables.ones.function = ones
@@ -298,3 +304,4 @@ tables.bartlett_window_periodic.function = bartlett_window
 tables.kaiser_window.function = kaiser_window
 tables.kaiser_window_periodic.function = kaiser_window
 tables.kaiser_window_beta.function = kaiser_window
+tables.from_file.function = from_file

@@ -223,6 +223,14 @@ ROWS = {
         "identity": "capture_triton wrap_triton",
         "functions": "register_fake_class triton_op",
     },
+    "_library.custom_ops": {
+        "tier": 2,
+        "from": {'mindtorch_v2.library': 'CustomOpDef custom_op'},
+    },
+    "_linalg_utils": {
+        "tier": 2,
+        "from": {'mindtorch_v2._api.functions.removed': 'eig lstsq matrix_rank solve symeig'},
+    },
     "_lobpcg": {
         "tier": 3,
         "because": "it is not implemented",
@@ -324,10 +332,18 @@ ROWS = {
         "tier": 3,
         "doc": "decomposed quantization operators",
     },
+    "autograd.anomaly_mode": {
+        "tier": 2,
+        "from": {'mindtorch_v2.autograd': 'detect_anomaly set_detect_anomaly'},
+    },
     "autograd.profiler_legacy": {
         "tier": 3,
         "because": "there is no profiler",
         "classes": "profile",
+    },
+    "autograd.profiler_util": {
+        "tier": 2,
+        "from": {'mindtorch_v2.autograd.profiler': 'EventList FunctionEvent'},
     },
     "backends": {
         "tier": 2,
@@ -853,6 +869,11 @@ ROWS = {
         "from": {'torch.export': 'ExportedProgram'},
         "functions": "_convert_guards_to_code",
     },
+    "functorch": {
+        "tier": 2,
+        "doc": "function transforms, where they were before `torch.func`",
+        "from": {'mindtorch_v2.func': 'functionalize grad grad_and_value hessian jacfwd jacrev jvp vjp vmap', 'mindtorch_v2.func.make_functional': 'FunctionalModule FunctionalModuleWithBuffers combine_state_for_ensemble make_functional make_functional_with_buffers', 'torch.fx.experimental.proxy_tensor': 'make_fx'},
+    },
     "fx._pytree": {
         "tier": 2,
         "from": {'mindtorch_v2._torch_proxy.stubs.fx': 'register_pytree_flatten_spec _dict_flatten_spec _list_flatten_spec _tuple_flatten_spec'},
@@ -1145,6 +1166,10 @@ ROWS = {
         "tier": 2,
         "returns": {'has_triton': False, 'has_triton_package': False},
     },
+    "utils.backend_registration": {
+        "tier": 2,
+        "from": {'mindtorch_v2.utils': 'rename_privateuse1_backend'},
+    },
     "utils.benchmark": {
         "tier": 3,
         "because": "the benchmark helpers are not implemented",
@@ -1165,6 +1190,10 @@ ROWS = {
     "utils.data.datapipes": {
         "tier": 3,
         "doc": "data pipes",
+    },
+    "utils.data.datapipes.datapipe": {
+        "tier": 2,
+        "from": {'mindtorch_v2.utils.data.dataset': 'IterDataPipe MapDataPipe'},
     },
     "utils.data.datapipes.iter": {
         "tier": 3,

@@ -7,7 +7,7 @@ from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import conversion as _meta
 
-__all__ = ["_to_copy", "to_dtype", "to_device", "to_other", "to_dtype_layout", "type_as", "copy_", "copy"]
+__all__ = ["_to_copy", "to_dtype", "to_device", "to_other", "to_dtype_layout", "type_as", "copy_", "copy", "_pin_memory", "_shape_as_tensor"]
 
 _to_copy = Operator("_to_copy", "",
     (Param('self', 'Tensor'), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), Param('non_blocking', 'bool', default=False, keyword=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
@@ -48,4 +48,14 @@ copy = Operator("copy", "",
     (Param('self', 'Tensor'), Param('src', 'Tensor'), Param('non_blocking', 'bool', default=False), ),
     meta=_meta.copy, kernels={"cpu": kernels_conversion.copy},
     tags=('conversion',), variants=('function',), derivatives="conversion",
+)
+_pin_memory = Operator("_pin_memory", "",
+    (Param('self', 'Tensor'), Param('device', 'Device', optional=True, default=None), ),
+    composite="conversion.pin_memory",
+    variants=('function',),
+)
+_shape_as_tensor = Operator("_shape_as_tensor", "",
+    (Param('self', 'Tensor'), ),
+    composite="conversion.shape_as_tensor",
+    variants=('function',),
 )

@@ -7,7 +7,7 @@ from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import matmul as _meta
 
-__all__ = ["mm", "bmm", "matmul", "linear", "addmm", "addbmm", "baddbmm", "addmv", "addr", "mv", "dot", "vdot", "outer", "inner", "tensordot", "kron", "chain_matmul", "einsum", "bilinear", "linalg_matmul", "linalg_multi_dot", "linalg_vecdot", "linalg_cross", "cross", "cdist", "_cdist_forward", "_cdist_backward", "pairwise_distance", "cosine_similarity"]
+__all__ = ["mm", "bmm", "matmul", "linear", "addmm", "addbmm", "baddbmm", "addmv", "addr", "mv", "dot", "vdot", "outer", "inner", "tensordot", "kron", "chain_matmul", "einsum", "bilinear", "linalg_matmul", "linalg_multi_dot", "linalg_vecdot", "linalg_cross", "cross", "cdist", "_cdist_forward", "_cdist_backward", "pairwise_distance", "cosine_similarity", "_sparse_addmm", "_sparse_mm_reduce_impl"]
 
 mm = Operator("mm", "",
     (Param('self', 'Tensor'), Param('mat2', 'Tensor'), ),
@@ -153,4 +153,14 @@ cosine_similarity = Operator("cosine_similarity", "",
     (Param('x1', 'Tensor'), Param('x2', 'Tensor'), Param('dim', 'int', default=1), Param('eps', 'float', default=1e-08), ),
     composite="matmul.cosine_similarity",
     variants=('function',),
+)
+_sparse_addmm = Operator("_sparse_addmm", "",
+    (Param('self', 'Tensor'), Param('mat1', 'Tensor'), Param('mat2', 'Tensor'), Param('beta', 'Scalar', default=1, keyword=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
+    missing='products of sparse matrices have no kernel yet',
+    variants=('function',),
+)
+_sparse_mm_reduce_impl = Operator("_sparse_mm_reduce_impl", "",
+    (Param('self', 'Tensor'), Param('other', 'Tensor'), Param('reduce', 'str'), ),
+    missing='products of sparse matrices have no kernel yet',
+    returns=('', ''), variants=('function',),
 )

@@ -33,6 +33,7 @@ _PLACES.update(
     operators=f"{__name__}._generated.tables:operators",
     reader=f"{__name__}.ops:reader",
     parameter=f"{__name__}.nn.parameter:Parameter",
+    pickled_storage=f"{__name__}.storage:_reduced",
     pin_array=f"{__name__}._backends.npu.pinned:pin_array",
     tensor_names=f"{__name__}._api.methods.tensor_names:NAMES",
 )
@@ -136,19 +137,19 @@ _OPERATORS = _generated.functions.NAMESPACES["torch"]
 def _legacy(name: str) -> _Any:
     """`FloatTensor`, `FloatStorage` and their kin, or None."""
     if name.endswith("Tensor"):
-        return _importlib.import_module(f"{__name__}._api.functions.types").LEGACY_TYPES.get(name)
+        return _importlib.import_module(f"{__package__}._api.functions.types").LEGACY_TYPES.get(name)
     if name.endswith("Storage"):
-        return _importlib.import_module(f"{__name__}._typed_storage").LEGACY_STORAGES.get(name)
+        return _importlib.import_module(f"{__package__}._typed_storage").LEGACY_STORAGES.get(name)
     return None
 
 
 def __getattr__(name: str) -> _Any:
     if name in _MODULES:
-        value = getattr(_importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+        value = getattr(_importlib.import_module(f"{__package__}.{_MODULES[name]}"), name)
     elif name in _OPERATORS:
         value = getattr(_generated.functions, _OPERATORS[name])
     elif name in _SUBMODULES:
-        return _importlib.import_module(f"{__name__}.{_SUBMODULES[name]}")
+        return _importlib.import_module(f"{__package__}.{_SUBMODULES[name]}")
     else:
         value = _legacy(name)
         if value is None:

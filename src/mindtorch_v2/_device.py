@@ -80,6 +80,8 @@ class device:
         return hash((self.type, self.index))
 
     def __reduce__(self):
+        if _state.serves_torch:
+            return device, ((self.type,) if self.index is None else (self.type, self.index))
         return (_named, (str(self),))
 
     def __copy__(self):

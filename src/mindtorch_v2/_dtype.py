@@ -14,7 +14,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ._state import forget_rules
+from . import _state
 
 CATEGORY_BOOL, CATEGORY_INTEGER, CATEGORY_FLOATING, CATEGORY_COMPLEX = range(4)
 
@@ -81,8 +81,8 @@ class dtype:
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
-    def __reduce__(self) -> tuple[Any, tuple[str]]:
-        return by_name, (self.name,)
+    def __reduce__(self) -> str | tuple[Any, tuple[str]]:
+        return self.name if _state.serves_torch else (by_name, (self.name,))
 
 
 dtype.__module__ = "torch"  # `type(x.dtype)` prints <class 'torch.dtype'>
@@ -278,7 +278,7 @@ def set_default_dtype(d: dtype) -> None:
     if d not in (float16, bfloat16, float32, float64):
         raise TypeError(f"couldn't find storage object {d.cpp}Storage")
     _default = d
-    forget_rules()
+    _state.forget_rules()
 
 
 # --- limits -----------------------------------------------------------------------------------------------------

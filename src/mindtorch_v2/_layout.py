@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from . import _state
+
 
 class _Named:
     __slots__ = ("name",)
@@ -17,7 +19,7 @@ class _Named:
         return f"torch.{self.name}"
 
     def __reduce__(self):
-        return (_by_name, (self.name,))
+        return self.name if _state.serves_torch else (_by_name, (self.name,))
 
     def __copy__(self):
         return self

@@ -22,6 +22,8 @@ FORGETTERS: list[Callable[[], Any]] = []
 """What else remembers answers of rules: called when they are cleared."""
 DISPATCHING: set[type] = set()
 """The classes that take over operators by `__torch_dispatch__`; see _dispatch/below.py."""
+serves_torch = False
+"""Whether the module `torch` is this library: what is pickled then bears PyTorch's names, and PyTorch reads it."""
 _plain_classes: set[type] = set()
 _lock = threading.Lock()
 _special = 0

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from . import _device, _dtype
+from . import _device, _dtype, _state
 from ._above import above
 from ._memory import (
     address,
@@ -325,7 +325,7 @@ class UntypedStorage:
         return known[self._cdata]
 
     def __reduce__(self) -> tuple:
-        return _untyped_from_bytes, (bytes(self),)
+        return above("pickled_storage")(self) if _state.serves_torch else (_untyped_from_bytes, (bytes(self),))
 
 
 class DeviceStorage(UntypedStorage):
@@ -408,7 +408,7 @@ class MetaStorage(DeviceStorage):
         return known[self._cdata]
 
     def __reduce__(self) -> tuple:
-        return MetaStorage, (self._nbytes,)
+        return above("pickled_storage")(self) if _state.serves_torch else (MetaStorage, (self._nbytes,))
 
 
 UntypedStorage.__module__ = "torch.storage"

@@ -73,7 +73,7 @@ class Size(tuple[int, ...]):
     __rmul__ = __mul__
 
     def __reduce__(self):
-        return (_sized, (tuple(self),))
+        return (Size if _state.serves_torch else _sized, (tuple(self),))
 
 
 Size.__module__ = "torch"

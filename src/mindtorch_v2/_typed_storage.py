@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from . import _device, _dtype
+from . import _device, _dtype, _state
+from ._above import above
 from ._storage import MetaStorage, UntypedStorage, storage_from_root
 
 __all__ = ["LEGACY_STORAGES", "TypedStorage", "dtype_of_legacy", "legacy_name"]
@@ -298,7 +299,9 @@ class TypedStorage:
         return self._wrap(self._untyped_storage.__deepcopy__(memo))
 
     def __reduce__(self) -> tuple:
-        return _restore, (self._untyped_storage, self.dtype)
+        return (
+            above("pickled_storage")(self) if _state.serves_torch else (_restore, (self._untyped_storage, self.dtype))
+        )
 
 
 TypedStorage.__module__ = "torch.storage"

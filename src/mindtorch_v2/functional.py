@@ -21,6 +21,7 @@ from ._api.functions.sugar import (
     tensordot,
     unique,
     unique_consecutive,
+    unravel_index,
 )
 
 __all__ = [
@@ -42,4 +43,5 @@ __all__ = [
     "tensordot",
     "unique",
     "unique_consecutive",
+    "unravel_index",
 ]

@@ -149,7 +149,7 @@ def _out_name(op: Operator) -> str:
 def overload(op: Operator, form: str) -> OpOverload:
     """The overload that stands for a form of an operator: "functional", "inplace" or "out"."""
     name = op.name + "_" if form == "inplace" and not op.is_inplace else op.name
-    packet = getattr(sys.modules[__name__].aten, name)  # type: ignore[attr-defined]
+    packet = getattr(sys.modules[__spec__.name].aten, name)  # type: ignore[attr-defined]
     return packet._overload(op, _out_name(op) if form == "out" else op.overload or "default")
 
 
@@ -225,5 +225,5 @@ class _Ops(ModuleType):
         raise OSError(f"{path}: operators compiled for PyTorch cannot be loaded")
 
 
-ops = sys.modules[__name__]  # `torch._ops.ops` is `torch.ops`
+ops = sys.modules[__spec__.name]  # `torch._ops.ops` is `torch.ops`
 ops.__class__ = _Ops

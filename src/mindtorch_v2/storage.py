@@ -27,3 +27,10 @@ def _storage_type_to_dtype_map() -> dict:
 def _load_from_bytes(b: bytes) -> Any:
     """What `torch.save` wrote into `b`."""
     return serialization.load(io.BytesIO(b), weights_only=False)
+
+
+def _reduced(storage: Any) -> tuple[Any, tuple[bytes]]:
+    """What a pickle that PyTorch can read has of a storage."""
+    written = io.BytesIO()
+    serialization.save(storage, written, _use_new_zipfile_serialization=False)
+    return _load_from_bytes, (written.getvalue(),)

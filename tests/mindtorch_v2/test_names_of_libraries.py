@@ -168,3 +168,55 @@ def test_answers_about_the_library():
         torch.save(torch.ones(2), buffer)
         assert torch.storage._load_from_bytes(buffer.getvalue()).tolist() == [1, 1]
     """)
+
+
+def test_vectors_of_files(tmp_path):
+    file = tmp_path / "numbers"
+    file.write_bytes(bytes(range(64)))
+    assert torch.from_file(str(file), size=3, dtype=torch.int32).tolist() == [50462976, 117835012, 185207048]
+    assert torch.from_file(str(file)).shape == (0,) and torch.from_file(str(file), None, None).dtype is torch.float32
+    private = torch.from_file(str(file), False, 4, dtype=torch.uint8)
+    private[0] = 9
+    shared = torch.from_file(str(file), True, 4, dtype=torch.uint8)
+    assert shared.tolist() == [0, 1, 2, 3]
+    assert shared.untyped_storage().filename == str(file) and private.untyped_storage().filename is None
+    shared[1] = 7
+    assert torch.from_file(str(file), size=2, dtype=torch.uint8).tolist() == [0, 7]
+    made = torch.from_file(str(tmp_path / "new"), True, 3, dtype=torch.int32)
+    assert made.tolist() == [0, 0, 0] and (tmp_path / "new").stat().st_size == 12
+    with pytest.raises(RuntimeError, match="size <64> is smaller than the required mapping size <68>"):
+        torch.from_file(str(file), size=17, dtype=torch.int32)
+    with pytest.raises(
+        RuntimeError, match=r"unable to open file <.*absent> in read-only mode: No such file or directory \(2\)"
+    ):
+        torch.from_file(str(tmp_path / "absent"), size=3)
+    with pytest.raises(RuntimeError, match="tensors constructed from a file cannot be pinned"):
+        torch.from_file(str(file), size=3, pin_memory=True)
+    with pytest.raises(NotImplementedError, match="aten::from_file"):
+        torch.from_file(str(file), size=3, device="meta")
+
+
+def test_operators_that_libraries_take_from_aten():
+    x = torch.ones(2, 3, device="meta")
+    assert torch._shape_as_tensor(x).tolist() == [2, 3] and torch._shape_as_tensor(x).dtype is torch.int64
+    aten = torch.ops.aten
+    assert str(aten._pin_memory.default) == "aten._pin_memory.default"
+    for missing in (aten._sparse_addmm.default, aten._sparse_mm_reduce_impl.default):
+        with pytest.raises(NotImplementedError, match="products of sparse matrices have no kernel yet"):
+            missing(torch.eye(2), torch.eye(2), *((torch.eye(2),) if "addmm" in str(missing) else ("sum",)))
+
+
+def test_divergences_of_other_classes_may_be_registered():
+    from mindtorch_v2.distributions import kl
+
+    class Foreign:
+        pass
+
+    try:
+        kl.register_kl(Foreign, Foreign)(lambda p, q: 5)
+        assert kl.kl_divergence(Foreign(), Foreign()) == 5
+    finally:
+        kl._KL_REGISTRY.pop((Foreign, Foreign), None)
+        kl._KL_MEMOIZE.clear()
+    with pytest.raises(TypeError, match="must be a class"):
+        kl.register_kl(3, Foreign)

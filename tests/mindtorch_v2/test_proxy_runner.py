@@ -7,7 +7,7 @@ from _fresh import run
 
 PROGRAM = """
 import sys, torch
-print(sys.argv, __name__, torch.__name__)
+print(sys.argv, __name__, torch.__spec__.name)
 """
 
 
@@ -69,7 +69,7 @@ def test_child_processes_get_the_proxy(program, method):
         "import multiprocessing, torch\n"
         "def work(queue):\n"
         "    import torch\n"
-        "    queue.put(torch.__name__)\n"
+        "    queue.put(torch.__spec__.name)\n"
         "if __name__ == '__main__':\n"
         f"    context = multiprocessing.get_context({method!r})\n"
         "    queue = context.Queue()\n"
@@ -86,7 +86,7 @@ def test_pytest_under_the_proxy(tmp_path):
     from _fresh import SOURCE
 
     test = tmp_path / "test_sample.py"
-    test.write_text("import torch\n\ndef test_name():\n    assert torch.__name__ == 'mindtorch_v2'\n")
+    test.write_text("import torch\n\ndef test_name():\n    assert torch.__spec__.name == 'mindtorch_v2'\n")
     done = run(
         [str(SOURCE.parent / "tests" / "run_test_v2.py"), "-q", "-p", "no:cacheprovider", str(test)], cwd=tmp_path
     )

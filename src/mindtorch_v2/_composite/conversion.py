@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from mindtorch_v2._dtype import int64
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._layout import preserve_format
-from mindtorch_v2._tensor import Tensor
+from mindtorch_v2._tensor import Tensor, wrap
 
 
 def _to(
@@ -60,3 +63,13 @@ def to_dtype_layout(
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """self with the dtype and on the device of `other`."""
     return _to(self, other.dtype, other.device)
+
+
+def pin_memory(self, device=None):
+    """The tensor in memory that is pinned for copies to a device."""
+    return self.pin_memory(device)
+
+
+def shape_as_tensor(self):
+    """The shape as a tensor of int64."""
+    return wrap(np.array(self.shape, np.int64), int64)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mindtorch_v2._device import device as Device, get_default_device
+from mindtorch_v2._dtype import get_default_dtype
 from mindtorch_v2._generated import functions as F
-from mindtorch_v2._tensor import Tensor
+from mindtorch_v2._storage import UntypedStorage, view_of_root
+from mindtorch_v2._tensor import Tensor, wrap
 
 
 def empty_permuted(
@@ -43,3 +46,31 @@ def empty_permuted(
         strides[dim] = step
         step *= max(size[dim], 1)
     return F.empty_strided(size, strides, dtype=dtype, layout=layout, device=device)
+
+
+def from_file(
+    filename: str,
+    shared: bool | None = None,
+    size: int | None = 0,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool | None = None,
+) -> Tensor:
+    """The first `size` elements of a file, mapped into memory: a vector.
+
+    shared: changes go to the file, which is made or lengthened when it is too small.
+
+    Raises:
+        RuntimeError: if the file cannot be read, or is too small; if the tensor shall lie in pinned memory.
+        NotImplementedError: for a device other than the CPU.
+    """
+    if pin_memory:
+        raise RuntimeError("tensors constructed from a file cannot be pinned")
+    where = get_default_device() if device is None else Device(device)
+    if where.type != "cpu":
+        raise NotImplementedError(f"aten::from_file: a file cannot be mapped into the memory of {where}")
+    dtype = get_default_dtype() if dtype is None else dtype
+    count = size or 0
+    storage = UntypedStorage.from_file(filename, bool(shared), count * dtype.itemsize)
+    return wrap(view_of_root(storage._root, (count,), (1,), 0, dtype.np), dtype)

@@ -15,8 +15,10 @@ from __future__ import annotations
 import sys
 
 import mindtorch_v2
+from mindtorch_v2 import _state
+from mindtorch_v2._generated.proxy import index
 
-from . import attributes, spawn
+from . import attributes, naming, spawn
 from .finder import ProxyFinder
 
 __all__ = ["install", "uninstall", "is_installed"]
@@ -50,6 +52,8 @@ def install() -> None:
     sys.meta_path.insert(0, finder)
     sys.modules["torch"] = mindtorch_v2
     _finder = finder
+    _state.serves_torch = True
+    naming.attach()
     attributes.attach()
     spawn.attach()
 
@@ -64,7 +68,9 @@ def uninstall() -> None:
         return
     spawn.detach()
     attributes.detach()
+    naming.detach()
+    _state.serves_torch = False
     sys.meta_path.remove(_finder)
-    for name in [name for name in sys.modules if name == "torch" or name.startswith("torch.")]:
+    for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.") or n in index.BESIDE]:
         del sys.modules[name]
     _finder = None

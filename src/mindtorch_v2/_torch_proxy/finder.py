@@ -1,4 +1,4 @@
-"""The meta-path finder that owns `torch` and `torch.*`, and nothing else.
+"""The meta-path finder that owns `torch`, `torch.*` and what PyTorch installs beside it, and nothing else.
 
 Note [No second copy]
 After a finder that answers None the import system asks the next one, and the ordinary path finder would look into
@@ -18,6 +18,7 @@ from types import ModuleType
 
 from mindtorch_v2._generated.proxy import index
 
+from . import naming
 from .loader import AliasLoader
 from .making import StubLoader
 from .metadata import TorchDistribution
@@ -45,17 +46,22 @@ class ProxyFinder(MetaPathFinder):
         """The spec of `fullname`, or None when it is not below torch or torch has no such module."""
         if fullname == "torch":
             return self._alias(fullname, PACKAGE)
+        if fullname in index.BESIDE:
+            return self._stub(fullname, fullname)
         if not fullname.startswith("torch."):
-            return None
+            return naming.find_spec(fullname, path) if fullname.startswith(f"{PACKAGE}.") else None
         name = fullname.removeprefix("torch.")
         if name in index.STUBS:
-            spec = ModuleSpec(fullname, StubLoader(name), origin=TABLE, is_package=name in index.PACKAGES)
-            spec.has_location = True
-            return spec
+            return self._stub(fullname, name)
         real = real_name(name)
         spec = None if real is None else self._alias(fullname, real)
         if spec is None and path is not None and PathFinder.find_spec(fullname, path) is not None:
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)  # Note [No second copy]
+        return spec
+
+    def _stub(self, fullname: str, name: str) -> ModuleSpec:
+        spec = ModuleSpec(fullname, StubLoader(name), origin=TABLE, is_package=name in index.PACKAGES)
+        spec.has_location = True
         return spec
 
     def _alias(self, fullname: str, real: str) -> ModuleSpec | None:

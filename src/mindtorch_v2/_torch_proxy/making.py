@@ -70,6 +70,8 @@ def document(name: str) -> str:
 
 
 def _full(name: str) -> str:
+    if name in index.BESIDE:
+        return name
     return f"torch.{name}" if name else "torch"
 
 

@@ -23,4 +23,4 @@ class _Settings(types.ModuleType):
         self._fill = mode
 
 
-sys.modules[__name__].__class__ = _Settings
+sys.modules[__spec__.name].__class__ = _Settings

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ... import _dtype, _threads
-from ..._threads import get_num_threads as get_num_threads
+from ... import _dtype
+from ..._threads import get_num_threads as get_num_threads, set_count
 
 _PRECISIONS = ("highest", "high", "medium")
 _MODES = ("default", "warn", "error")
@@ -99,7 +99,7 @@ def set_num_threads(count: int) -> None:
     """Use at most `count` threads in matrix products, where threadpoolctl can reach numpy's BLAS. RuntimeError below 1."""
     if count <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
-    _threads.set_count(int(count))
+    set_count(int(count))
     try:
         import threadpoolctl
     except ImportError:

@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy import ndarray
 
-from ... import _payload, _pinned, _storage
+from ... import _payload
 from ..._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
 from ..._dispatch import backends, native, ops
 from ..._layout import (
@@ -18,8 +18,9 @@ from ..._layout import (
     strided,
 )
 from ..._pending import exposed, settled
+from ..._pinned import is_pinned as _is_pinned
 from ..._state import TLS
-from ..._storage import storage_of
+from ..._storage import UntypedStorage, address, storage_of, strided_view, view_of_root
 from ..._tensor import Tensor, bump_version, wrap
 from ..._typed_storage import TypedStorage
 from ..functions import types
@@ -62,7 +63,7 @@ def data_ptr(self: Tensor) -> int:
     """The address of the first element; 0 on the meta device and for tensors without elements."""
     data = exposed(self)
     if data.__class__ is ndarray:
-        return _storage.address(data) if data.size else 0
+        return address(data) if data.size else 0
     base = data.storage.data_ptr()
     return base + data.offset * data.dtype.itemsize if base and data.size else 0
 
@@ -110,14 +111,14 @@ def _false(self: Tensor) -> bool:
 
 def is_pinned(self: Tensor, device: Any = None) -> bool:
     """Whether the storage lies in memory that is pinned for copies to a device."""
-    return self.device.type == "cpu" and _pinned.is_pinned(settled(self))
+    return self.device.type == "cpu" and _is_pinned(settled(self))
 
 
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     """The tensor in pinned memory: itself, or a copy without history. RuntimeError for a tensor that is not on the CPU."""
     if self.device.type != "cpu":
         raise RuntimeError(f"cannot pin '{types.type_name(self)}' only dense CPU tensors can be pinned")
-    if _pinned.is_pinned(settled(self)):
+    if _is_pinned(settled(self)):
         return self
     from ..._backends.npu.pinned import pin_array
 
@@ -171,13 +172,13 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
                 exposed(source), tuple(size), _strides(size, stride), storage_offset - source.storage_offset()
             )
     else:
-        untyped = source if isinstance(source, _storage.UntypedStorage) else source.untyped()
+        untyped = source if isinstance(source, UntypedStorage) else source.untyped()
         if size is None:
             size = (untyped.nbytes() // self._dtype.itemsize,)
         if isinstance(self._data, _payload.DevicePayload):
             self._data = self._data.__class__(tuple(size), _strides(size, stride), self._dtype, storage_offset, untyped)
         else:
-            self._data = _storage.view_of_root(
+            self._data = view_of_root(
                 untyped._root, tuple(size), _strides(size, stride), storage_offset, self._dtype.np
             )
     bump_version(self)
@@ -212,7 +213,7 @@ def resize_(self: Tensor, *size: Any, memory_format: _memory_format | None = Non
         return self
     available = storage_of(data).nbytes() // self._dtype.itemsize - self.storage_offset()
     if count <= available:
-        self._data = _storage.strided_view(data, shape, _payload.contiguous_strides(shape), 0)
+        self._data = strided_view(data, shape, _payload.contiguous_strides(shape), 0)
     else:
         grown = ndarray(shape, data.dtype)
         if data.size:

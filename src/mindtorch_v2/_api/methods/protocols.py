@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from ... import _device, _dtype, _payload, _printing
+from ... import _device, _dtype, _payload
 from ..._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
 from ..._dispatch import native, ops
 from ..._dispatch.overrides import default_torch_function
+from ..._printing import tensor_repr
 from ..._serialization import rebuild
 from ..._storage import MetaStorage
 from ..._tensor import Tensor, alias_as
 
 
 def __repr__(self: Tensor, *, tensor_contents: str | None = None) -> str:
-    return _printing.tensor_repr(self, tensor_contents=tensor_contents)
+    return tensor_repr(self, tensor_contents=tensor_contents)
 
 
 def __format__(self: Tensor, spec: str) -> str:

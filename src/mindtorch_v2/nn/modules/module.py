@@ -93,7 +93,7 @@ class _Tables(types.ModuleType):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-sys.modules[__name__].__class__ = _Tables
+sys.modules[__spec__.name].__class__ = _Tables
 
 
 def _addindent(text: str, width: int) -> str:

@@ -1,0 +1,156 @@
+"""The names that modules, classes and functions bear while the proxy serves them: torch's.
+
+Note [Names under the proxy]
+Programs look at `type(module).__module__`, at `torch.__name__` and at what pickles say, and expect `torch.nn.modules.linear` and `torch`.
+So a module of mindtorch_v2 that is torch.X too is run with `__name__` torch.X, which its classes and functions take over, as does whatever
+it makes later. `__spec__` and `__package__` stay as they are, so relative imports, reloading and `python -m` work as ever.
+It is in `sys.modules` under both names before it runs, for dataclasses and circular imports look for `sys.modules[__name__]`.
+
+What PyTorch has at a place that is private here (`homes` in `schema/torch_proxy.yaml`) is told after its module has run where it is at home.
+Modules that were imported before `install()` are told so, too, and `uninstall()` gives everything its former name back.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec, PathFinder
+from types import FunctionType, ModuleType
+from typing import Any
+
+import mindtorch_v2
+from mindtorch_v2._generated.proxy import index
+
+PACKAGE = mindtorch_v2.__package__ or "mindtorch_v2"
+_BELOW = f"{PACKAGE}."
+
+
+def public_name(real: str) -> str | None:
+    """The name under torch of a module of mindtorch_v2, or None for one that torch does not have at that place."""
+    if real == PACKAGE:
+        return "torch"
+    if not real.startswith(_BELOW):
+        return None
+    name = real.removeprefix(_BELOW)
+    if name in index.STUBS:
+        return None
+    if name.partition(".")[0] in index.TREES or index.ALIASES.get(name) == name:
+        return f"torch.{name}"
+    return None
+
+
+_HOMELESS = frozenset(index.HOMES) | {name.rpartition(".")[0] for name in index.HOMES}
+"""Modules that define something that PyTorch has elsewhere; names of classes and functions are among them, which does no harm."""
+
+_told: list[tuple[Any, str]] = []
+"""What was told another name than it was made with, and that name."""
+
+
+def _public_place(module: str, name: str) -> str | None:
+    """Where PyTorch has `name` of a module of mindtorch_v2 (by either of its names); None where PyTorch has nothing like it."""
+    short = module.removeprefix(_BELOW).removeprefix("torch.")
+    home = index.HOMES.get(f"{short}.{name}", index.HOMES.get(short))
+    return public_name(f"{_BELOW}{short}") if home is None else f"torch.{home}".rstrip(".")
+
+
+class NamingLoader(Loader):
+    """Runs a module under its name of torch; see Note [Names under the proxy]."""
+
+    def __init__(self, inner: Any, real: str) -> None:
+        self.inner = inner
+        self.real = real
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """What the loader of the file makes."""
+        return self.inner.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the module's code."""
+        self._run(module, public_name(self.real))
+        if self.real.removeprefix(_BELOW) in _HOMELESS:
+            for value in list(vars(module).values()):
+                _tell(value)
+
+    def _run(self, module: ModuleType, public: str | None) -> None:
+        if public is None:
+            self.inner.exec_module(module)
+            return
+        before = sys.modules.get(public)
+        module.__name__ = public
+        sys.modules[public] = module
+        try:
+            exec(self.inner.get_code(self.real), vars(module))
+        except BaseException:
+            if before is None:
+                sys.modules.pop(public, None)
+            else:
+                sys.modules[public] = before
+            raise
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)  # sources and data, for `inspect`, tracebacks and `importlib.resources`
+
+
+def find_spec(fullname: str, path: Any) -> ModuleSpec | None:
+    """The spec of a module of mindtorch_v2 whose name the proxy changes, or None."""
+    if public_name(fullname) is None and fullname.removeprefix(_BELOW) not in _HOMELESS:
+        return None
+    spec = PathFinder.find_spec(fullname, path)
+    if spec is None or spec.loader is None or not hasattr(spec.loader, "get_code"):
+        return None
+    spec.loader = NamingLoader(spec.loader, fullname)
+    return spec
+
+
+def _tell(value: Any) -> None:
+    """Let a class (with what it has) or a function of mindtorch_v2 say where PyTorch has it."""
+    if not isinstance(value, type | FunctionType):
+        return
+    former = value.__dict__.get("__module__") if isinstance(value, type) else value.__module__
+    if not isinstance(former, str) or not former.startswith((_BELOW, "torch.")):
+        return
+    place = _public_place(former, value.__qualname__)
+    if place is None or place == former:
+        return
+    _told.append((value, former))
+    value.__module__ = place
+    if isinstance(value, type):
+        for inner in list(vars(value).values()):
+            _tell(inner.__func__ if isinstance(inner, classmethod | staticmethod) else inner)
+
+
+def _loaded() -> list[tuple[str, ModuleType]]:
+    return [(name, module) for name, module in sys.modules.items() if name == PACKAGE or name.startswith(_BELOW)]
+
+
+def attach() -> None:
+    """Give every module that is there, and what it has, the names of torch."""
+    for real, module in _loaded():
+        public = public_name(real)
+        if public is not None:
+            module.__name__ = public
+            sys.modules[public] = module
+        for value in list(vars(module).values()):
+            _tell(value)
+
+
+def detach() -> None:
+    """Give everything its own name back."""
+    for value, former in reversed(_told):
+        value.__module__ = former
+    _told.clear()
+    for real, module in _loaded():
+        public = module.__name__
+        if public != real and public == public_name(real):
+            module.__name__ = real
+            for value in list(vars(module).values()):
+                _give_back(value, public, real)
+
+
+def _give_back(value: Any, public: str, real: str) -> None:
+    if not isinstance(value, type | FunctionType) or value.__module__ != public:
+        return
+    value.__module__ = real
+    if isinstance(value, type):
+        for inner in list(vars(value).values()):
+            _give_back(inner.__func__ if isinstance(inner, classmethod | staticmethod) else inner, public, real)
