@@ -8,6 +8,7 @@ trusted, enforced by `weights_only`.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import enum
 import io
 import os
@@ -24,7 +25,8 @@ import numpy as np
 
 from . import _device, _dtype, _layout
 from ._serialization import weights_only as _weights_only
-from ._serialization.legacy import legacy_load, legacy_save, with_hook
+from ._serialization.archive import _is_zipfile, _open_zipfile_reader, _open_zipfile_writer  # noqa: F401 - names that programs use
+from ._serialization.legacy import SEVERAL_DTYPES, legacy_load, legacy_save, with_hook
 from ._serialization.locations import (
     default_restore_location,
     location_tag,
@@ -62,6 +64,7 @@ __all__ = [
     "set_crc32_options",
     "set_default_load_endianness",
     "set_default_mmap_options",
+    "skip_data",
     "storage_to_tensor_type",
     "validate_cuda_device",
 ]
@@ -142,6 +145,22 @@ def set_crc32_options(compute_crc32: bool) -> None:
     _crc32 = bool(compute_crc32)
 
 
+_skipping = contextvars.ContextVar("skipping", default=False)
+
+
+class skip_data:
+    """A block in which `save` leaves room for the storages' bytes in the file and writes none, so that something else can."""
+
+    def __init__(self, materialize_fake_tensors: bool = False) -> None:
+        self.materialize_fake_tensors = materialize_fake_tensors
+
+    def __enter__(self) -> None:
+        self._token = _skipping.set(True)
+
+    def __exit__(self, *exc: object) -> None:
+        _skipping.reset(self._token)
+
+
 def mkdtemp() -> contextlib.AbstractContextManager[str]:
     """A temporary directory for the length of a block."""
     return tempfile.TemporaryDirectory()
@@ -201,15 +220,22 @@ def _opened(f: FileLike, mode: str) -> Iterator[Any]:
         with open(f, mode) as file:
             yield file
         return
-    if "w" not in mode:
-        try:
-            f.seek(f.tell())
-        except (io.UnsupportedOperation, AttributeError) as error:
-            raise type(error)(
-                f"{error}. You can only torch.load from a file that is seekable. Please pre-load the data into a buffer like "
-                "io.BytesIO and try to load from it instead."
-            ) from None
+    if "w" in mode:
+        yield f
+        if hasattr(f, "flush"):  # what was saved can be read by the file's name
+            f.flush()
+        return
+    try:
+        f.seek(f.tell())
+    except (io.UnsupportedOperation, AttributeError) as error:
+        raise type(error)(
+            f"{error}. You can only torch.load from a file that is seekable. Please pre-load the data into a buffer like "
+            "io.BytesIO and try to load from it instead."
+        ) from None
     yield f
+
+
+_open_file_like = _opened
 
 
 def _maybe_decode_ascii(text: Any) -> Any:
@@ -265,6 +291,8 @@ def save(
     elif not hasattr(f, "write"):
         raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
     if not _use_new_zipfile_serialization:
+        if _skipping.get():
+            raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
         with _opened(f, "wb") as file:
             legacy_save(obj, file, _pickler_class(pickle_module), pickle_protocol)
         return
@@ -279,7 +307,10 @@ def save(
         if not _disable_byteorder_record:
             writer.write("byteorder", BYTE_ORDER)
         for key, storage in storages.items():
-            writer.write(f"data/{key}", storage.cpu()._root)
+            if _skipping.get():
+                writer.write(f"data/{key}", bytes(storage.nbytes()), summed=False)
+            else:
+                writer.write(f"data/{key}", storage.cpu()._root)
         writer.write("version", f"{FORMAT_VERSION}\n".encode())
         writer.write(".data/serialization_id", f"{writer.checksum:020d}{len(storages):020d}".encode())
         writer.close()
@@ -297,7 +328,7 @@ def _pickled(obj: object, pickle_module: Any, protocol: int) -> tuple[memoryview
         untyped = value.untyped()
         kind, count, dtype = storage_class(value)
         if untyped.data_ptr() and dtypes.setdefault(untyped.data_ptr(), dtype) is not dtype:
-            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
+            raise RuntimeError(SEVERAL_DTYPES)
         key = keys.setdefault(untyped._cdata, str(len(keys)))
         if not isinstance(untyped, MetaStorage):
             storages[key] = untyped
@@ -385,6 +416,7 @@ _TRUST = (
     "Since PyTorch 2.6 `torch.load` has `weights_only=True` as its default. With `weights_only=False` the file will likely load, but it can "
     "run any code that its author put there: do that only if you got the file from a trusted source."
 )
+_REPORT = "Please file an issue with the following so that we can make `weights_only=True` compatible with your use case: WeightsUnpickler error: "
 _MORE = (
     "\n\nCheck the documentation of torch.load to learn more about types accepted by default with weights_only "
     "https://pytorch.org/docs/stable/generated/torch.load.html."
@@ -399,7 +431,8 @@ def _explained(error: UnpicklingError) -> UnpicklingError:
             f"\n\t(2) With `weights_only=True`, do what this error proposes.\n\tWeightsUnpickler error: {text}"
         )
     else:
-        advice = f"{_TRUST}\n\nWeightsUnpickler error: {text}"
+        report = "" if "blocked" in text else _REPORT
+        advice = f"{_TRUST}\n{report}\n\n{text}"
     return UnpicklingError(_REFUSED + advice + _MORE)
 
 

@@ -22,6 +22,7 @@ from .locations import location_tag
 from .rebuild import UNREAD
 from .records import _fill
 
+SEVERAL_DTYPES = "Cannot save multiple tensors or storages that view the same data as different types"
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
 
@@ -35,6 +36,7 @@ def legacy_save(obj: object, file: IO[bytes], pickler_class: type, protocol: int
     """Write an object in the old form."""
     storages: dict[str, tuple[UntypedStorage, int]] = {}
     keys_by_identity: dict[int, str] = {}
+    kinds: dict[int, Any] = {}
 
     def persistent_id(value: Any) -> tuple[Any, ...] | None:
         if not isinstance(value, (TypedStorage, UntypedStorage)):
@@ -44,6 +46,9 @@ def legacy_save(obj: object, file: IO[bytes], pickler_class: type, protocol: int
         if name is None:
             raise RuntimeError(f"a storage of {value.dtype} has no name in files of the old form")
         kind = LEGACY_STORAGES[name]
+        # The file has one count of elements for a storage, and so one dtype.
+        if untyped.data_ptr() and kinds.setdefault(untyped.data_ptr(), kind) is not kind:
+            raise RuntimeError(SEVERAL_DTYPES)
         key = keys_by_identity.setdefault(untyped._cdata, str(len(keys_by_identity)))
         storages.setdefault(key, (untyped, kind.dtype.itemsize))
         return "storage", kind, key, location_tag(untyped), untyped.nbytes() // kind.dtype.itemsize, None

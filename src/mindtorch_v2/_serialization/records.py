@@ -59,10 +59,10 @@ class RecordWriter:
         """A checksum of all that was written so far."""
         return self._checksum
 
-    def write(self, name: str, content: Any) -> None:
-        """Add a record of bytes (any contiguous buffer)."""
+    def write(self, name: str, content: Any, summed: bool = True) -> None:
+        """Add a record of bytes (any contiguous buffer); with no checksum unless `summed`, so that it may be filled in later."""
         view = memoryview(content).cast("B")
-        crc, size = zlib.crc32(view), view.nbytes
+        crc, size = zlib.crc32(view) if summed else 0, view.nbytes
         raw_name = f"{self._root}/{name}".encode()
         self._checksum = zlib.crc32(struct.pack("<IQ", crc, size) + raw_name, self._checksum)
         large = size >= _LIMIT32 or self._offset >= _LIMIT32
@@ -173,9 +173,11 @@ class RecordReader:
         return entry
 
     def read(self, name: str) -> bytes:
-        """The content of a record, its checksum proven."""
+        """The content of a record, its checksum proven (0 says that the writer made none)."""
         entry = self._entry(name)
         try:
+            if not entry.CRC and entry.compress_type == zipfile.ZIP_STORED:
+                return self.read_array(name).tobytes()
             return self._zip.read(entry)
         except _BROKEN as error:
             raise RuntimeError(
@@ -193,6 +195,10 @@ class RecordReader:
                 return start
         raise RuntimeError(f"PytorchStreamReader failed reading file {name}: it is no stored record. {CORRUPT}")
 
+    def header_offset(self, name: str) -> int:
+        """Where in the file a record's header begins."""
+        return self._entry(name).header_offset
+
     def read_array(self, name: str) -> np.ndarray:
         """The content of a record as a fresh uint8 array, its checksum proven."""
         entry = self._entry(name)
@@ -200,7 +206,7 @@ class RecordReader:
             return np.frombuffer(bytearray(self.read(name)), np.uint8)
         self._file.seek(self.offset(name))
         content = np.empty((entry.file_size,), np.uint8)
-        if not _fill(self._file, content) or zlib.crc32(content) != entry.CRC:
+        if not _fill(self._file, content) or (entry.CRC and zlib.crc32(content) != entry.CRC):
             raise RuntimeError(f"PytorchStreamReader failed reading file {name}: file read failed. {CORRUPT}")
         return content
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -61,3 +65,15 @@ class set_stance(NoOpContext):
         force_backend: str | Callable[..., Any] | None = None,
     ) -> None:
         self.stance = stance
+
+
+def check_compiler_ok_for_platform(compiler: str) -> bool:
+    """Whether a compiler of C++ is there and is one of those that wheels of PyTorch are made with here: gcc, or clang on a Mac."""
+    path = shutil.which(compiler)
+    if path is None:
+        return False
+    names = ("clang++", "clang") if sys.platform == "darwin" else ("g++", "gcc", "gnu-c++", "gnu-cc")
+    if any(name in os.path.realpath(path) for name in names):
+        return True
+    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)  # ccache and its like
+    return said.returncode == 0 and any(name in said.stdout.lower() for name in (*names, "free software foundation"))
