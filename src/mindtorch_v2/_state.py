@@ -43,6 +43,7 @@ class ThreadState(threading.local):
     anomaly: bool = False
     backward_pass: Any = None  # the pass that is walked in Python
     hooks_refusal: str | None = None  # why saved-tensor hooks must not be entered
+    whole_backward: bool = True  # whether all backward passes that are running go to every leaf
     final_callbacks: tuple = ()  # to be called at the end of the backward pass that is running
     autocast: Any = None  # the amp module's record of what is enabled
     pipeline: Any = None  # the recorder of the active pipelines; see _dispatch/pipeline/

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 import mindtorch_v2 as torch
-from mindtorch_v2.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential, set_checkpoint_early_stop
+from mindtorch_v2.utils.checkpoint import (
+    CheckpointError,
+    _infer_device_type,
+    checkpoint,
+    checkpoint_sequential,
+    set_checkpoint_early_stop,
+)
 
 
 @pytest.fixture
@@ -116,3 +122,22 @@ def test_arguments(parts):
         checkpoint(part, x)
     with pytest.warns(UserWarning, match="None of the inputs have requires_grad=True"):
         checkpoint(part, x.detach(), use_reentrant=True)
+
+
+def test_the_older_variant_refuses_passes_to_some_inputs(parts):
+    part, x, weight = parts
+    out = checkpoint(part, x, use_reentrant=True).sum()
+    with pytest.raises(
+        RuntimeError, match="torch.utils.checkpoint is incompatible with .grad\\(\\) or passing an `inputs`"
+    ):
+        torch.autograd.grad(out, x)
+    out = checkpoint(part, x, use_reentrant=True).sum()
+    with pytest.raises(RuntimeError, match="incompatible"):
+        out.backward(inputs=[x])
+    checkpoint(part, x, use_reentrant=True).sum().backward()  # the refusal leaves nothing behind
+    assert x.grad is not None
+
+
+def test_the_kind_of_device_of_arguments():
+    assert _infer_device_type(1, [torch.ones(1)]) == "cpu"
+    assert _infer_device_type({"a": (torch.ones(1), torch.ones(1, device="meta"))}) == "meta"

@@ -39,8 +39,10 @@ def run_backward(
     recorder = TLS.pipeline
     if recorder is not None:  # the pass reads what was saved; it is not recorded itself
         recorder.flush()
-    before = TLS.grad_enabled
+    before, whole = TLS.grad_enabled, TLS.whole_backward
     TLS.grad_enabled, TLS.pipeline = create_graph, None
+    if inputs is not None:
+        TLS.whole_backward = False
     try:
         edges = any(t.__class__ is GradientEdge for t in (*tensors, *(inputs or ())))
         # Observers want to see operators, and hold what they saw; edges are for the walk in Python.
@@ -63,7 +65,7 @@ def run_backward(
         if accumulate and inputs is not None:
             _accumulate_interior(inputs, results)
     finally:
-        TLS.grad_enabled, TLS.pipeline = before, recorder
+        TLS.grad_enabled, TLS.pipeline, TLS.whole_backward = before, recorder, whole
     if TLS.final_callbacks:
         run_callbacks()
     if accumulate:

@@ -7,6 +7,7 @@ from typing import Any
 
 from .._autograd.engine import queue_callback, run_backward
 from .._dispatch import ops
+from .._state import TLS
 from .._tensor import Tensor, alias_as
 
 __all__ = ["Variable"]
@@ -21,7 +22,7 @@ class ImperativeEngine:
 
     def is_checkpoint_valid(self) -> bool:
         """Whether reentrant checkpoints can work in the backward pass that is running."""
-        return True
+        return TLS.whole_backward
 
     run_backward = staticmethod(run_backward)
 

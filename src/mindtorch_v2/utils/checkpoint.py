@@ -12,7 +12,9 @@ from typing import Any
 import mindtorch_v2 as mt
 from mindtorch_v2 import amp
 
+from .._state import TLS
 from ..amp import _state as autocast_state
+from ._pytree import tree_map
 
 __all__ = [
     "CheckpointError",
@@ -108,6 +110,21 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
 
+def _infer_device_type(*args: Any) -> str:
+    """The kind of the accelerator on which arguments lie, in containers too; the default kind if none does, "meta" for meta tensors alone."""
+    kinds: list[str] = []
+    tree_map(lambda value: kinds.append(value.device.type) if isinstance(value, mt.Tensor) else None, args)
+    found = dict.fromkeys(kind for kind in kinds if kind != "cpu")
+    if len(found) > 1:
+        warnings.warn(
+            "Tensor arguments, excluding CPU tensors, are detected on at least two types of devices. Device state will only be saved for devices "
+            "of a single device type, and the remaining devices will be ignored. Consequently, if any checkpointed functions involve randomness, "
+            f"this may result in incorrect gradients.\nDevice types: {sorted(found)} first device type: {next(iter(found))}",
+            stacklevel=2,
+        )
+    return next(iter(found), DefaultDeviceType.get_device_type())
+
+
 def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
     """The numbers and generator states of the accelerators on which arguments lie; none for CPU tensors."""
     devices: dict[int, Any] = {}
@@ -179,7 +196,12 @@ class CheckpointFunction(mt.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *args: Any) -> Any:
-        """Run the part again, and go back through it."""
+        """Run the part again, and go back through it. RuntimeError in a pass that goes to some inputs only."""
+        if not TLS.whole_backward:
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter to .backward(). "
+                "To resolve this error, you can either set use_reentrant=False, or call .backward() without passing the `inputs` argument."
+            )
         inputs = list(ctx.inputs)
         for i, tensor in zip(ctx.tensor_indices, ctx.saved_tensors, strict=True):
             inputs[i] = tensor
