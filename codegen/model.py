@@ -17,7 +17,7 @@ from codegen import words
 VARIANTS = words.names(words.VARIANTS)
 NAMESPACES = words.names(words.NAMESPACES)
 DEVICES = ("cpu", "npu")  # those that an entry gives kernels for; meta runs the rule
-SAVED_ATTRIBUTES = ("shape", "dtype", "device", "ndim")
+SAVED_ATTRIBUTES = ("shape", "dtype", "device", "ndim", "_geometry")
 
 # Scalars of the grammar that a gradient can flow to.
 DIFFERENTIABLE_TYPES = ("Tensor",)

@@ -295,9 +295,8 @@ class AsStridedBackward0(Node):
 
     def apply(node, grads):
         (grad,) = grads
-        (self_,) = node.unpack()
-        (size, stride, storage_offset) = node.consts
-        return (as_strided_gradient(grad, self_, size, stride, storage_offset),)
+        (size, stride, storage_offset, self__geometry) = node.consts
+        return (as_strided_gradient(grad, self__geometry, size, stride, storage_offset),)
 
 
 class DiagonalBackward0(Node):
@@ -543,7 +542,7 @@ tables.unsqueeze.record = recorder(tables.unsqueeze, UnsqueezeBackward0, 2, (0,)
 tables.select_int.record = recorder(tables.select_int, SelectBackward0, 3, (0,), (), ((1, None), (2, None), (0, 'shape')))
 tables.slice_Tensor.record = recorder(tables.slice_Tensor, SliceBackward0_of_slice_Tensor, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
 tables.narrow.record = recorder(tables.narrow, SliceBackward0_of_narrow, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
-tables.as_strided.record = recorder(tables.as_strided, AsStridedBackward0, 4, (0,), ((0, ()),), ((1, None), (2, None), (3, None)))
+tables.as_strided.record = recorder(tables.as_strided, AsStridedBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, '_geometry')))
 tables.diagonal.record = recorder(tables.diagonal, DiagonalBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
 tables.unfold.record = recorder(tables.unfold, UnfoldBackward0, 4, (0,), (), ((1, None), (2, None), (3, None), (0, 'shape')))
 tables.split_Tensor.record = recorder(tables.split_Tensor, SplitBackward0_of_split_Tensor, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)

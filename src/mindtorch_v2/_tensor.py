@@ -253,6 +253,12 @@ class Tensor(_Attached, metaclass=_TensorType):
         """Where the first element stands in the storage, in elements."""
         return _payload.offset_of(self._data)
 
+    @property
+    def _geometry(self) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+        """(shape, stride, storage offset): what derivatives of views keep of a tensor."""
+        data = self._data
+        return tuple(data.shape), _payload.stride_of(data), _payload.offset_of(data)
+
     def numel(self) -> int:
         """The number of elements."""
         return self._data.size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import threading
 import weakref
 
@@ -464,3 +465,35 @@ def test_complex_gradients_are_conjugate() -> None:
         match="grad can be implicitly created only for real scalar outputs|computed for complex|real scalar",
     ):
         (w * 1).sum().backward()
+
+
+def test_gradient_of_an_exponent_of_zero():
+    for base in (0, torch.zeros(3)):
+        exponent = torch.tensor([-1.0, 0.0, 1.0], requires_grad=True)
+        (base**exponent).sum().backward()
+        assert exponent.grad.tolist() == [-math.inf, 0.0, 0.0]
+
+
+def test_create_graph_of_backward_warns_once_or_always():
+    before = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    try:
+        for _ in range(2):
+            x = torch.ones(1, requires_grad=True)
+            with pytest.warns(
+                UserWarning, match="Using backward\\(\\) with create_graph=True will create a reference cycle"
+            ):
+                (x * x).backward(create_graph=True)
+    finally:
+        torch.set_warn_always(before)
+
+
+def test_classes_are_decorated_with_a_warning():
+    with pytest.warns(FutureWarning, match="Decorating classes is deprecated"):
+
+        @torch.no_grad()
+        class Made:
+            def __init__(self):
+                self.enabled = torch.is_grad_enabled()
+
+    assert Made().enabled is False

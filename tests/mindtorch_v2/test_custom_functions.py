@@ -190,3 +190,125 @@ def test_an_error_in_backward_comes_through() -> None:
 def test_functions_cannot_be_instances() -> None:
     with pytest.raises((RuntimeError, TypeError, AttributeError, NotImplementedError)):
         torch.autograd.Function()(leaf())
+
+
+def test_results_that_are_no_tensors_have_a_place_before_hooks_too():
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor, y):
+            ctx.factor = factor
+            return x * factor, factor, y * factor
+
+        @staticmethod
+        def backward(ctx, one, none, other):
+            assert none is None
+            return one * ctx.factor, None, other * ctx.factor
+
+    x, y = leaf(), leaf(1.0, 1.0)
+    first, factor, second = Scaled.apply(x, 3, y)
+    seen = []
+
+    def before(grads):
+        seen.append([grad is None for grad in grads])
+        return grads[0] * 2, None, grads[2] * 5
+
+    first.grad_fn.register_prehook(before)
+    (first + second).sum().backward()
+    assert factor == 3 and seen == [[False, True, False]]
+    assert x.grad.tolist() == [6.0, 6.0] and y.grad.tolist() == [15.0, 15.0]
+
+
+def test_setup_context_sees_defaults():
+    class Power(torch.autograd.Function):
+        @staticmethod
+        def forward(x, exponent=3):
+            return x**exponent
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            x, ctx.exponent = inputs
+            ctx.save_for_backward(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.exponent * ctx.saved_tensors[0] ** (ctx.exponent - 1), None
+
+    for args, wanted in (((), [12.0, 27.0]), ((2,), [4.0, 6.0])):
+        x = leaf()
+        Power.apply(x, *args).sum().backward()
+        assert x.grad.tolist() == wanted
+
+
+def test_gradients_of_what_is_not_differentiable():
+    seen = []
+
+    class Both(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, zeros):
+            ctx._materialize_non_diff_grads = zeros
+            result, other = x.clone(), x.clone()
+            ctx.mark_non_differentiable(other)
+            return result, other
+
+        @staticmethod
+        def backward(ctx, one, other):
+            seen.append(other if other is None else other.tolist())
+            return one, None
+
+    for zeros in (True, False):
+        Both.apply(leaf(), zeros)[0].sum().backward()
+    assert seen == [[0.0, 0.0], None]
+
+
+def test_what_is_marked_dirty_is_an_input_and_an_output():
+    class Dirty(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, which):
+            made = x * 3
+            ctx.mark_dirty(made if which == "made" else x)
+            return made
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, None
+
+    with pytest.warns(UserWarning, match="Only input Tensors should be given to ctx.mark_dirty"):
+        Dirty.apply(leaf().clone(), "made")
+    with pytest.raises(RuntimeError, match="Some elements marked as dirty during the forward method were not returned"):
+        Dirty.apply(leaf().clone(), "input")
+
+
+def test_names_in_the_graph_and_hooks_of_what_was_saved():
+    saved = Cube.apply(leaf()).grad_fn._raw_saved_tensors
+    assert [type(entry).__name__ for entry in saved] == ["SavedTensor"]
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        saved[0].register_hooks(lambda x: x)
+
+    class Once(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, grad):
+            return grad * 2
+
+    x = leaf()
+    (grad,) = torch.autograd.grad(Once.apply(x).sum(), x, create_graph=True)
+    assert grad.grad_fn is None  # nothing that requires a gradient went into it
+    y = leaf()
+    (grad,) = torch.autograd.grad((Once.apply(y) * y).sum(), y, create_graph=True)
+    errors = [node for node, _ in grad.grad_fn.next_functions if type(node).__name__ == "Error"]
+    assert [type(node).__name__ for node, _ in errors[0].next_functions] == ["AccumulateGrad"]
+    with pytest.raises(
+        RuntimeError, match="trying to differentiate twice a function that was marked with @once_differ"
+    ):
+        grad.sum().backward()
+
+
+def test_a_function_has_a_vmap_that_refuses():
+    with pytest.raises(
+        NotImplementedError, match="you must either override the vmap static method or set generate_vmap_rule"
+    ):
+        Cube.vmap(None, (0,), leaf())

@@ -8,6 +8,7 @@ from typing import Any
 
 from .._dispatch import ops, overrides
 from .._tensor import Size, Tensor
+from .._warnings import warn_once
 from .engine import root_edge, run_backward
 from .node import GradientEdge, requires_grad
 
@@ -86,6 +87,13 @@ def backward(
     RuntimeError when a tensor has no history, or the tape was freed.
     """
     outputs = _tuple(tensors)
+    if create_graph:
+        warn_once(
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a "
+            "memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, make sure "
+            "to reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak.",
+            stacklevel=3,
+        )
     if inputs is not None:
         inputs = _tuple(inputs)
         if not inputs:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +22,7 @@ class FunctionCtx:
     _non_differentiable: tuple = ()
     _dirty: tuple = ()
     _materialize = True
+    _materialize_non_diff_grads = True
     _node: Any = None
     needs_input_grad: tuple = ()
 
@@ -70,13 +73,10 @@ class CustomNode(Node):
 
     def apply(self, grads: tuple) -> tuple:
         """Call the user's `backward`, and line its results up with the tensor inputs."""
-        function, ctx, positions, total, places, count = self.consts
+        function, ctx, positions, total, differentiable = self.consts
         given_grads = self.materialize(grads) if ctx._materialize else grads
-        if len(places) < count:  # an output that is no tensor has None for its gradient
-            spread: list = [None] * count
-            for place, grad in zip(places, given_grads):
-                spread[place] = grad
-            given_grads = tuple(spread)
+        if not ctx._materialize_non_diff_grads:
+            given_grads = [given_grads[i] if i in differentiable else grads[i] for i in range(len(grads))]
         given = _backward_of(function)(ctx, *given_grads)
         if not isinstance(given, tuple):
             given = (given,) if not isinstance(given, list) else tuple(given)
@@ -93,6 +93,10 @@ class CustomNode(Node):
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(f"expected Variable or None (got {type(value).__name__})")
         return tuple(given[position] for position in positions)
+
+    @property
+    def _raw_saved_tensors(self) -> tuple:
+        return Node.reader.raw(self)
 
 
 _NODE_SLOTS = frozenset(("edges", "saved", "consts", "outputs", "extras", "label", "_metadata"))
@@ -145,6 +149,13 @@ class Function(metaclass=_FunctionMeta):
     vjp = backward
 
     @staticmethod
+    def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:
+        """The operation on a batch of arguments."""
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap static method or set generate_vmap_rule=True."
+        )
+
+    @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """The tangents of the outputs from those of the inputs."""
         raise NotImplementedError(
@@ -155,6 +166,9 @@ class Function(metaclass=_FunctionMeta):
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run `forward`, and record `backward` when an input requires grad."""
         ctx = cls._ctx_class()
+        separate = cls.setup_context is not Function.setup_context
+        if separate:
+            args, kwargs = _with_defaults(cls, args, kwargs), {}
         edges = []
         positions = []
         needs = []
@@ -173,7 +187,7 @@ class Function(metaclass=_FunctionMeta):
         if tangents is not None:
             TLS.tangents = type(tangents)()  # the level is there, the tangents are not
         try:
-            if cls.setup_context is not Function.setup_context:
+            if separate:
                 output = cls.forward(*args, **kwargs)
                 cls.setup_context(ctx, args, output)
             else:
@@ -241,11 +255,10 @@ def _record(cls: Any, ctx: Any, args: tuple, output: Any, edges: tuple, position
     node = cls._backward_cls()
     node.label = cls.__name__ + "Backward"
     node.edges = edges
-    places = tuple(i for i, value in enumerate(outputs) if isinstance(value, Tensor))
-    node.consts = (cls, ctx, positions, len(args), places, len(outputs))
     dirty = {id(t) for t in ctx._dirty}
     silent = {id(t) for t in ctx._non_differentiable}
     inputs = {id(a) for a in args if isinstance(a, Tensor)}
+    _check_dirty(dirty, inputs, outputs)
     results: list = []
     views: list[Tensor] = []
     numbers = []
@@ -258,14 +271,15 @@ def _record(cls: Any, ctx: Any, args: tuple, output: Any, edges: tuple, position
         results.append(value)
     for view in views:
         view._multi_view = "function" if len(numbers) == 1 else True
-    tensors = [r for r in results if isinstance(r, Tensor)]
-    chosen = tuple(i for i, t in enumerate(tensors) if any(results[n] is t for n in numbers))
-    targets = [t for t in tensors]
-    attach_many(targets, node, chosen)
+    # What is no tensor has a place among the outputs too, at which no gradient arrives.
+    tensors = [r if isinstance(r, Tensor) else None for r in results]
+    chosen = tuple(numbers)
+    node.consts = (cls, ctx, positions, len(args), chosen)
+    attach_many(tensors, node, chosen)
     for tensor in ctx._dirty:
         if tensor._node is node:
             rebase_history(tensor, node)
-    made_here = {id(t): i for i, t in enumerate(tensors)}
+    made_here = {id(t): i for i, t in enumerate(tensors) if t is not None}
     saved = []
     for value in ctx._to_save or ():
         if value is None:
@@ -278,6 +292,30 @@ def _record(cls: Any, ctx: Any, args: tuple, output: Any, edges: tuple, position
     ctx._to_save = None
     ctx._node = _Weak(node)
     return results[0] if single else type(output)(results) if isinstance(output, list) else tuple(results)
+
+
+def _check_dirty(dirty: set[int], inputs: set[int], outputs: list) -> None:
+    if dirty - inputs:
+        warnings.warn(
+            "Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, there is no need to pass it to mark_dirty().",
+            stacklevel=4,
+        )
+    if dirty - {id(value) for value in outputs}:
+        raise RuntimeError(
+            "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace must "
+            "all be outputs of the Function."
+        )
+
+
+def _with_defaults(cls: Any, args: tuple, kwargs: dict) -> tuple:
+    """The arguments of `forward` in order, with the defaults of those that were not given: `setup_context` gets them all."""
+    forward = cls.forward
+    code = getattr(forward, "__code__", None)
+    if not kwargs and (code is None or (len(args) >= code.co_argcount and not code.co_kwonlyargcount)):
+        return args
+    bound = inspect.signature(forward).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.args
 
 
 def _own_view(value: Tensor) -> Tensor:
@@ -325,16 +363,21 @@ def once_differentiable(fn: Callable) -> Callable:
             TLS.grad_enabled = before
         if not TLS.grad_enabled or not any(isinstance(a, Tensor) and a.requires_grad for a in args):
             return outputs
-        node = _Undifferentiable()
-        node.edges = tuple(edge(a) for a in args if isinstance(a, Tensor))
-        node.saved = node.consts = None
         single = not isinstance(outputs, tuple)
         values = (outputs,) if single else outputs
+        node = _Undifferentiable()
+        # The results as leaves, so that a pass comes as far as this node whatever the arguments were.
+        node.edges = tuple(edge(wrap(v._data, v._dtype).requires_grad_()) if _may_require(v) else None for v in values)
+        node.saved = node.consts = None
         tensors = [wrap(v._data, v._dtype) if isinstance(v, Tensor) else v for v in values]
-        attach_many([t for t in tensors if isinstance(t, Tensor)], node)
+        attach_many([t if isinstance(t, Tensor) else None for t in tensors], node)
         return tensors[0] if single else tuple(tensors)
 
     return wrapper
+
+
+def _may_require(value: Any) -> bool:
+    return isinstance(value, Tensor) and _can_require(value)
 
 
 class _Undifferentiable(Node):
@@ -342,3 +385,6 @@ class _Undifferentiable(Node):
 
     def apply(self, grads: tuple) -> tuple:
         raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+_Undifferentiable.__name__ = "Error"  # as graphs show it

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-import weakref
-
 from .._dispatch import ops
 from .._state import TLS
-from .._tensor import Tensor, counter, rare_of
-from .node import VIEW, AccumulateGrad, Node, attach, geometry, live_node, need_extras, requires_grad
+from .._tensor import Tensor, counter
+from .node import (
+    OF_INFERENCE,
+    VIEW,
+    AccumulateGrad,
+    Node,
+    SavedOutput,
+    SavedPart,
+    attach,
+    live_node,
+    move_retained,
+    place_of,
+    requires_grad,
+)
 
 
 def check_inplace(target: Tensor, others_need_grad: bool) -> None:
@@ -30,6 +40,10 @@ def check_inplace(target: Tensor, others_need_grad: bool) -> None:
             "function that returns multiple views. Such functions do not allow the output views to be modified inplace. You "
             "should replace the inplace operation by an out-of-place one."
         )
+    if node.__class__ is AccumulateGrad:
+        raise RuntimeError(OF_INFERENCE.format("is being"))
+    if node is not None and _below_several(target):
+        _refuse_function_view(target, several=True)
     if node is None and target._dtype.category > 1 and (others_need_grad or requires_grad(base)):
         raise RuntimeError(
             "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
@@ -40,9 +54,20 @@ def check_inplace(target: Tensor, others_need_grad: bool) -> None:
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
 
 
-def _refuse_function_view(target: Tensor) -> None:
-    """RuntimeError for a write into a view that a user's Function returned: see `_own_view` in `function.py`."""
-    if target._multi_view == "function":
+def _below_several(view: Tensor) -> bool:
+    """Whether a view is one of a view that was made together with others."""
+    base = view._base
+    node, end = live_node(view), None if base is None else base._node
+    while node is not None and node is not end and node is not VIEW:
+        if len(node.outputs) > 1:
+            return True
+        node = node.edges[0][0] if node.edges and node.edges[0] is not None else None
+    return False
+
+
+def _refuse_function_view(target: Tensor, several: bool = False) -> None:
+    """RuntimeError for a write into a view that a user's Function, or an operation with `several` results, returned."""
+    if target._multi_view == "function" and not several:
         why = (
             "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
             "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This "
@@ -66,40 +91,23 @@ def rebase_history(target: Tensor, node: Node) -> None:
     base = target._base
     if base is None:
         target._epoch += 1
-        _move_retained(target, node)
+        move_retained(target, node)
         return
     slices = CopySlices()
     old = None if base._node is None or base._node is VIEW else (base._node, base._nr)
     slices.edges = (old, *node.edges[1:])
     slices.saved = None
-    slices.consts = (node, geometry(target), geometry(base))
+    place = place_of(target, base)
+    slices.consts = (node, place)
+    if isinstance(node.saved, list):
+        node.saved = [
+            SavedPart(entry, slices, place) if entry.__class__ is SavedOutput else entry for entry in node.saved
+        ]
     base._nr = 0
     attach(base, slices)
-    _move_retained(base, slices)
+    move_retained(base, slices)
     base._epoch += 1
     target._node = VIEW  # stale on purpose: the next look regenerates it from the base
-
-
-def _move_retained(tensor: Tensor, node: Node) -> None:
-    """Let a tensor that keeps its gradient keep that of its new value: from the node that made the old one to `node`."""
-    rare = rare_of(tensor)
-    before = rare.retains if rare is not None else None
-    if not before:
-        return
-    kept = before.extras.retained
-    for number, reference in list(kept.items()):
-        if reference() is tensor:
-            keep_gradient(tensor, node, 0)
-            del kept[number]
-
-
-def keep_gradient(tensor: Tensor, node: Node, number: int) -> None:
-    """Let what arrives at an output of a node be the `.grad` of a tensor."""
-    extras = need_extras(node)
-    if extras.retained is None:
-        extras.retained = {}
-    extras.retained[number] = weakref.ref(tensor)
-    tensor._retains = node
 
 
 class CopySlices(Node):
@@ -109,20 +117,22 @@ class CopySlices(Node):
 
     def apply(self, grads: tuple) -> tuple:
         """Gradients of the base before the write, and of the other inputs of the operation that wrote."""
-        node, (shape, stride, offset), (base_shape, base_stride, base_offset) = self.consts
-        grad = ops.clone(grads[0])
+        node, place = self.consts
+        (shape, stride, offset), (base_shape, base_stride, base_offset) = place.view, place.base
+        grad = ops.clone(ops.view_as_real(grads[0]) if place.pairs else grads[0])
         if grad.stride() != base_stride:
             laid_out = ops.empty_strided(base_shape, base_stride, dtype=grad.dtype, device=grad.device)
             grad = ops.copy_(laid_out, grad)
         part = ops.as_strided(grad, shape, stride, grad.storage_offset() + offset - base_offset)
-        given = node.apply((ops.clone(part),))
+        arrived = ops.clone(part)
+        given = node.apply((ops.view_as_complex(arrived) if place.parts else arrived,))
         if self.edges[0] is None:
             return (None, *given[1:])
         if given[0] is None:
             ops.zero_(part)
         else:
-            ops.copy_(part, given[0])
-        return (grad, *given[1:])
+            ops.copy_(part, place.part(given[0]))
+        return (place.whole(grad), *given[1:])
 
     def release(self) -> None:
         """Release the operation's saved tensors too."""

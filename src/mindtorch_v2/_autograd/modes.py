@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,13 @@ class _Mode:
         raise NotImplementedError
 
     def __call__(self, function: Callable) -> Callable:
+        if isinstance(function, type):
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or methods. To "
+                "preserve the current behavior of class decoration, you can directly decorate the `__init__` method and nothing else.",
+                FutureWarning,
+                stacklevel=2,
+            )
         return decorate(function, self._clone)
 
 

@@ -118,7 +118,7 @@ class Node:
             if version(tensor) != saved_version:
                 raise RuntimeError(_changed(tensor, saved_version, version(tensor)))
             return tensor
-        if kind is SavedOutput or kind is SavedWrapper:
+        if kind in (SavedOutput, SavedWrapper, SavedPart):
             return entry.unpack(self)
         if kind is list:
             return [self._unpack_one(item) for item in entry]
@@ -164,7 +164,7 @@ def _changed(tensor: Tensor, saved: int, now: int) -> str:
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[{type_name(tensor)} {list(tensor.shape)}]{made_by} is at version {now}; expected version {saved} instead. "
         "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
-        "torch.autograd.set_detect_anomaly(True)."
+        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
 
 
@@ -318,6 +318,28 @@ class SavedOutput:
         return made
 
 
+class SavedPart(SavedOutput):
+    """A result that an operation has written into a view, which finds its history through the new one of the base; see `rebase_history`."""
+
+    __slots__ = ("place", "slices")
+
+    def __init__(self, saved: SavedOutput, slices: Node, place: Place):
+        self.payload, self.dtype, self.reference = saved.payload, saved.dtype, saved.reference
+        self.version, self.number = saved.version, saved.number
+        self.slices, self.place = weakref.ref(slices), place
+
+    def unpack(self, node: Node) -> Tensor:
+        """The result as a tensor with its history."""
+        made = super().unpack(node)
+        slices = self.slices()
+        if slices is not None:
+            view = AsStridedBackward0()
+            view.edges, view.saved, view.consts = ((slices, 0),), None, self.place
+            made._nr = 0
+            attach(made, view)
+        return made
+
+
 def keep(value: Any) -> Any:
     """What a node saves of an input: tensors with their version, all else as it is."""
     if isinstance(value, Tensor):
@@ -467,10 +489,47 @@ class AsStridedBackward0(Node):
 
     def apply(self, grads: tuple) -> tuple:
         """The view's gradient, put where the view lies in its base."""
-        return (scatter_strided(grads[0], *self.consts),)
+        place: Place = self.consts
+        return (place.whole(scatter_strided(place.part(grads[0]), *place.view, *place.base)),)
+
+
+class Place(NamedTuple):
+    """Where a view lies in its base: both geometries, in real numbers when one of the two is complex and the other is not."""
+
+    view: tuple
+    base: tuple
+    parts: bool  # whether the view is complex, and the base has real and imaginary parts as elements
+    pairs: bool  # the reverse
+
+    def part(self, grad: Tensor) -> Tensor:
+        """A gradient of the view, in the numbers of the geometries."""
+        return ops.view_as_real(grad) if self.parts else grad
+
+    def whole(self, grad: Tensor) -> Tensor:
+        """A gradient of the base, from the numbers of the geometries."""
+        return ops.view_as_complex(grad) if self.pairs else grad
+
+
+def place_of(view: Tensor, base: Tensor) -> Place:
+    """Where a view lies in its base."""
+    parts, pairs = (view._dtype.is_complex, base._dtype.is_complex)
+    if parts == pairs:
+        return Place(geometry(view), geometry(base), False, False)
+    shape, stride, offset = geometry(view if parts else base)
+    real = ((*shape, 2), (*(2 * step for step in stride), 1), 2 * offset)
+    return Place(real, geometry(base), True, False) if parts else Place(geometry(view), real, False, True)
+
+
+OF_INFERENCE = (
+    "A view was created in inference mode and {} modified inplace in normal mode. Given that this use case is ambiguous and "
+    "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside the inference_mode "
+    "block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+)
 
 
 def _regenerate(view: Tensor, base: Tensor) -> Any:
+    if view._node.__class__ is AccumulateGrad:
+        raise RuntimeError(OF_INFERENCE.format("its base or another view of its base has been"))
     view._epoch = base._epoch
     if base._node is None:
         view._node = VIEW
@@ -478,10 +537,33 @@ def _regenerate(view: Tensor, base: Tensor) -> Any:
     node = AsStridedBackward0()
     node.edges = ((base._node, base._nr),)
     node.saved = None
-    node.consts = geometry(view) + geometry(base)
+    node.consts = place_of(view, base)
     view._nr = 0
     attach(view, node)
+    move_retained(view, node)
     return node
+
+
+def move_retained(tensor: Tensor, node: Node) -> None:
+    """Let a tensor that keeps its gradient keep that of its new value: from the node that made the old one to `node`."""
+    rare = rare_of(tensor)
+    before = rare.retains if rare is not None else None
+    if not before:
+        return
+    kept = before.extras.retained
+    for number, reference in list(kept.items()):
+        if reference() is tensor:
+            del kept[number]
+            keep_gradient(tensor, node, 0)
+
+
+def keep_gradient(tensor: Tensor, node: Node, number: int) -> None:
+    """Let what arrives at an output of a node be the `.grad` of a tensor."""
+    extras = need_extras(node)
+    if extras.retained is None:
+        extras.retained = {}
+    extras.retained[number] = weakref.ref(tensor)
+    tensor._retains = node
 
 
 def geometry(tensor: Tensor) -> tuple:

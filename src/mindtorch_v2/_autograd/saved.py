@@ -55,7 +55,7 @@ class SavedTensor(metaclass=_SavedTensorType):
     _node: Node
     _place: int | tuple[int, int]
 
-    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
+    def register_hooks(self, pack_hook: Any = None, unpack_hook: Any = None) -> None:
         """Keep `pack_hook(tensor)` in place of the tensor, and call `unpack_hook` on it when it is needed.
 
         RuntimeError when there are hooks already, the tensor was freed, or the hook writes to it; TypeError when one of them cannot be called.
@@ -148,6 +148,7 @@ class _Reader:
     """What nodes ask for the attributes that they do not have."""
 
     read = staticmethod(read)
+    raw = staticmethod(lambda node: tuple(_raw(node, place) for place in range(len(node.saved or ()))))
     names = staticmethod(names_of)
 
 

@@ -18,7 +18,17 @@ from .._state import PLAIN, TLS
 from .._storage import MetaStorage
 from .._tensor import Rare, Size, Tensor, wrap
 from .inplace import check_inplace, outdate_aliases, rebase_history
-from .node import VIEW, AccumulateGrad, Node, SavedOutput, _no_grad as no_grad, keep, live_node
+from .node import (
+    VIEW,
+    AccumulateGrad,
+    Node,
+    SavedOutput,
+    _no_grad as no_grad,
+    follow_epoch,
+    keep,
+    live_node,
+    requires_grad,
+)
 
 __all__ = [
     "VIEW",
@@ -27,6 +37,7 @@ __all__ = [
     "mark_view",
     "no_grad",
     "outdate_aliases",
+    "mark_inference_views",
     "rebase_history",
     "run_forward",
     "run_forward_inplace",
@@ -81,6 +92,15 @@ def mark_view(view: Tensor) -> None:
     """Let a view of a tensor without history look at its base again later."""
     if view._dtype.category > 1:
         view._node = VIEW
+
+
+def mark_inference_views(views: tuple, source: Tensor) -> None:
+    """Let views that are made in inference mode of a normal tensor be leaves that require a gradient as it does."""
+    if requires_grad(source):
+        for view in views:
+            if view._dtype.category > 1:
+                view._node = AccumulateGrad(view)
+                follow_epoch(view, source if view._base is None else view._base)
 
 
 kinds.history = sys.modules[__name__]

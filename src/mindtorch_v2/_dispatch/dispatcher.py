@@ -19,7 +19,7 @@ from .._pending import current, settled
 from .._rules.promotion import can_cast
 from .._rules.spec import Spec, ViewSpec
 from .._state import DISPATCHING, TLS
-from .._tensor import Tensor, bump_version, wrap, wrap_view
+from .._tensor import Tensor, belongs_to_inference, bump_version, wrap, wrap_view
 from . import below, overrides, planned
 from .backends import backend_of, empty
 from .below import needs_grad
@@ -164,8 +164,10 @@ def _views(op: Operator, spec: Any, args: tuple) -> Any:
             made._multi_view = True
             views.append(made)
         result = tuple(views)
-    if source._inference:  # as of what it is a view, whatever the mode
+    if belongs_to_inference(source):  # as of what it is a view, whatever the mode
         _mark_inference(result)
+    elif TLS.inference:
+        autograd.mark_inference_views(result if result.__class__ is tuple else (result,), source)
     if op.record is None or not TLS.grad_enabled:
         return result
     result = op.record(result, *args)
@@ -253,6 +255,9 @@ def _name(where: device) -> str:
 
 
 def _call_out(op: Operator, spec: Any, args: tuple, out: Any, where: device) -> Any:
+    if TLS.inference is False:
+        for one in out if isinstance(out, (tuple, list)) else (out,):
+            _refuse_inference(one)
     if op.is_view or spec.__class__ is not Spec:
         result = _call(op, args, None)
         return write_out(op, result, out)
@@ -401,11 +406,8 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
     if observer is not None and op.composite is None:
         args = observer.arguments(op, args)
     target = args[0]
-    if TLS.inference is False and target.__class__ is not list and target._inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
-            "before doing inplace update."
-        )
+    if TLS.inference is False and target.__class__ is not list:
+        _refuse_inference(target)
     if op.composite is not None:
         if op.is_inplace:
             return op.composite_function()(*args)
@@ -461,14 +463,26 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
     return target
 
 
+def _refuse_inference(target: Tensor) -> None:
+    if belongs_to_inference(target):
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
+            "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
+
+
 def _inplace_view(op: Operator, spec: ViewSpec, args: tuple) -> Tensor:
     """`squeeze_` and its kin: the tensor itself becomes the view."""
     target = args[0]
     before = autograd.snapshot_view(target)
     target._data = view.apply(current(target), spec)
+    bump_version(target)
     if op.record is not None and TLS.grad_enabled:
+        node = target._node
         op.record(target, before, *args[1:])
         target._nr = 0
+        if target._base is None and target._node is not node:
+            target._epoch += 1  # views of it, too, come from what it is now
     return target
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ... import _dtype
+from ... import _dtype, _warnings
 from ..._threads import get_num_threads as get_num_threads, set_count
 
 _PRECISIONS = ("highest", "high", "medium")
@@ -16,7 +16,6 @@ _settings: dict[str, Any] = {
     "deterministic_warn": False,
     "matmul_precision": "highest",
     "interop_threads": 1,
-    "warn_always": False,
 }
 
 
@@ -120,10 +119,10 @@ def set_num_interop_threads(count: int) -> None:
 
 
 def set_warn_always(mode: bool) -> None:
-    """Record whether warnings repeat."""
-    _settings["warn_always"] = bool(mode)
+    """Whether warnings that are given once are given each time."""
+    _warnings.set_always(bool(mode))
 
 
 def is_warn_always_enabled() -> bool:
     """What `set_warn_always` recorded."""
-    return _settings["warn_always"]
+    return _warnings.always()

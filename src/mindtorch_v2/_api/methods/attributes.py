@@ -8,6 +8,7 @@ from numpy import ndarray
 
 from ... import _payload
 from ..._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
+from ..._autograd.node import AccumulateGrad
 from ..._dispatch import backends, native, ops
 from ..._layout import (
     channels_last,
@@ -182,6 +183,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
                 untyped._root, tuple(size), _strides(size, stride), storage_offset, self._dtype.np
             )
     bump_version(self)
+    if self._node.__class__ is AccumulateGrad:  # what was computed of the former elements is no history of these
+        self._node = AccumulateGrad(self)
     return self
 
 
@@ -202,8 +205,10 @@ def _strides(size: Any, stride: Any) -> tuple:
 def resize_(self: Tensor, *size: Any, memory_format: _memory_format | None = None) -> Tensor:
     """Change the shape in place; elements that are new are uninitialised, those that the storage holds are kept."""
     shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else tuple(size)
-    if self.requires_grad:
+    if self.requires_grad and not TLS.inference:
         raise RuntimeError("cannot resize variables that require grad")
+    if shape != tuple(self._data.shape):
+        bump_version(self)
     count = 1
     for n in shape:
         count *= n

@@ -10,13 +10,13 @@ from ..._autograd import (
     wiring as _wiring,  # noqa: F401 (connects the extension)
 )
 from ..._autograd.engine import run_callbacks
-from ..._autograd.inplace import keep_gradient
 from ..._autograd.node import (
     VIEW,
     AccumulateGrad,
     HookTable,
     extras_of,
     is_interior,
+    keep_gradient,
     live_node,
     need_extras,
     requires_grad as _requires_grad,

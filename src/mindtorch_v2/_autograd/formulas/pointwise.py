@@ -63,10 +63,12 @@ def pow_self(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
 
 
 def pow_exponent(grad: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
-    """The gradient of the exponent: result * log(self), and 0 for the base 0."""
+    """The gradient of the exponent: result * log(self), and 0 for the base 0 and exponents that are not negative."""
     if not isinstance(self, Tensor):
         if self == 0:
-            return ops.where(exponent < 0, grad * math.nan, 0)
+            if exponent.dtype.is_complex:
+                return ops.where(exponent.real >= 0, 0, grad * conj_of(result * -math.inf))
+            return ops.where(exponent >= 0, 0, grad * (result * -math.inf))
         if not isinstance(self, complex) and self > 0:
             return grad * conj_of(result) * math.log(self)
         self = ops.scalar_tensor(self, dtype=result.dtype, device=result.device)

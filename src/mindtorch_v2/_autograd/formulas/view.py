@@ -107,26 +107,30 @@ def unbind_gradient(grads: Grads, shape: Sequence[int], dim: int) -> Tensor:
 
 
 def as_strided_gradient(
-    grad: Tensor, self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None
+    grad: Tensor,
+    viewed: tuple[Sequence[int], Sequence[int], int],
+    size: Sequence[int],
+    stride: Sequence[int],
+    storage_offset: int | None,
 ) -> Tensor:
-    """The gradient of a strided view: summed up over the storage, then read through the geometry of `self`.
+    """The gradient of a strided view: summed up over the storage, then read through the geometry of what was viewed.
 
-    Places of the storage that several elements of `self` share give each of them its part.
+    Places of the storage that several elements of that share give each of them its part.
     """
-    start = self.storage_offset()
+    shape, strides, start = viewed
     offset = start if storage_offset is None else storage_offset
     first = min(start, offset)
-    reach = max(_reach(self.shape, self.stride(), start), _reach(size, stride, offset)) - first
+    reach = max(_reach(shape, strides, start), _reach(size, stride, offset)) - first
     places = ops.arange(max(reach, 0), device=grad.device)
 
-    def seen(shape: Sequence[int], strides: Sequence[int], begin: int) -> Tensor:
-        return ops.reshape(ops.as_strided(places, shape, strides, begin - first), [-1])
+    def seen(sizes: Sequence[int], steps: Sequence[int], begin: int) -> Tensor:
+        return ops.reshape(ops.as_strided(places, sizes, steps, begin - first), [-1])
 
     zeros = ops.zeros([max(reach, 0)], dtype=grad.dtype, device=grad.device)
     storage = ops.index_add(zeros, 0, seen(size, stride, offset), ops.reshape(grad, [-1]))
-    own = seen(self.shape, self.stride(), start)
+    own = seen(shape, strides, start)
     count = ops.index_add(ops.zeros_like(storage), 0, own, ops.ones_like(ops.index_select(storage, 0, own)))
-    return ops.reshape(ops.index_select(storage, 0, own) / ops.index_select(count, 0, own), self.shape)
+    return ops.reshape(ops.index_select(storage, 0, own) / ops.index_select(count, 0, own), shape)
 
 
 def _reach(shape: Sequence[int], stride: Sequence[int], offset: int) -> int:
