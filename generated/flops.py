@@ -7,6 +7,9 @@ from mindtorch_v2._planning.costs import antialiasing, attention, batches, colum
 __all__ = ["FORMULAS"]
 
 FORMULAS = {
+    "_embedding_bag": lambda out, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx: numel(indices) * size(weight, 1),
+    "_embedding_bag_forward_only": lambda out, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx: numel(indices) * size(weight, 1),
+    "_embedding_bag_dense_backward": lambda out, grad_output, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx: numel(grad_output),
     "eq.Tensor": lambda out, self, other: numel(out),
     "ne.Tensor": lambda out, self, other: numel(out),
     "lt.Tensor": lambda out, self, other: numel(out),

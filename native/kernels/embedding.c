@@ -67,8 +67,50 @@ static PyObject *add_rows_kernel(PyObject *const *args)
     return Py_NewRef(Py_None);
 }
 
+static int reads_places(PyObject *object, npy_intp count, npy_intp end)
+{
+    if (!is_array(object)) {
+        return 0;
+    }
+    PyArrayObject *x = (PyArrayObject *)object;
+    if (PyArray_NDIM(x) != 1 || PyArray_TYPE(x) != NPY_INTP || !is_contiguous(x) || !PyArray_ISNOTSWAPPED(x) || PyArray_DIM(x, 0) != count) {
+        return 0;
+    }
+    const npy_intp *place = PyArray_DATA(x);
+    for (npy_intp i = 0; i < count; i++) {
+        if (place[i] < 0 || place[i] >= end) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* weight, rows, the bag of each, bags, factors or None: the sums of the bags. */
+static PyObject *sum_bags_kernel(PyObject *const *args)
+{
+    int width = dense_width(args[0]);
+    Py_ssize_t bags;
+    if (!width || !is_array(args[1]) || PyArray_NDIM((PyArrayObject *)args[0]) != 2 || !as_index(args[3], &bags) || bags < 0) {
+        return NULL;
+    }
+    PyArrayObject *weight = (PyArrayObject *)args[0], *factors = args[4] == Py_None ? NULL : (PyArrayObject *)args[4];
+    npy_intp count = PyArray_SIZE((PyArrayObject *)args[1]), n = PyArray_DIM(weight, 1), dims[2] = {bags, n};
+    if (!reads_places(args[1], count, PyArray_DIM(weight, 0)) || !reads_places(args[2], count, bags) ||
+        (factors != NULL && (dense_width(args[4]) != width || PyArray_SIZE(factors) != count))) {
+        return NULL;
+    }
+    PyObject *out = new_array(2, dims, PyArray_DESCR(weight));
+    if (out != NULL) {
+        memset(PyArray_DATA((PyArrayObject *)out), 0, (size_t)PyArray_NBYTES((PyArrayObject *)out));
+        CHOOSE(sum_each_row, width, PyArray_DATA((PyArrayObject *)out), PyArray_DATA(weight), PyArray_DATA((PyArrayObject *)args[1]),
+               PyArray_DATA((PyArrayObject *)args[2]), factors == NULL ? NULL : PyArray_DATA(factors), count, n);
+    }
+    return out;
+}
+
 const KernelEntry embedding_kernels[] = {
     {"nn.fast_embedding", embedding_kernel},
     {"nn.add_rows", add_rows_kernel},
+    {"bags.sum_bags", sum_bags_kernel},
     {NULL, NULL},
 };

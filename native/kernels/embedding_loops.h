@@ -10,3 +10,24 @@ static TARGET void NAME(add_each_row)(void *output, const npy_intp *rows, const 
         }
     }
 }
+
+/* output[owner[i]] += factor[i] * table[rows[i]]; no factors for NULL. */
+static TARGET void NAME(sum_each_row)(void *output, const void *table, const npy_intp *rows, const npy_intp *owner, const void *factors,
+                                      npy_intp count, npy_intp n)
+{
+    for (npy_intp i = 0; i < count; i++) {
+        const T *restrict row = (const T *)table + rows[i] * n;
+        T *restrict target = (T *)output + owner[i] * n;
+        if (factors == NULL) {
+            for (npy_intp k = 0; k < n; k++) {
+                target[k] += row[k];
+            }
+        }
+        else {
+            const T factor = ((const T *)factors)[i];
+            for (npy_intp k = 0; k < n; k++) {
+                target[k] += factor * row[k];
+            }
+        }
+    }
+}

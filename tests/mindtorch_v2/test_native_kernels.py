@@ -104,6 +104,7 @@ def _kernel_arguments(kernel: Any) -> Iterator[tuple]:
 
 _BY_HAND = {
     "add_rows",
+    "sum_bags",
     "clone",
     "where",
     "adam_step",

@@ -6,13 +6,43 @@ recording of values, so that all three speak of the same arguments. This package
 
 from __future__ import annotations
 
-from . import backward, creation, fft, indexing, joining, linalg, lists, matmul, nn, pointwise, reduction, view, vision
+from . import (
+    backward,
+    bags,
+    creation,
+    fft,
+    indexing,
+    joining,
+    linalg,
+    lists,
+    matmul,
+    nn,
+    pointwise,
+    reduction,
+    view,
+    vision,
+)
 from .cases import STRATEGIES, Case, draw_case
 from .operands import Operand, Place, Symbol, pack, unpack
 from .picking import Picker, seeded
 from .table import Parameter, Row, read_rows
 
-MODULES = (backward, creation, fft, indexing, joining, linalg, lists, matmul, nn, pointwise, reduction, view, vision)
+MODULES = (
+    backward,
+    bags,
+    creation,
+    fft,
+    indexing,
+    joining,
+    linalg,
+    lists,
+    matmul,
+    nn,
+    pointwise,
+    reduction,
+    view,
+    vision,
+)
 
 __all__ = [
     "MODULES",

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ... import _dtype as _d
 from ..._dispatch import ops
 from ..._state import TLS
 from ..._tensor import Tensor
@@ -116,6 +117,53 @@ def embedding_second(grad: Tensor, indices: Tensor, padding_idx: int) -> Tensor:
     rows = ops.index_select(grad, 0, ops.reshape(indices, [-1]))
     rows = ops.reshape(rows, [*indices.shape, grad.shape[-1]])
     return rows if padding_idx < 0 else ops.masked_fill(rows, ops.unsqueeze(indices == padding_idx, -1), 0)
+
+
+def embedding_bag_second(
+    grad: Tensor,
+    indices: Tensor,
+    offset2bag: Tensor,
+    bag_size: Tensor,
+    maximum_indices: Tensor,
+    scale_grad_by_freq: bool,
+    mode: int,
+    per_sample_weights: Maybe,
+    padding_idx: int,
+) -> Tensor:
+    """The gradient of _embedding_bag_dense_backward by the bags' gradient: the bags of the rows of `grad`, weighed as there."""
+    if mode == 2:
+        found = ops.gather(grad, 0, ops.to(maximum_indices, _d.int64))
+        return ops.masked_fill(found, ops.unsqueeze(bag_size == 0, 1), 0)
+    rows = ops.index_select(grad, 0, indices)
+    if padding_idx >= 0:
+        rows = ops.masked_fill(rows, ops.unsqueeze(indices == padding_idx, 1), 0)
+    if per_sample_weights is not None:
+        rows = rows * ops.unsqueeze(per_sample_weights, 1)
+    if scale_grad_by_freq:
+        counts = ops.bincount(indices, minlength=grad.shape[0])
+        rows = rows / ops.unsqueeze(ops.index_select(counts, 0, indices), 1)
+    if mode == 1:
+        rows = rows / ops.unsqueeze(ops.clamp_min(ops.index_select(bag_size, 0, offset2bag), 1), 1)
+    zeros = ops.zeros([bag_size.shape[0], grad.shape[1]], dtype=grad.dtype, device=grad.device)
+    return ops.index_add(zeros, 0, offset2bag, rows)
+
+
+def embedding_bag_second_factors(
+    grad: Tensor,
+    grad_output: Tensor,
+    indices: Tensor,
+    offset2bag: Tensor,
+    scale_grad_by_freq: bool,
+    mode: int,
+    padding_idx: int,
+) -> Tensor:
+    """The gradient of _embedding_bag_dense_backward by the factors of the indices."""
+    shares = ops._embedding_bag_per_sample_weights_backward(
+        grad_output, grad, indices, offset2bag, offset2bag, mode, padding_idx
+    )
+    if scale_grad_by_freq:
+        shares = shares / ops.index_select(ops.bincount(indices, minlength=grad.shape[0]), 0, indices)
+    return shares
 
 
 # Normalisation
@@ -502,6 +550,8 @@ __all__ = [
     "convolution_gradient",
     "convolution_second",
     "elu_second",
+    "embedding_bag_second",
+    "embedding_bag_second_factors",
     "embedding_gradient",
     "embedding_second",
     "flash_attention_gradient",

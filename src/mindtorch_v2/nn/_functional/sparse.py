@@ -105,78 +105,10 @@ def embedding_bag(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
             f"(got mode='{mode}'). Please open a feature request on GitHub."
         )
-    if include_last_offset:
-        starts = starts[:-1]
-    if padding_idx is not None:
-        padding_idx = _within(padding_idx, weight.size(0))
-    _check_bag_arguments(input, weight, per_sample_weights)
-    rows = _f.embedding(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq, sparse)
-    if per_sample_weights is not None:
-        rows = rows * per_sample_weights.unsqueeze(-1)
-    if starts.is_meta:  # where the bags begin is data: any will do, for the shape and the history
-        return rows.sum(0).expand(starts.numel(), rows.size(1)).clone()
-    return _reduce_bags(rows, starts.tolist(), None if padding_idx is None else input != padding_idx, mode)
-
-
-def _within(padding_idx: int, count: int) -> int:
-    if not -count <= padding_idx < count:
-        raise RuntimeError(
-            f"padding_idx must be within the number of embeddings, -{count} through {count - 1}, but got {padding_idx}"
-        )
-    return padding_idx % count
-
-
-def _check_bag_arguments(input: Tensor, weight: Tensor, per_sample_weights: Tensor | None) -> None:
-    """RuntimeError for wrong dtypes, and for the first index that is no row of ``weight``."""
-    where = "(while checking arguments for embedding_bag)"
-    if input.dtype not in (torch.int32, torch.int64):
-        raise RuntimeError(
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"{input.type()} instead {where}"
-        )
-    if per_sample_weights is not None and per_sample_weights.dtype is not weight.dtype:
-        raise RuntimeError(
-            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but type "
-            f"{weight.type()} does not equal {per_sample_weights.type()} {where}"
-        )
-    if input.is_meta or not input.numel():
-        return
-    outside = ((input < 0) | (input >= weight.size(0))).nonzero()
-    if outside.numel():
-        place = int(outside[0].item())
-        raise RuntimeError(
-            f"Index {place} of input takes value {int(input[place].item())} which is not in the valid range [0, {weight.size(0)})"
-        )
-
-
-def _reduce_bags(rows: Tensor, starts: list[int], counted: Tensor | None, mode: str) -> Tensor:
-    """The sums, means or maxima of ``rows`` from each of ``starts`` to the next; rows that are not ``counted`` are left out."""
-    total = rows.size(0)
-    if starts and starts[0] != 0:
-        raise RuntimeError(
-            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
-            f"However, got {starts[0]}"
-        )
-    if starts and starts[-1] > total:
-        raise RuntimeError(
-            f"offsets[-1] can not be greater than input's length {total} but got offsets[-1] of {starts[-1]}"
-        )
-    ends = [*starts[1:], total] if starts else []
-    if mode == "max":
-        bags = []
-        for start, end in zip(starts, ends, strict=True):
-            bag = rows[start:end] if counted is None else rows[start:end][counted[start:end]]
-            bags.append(bag.max(0).values if bag.size(0) else bag.sum(0))
-        return torch.stack(bags) if bags else rows.new_zeros((0, rows.size(1)))
-    sizes = [end - start for start, end in zip(starts, ends, strict=True)]
-    owner = torch.arange(len(sizes), device=rows.device).repeat_interleave(torch.tensor(sizes, device=rows.device))
-    if counted is not None:
-        rows, owner = rows[counted], owner[counted]
-    sums = rows.new_zeros((len(sizes), rows.size(1))).index_add(0, owner, rows)
-    if mode == "sum":
-        return sums
-    counts = rows.new_zeros(len(sizes)).index_add(0, owner, rows.new_ones(rows.size(0)))
-    return sums / counts.clamp_min(1).unsqueeze(1)
+    number = ("sum", "mean", "max").index(mode)
+    return _f.embedding_bag(
+        weight, input, starts, scale_grad_by_freq, number, sparse, per_sample_weights, include_last_offset, padding_idx
+    )[0]
 
 
 def linear_cross_entropy(
