@@ -356,29 +356,6 @@ class SplitWithSizesBackward0_of_split_with_sizes(Node):
 SplitWithSizesBackward0_of_split_with_sizes.__name__ = "SplitWithSizesBackward0"
 
 
-class UnsafeSplitBackward0_of_unsafe_split_Tensor(Node):
-    __slots__ = ()
-
-    def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
-        (split_size, dim, self_shape) = node.consts
-        return (split_gradient(grads, self_shape, split_size, dim),)
-
-
-UnsafeSplitBackward0_of_unsafe_split_Tensor.__name__ = "UnsafeSplitBackward0"
-
-
-class UnsafeSplitWithSizesBackward0(Node):
-    __slots__ = ()
-
-    def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
-        (split_sizes, dim, self_shape) = node.consts
-        return (split_sizes_gradient(grads, self_shape, split_sizes, dim),)
-
-
 class SplitBackward0_of_chunk(Node):
     __slots__ = ()
 
@@ -390,19 +367,6 @@ class SplitBackward0_of_chunk(Node):
 
 
 SplitBackward0_of_chunk.__name__ = "SplitBackward0"
-
-
-class UnsafeSplitBackward0_of_unsafe_chunk(Node):
-    __slots__ = ()
-
-    def apply(node, grads):
-        grads = node.materialize(grads)
-        grad = grads[0]
-        (chunks, dim, self_shape) = node.consts
-        return (chunk_gradient(grads, self_shape, chunks, dim),)
-
-
-UnsafeSplitBackward0_of_unsafe_chunk.__name__ = "UnsafeSplitBackward0"
 
 
 class SliceBackward0_of_tensor_split_sections(Node):
@@ -548,10 +512,7 @@ tables.unfold.record = recorder(tables.unfold, UnfoldBackward0, 4, (0,), (), ((1
 tables.split_Tensor.record = recorder(tables.split_Tensor, SplitBackward0_of_split_Tensor, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
 tables.split_sizes.record = recorder(tables.split_sizes, SplitWithSizesBackward0_of_split_sizes, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
 tables.split_with_sizes.record = recorder(tables.split_with_sizes, SplitWithSizesBackward0_of_split_with_sizes, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
-tables.unsafe_split_Tensor.record = recorder(tables.unsafe_split_Tensor, UnsafeSplitBackward0_of_unsafe_split_Tensor, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
-tables.unsafe_split_with_sizes.record = recorder(tables.unsafe_split_with_sizes, UnsafeSplitWithSizesBackward0, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
 tables.chunk.record = recorder(tables.chunk, SplitBackward0_of_chunk, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
-tables.unsafe_chunk.record = recorder(tables.unsafe_chunk, UnsafeSplitBackward0_of_unsafe_chunk, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
 tables.tensor_split_sections.record = recorder(tables.tensor_split_sections, SliceBackward0_of_tensor_split_sections, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
 tables.tensor_split_indices.record = recorder(tables.tensor_split_indices, SliceBackward0_of_tensor_split_indices, 3, (0,), (), ((1, None), (2, None), (0, 'shape')), 1)
 tables.unbind_int.record = recorder(tables.unbind_int, UnbindBackward0, 2, (0,), (), ((1, None), (0, 'shape')), 1)

@@ -136,19 +136,7 @@ def split_with_sizes(self, split_sizes, dim):
     return rules_slicing.split_with_sizes(self, split_sizes, dim)
 
 
-def unsafe_split_Tensor(self, split_size, dim):
-    return rules_slicing.split(self, split_size, dim)
-
-
-def unsafe_split_with_sizes(self, split_sizes, dim):
-    return rules_slicing.split_with_sizes(self, split_sizes, dim)
-
-
 def chunk(self, chunks, dim):
-    return rules_slicing.chunk(self, chunks, dim)
-
-
-def unsafe_chunk(self, chunks, dim):
     return rules_slicing.chunk(self, chunks, dim)
 
 

@@ -142,6 +142,7 @@ STUBS = frozenset(
         "_C._autograd",
         "_C._distributed_c10d",
         "_C._distributed_rpc",
+        "_C._functions",
         "_C._functorch",
         "_C._nn",
         "_C._profiler",

@@ -38,6 +38,10 @@ ROWS = {
         "because": "mindtorch_v2 runs in one process",
         "classes": "PyRRef RpcAgent TensorPipeAgent WorkerInfo",
     },
+    "_C._functions": {
+        "tier": 2,
+        "from": {'mindtorch_v2.autograd._functions': 'UndefinedGrad'},
+    },
     "_C._functorch": {
         "tier": 2,
         "from": {'mindtorch_v2._torch_proxy.stubs.internals': '_add_batch_dim _is_vmap_fallback_enabled _remove_batch_dim _set_vmap_fallback_enabled _vmap_decrement_nesting _vmap_increment_nesting is_batchedtensor reshape_dim_into reshape_dim_outof'},

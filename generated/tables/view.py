@@ -222,13 +222,13 @@ split_with_sizes = Operator("split_with_sizes", "",
 )
 unsafe_split_Tensor = Operator("unsafe_split", "Tensor",
     (Param('self', 'Tensor'), Param('split_size', 'SymInt'), Param('dim', 'int', default=0), ),
-    meta=_meta.unsafe_split_Tensor, cast=(0,),
-    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
+    composite="view.unsafe_split",
+    variants=('function', 'method'),
 )
 unsafe_split_with_sizes = Operator("unsafe_split_with_sizes", "",
     (Param('self', 'Tensor'), Param('split_sizes', 'SymInt', is_list=True), Param('dim', 'int', default=0), ),
-    meta=_meta.unsafe_split_with_sizes, cast=(0,),
-    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
+    composite="view.unsafe_split_with_sizes",
+    variants=('function', 'method'),
 )
 chunk = Operator("chunk", "",
     (Param('self', 'Tensor'), Param('chunks', 'int'), Param('dim', 'int', default=0), ),
@@ -237,8 +237,8 @@ chunk = Operator("chunk", "",
 )
 unsafe_chunk = Operator("unsafe_chunk", "",
     (Param('self', 'Tensor'), Param('chunks', 'int'), Param('dim', 'int', default=0), ),
-    meta=_meta.unsafe_chunk, cast=(0,),
-    is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
+    composite="view.unsafe_chunk",
+    variants=('function', 'method'),
 )
 tensor_split_tensor_indices_or_sections = Operator("tensor_split", "tensor_indices_or_sections",
     (Param('self', 'Tensor'), Param('tensor_indices_or_sections', 'Tensor'), Param('dim', 'int', default=0), ),

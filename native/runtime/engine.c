@@ -322,8 +322,8 @@ static int add_to(Run *run, Held *held, PyObject *grad)
     return 0;
 }
 
-/* A gradient (taken over) arrives at an output of a node. */
-static int arrive(Run *run, Visit *visit, Py_ssize_t number, PyObject *grad)
+/* The walk has come to an output of a node, with a gradient or with none. */
+static int reach(Visit *visit, Py_ssize_t number)
 {
     if (visit->held == NULL) {
         PyObject *outputs = SLOT(visit->node, S.at_outputs);
@@ -332,10 +332,19 @@ static int arrive(Run *run, Visit *visit, Py_ssize_t number, PyObject *grad)
         visit->outputs = (int)count;
         visit->held = count == 1 ? &visit->one : PyMem_Calloc((size_t)count, sizeof(Held));
         if (visit->held == NULL) {
-            Py_DECREF(grad);
             PyErr_NoMemory();
             return -1;
         }
+    }
+    return 0;
+}
+
+/* A gradient (taken over) arrives at an output of a node. */
+static int arrive(Run *run, Visit *visit, Py_ssize_t number, PyObject *grad)
+{
+    if (reach(visit, number) < 0) {
+        Py_DECREF(grad);
+        return -1;
     }
     if (number < 0 || number >= visit->outputs) {
         Py_DECREF(grad);
@@ -655,7 +664,7 @@ static int distribute(Run *run, PyObject *node, PyObject *const *given, PyObject
     PyObject *edges = SLOT(node, S.at_edges);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(edges); i++) {
         PyObject *edge = PyTuple_GET_ITEM(edges, i);
-        if (given[i] == NULL || given[i] == Py_None || !is_edge(edge)) {
+        if (given[i] == NULL || !is_edge(edge)) {
             continue;
         }
         PyObject *target = PyTuple_GET_ITEM(edge, 0), *number = PyTuple_GET_ITEM(edge, 1);
@@ -663,6 +672,12 @@ static int distribute(Run *run, PyObject *node, PyObject *const *given, PyObject
         if (visit < 0) {
             PyErr_SetString(PyExc_RuntimeError, "an edge of the tape was changed while it was walked");
             return -1;
+        }
+        if (given[i] == Py_None) {
+            if (reach(&run->visits[visit], PyLong_AsSsize_t(number)) < 0 || PyErr_Occurred()) {
+                return -1;
+            }
+            continue;
         }
         PyObject *grad = fitted(run, handed != NULL && given[i] == handed ? instead : given[i], target, number, node, i);
         Py_ssize_t output = grad == NULL ? -1 : PyLong_AsSsize_t(number);
@@ -734,13 +749,37 @@ static int saved_contiguous(PyObject *node)
     return 1;
 }
 
+/* Whether no gradient at all has come to a node, which gives none then; nodes of users make zeros of them. */
+static int no_gradient(PyObject *node, PyObject *grads)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(grads); i++) {
+        if (PyTuple_GET_ITEM(grads, i) != Py_None) {
+            return 0;
+        }
+    }
+    PyObject *runs = PyObject_GetAttrString((PyObject *)Py_TYPE(node), "runs_on_nothing");
+    int truth = runs == NULL ? -1 : PyObject_IsTrue(runs);
+    Py_XDECREF(runs);
+    return truth < 0 ? -1 : !truth;
+}
+
+static PyObject *nones(Py_ssize_t count)
+{
+    PyObject *made = PyTuple_New(count);
+    for (Py_ssize_t i = 0; made != NULL && i < count; i++) {
+        PyTuple_SET_ITEM(made, i, Py_NewRef(Py_None));
+    }
+    return made;
+}
+
 /* The derivative by the node's `apply`. Takes over `grads`. `spread`: the gradient as it arrived when `grads` has a dense one in its place, which
  * is what an edge gets that it is handed on to. */
 static int by_apply(Run *run, PyObject *node, PyObject *grads, int extras, PyObject *spread)
 {
     int status = -1;
     PyObject *dense = spread == NULL ? NULL : PyTuple_GET_ITEM(grads, 0); /* an address alone */
-    PyObject *given = PyObject_CallMethodOneArg(node, E.apply, grads);
+    int nothing = no_gradient(node, grads);
+    PyObject *given = nothing < 0 ? NULL : nothing ? nones(PyTuple_GET_SIZE(SLOT(node, S.at_edges))) : PyObject_CallMethodOneArg(node, E.apply, grads);
     if (given != NULL && run->anomaly) {
         PyObject *checked = PyObject_CallFunctionObjArgs(E.check_nan, node, given, NULL);
         if (checked == NULL) {

@@ -10,6 +10,7 @@ from mindtorch_v2.utils.checkpoint import (
     _infer_device_type,
     checkpoint,
     checkpoint_sequential,
+    set_checkpoint_debug_enabled,
     set_checkpoint_early_stop,
 )
 
@@ -141,3 +142,91 @@ def test_the_older_variant_refuses_passes_to_some_inputs(parts):
 def test_the_kind_of_device_of_arguments():
     assert _infer_device_type(1, [torch.ones(1)]) == "cpu"
     assert _infer_device_type({"a": (torch.ones(1), torch.ones(1, device="meta"))}) == "meta"
+
+
+class Changing:
+    """A function that computes something else each time."""
+
+    def __init__(self, *functions):
+        self.functions = list(functions)
+
+    def __call__(self, x):
+        return self.functions.pop(0)(x)
+
+
+def test_more_tensors_than_in_the_forward_pass():
+    def two(x):
+        return x.sin().exp()
+
+    def three(x):
+        return x.sin().exp().sin()
+
+    x = torch.ones(1, requires_grad=True)
+    with set_checkpoint_early_stop(False):
+        out = checkpoint(Changing(two, three), x, use_reentrant=False)
+    with pytest.raises(
+        CheckpointError, match="trying to save more tensors during recomputation than during the original"
+    ):
+        out.backward()
+    checkpoint(Changing(two, three), x, use_reentrant=False).backward()  # stops before the third
+    out = checkpoint(Changing(three, two), x, use_reentrant=False)
+    with pytest.raises(CheckpointError, match="A different number of tensors was saved"):
+        out.backward()
+
+
+def test_debug_says_what_was_computed():
+    x = torch.ones(1, requires_grad=True)
+    wide = torch.ones(3)
+    for debug, override in ((True, None), (False, True)):
+        with set_checkpoint_debug_enabled(override):
+            out = checkpoint(
+                Changing(lambda x: x.sin().exp(), lambda x: x.sin() * wide), x, use_reentrant=False, debug=debug
+            )
+        with pytest.raises(CheckpointError, match="have different metadata") as error:
+            out.backward()
+        assert "because you passed `debug=True` to checkpoint" in str(error.value)
+        assert "aten.exp.default" in str(error.value) and "aten.mul.Tensor" in str(error.value)
+
+
+def test_saved_tensors_are_there_once_in_each_pass():
+    seen = []
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, y = ctx.saved_tensors
+            with pytest.raises(
+                RuntimeError, match="Unpack is being triggered for a tensor that was already unpacked once"
+            ):
+                ctx.saved_tensors  # noqa: B018
+            seen.append((x.item(), y.item()))
+            return grad * y, grad * x
+
+    x = torch.tensor(2.0, requires_grad=True)
+    out = checkpoint(lambda x: Product.apply(x * 3, x * 5), x, use_reentrant=False)
+    out.backward(retain_graph=True)
+    out.backward()
+    assert seen == [(6.0, 10.0)] * 2 and x.grad.item() == 120.0
+
+
+@pytest.mark.parametrize("early_stop", [True, False])
+def test_gradients_within_a_checkpoint(early_stop):
+    def slope(x):
+        with torch.enable_grad():
+            y = checkpoint(lambda x: x.sin().exp(), x, use_reentrant=False)
+            (grad,) = torch.autograd.grad(y, x, create_graph=True)
+        return grad * 2
+
+    x = torch.tensor(0.5, requires_grad=True)
+    with set_checkpoint_early_stop(early_stop):
+        out = checkpoint(slope, x, use_reentrant=False)
+    (grad,) = torch.autograd.grad(out, x)
+    y = x.detach().requires_grad_()
+    (first,) = torch.autograd.grad(y.sin().exp(), y, create_graph=True)
+    (second,) = torch.autograd.grad(first * 2, y)
+    torch.testing.assert_close(grad, second)

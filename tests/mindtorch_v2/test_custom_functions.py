@@ -312,3 +312,24 @@ def test_a_function_has_a_vmap_that_refuses():
         NotImplementedError, match="you must either override the vmap static method or set generate_vmap_rule"
     ):
         Cube.vmap(None, (0,), leaf())
+
+
+def test_a_function_that_writes_to_a_view():
+    class Add(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.mark_dirty(x)
+            ctx.save_for_backward(y)
+            return x.add_(y)
+
+        @staticmethod
+        def backward(ctx, grad):
+            assert ctx.saved_tensors[0].tolist() == [[1.0], [2.0]]
+            return grad * 3, grad * 5
+
+    x, y = torch.zeros(2, 3, requires_grad=True), t([[1.0], [2.0]], requires_grad=True)
+    whole = x.clone()
+    out = Add.apply(whole.narrow(1, 1, 1), y)
+    assert whole.tolist() == [[0.0, 1.0, 0.0], [0.0, 2.0, 0.0]] and out._base is whole
+    whole.sum().backward()
+    assert x.grad.tolist() == [[1.0, 3.0, 1.0]] * 2 and y.grad.tolist() == [[5.0], [5.0]]

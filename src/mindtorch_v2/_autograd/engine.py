@@ -192,11 +192,16 @@ class _Run:
         key = _memory_key(payload)
         self.taken[key] = payload
 
-    def add(self, node: Node, number: int, grad: Tensor) -> None:
-        """Add a gradient to what has arrived at an output of a node."""
+    def reach(self, node: Node, number: int) -> list:
+        """What has arrived at a node, of which the walk has come to an output."""
         buffer = self.buffers.get(node)
         if buffer is None:
             buffer = self.buffers[node] = [None] * max(len(node.outputs), number + 1)
+        return buffer
+
+    def add(self, node: Node, number: int, grad: Tensor) -> None:
+        """Add a gradient to what has arrived at an output of a node."""
+        buffer = self.reach(node, number)
         before = buffer[number]
         buffer[number] = grad if before is None else ops.add(before, grad)
 
@@ -220,7 +225,8 @@ class _Run:
                 if self.accumulate and (self.wanted is None or node in self.wanted):
                     self._accumulate(node, grads[0], create_graph)
                 continue
-            given = node.apply(grads)
+            nothing = not node.runs_on_nothing and not any(grad is not None for grad in grads)
+            given = (None,) * len(node.edges) if nothing else node.apply(grads)
             if TLS.anomaly:
                 _check_nan(node, given)
             if extras is not None:
@@ -234,9 +240,10 @@ class _Run:
                 if edge is None:
                     continue
                 grad = given[position]
-                if grad is None:
-                    continue
                 target, number = edge
+                if grad is None:
+                    self.reach(target, number)
+                    continue
                 self.add(target, number, _fit(grad, target, number, node, position))
         return self.results
 
@@ -429,8 +436,6 @@ def _before(node: Node, grads: tuple, ends: bool = False) -> tuple:
         changed = list(grads)
         for number, table in extras.tensor_hooks.items():
             for hook in list(table.values()):
-                if changed[number] is None:
-                    continue
                 new = hook(changed[number])
                 if new is not None:
                     changed[number] = new

@@ -55,6 +55,7 @@ class CustomNode(Node):
     """The node of a user's Function; each has a subclass of its own. What the user left in the ctx are attributes of it too."""
 
     __slots__ = ()
+    runs_on_nothing = True
 
     def __getattr__(self, name: str) -> Any:
         consts = None if name in ("consts", "extras", "outputs", "edges", "saved") else self.consts
@@ -276,9 +277,6 @@ def _record(cls: Any, ctx: Any, args: tuple, output: Any, edges: tuple, position
     chosen = tuple(numbers)
     node.consts = (cls, ctx, positions, len(args), chosen)
     attach_many(tensors, node, chosen)
-    for tensor in ctx._dirty:
-        if tensor._node is node:
-            rebase_history(tensor, node)
     made_here = {id(t): i for i, t in enumerate(tensors) if t is not None}
     saved = []
     for value in ctx._to_save or ():
@@ -289,6 +287,9 @@ def _record(cls: Any, ctx: Any, args: tuple, output: Any, edges: tuple, position
         else:
             saved.append(keep(value))
     node.saved = saved
+    for tensor in ctx._dirty:
+        if tensor._node is node:
+            rebase_history(tensor, node)
     ctx._to_save = None
     ctx._node = _Weak(node)
     return results[0] if single else type(output)(results) if isinstance(output, list) else tuple(results)

@@ -58,6 +58,7 @@ class Node:
     label: str | None = None
     layout: Any = None  # of an operator's class: where what it saves stands, by name; see `saved.py`
     reader: Any = None  # what reads it
+    runs_on_nothing = False  # whether `apply` is wanted although no gradient has come to any of the outputs
 
     edges: tuple
     saved: Any

@@ -116,6 +116,12 @@ def read(node: Node, name: str) -> Any:
     raise AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")
 
 
+def _raw_entries(node: Node) -> tuple:
+    if node.saved is None:
+        raise RuntimeError(FREED)
+    return tuple(_raw(node, place) for place in range(len(node.saved)))
+
+
 def _raw_entry(node: Node, place: int) -> Any:
     saved = node.saved
     if saved is not None and saved[place].__class__ is list:
@@ -148,7 +154,7 @@ class _Reader:
     """What nodes ask for the attributes that they do not have."""
 
     read = staticmethod(read)
-    raw = staticmethod(lambda node: tuple(_raw(node, place) for place in range(len(node.saved or ()))))
+    raw = staticmethod(_raw_entries)
     names = staticmethod(names_of)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mindtorch_v2._autograd.node import live_node
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._layout import contiguous_format, preserve_format
-from mindtorch_v2._tensor import Tensor
+from mindtorch_v2._tensor import Tensor, wrap
 
 Tensors = tuple[Tensor, ...]
 
@@ -25,6 +26,33 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     """self in other's shape, copied where a view is impossible."""
     return F.reshape(self, list(other.shape))
+
+
+def _apart(views: Tensors) -> Tensors:
+    """The same memory and history as tensors that are no views, so that each may be written to; the others are not told."""
+    made = []
+    for view in views:
+        one = wrap(view._data, view._dtype)
+        one._node = live_node(view)
+        if view._nr:
+            one._nr = view._nr
+        made.append(one)
+    return tuple(made)
+
+
+def unsafe_split(self: Tensor, split_size: int, dim: int = 0) -> Tensors:
+    """`split`, for whoever reads each part once."""
+    return _apart(F.split(self, split_size, dim))
+
+
+def unsafe_split_with_sizes(self: Tensor, split_sizes: Sequence[int], dim: int = 0) -> Tensors:
+    """`split_with_sizes`, for whoever reads each part once."""
+    return _apart(F.split_with_sizes(self, split_sizes, dim))
+
+
+def unsafe_chunk(self: Tensor, chunks: int, dim: int = 0) -> Tensors:
+    """`chunk`, for whoever reads each part once."""
+    return _apart(F.chunk(self, chunks, dim))
 
 
 def expand_as(self: Tensor, other: Tensor) -> Tensor:

@@ -20,6 +20,7 @@ from .._dispatch import ops
 from .._pending import exposed, settled
 from .._tensor import Tensor
 from . import forward_ad
+from ._functions import UndefinedGrad
 
 
 class GradcheckError(RuntimeError):
@@ -195,7 +196,8 @@ def gradcheck(
         check_grad_dtypes: whether gradients must have the dtype of their input.
         check_batched_grad, check_batched_forward_grad: whether derivatives of a batch of cotangents or tangents must be those of single ones.
         check_forward_ad, check_backward_ad: which modes are checked.
-        check_undefined_grad, fast_mode, masked: taken, and change nothing: the whole Jacobian is compared.
+        check_undefined_grad: whether no gradient of an output is taken for one of zeros.
+        fast_mode, masked: taken, and change nothing: the whole Jacobian is compared.
 
     Raises:
         GradcheckError: where they do not agree.
@@ -235,6 +237,8 @@ def gradcheck(
                 _check_linear(outputs, points)
                 if check_batched_grad:
                     _check_batched(outputs, points)
+                if check_undefined_grad:
+                    _check_undefined(func, points)
         else:
             _check_constant(func, points, eps)
     except GradcheckError:
@@ -313,6 +317,36 @@ def _check_linear(outputs: tuple, inputs: tuple) -> None:
         ):
             if not same:
                 raise GradcheckError(f"grad is incorrect {what}")
+
+
+_UNDEFINED = (
+    'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"',
+    "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may break existing callers of "
+    'this function. If this is true for you, you can call this function with "check_undefined_grad=False" to disable the feature',
+)
+
+
+def _check_undefined(func: Callable, inputs: tuple) -> None:
+    """GradcheckError when outputs to which no gradient comes, all or one of them, are not taken for outputs with gradients of zeros."""
+    targets = [t for t in inputs if isinstance(t, Tensor) and t.requires_grad]
+    count = len([o for o in _as_tuple(func(*inputs)) if isinstance(o, Tensor) and o.requires_grad])
+    cases = [set(range(count))] + ([{k} for k in range(count)] if count > 1 else [])
+    for absent in cases if targets else ():
+        roots = [o for o in _as_tuple(func(*inputs)) if isinstance(o, Tensor) and o.requires_grad]
+        roots = [UndefinedGrad()(o) if k in absent else o for k, o in enumerate(roots)]
+        problem = None
+        try:
+            found = grad(roots, targets, [ops.zeros_like(o) for o in roots], allow_unused=True)
+        except RuntimeError:
+            problem = "Expected backward function to handle undefined output grads. "
+        else:
+            if any(one is not None and np.any(_values(one)) for one in found):
+                problem = (
+                    "Expected all input grads to be undefined or zero when all output grads are undefined or zero. "
+                )
+        if problem is not None:
+            warnings.warn(_UNDEFINED[1], stacklevel=4)
+            raise GradcheckError(problem + _UNDEFINED[0])
 
 
 def _check_batched(outputs: tuple, inputs: tuple) -> None:

@@ -12,8 +12,10 @@ from typing import Any
 import mindtorch_v2 as mt
 from mindtorch_v2 import amp
 
+from .._autograd.engine import Walk
 from .._state import TLS
 from ..amp import _state as autocast_state
+from ._python_dispatch import TorchDispatchMode
 from ._pytree import tree_map
 
 __all__ = [
@@ -241,6 +243,47 @@ def _metadata(tensor: Any) -> dict[str, Any]:
     return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
 
 
+class _Log:
+    """The operators of a forward pass and of computing it again, for the message of an error."""
+
+    def __init__(self) -> None:
+        self.passes: tuple[list[str], list[str]] = ([], [])
+
+    def contexts(self) -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
+        """What notes operators in the forward pass, and when it is computed again."""
+        return tuple(_Noting(calls) for calls in self.passes)  # pyright: ignore[reportReturnType]
+
+    def report(self) -> str:
+        """What was noted."""
+        parts = [
+            "\n\nYou are seeing this error because you passed `debug=True` to checkpoint and some tensors to be saved during the original "
+            "forward and differ between those saved during recomputation. This can happen if different operators were ran in the original "
+            "forward and in the recomputation."
+        ]
+        for title, calls in zip(("original", "recompute"), self.passes):
+            parts.append(f"Operators executed during {title}:\n" + "\n".join(f"  {call}" for call in calls))
+        return "\n\n".join(parts)
+
+
+class _Noting(TorchDispatchMode):
+    def __init__(self, calls: list[str]) -> None:
+        super().__init__()
+        self.calls = calls
+
+    def __enter__(self) -> Any:
+        self.calls.clear()
+        return super().__enter__()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def shown(value: Any) -> str:
+            return f"{value.dtype}{list(value.shape)}" if isinstance(value, mt.Tensor) else repr(value)
+
+        result = func(*args, **(kwargs or {}))
+        given = ", ".join([*map(shown, args), *(f"{name}={shown(value)}" for name, value in (kwargs or {}).items())])
+        self.calls.append(f"{func}({given}) -> {shown(result)}")
+        return result
+
+
 class _Frame:
     """One call of `checkpoint`: the places in the graph, and how to compute what belongs there."""
 
@@ -250,7 +293,9 @@ class _Frame:
         self.describe = describe
         self.places: list[weakref.ref[_Place]] = []
         self.descriptions: list[Any] = []
-        self.values: dict[int, Any] = {}
+        self.complete = False  # whether the forward pass has come to its end
+        self.values: dict[Any, dict[int, Any]] = {}  # by backward pass, and place
+        self.log: _Log | None = None
 
     def pack(self, tensor: Any) -> _Place:
         """Leave a place in the graph instead of a tensor."""
@@ -261,12 +306,27 @@ class _Frame:
         return place
 
     def unpack(self, place: _Place) -> Any:
-        """What belongs in a place; computes everything again if it is not there."""
-        if place.number not in self.values:
-            self._compute()
-        return self.values.pop(place.number)
+        """What belongs in a place: once in each backward pass, which computes everything again when it asks for the first time.
 
-    def _compute(self) -> None:
+        RuntimeError for the second time.
+        """
+        passes = Walk.running()
+        key = passes[0] if passes else object()
+        if key not in self.values:
+            self.values = {one: values for one, values in self.values.items() if one in passes}
+            made = self._compute()
+            if passes:
+                self.values[key] = made
+        else:
+            made = self.values[key]
+        if place.number not in made:
+            raise RuntimeError(
+                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. If you are calling "
+                "ctx.saved_tensors in backward, make sure to do so only once. Otherwise please open an issue with details on your use case."
+            )
+        return made.pop(place.number)
+
+    def _compute(self) -> dict[int, Any]:
         made: dict[int, Any] = {}
         count = 0
 
@@ -276,8 +336,12 @@ class _Frame:
             count += 1
             if number < len(self.places) and self.places[number]() is not None:
                 made[number] = tensor.detach()
-            if self.early_stop and count == len(self.places):
+            if self.early_stop and self.complete and count == len(self.places):
                 raise _Enough
+            if number >= len(self.places) and self.complete:
+                raise self._error(
+                    "trying to save more tensors during recomputation than during the original forward pass."
+                )
             return tensor.detach()
 
         with (
@@ -287,14 +351,17 @@ class _Frame:
         ):
             self.run()
         self._compare(made, count)
-        self.values = made
+        return made
+
+    def _error(self, words: str) -> CheckpointError:
+        return CheckpointError("torch.utils.checkpoint: " + words + ("" if self.log is None else self.log.report()))
 
     def _compare(self, made: dict[int, Any], count: int) -> None:
         """Raise CheckpointError unless what was made fits the places."""
-        if count != len(self.places):
-            raise CheckpointError(
-                "torch.utils.checkpoint: A different number of tensors was saved "
-                "during the original forward and recomputation.\n"
+        # A pass within the forward pass computes what that has not come to yet.
+        if count != len(self.places) and (self.complete or count < len(self.places)):
+            raise self._error(
+                "A different number of tensors was saved during the original forward and recomputation.\n"
                 f"Number of tensors saved during forward: {len(self.places)}\n"
                 f"Number of tensors saved during recomputation: {count}"
             )
@@ -307,9 +374,9 @@ class _Frame:
             if self.describe(tensor) != self.descriptions[number]
         ]
         if wrong:
-            raise CheckpointError(
-                "torch.utils.checkpoint: Recomputed values for the following tensors "
-                "have different metadata than during the forward pass.\n" + "\n".join(wrong)
+            raise self._error(
+                "Recomputed values for the following tensors have different metadata than during the forward pass.\n"
+                + "\n".join(wrong)
             )
 
 
@@ -326,10 +393,16 @@ def _checkpoint_without_reentry(
     context_fn: ContextFn,
     determinism_check: str,
     early_stop: bool,
+    debug: bool,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
     describe = _describer(determinism_check)
+    log = _Log() if debug else None
+    if log is not None:
+        if context_fn is not noop_context_fn:
+            raise ValueError("debug=True is incompatible with non-default context_fn")
+        context_fn = log.contexts
     forward_context, again_context = context_fn()
     surroundings = _Surroundings(args, preserve_rng_state)
 
@@ -338,11 +411,14 @@ def _checkpoint_without_reentry(
             fn(*args, **kwargs)
 
     frame = _Frame(again, early_stop, describe)
+    frame.log = log
     if not mt.is_grad_enabled():
         with forward_context:
             return fn(*args, **kwargs)
     with mt.autograd.graph.saved_tensors_hooks(frame.pack, frame.unpack), forward_context:
-        return fn(*args, **kwargs)
+        result = fn(*args, **kwargs)
+    frame.complete = True
+    return result
 
 
 def checkpoint(
@@ -364,7 +440,7 @@ def checkpoint(
             recommended; without it a warning is given and the older one taken.
         context_fn: gives two contexts, for the forward pass and for computing again.
         determinism_check: "default" compares shape, dtype and device of what was computed again; "none" does not.
-        debug: accepted; the message of an error says which tensors differ in any case.
+        debug: note the operators, for the message of an error.
         early_stop: stop computing again as soon as everything that is needed is there.
         kwargs: `preserve_rng_state=True`, and arguments for `function` (not in the older variant).
 
@@ -384,7 +460,14 @@ def checkpoint(
     preserve = kwargs.pop("preserve_rng_state", True)
     if not use_reentrant:
         return _checkpoint_without_reentry(
-            function, preserve, context_fn, determinism_check, early_stop and _early_stop, args, kwargs
+            function,
+            preserve,
+            context_fn,
+            determinism_check,
+            early_stop and _early_stop,
+            debug if _debug_enabled is None else _debug_enabled,
+            args,
+            kwargs,
         )
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
