@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from mindtorch_v2._autograd.formulas import (
-    embedding_bag_second, embedding_bag_second_factors,
+    embedding_bag_second, embedding_bag_second_factors, not_implemented,
 )
 from mindtorch_v2._autograd.node import Node
 from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
-    _embedding_bag_backward, _embedding_bag_per_sample_weights_backward,
+    _embedding_bag_backward, _embedding_bag_per_sample_weights_backward, _segment_reduce_backward,
 )
 
 from ..tables import bags as tables
@@ -48,5 +48,35 @@ class EmbeddingBagDenseBackwardBackward0(Node):
         return (of_grad_output, of_per_sample_weights)
 
 
+class SegmentReduceBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (data, lengths, offsets, result0) = node.unpack()
+        (reduce, axis, initial) = node.consts
+        return (_segment_reduce_backward(grad, result0, data, reduce, lengths=lengths, offsets=offsets, axis=axis, initial=initial),)
+
+
+class SegmentReduceBackwardBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        edges = node.edges
+        of_grad = None
+        of_output = None
+        of_data = None
+        if edges[0] is not None:
+            of_grad = not_implemented('_segment_reduce_backward')
+        if edges[1] is not None:
+            of_output = not_implemented('_segment_reduce_backward')
+        if edges[2] is not None:
+            of_data = not_implemented('_segment_reduce_backward')
+        return (of_grad, of_output, of_data)
+
+
 tables._embedding_bag.record = recorder(tables._embedding_bag, EmbeddingBagBackward0, 9, (0, 6), ((0, (1,)), (1, ()), (2, ()), (6, (0,)), (-2, ()), (-3, (0,)), (-4, (0,))), ((3, None), (4, None), (5, None), (8, None), (0, 'shape')), 2)
 tables._embedding_bag_dense_backward.record = recorder(tables._embedding_bag_dense_backward, EmbeddingBagDenseBackwardBackward0, 10, (0, 8), ((0, (1,)), (1, ()), (2, ()), (3, (0,)), (4, (0,)), (8, (0,))), ((6, None), (7, None), (9, None)))
+tables.segment_reduce.record = recorder(tables.segment_reduce, SegmentReduceBackward0, 8, (0,), ((0, ()), (2, ()), (4, ()), (-1, ())), ((1, None), (5, None), (7, None)))
+tables._segment_reduce_backward.record = recorder(tables._segment_reduce_backward, SegmentReduceBackwardBackward0, 8, (0, 1, 2), (), ())

@@ -8,7 +8,7 @@ from mindtorch_v2._autograd.formulas import (
 from mindtorch_v2._autograd.node import Node
 from mindtorch_v2._autograd.recording import recorder
 from mindtorch_v2._generated.functions import (
-    _cdist_backward, bmm, linalg_cross, mT, matmul, mm, mv, outer, t, unsqueeze,
+    _cdist_backward, _pdist_backward, bmm, linalg_cross, mT, matmul, mm, mv, outer, t, unsqueeze,
 )
 
 from ..tables import matmul as tables
@@ -306,6 +306,34 @@ class CdistBackwardBackward0(Node):
         return (of_grad, of_x1, of_x2, of_cdist)
 
 
+class PdistBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (self_, result0) = node.unpack()
+        (p,) = node.consts
+        return (_pdist_backward(grad, self_, p, result0),)
+
+
+class PdistBackwardBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        edges = node.edges
+        of_grad = None
+        of_self = None
+        of_pdist = None
+        if edges[0] is not None:
+            of_grad = not_implemented('_pdist_backward')
+        if edges[1] is not None:
+            of_self = not_implemented('_pdist_backward')
+        if edges[2] is not None:
+            of_pdist = not_implemented('_pdist_backward')
+        return (of_grad, of_self, of_pdist)
+
+
 tables.mm.record = recorder(tables.mm, MmBackward0_of_mm, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
 tables.bmm.record = recorder(tables.bmm, BmmBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
 tables.matmul.record = recorder(tables.matmul, MmBackward0_of_matmul, 2, (0, 1), ((0, ()), (1, ())), ())
@@ -322,3 +350,5 @@ tables.outer.record = recorder(tables.outer, MulBackward0, 2, (0, 1), ((0, (1,))
 tables.linalg_cross.record = recorder(tables.linalg_cross, LinalgCrossBackward0, 3, (0, 1), ((0, (1,)), (1, (0,))), ((2, None),))
 tables._cdist_forward.record = recorder(tables._cdist_forward, CdistBackward0, 4, (0, 1), ((0, ()), (1, ()), (-1, ())), ((2, None),))
 tables._cdist_backward.record = recorder(tables._cdist_backward, CdistBackwardBackward0, 5, (0, 1, 2, 4), (), ())
+tables._pdist_forward.record = recorder(tables._pdist_forward, PdistBackward0, 2, (0,), ((0, ()), (-1, ())), ((1, None),))
+tables._pdist_backward.record = recorder(tables._pdist_backward, PdistBackwardBackward0, 4, (0, 1, 3), (), ())

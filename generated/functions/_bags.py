@@ -49,6 +49,18 @@ def _embedding_bag_per_sample_weights_backward(grad, weight, indices, offsets, o
     return call(tables._embedding_bag_per_sample_weights_backward, (grad, weight, indices, offsets, offset2bag, mode, padding_idx))
 
 
+@road((tables.segment_reduce,), )
+def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
+    """segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor"""
+    return call(tables.segment_reduce, (data, reduce, lengths, indices, offsets, axis, unsafe, initial))
+
+
+@road((tables._segment_reduce_backward,), )
+def _segment_reduce_backward(grad, output, data, reduce, *, lengths=None, offsets=None, axis=0, initial=None):
+    """_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, Tensor? offsets=None, int axis=0, Scalar? initial=None) -> Tensor"""
+    return call(tables._segment_reduce_backward, (grad, output, data, reduce, lengths, offsets, axis, initial))
+
+
 tables._embedding_bag.function = _embedding_bag
 tables._embedding_bag_forward_only.function = _embedding_bag_forward_only
 tables.embedding_bag.function = embedding_bag
@@ -56,3 +68,5 @@ tables.embedding_bag_padding_idx.function = embedding_bag
 tables._embedding_bag_backward.function = _embedding_bag_backward
 tables._embedding_bag_dense_backward.function = _embedding_bag_dense_backward
 tables._embedding_bag_per_sample_weights_backward.function = _embedding_bag_per_sample_weights_backward
+tables.segment_reduce.function = segment_reduce
+tables._segment_reduce_backward.function = _segment_reduce_backward

@@ -262,6 +262,12 @@ def nonzero(input, *, out=None):
     return call(tables.nonzero, (input,), out)
 
 
+@road((tables.nonzero_static,), )
+def nonzero_static(input, *, size, fill_value=-1, out=None):
+    """nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor"""
+    return call(tables.nonzero_static, (input, size, fill_value), out)
+
+
 @road((tables.nonzero_numpy,), )
 def nonzero_numpy(input):
     """nonzero_numpy(Tensor self) -> Tensor[]"""
@@ -308,6 +314,7 @@ tables.masked_select.function = masked_select
 tables.masked_scatter.function = masked_scatter
 tables.masked_scatter_backward.function = masked_scatter_backward
 tables.nonzero.function = nonzero
+tables.nonzero_static.function = nonzero_static
 tables.nonzero_numpy.function = nonzero_numpy
 tables.argwhere.function = argwhere
 tables.one_hot.function = one_hot

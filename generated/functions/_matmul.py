@@ -210,6 +210,24 @@ def _cdist_backward(grad, x1, x2, p, cdist):
     return call(tables._cdist_backward, (grad, x1, x2, p, cdist))
 
 
+@road((tables.pdist,), )
+def pdist(input, p=2):
+    """pdist(Tensor self, float p=2) -> Tensor"""
+    return call(tables.pdist, (input, p))
+
+
+@road((tables._pdist_forward,), )
+def _pdist_forward(input, p=2):
+    """_pdist_forward(Tensor self, float p=2) -> Tensor"""
+    return call(tables._pdist_forward, (input, p))
+
+
+@road((tables._pdist_backward,), )
+def _pdist_backward(grad, self, p, pdist):
+    """_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor"""
+    return call(tables._pdist_backward, (grad, self, p, pdist))
+
+
 @road((tables.pairwise_distance,), )
 def pairwise_distance(x1, x2, p=2, eps=1e-06, keepdim=False, **spellings):
     """pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False) -> Tensor"""
@@ -234,6 +252,18 @@ def _sparse_addmm(input, mat1, mat2, *, beta=1, alpha=1):
 def _sparse_mm_reduce_impl(input, other, reduce):
     """_sparse_mm_reduce_impl(Tensor self, Tensor other, str reduce) -> (Tensor, Tensor)"""
     return call(tables._sparse_mm_reduce_impl, (input, other, reduce))
+
+
+@road((tables._scaled_mm,), )
+def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False, *, out=None):
+    """_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor? scale_result=None, ScalarType? out_dtype=None, bool use_fast_accum=False) -> Tensor"""
+    return call(tables._scaled_mm, (input, mat2, scale_a, scale_b, bias, scale_result, out_dtype, use_fast_accum), out)
+
+
+@road((tables._scaled_mm_v2,), )
+def _scaled_mm_v2(input, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b, bias, out_dtype, contraction_dim=(), use_fast_accum=False, *, out=None):
+    """_scaled_mm_v2(Tensor self, Tensor mat2, Tensor[] scale_a, int[] recipe_a, int[] swizzle_a, Tensor[] scale_b, int[] recipe_b, int[] swizzle_b, Tensor? bias, ScalarType? out_dtype, int[] contraction_dim=[], bool use_fast_accum=False) -> Tensor"""
+    return call(tables._scaled_mm_v2, (input, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b, bias, out_dtype, contraction_dim, use_fast_accum), out)
 
 
 tables.mm.function = mm
@@ -263,7 +293,12 @@ tables.cross.function = cross
 tables.cdist.function = cdist
 tables._cdist_forward.function = _cdist_forward
 tables._cdist_backward.function = _cdist_backward
+tables.pdist.function = pdist
+tables._pdist_forward.function = _pdist_forward
+tables._pdist_backward.function = _pdist_backward
 tables.pairwise_distance.function = pairwise_distance
 tables.cosine_similarity.function = cosine_similarity
 tables._sparse_addmm.function = _sparse_addmm
 tables._sparse_mm_reduce_impl.function = _sparse_mm_reduce_impl
+tables._scaled_mm.function = _scaled_mm
+tables._scaled_mm_v2.function = _scaled_mm_v2

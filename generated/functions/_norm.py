@@ -5,6 +5,7 @@ from __future__ import annotations
 import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._backends.cpu.ops import norm as kernels_norm
+from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call
 from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import respelled
@@ -61,15 +62,53 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
 
 
 @road((tables.native_batch_norm,), )
-def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
+def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, *, out=None):
     """native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"""
-    return call(tables.native_batch_norm, (input, weight, bias, running_mean, running_var, training, momentum, eps))
+    return call(tables.native_batch_norm, (input, weight, bias, running_mean, running_var, training, momentum, eps), out)
 
 
 @road((tables.native_batch_norm_backward,), )
 def native_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask):
     """native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"""
     return call(tables.native_batch_norm_backward, (grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask))
+
+_native_batch_norm_legit_overloads = (tables._native_batch_norm_legit, tables._native_batch_norm_legit_no_stats, )
+
+
+@road((tables._native_batch_norm_legit,), (tables._native_batch_norm_legit_no_stats,), )
+def _native_batch_norm_legit(*args, **kwargs):
+    """_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor); _native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"""
+    return call_overloaded(_native_batch_norm_legit_overloads, args, kwargs, has_out=True)
+
+
+@road((tables._native_batch_norm_legit_no_training,), )
+def _native_batch_norm_legit_no_training(input, weight, bias, running_mean, running_var, momentum, eps):
+    """_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)"""
+    return call(tables._native_batch_norm_legit_no_training, (input, weight, bias, running_mean, running_var, momentum, eps))
+
+
+@road((tables._native_batch_norm_legit_functional,), )
+def _native_batch_norm_legit_functional(input, weight, bias, running_mean, running_var, training, momentum, eps):
+    """_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor, Tensor)"""
+    return call(tables._native_batch_norm_legit_functional, (input, weight, bias, running_mean, running_var, training, momentum, eps))
+
+
+@road((tables._batch_norm_with_update,), )
+def _batch_norm_with_update(input, weight, bias, running_mean, running_var, momentum, eps, *, out=None):
+    """_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)"""
+    return call(tables._batch_norm_with_update, (input, weight, bias, running_mean, running_var, momentum, eps), out)
+
+
+@road((tables._batch_norm_with_update_functional,), )
+def _batch_norm_with_update_functional(input, weight, bias, running_mean, running_var, momentum, eps):
+    """_batch_norm_with_update_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)"""
+    return call(tables._batch_norm_with_update_functional, (input, weight, bias, running_mean, running_var, momentum, eps))
+
+
+@road((tables._batch_norm_no_update,), )
+def _batch_norm_no_update(input, weight, bias, running_mean, running_var, momentum, eps):
+    """_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)"""
+    return call(tables._batch_norm_no_update, (input, weight, bias, running_mean, running_var, momentum, eps))
 
 
 @road((tables.instance_norm,), )
@@ -104,6 +143,13 @@ tables.native_group_norm_backward.function = native_group_norm_backward
 tables.batch_norm.function = batch_norm
 tables.native_batch_norm.function = native_batch_norm
 tables.native_batch_norm_backward.function = native_batch_norm_backward
+tables._native_batch_norm_legit.function = _native_batch_norm_legit
+tables._native_batch_norm_legit_no_stats.function = _native_batch_norm_legit
+tables._native_batch_norm_legit_no_training.function = _native_batch_norm_legit_no_training
+tables._native_batch_norm_legit_functional.function = _native_batch_norm_legit_functional
+tables._batch_norm_with_update.function = _batch_norm_with_update
+tables._batch_norm_with_update_functional.function = _batch_norm_with_update_functional
+tables._batch_norm_no_update.function = _batch_norm_no_update
 tables.instance_norm.function = instance_norm
 tables._weight_norm.function = _weight_norm
 tables._weight_norm_interface.function = _weight_norm_interface

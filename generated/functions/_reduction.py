@@ -229,6 +229,14 @@ def corrcoef(input):
     return call(tables.corrcoef, (input,))
 
 
+@road((tables.hash_tensor,), )
+def hash_tensor(input, dim=(), *, keepdim=False, mode=0, out=None, **spellings):
+    """hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor"""
+    if spellings:
+        (input, dim, keepdim, mode) = respelled(tables.hash_tensor, (input, dim, keepdim, mode), spellings)
+    return call(tables.hash_tensor, (input, dim, keepdim, mode), out)
+
+
 tables.sum.function = sum
 tables.sum_dim_IntList.function = sum
 tables.nansum.function = nansum
@@ -282,3 +290,4 @@ tables.nanquantile.function = nanquantile
 tables.nanquantile_scalar.function = nanquantile
 tables.cov.function = cov
 tables.corrcoef.function = corrcoef
+tables.hash_tensor.function = hash_tensor

@@ -7,7 +7,7 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call
 from mindtorch_v2._dispatch.native import road
-from mindtorch_v2._dispatch.resolver import respelled
+from mindtorch_v2._dispatch.resolver import REQUIRED, respelled
 
 from ..tables import shape as tables
 
@@ -290,6 +290,14 @@ def replication_pad3d_backward(grad_output, self, padding):
     return call(tables.replication_pad3d_backward, (grad_output, self, padding))
 
 
+@road((tables._chunk_cat,), )
+def _chunk_cat(tensors, dim=REQUIRED, num_chunks=REQUIRED, *, out=None, **spellings):
+    """_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor"""
+    if spellings:
+        (tensors, dim, num_chunks) = respelled(tables._chunk_cat, (tensors, dim, num_chunks), spellings)
+    return call(tables._chunk_cat, (tensors, dim, num_chunks), out)
+
+
 tables.cat.function = cat
 tables.stack.function = stack
 tables.hstack.function = hstack
@@ -340,3 +348,4 @@ tables.replication_pad2d.function = replication_pad2d
 tables.replication_pad2d_backward.function = replication_pad2d_backward
 tables.replication_pad3d.function = replication_pad3d
 tables.replication_pad3d_backward.function = replication_pad3d_backward
+tables._chunk_cat.function = _chunk_cat

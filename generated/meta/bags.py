@@ -15,3 +15,11 @@ def _embedding_bag_forward_only(weight, indices, offsets, scale_grad_by_freq, mo
 
 def _embedding_bag_dense_backward(grad_output, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx):
     return rules_bags.embedding_bag_backward(grad_output, per_sample_weights, indices=indices, num_weights=num_weights)
+
+
+def segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initial):
+    return rules_bags.segment_reduce(data, reduce, lengths=lengths, indices=indices, offsets=offsets, axis=axis)
+
+
+def _segment_reduce_backward(grad, output, data, reduce, lengths, offsets, axis, initial):
+    return rules_bags.segment_reduce_backward(grad, output, data)

@@ -103,5 +103,9 @@ def nonzero(self):
     return rules_indexing.nonzero(self=self)
 
 
+def nonzero_static(self, size, fill_value):
+    return rules_indexing.nonzero_static(self=self, size=size)
+
+
 def one_hot(self, num_classes):
     return rules_indexing.one_hot(self=self, num_classes=num_classes)

@@ -68,3 +68,11 @@ def _cdist_forward(x1, x2, p, compute_mode):
 
 def _cdist_backward(grad, x1, x2, p, cdist):
     return rules_gradients.cdist_backward(x1, x2=x2, grad=grad, distances=cdist)
+
+
+def _pdist_forward(self, p):
+    return rules_matmul.pdist(self)
+
+
+def _pdist_backward(grad, self, p, pdist):
+    return rules_matmul.pdist_backward(self, grad=grad, distances=pdist)

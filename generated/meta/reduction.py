@@ -123,3 +123,7 @@ def logsumexp(self, dim, keepdim):
 
 def linalg_vector_norm(self, ord, dim, keepdim, dtype):
     return rules_reduction.vector_norm(self, ord=ord, dim=dim, keepdim=keepdim, dtype=dtype)
+
+
+def hash_tensor(self, dim, keepdim, mode):
+    return rules_reduction.hash_tensor(self=self, dim=dim, keepdim=keepdim, mode=mode)

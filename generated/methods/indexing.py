@@ -235,6 +235,12 @@ def nonzero(self):
     return call(tables.nonzero, (self,))
 
 
+@road((tables.nonzero_static,), method=True)
+def nonzero_static(self, *, size, fill_value=-1):
+    """nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor"""
+    return call(tables.nonzero_static, (self, size, fill_value))
+
+
 @road((tables.nonzero_numpy,), method=True)
 def nonzero_numpy(self):
     """nonzero_numpy(Tensor self) -> Tensor[]"""
@@ -277,6 +283,7 @@ METHODS: dict = {
     "masked_scatter": masked_scatter, 
     "masked_scatter_": masked_scatter_, 
     "nonzero": nonzero, 
+    "nonzero_static": nonzero_static, 
     "nonzero_numpy": nonzero_numpy, 
     "argwhere": argwhere, 
 }

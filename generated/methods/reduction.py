@@ -221,6 +221,15 @@ def corrcoef(self):
     return call(tables.corrcoef, (self,))
 
 
+_hash_tensor_methods = (tables.hash_tensor, )
+
+
+@road((tables.hash_tensor,), method=True)
+def hash_tensor(self, *args, **kwargs):
+    """hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor"""
+    return call_overloaded(_hash_tensor_methods, (self, *args), kwargs, method=True)
+
+
 METHODS: dict = {
     "sum": sum, 
     "nansum": nansum, 
@@ -247,4 +256,5 @@ METHODS: dict = {
     "nanquantile": nanquantile, 
     "cov": cov, 
     "corrcoef": corrcoef, 
+    "hash_tensor": hash_tensor, 
 }

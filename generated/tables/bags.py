@@ -7,7 +7,7 @@ from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import bags as _meta
 
-__all__ = ["_embedding_bag", "_embedding_bag_forward_only", "embedding_bag", "embedding_bag_padding_idx", "_embedding_bag_backward", "_embedding_bag_dense_backward", "_embedding_bag_per_sample_weights_backward"]
+__all__ = ["_embedding_bag", "_embedding_bag_forward_only", "embedding_bag", "embedding_bag_padding_idx", "_embedding_bag_backward", "_embedding_bag_dense_backward", "_embedding_bag_per_sample_weights_backward", "segment_reduce", "_segment_reduce_backward"]
 
 _embedding_bag = Operator("_embedding_bag", "",
     (Param('weight', 'Tensor'), Param('indices', 'Tensor'), Param('offsets', 'Tensor'), Param('scale_grad_by_freq', 'bool', default=False), Param('mode', 'int', default=0), Param('sparse', 'bool', default=False), Param('per_sample_weights', 'Tensor', optional=True, default=None), Param('include_last_offset', 'bool', default=False), Param('padding_idx', 'int', default=-1), ),
@@ -43,4 +43,14 @@ _embedding_bag_per_sample_weights_backward = Operator("_embedding_bag_per_sample
     (Param('grad', 'Tensor'), Param('weight', 'Tensor'), Param('indices', 'Tensor'), Param('offsets', 'Tensor'), Param('offset2bag', 'Tensor'), Param('mode', 'int'), Param('padding_idx', 'int', default=-1), ),
     composite="bags.embedding_bag_per_sample_weights_backward",
     variants=('function',),
+)
+segment_reduce = Operator("segment_reduce", "",
+    (Param('data', 'Tensor'), Param('reduce', 'str'), Param('lengths', 'Tensor', optional=True, default=None, keyword=True), Param('indices', 'Tensor', optional=True, default=None, keyword=True), Param('offsets', 'Tensor', optional=True, default=None, keyword=True), Param('axis', 'int', default=0, keyword=True), Param('unsafe', 'bool', default=False, keyword=True), Param('initial', 'Scalar', optional=True, default=None, keyword=True), ),
+    meta=_meta.segment_reduce, cast=(0,), kernels={"cpu": kernels_bags.segment_reduce},
+    variants=('function',), derivatives="bags", saves_self=True,
+)
+_segment_reduce_backward = Operator("_segment_reduce_backward", "",
+    (Param('grad', 'Tensor'), Param('output', 'Tensor'), Param('data', 'Tensor'), Param('reduce', 'str'), Param('lengths', 'Tensor', optional=True, default=None, keyword=True), Param('offsets', 'Tensor', optional=True, default=None, keyword=True), Param('axis', 'int', default=0, keyword=True), Param('initial', 'Scalar', optional=True, default=None, keyword=True), ),
+    meta=_meta._segment_reduce_backward, cast=(0, 1, 2), kernels={"cpu": kernels_bags.segment_reduce_backward},
+    variants=('function',), derivatives="bags",
 )

@@ -7,7 +7,7 @@ from mindtorch_v2._dispatch.operator import Block, Operator, Param
 
 from ..meta import indexing as _meta
 
-__all__ = ["index_Tensor", "index_put", "_unsafe_index_Tensor", "_unsafe_masked_index", "_unsafe_masked_index_put_accumulate", "_unsafe_index_put", "index_select", "index_add", "index_copy", "index_fill_int_Scalar", "index_fill_int_Tensor", "index_reduce", "gather", "scatter_src", "scatter_value", "scatter_reduce", "scatter_value_reduce", "scatter_add", "scatter_reduce_two", "take", "put", "take_along_dim", "masked_fill_Scalar", "masked_fill_Tensor", "masked_select", "masked_scatter", "masked_scatter_backward", "nonzero", "nonzero_numpy", "argwhere", "one_hot"]
+__all__ = ["index_Tensor", "index_put", "_unsafe_index_Tensor", "_unsafe_masked_index", "_unsafe_masked_index_put_accumulate", "_unsafe_index_put", "index_select", "index_add", "index_copy", "index_fill_int_Scalar", "index_fill_int_Tensor", "index_reduce", "gather", "scatter_src", "scatter_value", "scatter_reduce", "scatter_value_reduce", "scatter_add", "scatter_reduce_two", "take", "put", "take_along_dim", "masked_fill_Scalar", "masked_fill_Tensor", "masked_select", "masked_scatter", "masked_scatter_backward", "nonzero", "nonzero_static", "nonzero_numpy", "argwhere", "one_hot"]
 
 index_Tensor = Operator("index", "Tensor",
     (Param('self', 'Tensor'), Param('indices', 'Tensor', is_list=True, elements_optional=True), ),
@@ -148,6 +148,11 @@ nonzero = Operator("nonzero", "",
     (Param('self', 'Tensor'), ),
     meta=_meta.nonzero, kernels={"cpu": kernels_indexing.nonzero},
     tags=('data_dependent',), out=('exact',), variants=('function', 'method', 'out'),
+)
+nonzero_static = Operator("nonzero_static", "",
+    (Param('self', 'Tensor'), Param('size', 'SymInt', keyword=True), Param('fill_value', 'int', default=-1, keyword=True), ),
+    meta=_meta.nonzero_static, kernels={"cpu": kernels_indexing.nonzero_static},
+    out=('exact',), variants=('function', 'method', 'out'),
 )
 nonzero_numpy = Operator("nonzero_numpy", "",
     (Param('self', 'Tensor'), ),

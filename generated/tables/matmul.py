@@ -7,7 +7,7 @@ from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import matmul as _meta
 
-__all__ = ["mm", "bmm", "matmul", "linear", "addmm", "addbmm", "baddbmm", "addmv", "addr", "mv", "dot", "vdot", "outer", "inner", "tensordot", "kron", "chain_matmul", "einsum", "bilinear", "linalg_matmul", "linalg_multi_dot", "linalg_vecdot", "linalg_cross", "cross", "cdist", "_cdist_forward", "_cdist_backward", "pairwise_distance", "cosine_similarity", "_sparse_addmm", "_sparse_mm_reduce_impl"]
+__all__ = ["mm", "bmm", "matmul", "linear", "addmm", "addbmm", "baddbmm", "addmv", "addr", "mv", "dot", "vdot", "outer", "inner", "tensordot", "kron", "chain_matmul", "einsum", "bilinear", "linalg_matmul", "linalg_multi_dot", "linalg_vecdot", "linalg_cross", "cross", "cdist", "_cdist_forward", "_cdist_backward", "pdist", "_pdist_forward", "_pdist_backward", "pairwise_distance", "cosine_similarity", "_sparse_addmm", "_sparse_mm_reduce_impl", "_scaled_mm", "_scaled_mm_v2"]
 
 mm = Operator("mm", "",
     (Param('self', 'Tensor'), Param('mat2', 'Tensor'), ),
@@ -144,6 +144,21 @@ _cdist_backward = Operator("_cdist_backward", "",
     meta=_meta._cdist_backward, cast=(1,), kernels={"cpu": kernels_matmul.cdist_backward},
     variants=('function',), derivatives="matmul",
 )
+pdist = Operator("pdist", "",
+    (Param('self', 'Tensor'), Param('p', 'float', default=2), ),
+    composite="matmul.pdist",
+    variants=('function',),
+)
+_pdist_forward = Operator("_pdist_forward", "",
+    (Param('self', 'Tensor'), Param('p', 'float', default=2), ),
+    meta=_meta._pdist_forward, cast=(0,), kernels={"cpu": kernels_matmul.pdist_forward},
+    variants=('function',), derivatives="matmul", saves_self=True,
+)
+_pdist_backward = Operator("_pdist_backward", "",
+    (Param('grad', 'Tensor'), Param('self', 'Tensor'), Param('p', 'float'), Param('pdist', 'Tensor'), ),
+    meta=_meta._pdist_backward, cast=(1,), kernels={"cpu": kernels_matmul.pdist_backward},
+    variants=('function',), derivatives="matmul",
+)
 pairwise_distance = Operator("pairwise_distance", "",
     (Param('x1', 'Tensor'), Param('x2', 'Tensor'), Param('p', 'float', default=2), Param('eps', 'float', default=1e-06), Param('keepdim', 'bool', default=False), ),
     composite="matmul.pairwise_distance",
@@ -163,4 +178,14 @@ _sparse_mm_reduce_impl = Operator("_sparse_mm_reduce_impl", "",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), Param('reduce', 'str'), ),
     missing='products of sparse matrices have no kernel yet',
     returns=('', ''), variants=('function',),
+)
+_scaled_mm = Operator("_scaled_mm", "",
+    (Param('self', 'Tensor'), Param('mat2', 'Tensor'), Param('scale_a', 'Tensor'), Param('scale_b', 'Tensor'), Param('bias', 'Tensor', optional=True, default=None), Param('scale_result', 'Tensor', optional=True, default=None), Param('out_dtype', 'ScalarType', optional=True, default=None), Param('use_fast_accum', 'bool', default=False), ),
+    composite="matmul.scaled_mm",
+    out=('exact',), variants=('function', 'out'),
+)
+_scaled_mm_v2 = Operator("_scaled_mm_v2", "",
+    (Param('self', 'Tensor'), Param('mat2', 'Tensor'), Param('scale_a', 'Tensor', is_list=True), Param('recipe_a', 'int', is_list=True), Param('swizzle_a', 'int', is_list=True), Param('scale_b', 'Tensor', is_list=True), Param('recipe_b', 'int', is_list=True), Param('swizzle_b', 'int', is_list=True), Param('bias', 'Tensor', optional=True), Param('out_dtype', 'ScalarType', optional=True), Param('contraction_dim', 'int', is_list=True, default=()), Param('use_fast_accum', 'bool', default=False), ),
+    composite="matmul.scaled_mm_v2",
+    out=('exact',), variants=('function', 'out'),
 )

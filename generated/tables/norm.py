@@ -7,7 +7,7 @@ from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import norm as _meta
 
-__all__ = ["layer_norm", "native_layer_norm", "native_layer_norm_backward", "rms_norm", "group_norm", "native_group_norm", "native_group_norm_backward", "batch_norm", "native_batch_norm", "native_batch_norm_backward", "instance_norm", "_weight_norm", "_weight_norm_interface"]
+__all__ = ["layer_norm", "native_layer_norm", "native_layer_norm_backward", "rms_norm", "group_norm", "native_group_norm", "native_group_norm_backward", "batch_norm", "native_batch_norm", "native_batch_norm_backward", "_native_batch_norm_legit", "_native_batch_norm_legit_no_stats", "_native_batch_norm_legit_no_training", "_native_batch_norm_legit_functional", "_batch_norm_with_update", "_batch_norm_with_update_functional", "_batch_norm_no_update", "instance_norm", "_weight_norm", "_weight_norm_interface"]
 
 layer_norm = Operator("layer_norm", "",
     (Param('input', 'Tensor'), Param('normalized_shape', 'SymInt', is_list=True), Param('weight', 'Tensor', optional=True, default=None), Param('bias', 'Tensor', optional=True, default=None), Param('eps', 'float', default=1e-05), Param('cudnn_enable', 'bool', default=True), ),
@@ -52,12 +52,47 @@ batch_norm = Operator("batch_norm", "",
 native_batch_norm = Operator("native_batch_norm", "",
     (Param('input', 'Tensor'), Param('weight', 'Tensor', optional=True), Param('bias', 'Tensor', optional=True), Param('running_mean', 'Tensor', optional=True), Param('running_var', 'Tensor', optional=True), Param('training', 'bool'), Param('momentum', 'float'), Param('eps', 'float'), ),
     meta=_meta.native_batch_norm, cast=(0, 1, 2), kernels={"cpu": kernels_norm.native_batch_norm},
-    tags=('updates_statistics',), returns=('', '', ''), variants=('function',), derivatives="norm", saves_self=True,
+    tags=('updates_statistics',), returns=('', '', ''), variants=('function', 'out'), derivatives="norm", saves_self=True,
 )
 native_batch_norm_backward = Operator("native_batch_norm_backward", "",
     (Param('grad_out', 'Tensor'), Param('input', 'Tensor'), Param('weight', 'Tensor', optional=True), Param('running_mean', 'Tensor', optional=True), Param('running_var', 'Tensor', optional=True), Param('save_mean', 'Tensor', optional=True), Param('save_invstd', 'Tensor', optional=True), Param('train', 'bool'), Param('eps', 'float'), Param('output_mask', 'bool', is_list=True, size=3), ),
     meta=_meta.native_batch_norm_backward, cast=(0, 1, 2), kernels={"cpu": kernels_norm.native_batch_norm_backward},
     returns=('', '', ''), variants=('function',), derivatives="norm", saves_self=True,
+)
+_native_batch_norm_legit = Operator("_native_batch_norm_legit", "",
+    (Param('input', 'Tensor'), Param('weight', 'Tensor', optional=True), Param('bias', 'Tensor', optional=True), Param('running_mean', 'Tensor'), Param('running_var', 'Tensor'), Param('training', 'bool'), Param('momentum', 'float'), Param('eps', 'float'), ),
+    composite="nn.native_batch_norm_legit",
+    returns=('', '', ''), variants=('function', 'out'),
+)
+_native_batch_norm_legit_no_stats = Operator("_native_batch_norm_legit", "no_stats",
+    (Param('input', 'Tensor'), Param('weight', 'Tensor', optional=True), Param('bias', 'Tensor', optional=True), Param('training', 'bool'), Param('momentum', 'float'), Param('eps', 'float'), ),
+    composite="nn.native_batch_norm_no_stats",
+    returns=('', '', ''), variants=('function', 'out'),
+)
+_native_batch_norm_legit_no_training = Operator("_native_batch_norm_legit_no_training", "",
+    (Param('input', 'Tensor'), Param('weight', 'Tensor', optional=True), Param('bias', 'Tensor', optional=True), Param('running_mean', 'Tensor'), Param('running_var', 'Tensor'), Param('momentum', 'float'), Param('eps', 'float'), ),
+    composite="nn.native_batch_norm_no_training",
+    returns=('', '', ''), variants=('function',),
+)
+_native_batch_norm_legit_functional = Operator("_native_batch_norm_legit_functional", "",
+    (Param('input', 'Tensor'), Param('weight', 'Tensor', optional=True), Param('bias', 'Tensor', optional=True), Param('running_mean', 'Tensor'), Param('running_var', 'Tensor'), Param('training', 'bool'), Param('momentum', 'float'), Param('eps', 'float'), ),
+    composite="nn.native_batch_norm_functional",
+    returns=('', '', '', '', ''), variants=('function',),
+)
+_batch_norm_with_update = Operator("_batch_norm_with_update", "",
+    (Param('input', 'Tensor'), Param('weight', 'Tensor', optional=True), Param('bias', 'Tensor', optional=True), Param('running_mean', 'Tensor'), Param('running_var', 'Tensor'), Param('momentum', 'float'), Param('eps', 'float'), ),
+    composite="nn.batch_norm_with_update",
+    returns=('', '', '', ''), variants=('function', 'out'),
+)
+_batch_norm_with_update_functional = Operator("_batch_norm_with_update_functional", "",
+    (Param('input', 'Tensor'), Param('weight', 'Tensor', optional=True), Param('bias', 'Tensor', optional=True), Param('running_mean', 'Tensor'), Param('running_var', 'Tensor'), Param('momentum', 'float'), Param('eps', 'float'), ),
+    composite="nn.batch_norm_with_update_functional",
+    returns=('', '', '', '', '', ''), variants=('function',),
+)
+_batch_norm_no_update = Operator("_batch_norm_no_update", "",
+    (Param('input', 'Tensor'), Param('weight', 'Tensor', optional=True), Param('bias', 'Tensor', optional=True), Param('running_mean', 'Tensor', optional=True), Param('running_var', 'Tensor', optional=True), Param('momentum', 'float'), Param('eps', 'float'), ),
+    composite="nn.batch_norm_no_update",
+    returns=('', '', '', ''), variants=('function',),
 )
 instance_norm = Operator("instance_norm", "",
     (Param('input', 'Tensor'), Param('weight', 'Tensor', optional=True), Param('bias', 'Tensor', optional=True), Param('running_mean', 'Tensor', optional=True), Param('running_var', 'Tensor', optional=True), Param('use_input_stats', 'bool'), Param('momentum', 'float'), Param('eps', 'float'), Param('cudnn_enabled', 'bool'), ),

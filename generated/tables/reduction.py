@@ -7,7 +7,7 @@ from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import reduction as _meta
 
-__all__ = ["sum", "sum_dim_IntList", "nansum", "mean", "mean_dim", "nanmean", "prod", "prod_dim_int", "sum_to_size", "var_dim", "var_correction", "var", "std_dim", "std_correction", "std", "var_mean_dim", "var_mean_correction", "var_mean", "std_mean_dim", "std_mean_correction", "std_mean", "max", "max_other", "max_dim", "min", "min_other", "min_dim", "amax", "amin", "aminmax", "argmax", "argmin", "all", "all_dim", "all_dims", "any", "any_dim", "any_dims", "count_nonzero_dim_IntList", "count_nonzero", "logsumexp", "linalg_vector_norm", "norm_Scalar", "norm_ScalarOpt_dim", "norm_ScalarOpt_dtype", "norm_ScalarOpt_dim_dtype", "dist", "quantile", "quantile_scalar", "nanquantile", "nanquantile_scalar", "cov", "corrcoef"]
+__all__ = ["sum", "sum_dim_IntList", "nansum", "mean", "mean_dim", "nanmean", "prod", "prod_dim_int", "sum_to_size", "var_dim", "var_correction", "var", "std_dim", "std_correction", "std", "var_mean_dim", "var_mean_correction", "var_mean", "std_mean_dim", "std_mean_correction", "std_mean", "max", "max_other", "max_dim", "min", "min_other", "min_dim", "amax", "amin", "aminmax", "argmax", "argmin", "all", "all_dim", "all_dims", "any", "any_dim", "any_dims", "count_nonzero_dim_IntList", "count_nonzero", "logsumexp", "linalg_vector_norm", "norm_Scalar", "norm_ScalarOpt_dim", "norm_ScalarOpt_dtype", "norm_ScalarOpt_dim_dtype", "dist", "quantile", "quantile_scalar", "nanquantile", "nanquantile_scalar", "cov", "corrcoef", "hash_tensor"]
 
 sum = Operator("sum", "",
     (Param('self', 'Tensor'), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
@@ -273,4 +273,9 @@ corrcoef = Operator("corrcoef", "",
     (Param('self', 'Tensor'), ),
     composite="statistics.corrcoef",
     variants=('function', 'method'),
+)
+hash_tensor = Operator("hash_tensor", "",
+    (Param('self', 'Tensor'), Param('dim', 'int', is_list=True, size=1, default=()), Param('keepdim', 'bool', default=False, keyword=True), Param('mode', 'int', default=0, keyword=True), ),
+    meta=_meta.hash_tensor, kernels={"cpu": kernels_reduction.hash_tensor},
+    out=('exact',), variants=('function', 'method', 'out'),
 )

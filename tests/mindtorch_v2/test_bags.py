@@ -106,3 +106,22 @@ def test_c_as_numpy() -> None:
         for factors in (None, generator.normal(size=5).astype(dtype)):
             found, wanted = (f(table, rows, owner, 3, factors) for f in (kernel, kernel.__wrapped__))
             assert found.dtype == wanted.dtype and np.allclose(found, wanted, rtol=1e-6, atol=1e-6)
+
+
+def test_segments() -> None:
+    x = torch.tensor([1.0, 2.0, 2.0, -1.0, 0.0, 6.0], dtype=torch.float64, requires_grad=True)
+    lengths, grad = torch.tensor([3, 0, 3]), torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
+    for reduce, values, gradients in (
+        ("max", [2.0, 1.0, 6.0], [0.0, 0.5, 0.5, 0.0, 0.0, 3.0]),
+        ("min", [1.0, 1.0, -1.0], [1.0, 0.0, 0.0, 3.0, 0.0, 0.0]),
+        ("prod", [4.0, 1.0, 0.0], [4.0, 2.0, 2.0, 0.0, -18.0, 0.0]),
+    ):
+        found = torch.segment_reduce(x, reduce, lengths=lengths, initial=1)
+        assert found.tolist() == values
+        assert torch.autograd.grad(found, x, grad)[0].tolist() == gradients
+    plain = torch.segment_reduce(x, "mean", offsets=torch.tensor([0, 2, 2, 6]))
+    assert plain.tolist()[::2] == [1.5, 1.75] and plain[1].isnan()
+    with pytest.raises(
+        RuntimeError, match=r"Expected all rows of lengths along axis to sum to data.size\(lengths.dim\(\)-1\)"
+    ):
+        torch.segment_reduce(x, "sum", lengths=lengths + 1).tolist()

@@ -43,6 +43,8 @@ FAILING: dict[str, str] = {
         "histogram.bin_ct",
         "bernoulli.p",
         "_cdist_backward",
+        "_pdist_backward",
+        "_segment_reduce_backward",
         "_ctc_loss_backward",
         "_scaled_dot_product_flash_attention_for_cpu_backward",
     )
@@ -53,7 +55,14 @@ NO_SECOND: dict[str, str] = (
     FAILING
     | {
         name: _NONE
-        for name in ("_cdist_forward", "_ctc_loss", "_scaled_dot_product_flash_attention_for_cpu", "_standard_gamma")
+        for name in (
+            "_cdist_forward",
+            "_pdist_forward",
+            "segment_reduce",
+            "_ctc_loss",
+            "_scaled_dot_product_flash_attention_for_cpu",
+            "_standard_gamma",
+        )
     }
     | {
         name: "it reads one triangle of the matrix, but its derivative is that of a symmetric matrix or of a full factor, as in PyTorch"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Any
 
+from mindtorch_v2._dtype import FLOAT8, float32
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._rules.linalg import check_inexact
 from mindtorch_v2._tensor import Tensor
@@ -230,3 +232,84 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {x1.dtype.cpp}")
     lengths = [F.clamp_min(F.linalg_vector_norm(x, 2, [dim], True), eps) for x in F.broadcast_tensors([x1, x2])]
     return F.sum(F.mul(F.div(x1, lengths[0]), F.div(x2, lengths[1])), dim)
+
+
+def pdist(self: Tensor, p: float) -> Tensor:
+    """The distances of all pairs of rows."""
+    if self.dim() != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {self.dim()}D")
+    if not self.dtype.is_floating_point:
+        raise RuntimeError("pdist only supports floating-point dtypes")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    return F._pdist_forward(self.contiguous(), p)
+
+
+def _check_matrices(self: Tensor, mat2: Tensor) -> None:
+    for number, matrix in ((1, self), (2, mat2)):
+        if matrix.dim() != 2:
+            raise RuntimeError(f"mat{number} must be a matrix")
+    if self.shape[1] != mat2.shape[0]:
+        raise RuntimeError(
+            "mat1 and mat2 shapes cannot be multiplied "
+            f"({self.shape[0]}x{self.shape[1]} and {mat2.shape[0]}x{mat2.shape[1]})"
+        )
+
+
+def _check_bytes(self: Tensor, mat2: Tensor, bias: Tensor | None) -> None:
+    for number, matrix in ((1, self), (2, mat2)):
+        if matrix.dtype not in FLOAT8:
+            raise RuntimeError(f"Expected mat{number} to be Float8 matrix got {matrix.dtype.cpp}")
+    if bias is not None and bias.numel() != mat2.shape[1]:
+        raise RuntimeError(f"Bias must be size {mat2.shape[1]} but got {bias.numel()}")
+
+
+def scaled_mm(
+    self: Tensor,
+    mat2: Tensor,
+    scale_a: Tensor,
+    scale_b: Tensor,
+    bias: Tensor | None,
+    scale_result: Tensor | None,
+    out_dtype: Any,
+    use_fast_accum: bool,
+) -> Tensor:
+    """The product of float8 matrices with a scale each, or one for each row of the first and column of the second."""
+    _check_matrices(self, mat2)
+    whole = scale_a.numel() == 1 and scale_b.numel() == 1
+    bytes_ = self.dtype in FLOAT8 and mat2.dtype in FLOAT8
+    by_row = bytes_ and tuple(scale_a.shape) == (self.shape[0], 1) and tuple(scale_b.shape) == (1, mat2.shape[1])
+    if not whole and not by_row:
+        raise ValueError("Invalid scaling configuration.")
+    _check_bytes(self, mat2, bias)
+    left, right = (matrix.to(float32) for matrix in (self, mat2))
+    if whole:
+        left, right = left * scale_a.reshape(()).to(float32), right * scale_b.reshape(()).to(float32)
+    else:
+        left, right = left * scale_a, right * scale_b
+    product = F.mm(left, right)
+    if bias is not None:
+        product = product + bias.to(float32)
+    return product.to(self.dtype if out_dtype is None else out_dtype)
+
+
+def scaled_mm_v2(
+    self: Tensor,
+    mat2: Tensor,
+    scale_a: Sequence[Tensor],
+    recipe_a: Sequence[int],
+    swizzle_a: Sequence[int],
+    scale_b: Sequence[Tensor],
+    recipe_b: Sequence[int],
+    swizzle_b: Sequence[int],
+    bias: Tensor | None,
+    out_dtype: Any,
+    contraction_dim: Sequence[int],
+    use_fast_accum: bool,
+) -> Tensor:
+    """`scaled_mm` by recipes: 0, one scale for a matrix, or 1, one for each row and column. NotImplementedError for others."""
+    if list(recipe_a) != list(recipe_b) or list(recipe_a) not in ([0], [1]) or any(swizzle_a) or any(swizzle_b):
+        raise NotImplementedError(
+            "_scaled_mm_v2: only scales of whole matrices, or of rows and columns, are supported on CPU"
+        )
+    return scaled_mm(self, mat2, scale_a[0], scale_b[0], bias, None, out_dtype, use_fast_accum)

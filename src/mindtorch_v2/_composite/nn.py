@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mindtorch_v2._dtype import float64
+from mindtorch_v2._dtype import float64, uint8
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._rules import activations, nn as rules
 from mindtorch_v2._rules.geometry import prefers_channels_last
@@ -111,6 +111,10 @@ def batch_norm(
     cudnn_enabled: bool = True,
 ) -> Tensor:
     """Values per channel with mean 0 and variance 1, of the batch in training and the running ones otherwise."""
+    if not input.numel():
+        out = input.clone()
+        out = out if weight is None else out * weight[0]
+        return out if bias is None else out + bias[0]
     return F.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
@@ -136,3 +140,100 @@ def group_norm(
 def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     """v with the norms `g` along `dim`."""
     return F._weight_norm_interface(v, g, dim)[0]
+
+
+# The same normalisation under the names by which its arguments are written to, or copied.
+
+
+def native_batch_norm_legit(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """native_batch_norm, which updates its statistics in training."""
+    return F.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+def native_batch_norm_no_stats(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, training: bool, momentum: float, eps: float
+) -> Any:
+    """native_batch_norm without running statistics."""
+    return F.native_batch_norm(input, weight, bias, None, None, training, momentum, eps)
+
+
+def native_batch_norm_no_training(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor,
+    running_var: Tensor,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """native_batch_norm by the running statistics."""
+    return F.native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
+
+
+def native_batch_norm_functional(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor,
+    running_var: Tensor,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """native_batch_norm, and the updated statistics as results."""
+    mean, var = running_mean.clone(), running_var.clone()
+    return *F.native_batch_norm(input, weight, bias, mean, var, training, momentum, eps), mean, var
+
+
+def _reserve(input: Tensor) -> Tensor:
+    """What other devices keep for the backward pass, and this one does not need."""
+    return F.empty([0], dtype=uint8, device=input.device)
+
+
+def batch_norm_with_update(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor,
+    running_var: Tensor,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """native_batch_norm in training, and an empty reserve."""
+    return *F.native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps), _reserve(input)
+
+
+def batch_norm_with_update_functional(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor,
+    running_var: Tensor,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """batch_norm_with_update, and the updated statistics as results."""
+    mean, var = running_mean.clone(), running_var.clone()
+    return *batch_norm_with_update(input, weight, bias, mean, var, momentum, eps), mean, var
+
+
+def batch_norm_no_update(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """native_batch_norm by the running statistics, and an empty reserve."""
+    return *F.native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps), _reserve(input)

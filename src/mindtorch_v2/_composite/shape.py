@@ -396,3 +396,30 @@ def pad_circular(self: Tensor, pad: Sequence[int]) -> Tensor:
             parts.append(F.slice(inner, dim, 0, after))
         self = F.cat(parts, dim) if len(parts) > 1 else inner
     return self
+
+
+def chunk_cat(tensors: list[Tensor], dim: int, num_chunks: int) -> Tensor:
+    """Every tensor in `num_chunks` chunks along `dim`, filled up with zeros; the first chunks of all side by side, then the second ones."""
+    if not tensors:
+        raise RuntimeError("_chunk_cat expects a non-empty input tensor list")
+    if num_chunks < 1:
+        raise RuntimeError("_chunk_cat expects positive num_chunks")
+    first = tensors[0]
+    at = wrap_dim(dim, first.dim())
+    for tensor in tensors:
+        if not tensor.numel():
+            raise RuntimeError("_chunk_cat expects non-empty tensor")
+        if tensor.dtype is not first.dtype:
+            raise RuntimeError("_chunk_cat expects all input tensors with the same dtype")
+        if tensor.dim() <= at:
+            raise RuntimeError("_chunk_cat expects dim < ndim for all input tensors")
+        if tensor.shape[:at] != first.shape[:at]:
+            raise RuntimeError("_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all tensors")
+    rows = []
+    for tensor in tensors:
+        size = tensor.shape[at]
+        missing = -size % num_chunks
+        if missing:
+            tensor = F.constant_pad_nd(tensor, [0] * (2 * (tensor.dim() - at - 1)) + [0, missing])
+        rows.append(tensor.reshape((*tensor.shape[:at], num_chunks, -1)))
+    return F.cat(rows, at + 1)

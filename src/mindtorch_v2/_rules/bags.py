@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _dtype as _d
-from ._common import shape_text
+from ._common import not_implemented, shape_text, wrap_dim
 from .spec import Spec, rule
 
 _WEIGHTS = (_d.float16, _d.bfloat16, _d.float32, _d.float64)
@@ -90,3 +90,46 @@ def embedding_bag_backward(grad: Any, per_sample_weights: Any, indices: Any, num
     if grad.dim() != 2:
         raise RuntimeError(f"expected a gradient of two dimensions, but got {shape_text(grad.shape)}")
     return Spec((int(num_weights), grad.shape[1]), grad.dtype, None, grad.dtype.opmath)
+
+
+_REDUCTIONS = ("sum", "mean", "max", "min", "prod", "amax", "amin")
+
+
+@rule(flops="numel(data)")
+def segment_reduce(
+    data: Any, reduce: str, lengths: Any = None, indices: Any = None, offsets: Any = None, axis: int = 0
+) -> Spec:
+    """A sum, mean, maximum, minimum or product for each segment along `axis`: the last dimension of lengths, or of offsets."""
+    at = wrap_dim(axis, data.dim())
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if indices is not None:
+        raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
+    given = offsets if offsets is not None else lengths
+    name = "lengths" if offsets is None else "offsets"
+    if given is None:
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+    if data.dim() < given.dim():
+        raise RuntimeError(f"segment_reduce(): data has fewer dimensions than {name}")
+    if at != given.dim() - 1:
+        raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of {name} but got {at}.")
+    for dim in range(at):
+        if given.shape[dim] != data.shape[dim]:
+            raise RuntimeError(
+                f"segment_reduce(): Expected {name} to have the sizes of data before axis, but got {shape_text(given.shape)} "
+                f"for data of {shape_text(data.shape)}"
+            )
+    if given.dtype not in (_d.int32, _d.int64):
+        raise not_implemented("_segment_reduce_lengths_cpu_kernel1", given.dtype)
+    if not data.dtype.is_floating_point:
+        raise not_implemented("_segment_reduce_cpu", data.dtype)
+    segments = given.shape[-1] - (offsets is not None)
+    return Spec((*data.shape[:at], segments, *data.shape[at + 1 :]), data.dtype, None, data.dtype.opmath)
+
+
+@rule(flops="2 * numel(data)")
+def segment_reduce_backward(grad: Any, output: Any, data: Any) -> Spec:
+    """The gradient of the data."""
+    if tuple(grad.shape) != tuple(output.shape):
+        raise RuntimeError(f"expected a gradient of shape {shape_text(output.shape)}, but got {shape_text(grad.shape)}")
+    return Spec(tuple(data.shape), data.dtype, None, data.dtype.opmath)

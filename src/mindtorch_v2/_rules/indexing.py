@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _dtype as _d
-from ._common import broadcast, check_dtype, is_tensor, not_implemented, shape_text, wrap_dim
+from ._common import broadcast, check_dtype, is_tensor, not_implemented, on_meta, shape_text, wrap_dim
 from .geometry import Geometry, Shape, elementwise_strides, format_strides
 from .pointwise import _check_number, check_fill
 from .spec import Spec, rule
@@ -388,6 +388,15 @@ def masked_scatter(self: Any, mask: Any, source: Any) -> Spec:
 def nonzero(self: Any) -> Spec:
     """int64 positions [count, ndim]; the data decide how many."""
     return Spec(None, _d.int64, ())
+
+
+@rule(flops="0")
+def nonzero_static(self: Any, size: int) -> Spec:
+    """int64 positions [size, ndim]: the first ones, and as many more as are wanted."""
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    shape = (int(size), self.dim())
+    return Spec(shape, _d.int64, (1, int(size)) if on_meta(self) and self.dim() and size else None)
 
 
 @rule(flops="0")

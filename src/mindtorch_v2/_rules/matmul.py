@@ -342,3 +342,24 @@ def cdist(x1: Any, x2: Any) -> Spec:
     if x1.numel() and x2.numel() and x1.dtype is not x2.dtype:
         raise RuntimeError(f"expected scalar type {x1.dtype.cpp} but found {x2.dtype.cpp}")
     return _product((*broadcast(x1.shape[:-2], x2.shape[:-2]), x1.shape[-2], x2.shape[-2]), x1)
+
+
+@rule(flops="numel(out) * size(self, 1)")
+def pdist(self: Any) -> Spec:
+    """The distances of all pairs of rows: [rows * (rows - 1) / 2]."""
+    rows = self.shape[0]
+    if rows > 1 and self.dtype not in (_d.float32, _d.float64):
+        raise not_implemented("pdist", self.dtype)
+    return Spec((rows * (rows - 1) // 2,), self.dtype, None, self.dtype)
+
+
+@rule(flops="2 * numel(grad) * size(self, 1)")
+def pdist_backward(self: Any, grad: Any, distances: Any) -> Spec:
+    """The gradient of the rows, from the distances and their gradient."""
+    wanted = pdist(self).shape
+    for tensor in (grad, distances):
+        if tuple(tensor.shape) != wanted:
+            raise RuntimeError(
+                f"expected one value for each pair, {shape_text(wanted)}, but got {shape_text(tensor.shape)}"
+            )
+    return Spec(tuple(self.shape), self.dtype, None, self.dtype)

@@ -7,7 +7,16 @@ from typing import Any
 
 from .. import _dtype as _d
 from .._dtype import dtype
-from ._common import as_list, broadcast, check_dtype, check_undifferentiable, not_implemented, shape_text, wrap_dim
+from ._common import (
+    as_list,
+    broadcast,
+    check_dtype,
+    check_undifferentiable,
+    not_implemented,
+    on_meta,
+    shape_text,
+    wrap_dim,
+)
 from .geometry import (
     Shape,
     channels_last_strides,
@@ -201,7 +210,9 @@ def native_batch_norm(
         raise not_implemented("batch_norm", input.dtype)
     kind = _parameter_dtype(input, weight, bias, running_mean, running_var)
     shape = tuple(input.shape)
-    statistics = (channels,) if training else (0,)
+    if training and 0 in shape:
+        raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {shape_text(shape)}")
+    statistics = (channels,) if training or on_meta(input) else (0,)
     out = Spec(shape, input.dtype, suggested_strides(input, shape), input.dtype.opmath)
     return out, Spec(statistics, kind), Spec(statistics, kind)
 

@@ -42,17 +42,20 @@ def reduced_shape(self: Any, dim: _Dim, keepdim: bool = False, empty_is_all: boo
     return tuple(size for at, size in enumerate(shape) if at not in dims)
 
 
-def check_not_empty(self: Any, dim: _Dim, op: str, error: type[Exception] = RuntimeError, hint: bool = True) -> None:
+def check_not_empty(
+    self: Any, dim: _Dim, op: str, error: type[Exception] = RuntimeError, hint: bool = True, brackets: bool = True
+) -> None:
     """Refuses to reduce without an element: IndexError for an empty `dim`, `error` for an empty tensor."""
+    op = f"{op}()" if brackets else op
     if self.numel():
         return
     dims = [] if dim is None else as_list(dim)
     if not dims:
         advice = " Specify the reduction dim with the 'dim' argument." if hint else ""
-        raise error(f"{op}(): Expected reduction dim to be specified for input.numel() == 0.{advice}")
+        raise error(f"{op}: Expected reduction dim to be specified for input.numel() == 0.{advice}")
     for at in wrap_dims(dims, self.dim()):
         if self.dim() and not self.shape[at]:
-            raise IndexError(f"{op}(): Expected reduction dim {at} to have non-zero size.")
+            raise IndexError(f"{op}: Expected reduction dim {at} to have non-zero size.")
 
 
 def _floating(d: dtype) -> bool:
@@ -304,3 +307,15 @@ def trace(self: Any) -> Spec:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.dim()}")
     target = _d.int64 if self.dtype.category < _d.CATEGORY_FLOATING else self.dtype
     return Spec((), target, None, target.opmath)
+
+
+@rule(flops="numel(self)")
+def hash_tensor(self: Any, dim: _Dim, keepdim: bool, mode: int) -> Spec:
+    """uint64: the exclusive or of the elements' bits over `dim`."""
+    check_not_empty(self, dim, "hash_tensor", brackets=False)
+    if mode != 0:
+        raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
+    shape = reduced_shape(self, dim, keepdim)
+    if self.dtype.is_complex:
+        raise not_implemented("xor_sum_cpu", self.dtype)
+    return Spec(shape, _d.uint64)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _dtype as _d
-from ._common import not_implemented, shape_text
+from ._common import not_implemented, on_meta, shape_text
 from .nn import suggested_strides
 from .spec import Spec, rule
 
@@ -154,7 +154,8 @@ def max_unpool(
     if not self.dtype.is_floating_point:
         raise not_implemented(f"max_unpool{ndim}d", self.dtype)
     shape = (*self.shape[:-ndim], *map(int, output_size))
-    return Spec(shape, self.dtype, suggested_strides(self, shape) if ndim == 2 else None)
+    keeps = ndim == 2 and not on_meta(self)
+    return Spec(shape, self.dtype, suggested_strides(self, shape) if keeps else None)
 
 
 def _check_images(self: Any, ndim: int) -> None:

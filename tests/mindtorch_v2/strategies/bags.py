@@ -1,4 +1,4 @@
-"""Bags of embeddings."""
+"""Bags of embeddings, segments."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from .cases import strategy
-from .operands import Operand, contiguous, draw_index, draw_operand
+from .operands import Operand, contiguous, draw_index, draw_operand, plain
 from .picking import Picker
 from .table import Row
 
@@ -29,23 +29,19 @@ def _bags(pick: Picker) -> tuple[Operand, Operand, int]:
     return replace(indices, values=values, shape=(count,), stride=(1,), offset=0), offsets, bags
 
 
-def _plain(operand: Operand) -> Operand:
-    return replace(operand, values=operand.values[: operand.numel], stride=contiguous(operand.shape), offset=0)
-
-
 @strategy("embedding_bag", "bags.embedding_bag")
 def embedding_bag(pick: Picker, row: Row) -> dict[str, Any]:
     """A table, indices into it, and where bags begin."""
     # Sums without a gradient have no sizes of bags; PyTorch gives uninitialised memory for them.
     dtype, mode = _floats(pick), pick.integer(0 if row.name == "_embedding_bag" else 1, 2)
     indices, offsets, bags = _bags(pick)
-    factors = _plain(draw_operand(pick, indices.shape, dtype)) if mode == 0 and pick.boolean() else None
+    factors = plain(draw_operand(pick, indices.shape, dtype)) if mode == 0 and pick.boolean() else None
     last = pick.boolean()
     if last:
         offsets = replace(offsets, values=(*offsets.values, indices.shape[0]), shape=(bags + 1,))
     wrong = pick.wrong()
     arguments: dict[str, Any] = {
-        "weight": _plain(draw_operand(pick, (_ROWS,) if wrong else (_ROWS, pick.integer(1, 3)), dtype, "distinct")),
+        "weight": plain(draw_operand(pick, (_ROWS,) if wrong else (_ROWS, pick.integer(1, 3)), dtype, "distinct")),
         "indices": indices,
         "offsets": offsets,
         "scale_grad_by_freq": False,
@@ -72,7 +68,7 @@ def embedding_bag_backward(pick: Picker, row: Row) -> dict[str, Any]:
     sizes = [owner.count(bag) for bag in range(bags)]
     kept = replace(indices, values=tuple(owner), shape=(count,), stride=(1,), offset=0)
     of_bags = replace(offsets, values=tuple(sizes))
-    factors = _plain(draw_operand(pick, (count,), dtype)) if mode == 0 and pick.boolean() else None
+    factors = plain(draw_operand(pick, (count,), dtype)) if mode == 0 and pick.boolean() else None
     maxima = draw_index(pick, (bags, width) if mode == 2 else (bags,), _ROWS)
     arguments: dict[str, Any] = {
         row.parameters[0].name: draw_operand(pick, (bags, width), dtype),
@@ -90,3 +86,50 @@ def embedding_bag_backward(pick: Picker, row: Row) -> dict[str, Any]:
         "padding_idx": -1,
     }
     return {name: value for name, value in arguments.items() if row.parameter(name) is not None}
+
+
+def _segments(pick: Picker, dtype: str) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """Data, the lengths or offsets of segments; and the shape of the result."""
+    lead = (2,) if pick.boolean() else ()
+    parts = pick.integer(1, 3)
+    rows = [[pick.integer(1 if pick.gradient else 0, 2) for _ in range(parts)] for _ in range(2 if lead else 1)]
+    size = max(sum(row) for row in rows)
+    for row in rows:
+        row[-1] += size - sum(row)
+    rest = (2,) if pick.boolean() else ()
+    by_offset = pick.boolean()
+    flat = [n for row in rows for n in row]
+    if by_offset:
+        flat = [sum(row[:k]) for row in rows for k in range(parts + 1)]
+    shape = (*lead, parts + by_offset)
+    given = replace(draw_index(pick, shape, 3), values=tuple(flat), shape=shape, stride=contiguous(shape), offset=0)
+    arguments = {
+        "data": draw_operand(pick, (*lead, size, *rest), dtype, "distinct"),
+        "lengths": None if by_offset else given,
+        "offsets": given if by_offset else None,
+        "axis": len(lead),
+    }
+    return arguments, (*lead, parts, *rest)
+
+
+@strategy("segment_reduce")
+def segment_reduce(pick: Picker, row: Row) -> dict[str, Any]:
+    """Segments of some lengths, perhaps none."""
+    arguments, _ = _segments(pick, "int64" if pick.wrong() else _floats(pick))
+    reduce = "median" if pick.wrong() else pick.choice(("sum", "mean", "max", "min", "prod"))
+    initial = pick.choice((None, 1)) if not pick.gradient else None
+    return {**arguments, "reduce": reduce, "indices": None, "unsafe": False, "initial": initial}
+
+
+@strategy("segment_reduce_backward")
+def segment_reduce_backward(pick: Picker, row: Row) -> dict[str, Any]:
+    """The gradient of segments' sums or means, which do not read the result."""
+    dtype = _floats(pick)
+    arguments, shape = _segments(pick, dtype)
+    return {
+        **arguments,
+        "grad": draw_operand(pick, shape, dtype),
+        "output": draw_operand(pick, shape, dtype),
+        "reduce": pick.choice(("sum", "mean")),
+        "initial": None,
+    }

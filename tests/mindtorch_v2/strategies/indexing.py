@@ -197,3 +197,10 @@ def embedding(pick: Picker, row: Row) -> dict[str, Any]:
         "padding_idx": pick.choice((-1, 0)),
         "scale_grad_by_freq": pick.boolean(),
     }
+
+
+@strategy("nonzero_static")
+def nonzero_static(pick: Picker, row: Row) -> dict[str, Any]:
+    """Any tensor, and how many places are wanted."""
+    size = -1 if pick.wrong() else pick.integer(0, 4)
+    return {"self": draw_operand(pick, draw_shape(pick)), "size": size, "fill_value": pick.choice((-1, 7))}

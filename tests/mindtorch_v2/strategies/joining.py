@@ -169,3 +169,17 @@ def pixel_shuffle(pick: Picker, row: Row) -> dict[str, Any]:
         sizes = (sizes[0] + 1, 3, 5)
     made = draw_operand(pick, (*draw_shape(pick, 1 if row.rule == "shape.channel_shuffle" else 0, 1), *sizes))
     return {"self": made, row.parameters[1].name: 0 if pick.wrong() else factor}
+
+
+@strategy("shape.chunk_cat")
+def chunk_cat(pick: Picker, row: Row) -> dict[str, Any]:
+    """Matrices, or tensors that agree before the dimension."""
+    dtype, at, lead = draw_dtype(pick), pick.integer(0, 1), pick.integer(1, 3)
+    shapes = [
+        (*((lead,) if at else ()), pick.integer(1, 5), *((2,) if pick.boolean() else ()))
+        for _ in range(pick.integer(1, 3))
+    ]
+    if pick.wrong():
+        shapes[0] = (*shapes[0][:-1], 0)
+    tensors = [draw_operand(pick, shape, dtype) for shape in shapes]
+    return {"tensors": tensors, "dim": at, "num_chunks": 0 if pick.wrong() else pick.integer(1, 4)}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 
 from .cases import strategy
 from .generic import complete, draw_dim
-from .operands import broadcast, draw_dtype, draw_operand, draw_shape
+from .operands import Symbol, broadcast, contiguous, draw_dtype, draw_operand, draw_shape, plain
 from .picking import Picker
 from .table import Row
 
@@ -163,3 +165,58 @@ def rows(pick: Picker, row: Row) -> dict[str, Any]:
         row,
         {names[0]: draw_operand(pick, shape, dtype), names[1]: draw_operand(pick, broadcast(pick, shape), dtype)},
     )
+
+
+@strategy("pdist", "matmul.pdist")
+def pdist(pick: Picker, row: Row) -> dict[str, Any]:
+    """A set of points."""
+    dtype = "float16" if pick.wrong() else pick.choice(("float64",) if pick.gradient else ("float32", "float64"))
+    shape = (pick.integer(1, 4), pick.integer(1, 3))
+    # PyTorch's internal operator takes contiguous points for granted.
+    made = plain(draw_operand(pick, shape, dtype))
+    return {"self": made, "p": pick.choice((2.0, 1.0, 3.0, 0.5, 0.0 if not pick.gradient else 2.0))}
+
+
+@strategy("pdist_backward")
+def pdist_backward(pick: Picker, row: Row) -> dict[str, Any]:
+    """The gradient of distances of pairs."""
+    n, k, dtype = pick.integer(1, 4), pick.integer(1, 3), pick.choice(("float32", "float64"))
+    pairs = n * (n - 1) // 2
+    grad, points, distances = (
+        plain(draw_operand(pick, shape, dtype, "positive")) for shape in ((pairs,), (n, k), (pairs,))
+    )
+    return {"grad": grad, "self": points, "p": pick.choice((2.0, 1.0, 3.0)), "pdist": distances}
+
+
+@strategy("matmul.scaled_mm", "matmul.scaled_mm_v2")
+def scaled_mm(pick: Picker, row: Row) -> dict[str, Any]:
+    """Matrices of small numbers with scales."""
+    rows, inner, columns = pick.integer(1, 3), pick.integer(1, 3), pick.integer(1, 3)
+    by_row = pick.boolean()
+    kind = "float32" if pick.wrong() else "float8_e4m3fn"
+    scales = [
+        replace(
+            draw_operand(pick, shape, "float32", "positive"),
+            values=(0.5,) * math.prod(shape),
+            stride=contiguous(shape),
+            offset=0,
+        )
+        for shape in (((rows, 1), (1, columns)) if by_row else ((), ()))
+    ]
+    numbers = [
+        replace(
+            draw_operand(pick, shape, "float32"),
+            values=tuple(pick.integer(-3, 3) for _ in range(math.prod(shape))),
+            stride=contiguous(shape),
+            offset=0,
+            dtype=kind,
+        )
+        for shape in ((rows, inner), (inner, columns))
+    ]
+    arguments: dict[str, Any] = {"self": numbers[0], "mat2": numbers[1], "bias": None, "out_dtype": Symbol("float32")}
+    if row.parameter("recipe_a") is None:
+        return {**arguments, "scale_a": scales[0], "scale_b": scales[1]}
+    recipe: dict[str, Any] = {
+        f"{name}_{side}": [int(by_row) if name == "recipe" else 0] for name in ("recipe", "swizzle") for side in "ab"
+    }
+    return {**arguments, **recipe, "scale_a": [scales[0]], "scale_b": [scales[1]]}

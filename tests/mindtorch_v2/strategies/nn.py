@@ -256,19 +256,35 @@ def native_group_norm(pick: Picker, row: Row) -> dict[str, Any]:
     }
 
 
-@strategy("native_batch_norm", "nn.batch_norm", "nn.instance_norm")
+@strategy(
+    "native_batch_norm",
+    "nn.batch_norm",
+    "nn.instance_norm",
+    "nn.native_batch_norm_legit",
+    "nn.native_batch_norm_no_stats",
+    "nn.native_batch_norm_no_training",
+    "nn.native_batch_norm_functional",
+    "nn.batch_norm_with_update",
+    "nn.batch_norm_with_update_functional",
+    "nn.batch_norm_no_update",
+)
 def batch_norm(pick: Picker, row: Row) -> dict[str, Any]:
     """Images, statistics and parameters per channel."""
     c = pick.integer(1, 3)
     dtype = "float64" if pick.gradient else pick.choice(("float32", "float64"))
-    training = pick.boolean()
-    kept = not training or pick.boolean()
+    # Without statistics PyTorch normalises by none where it is not in training.
+    training = row.parameter("running_mean") is None or pick.boolean()
+    kept = not training or row.parameter("running_mean") is not None and pick.boolean()
+    kept = kept or row.parameter("running_mean") is not None and not row.parameter("running_mean").optional
+    kept = kept or row.base_name.endswith("no_update")
     parameters = pick.boolean()
+    # PyTorch's internal names of the operator read past the end of weights that are too short.
+    wrong = not row.base_name.startswith("_") and pick.wrong(8)
     arguments: dict[str, Any] = {
         "input": draw_operand(
             pick, (2, c, *((3,) if "instance" in row.name else draw_shape(pick, 0, 1))), dtype, "distinct"
         ),
-        "weight": draw_operand(pick, (c + (1 if pick.wrong(8) else 0),), dtype) if parameters else None,
+        "weight": draw_operand(pick, (c + wrong,), dtype) if parameters else None,
         "bias": draw_operand(pick, (c,), dtype) if parameters else None,
         "running_mean": draw_operand(pick, (c,), dtype) if kept else None,
         "running_var": draw_operand(pick, (c,), dtype, "positive") if kept else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Sequence
@@ -396,6 +397,12 @@ def draw_operand(pick: Picker, shape: Sequence[int], dtype: str | None = None, k
     if pick.special and kind == "any" and dtype in FLOATING and count and pick.chance(8):
         values = tuple(rng.choice(_SPECIAL) if rng.random() < 0.3 else value for value in values)
     return Operand(values, dtype, shape, stride, offset)
+
+
+def plain(operand: Operand) -> Operand:
+    """The operand's shape with its values in order: contiguous, for internal operators that take nothing else for granted."""
+    values = tuple(itertools.islice(itertools.cycle(operand.values or (0,)), operand.numel))
+    return replace(operand, values=values, stride=contiguous(operand.shape), offset=0)
 
 
 def draw_index(pick: Picker, shape: Sequence[int], bound: int, dtype: str = "int64", negative: bool = False) -> Operand:

@@ -174,3 +174,11 @@ def norm(pick: Picker, row: Row) -> dict[str, Any]:
     p = pick.choice((2, 1, 3.0, 0, float("inf"), float("-inf")) if not pick.gradient else (2, 1, 3.0))
     given: dict[str, Any] = {"p": p, "self": draw_operand(pick, draw_shape(pick), draw_dtype(pick, "floating"))}
     return complete(pick, row, given)
+
+
+@strategy("hash_tensor")
+def hash_tensor(pick: Picker, row: Row) -> dict[str, Any]:
+    """Any tensor and dimensions of it."""
+    made = draw_operand(pick, draw_shape(pick))
+    dims = [dim for dim in range(made.ndim) if pick.boolean()]
+    return {"self": made, "dim": dims, "keepdim": pick.boolean(), "mode": 1 if pick.wrong() else 0}

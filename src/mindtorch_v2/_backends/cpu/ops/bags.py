@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 from numpy import ndarray
 
@@ -169,3 +172,120 @@ def embedding_bag_dense_backward(
         shares = shares / np.bincount(indices, minlength=num_weights).astype(grad.dtype)[rows, None]
     add_rows(result, rows, np.ascontiguousarray(shares))
     return result
+
+
+# Segments
+
+
+class _Segments:
+    """The elements of all segments one after the other, in data flattened to (rows before and along the axis, rest)."""
+
+    def __init__(self, data: ndarray, lengths: ndarray | None, offsets: ndarray | None, axis: int):
+        at = axis % max(data.ndim, 1)
+        size, outer = data.shape[at], math.prod(data.shape[:at])
+        self.shape = data.shape
+        self.flat = (outer * size, math.prod(data.shape[at + 1 :]))
+        if offsets is not None:
+            starts, counts = offsets[..., :-1], np.diff(offsets)
+        else:
+            assert lengths is not None
+            if (lengths < 0).any():
+                raise RuntimeError("lengths contains negative value!")
+            starts, counts = np.cumsum(lengths, -1) - lengths, lengths
+        self.result = (*data.shape[:at], counts.shape[-1], *data.shape[at + 1 :])
+        first = starts.reshape(outer, -1) + (np.arange(outer) * size)[:, None]
+        self.counts = counts.reshape(-1).astype(np.intp)
+        self.full = self.counts > 0
+        self.owner = np.repeat(np.arange(len(self.counts)), self.counts)
+        self.starts = np.cumsum(self.counts) - self.counts
+        steps = np.arange(len(self.owner)) - self.starts[self.owner]
+        self.rows = first.reshape(-1).astype(np.intp)[self.owner] + steps
+
+    def reduce(self, ufunc: np.ufunc, values: ndarray, empty: Any) -> ndarray:
+        """A result for each segment, from the values of its elements; `empty` for those that have none."""
+        out = np.full((len(self.counts), *values.shape[1:]), empty, values.dtype)
+        if len(values):
+            out[self.full] = ufunc.reduceat(values, self.starts[self.full], 0)
+        return out
+
+
+_REDUCE: dict[str, tuple[np.ufunc, float]] = {
+    "sum": (np.add, 0),
+    "mean": (np.add, 0),
+    "max": (np.maximum, -math.inf),
+    "amax": (np.maximum, -math.inf),
+    "min": (np.minimum, math.inf),
+    "amin": (np.minimum, math.inf),
+    "prod": (np.multiply, 1),
+}
+
+
+def segment_reduce(
+    data: ndarray,
+    reduce: str,
+    lengths: ndarray | None,
+    indices: None,
+    offsets: ndarray | None,
+    axis: int,
+    unsafe: bool,
+    initial: Any,
+) -> ndarray:
+    """A reduction of each segment; `initial` takes part in each, and stands for those without elements."""
+    if offsets is None and not unsafe and lengths is not None:
+        if (lengths.sum(-1) != data.shape[axis]).any() and not (lengths < 0).any():
+            raise RuntimeError(
+                "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe."
+            )
+    segments = _Segments(data, lengths, offsets, axis)
+    ufunc, empty = _REDUCE[reduce]
+    out = segments.reduce(ufunc, data.reshape(segments.flat)[segments.rows], empty)
+    if initial is not None:
+        out = ufunc(out, data.dtype.type(initial))
+    if reduce == "mean":
+        counts = segments.counts[:, None].astype(out.dtype)
+        nothing = out if initial is not None else out.dtype.type(np.nan)
+        out = np.where(counts == 0, nothing, out / np.where(counts == 0, 1, counts))
+    return out.reshape(segments.result)
+
+
+def segment_reduce_backward(
+    grad: ndarray,
+    output: ndarray,
+    data: ndarray,
+    reduce: str,
+    lengths: ndarray | None,
+    offsets: ndarray | None,
+    axis: int,
+    initial: Any,
+) -> ndarray:
+    """Extrema share the gradient evenly among the elements that are equal to them."""
+    segments = _Segments(data, lengths, offsets, axis)
+    owner, rows = segments.owner, segments.rows
+    width = segments.flat[1]
+    upper = grad.reshape(-1, width)[owner]
+    values = data.reshape(segments.flat)[rows]
+    found = output.reshape(-1, width)[owner]
+    if reduce == "mean":
+        upper = upper / segments.counts[owner, None].astype(grad.dtype)
+    elif reduce in ("max", "amax", "min", "amin"):
+        equal = (values == found) | (np.isnan(values) & np.isnan(found))
+        shares = segments.reduce(np.add, equal.astype(grad.dtype), 0)
+        upper = np.where(equal, upper / np.maximum(shares, 1)[owner], 0)
+    elif reduce == "prod":
+        upper = upper * _others(segments, values, found, initial)
+    result = np.zeros(segments.flat, grad.dtype)
+    result[rows] = upper
+    return result.reshape(segments.shape)
+
+
+def _others(segments: _Segments, values: ndarray, found: ndarray, initial: Any) -> ndarray:
+    """The product of the other elements of each one's segment. Beside zeros and NaN, by which nothing can be divided, it is multiplied anew."""
+    plain = (values != 0) & ~np.isnan(values)
+    quotient = np.where(plain, found / np.where(plain, values, 1), 0)
+    for place, column in np.argwhere(~plain):
+        segment = segments.owner[place]
+        first = segments.starts[segment]
+        mates = values[first : first + segments.counts[segment], column].copy()
+        mates[place - first] = 1 if initial is None else initial
+        quotient[place, column] = mates.prod()
+    return quotient

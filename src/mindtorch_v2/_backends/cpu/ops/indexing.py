@@ -464,6 +464,14 @@ def nonzero(self: ndarray) -> ndarray:
     return result.T
 
 
+def nonzero_static(self: ndarray, size: int, fill_value: int) -> ndarray:
+    """The first `size` coordinates of `nonzero`, filled up with rows of a value."""
+    found = nonzero(self)[:size]
+    result = np.full((size, self.ndim), fill_value, np.int64)
+    result[: len(found)] = found
+    return result
+
+
 @kernel
 def one_hot(self: ndarray, num_classes: int = -1) -> ndarray:
     if num_classes == -1:

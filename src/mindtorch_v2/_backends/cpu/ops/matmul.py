@@ -262,3 +262,18 @@ def cdist_backward(grad: ndarray, x1: ndarray, x2: ndarray, p: float, cdist: nda
     slope = difference if p == 2 else np.sign(difference) * np.abs(np.where(difference == 0, 1, difference)) ** (p - 1)
     scaled = slope / (safe if p == 2 else safe ** (p - 1))
     return (outer_grad * np.where(distance == 0, 0, scaled)).sum(-2)
+
+
+def pdist_forward(self: ndarray, p: float) -> ndarray:
+    """The distances of all pairs of rows, row by row."""
+    return cdist_forward(self, self, p, None)[np.triu_indices(len(self), 1)]
+
+
+def pdist_backward(grad: ndarray, self: ndarray, p: float, pdist: ndarray) -> ndarray:
+    """Both rows of a pair get their share: as the first one, and as the second."""
+    count, pairs = len(self), np.triu_indices(len(self), 1)
+    if not count or not self.shape[1]:
+        return np.zeros_like(self)
+    upper, distances = np.zeros((2, count, count), self.dtype)
+    upper[pairs], distances[pairs] = grad, pdist
+    return cdist_backward(upper + upper.T, self, self, p, distances + distances.T)

@@ -413,3 +413,12 @@ def vector_norm(
         return np.sqrt(_add(magnitude * magnitude, axis, keepdim))
     kind = magnitude.dtype.type
     return np.power(_add(np.power(magnitude, kind(ord)), axis, keepdim), kind(1.0 / ord))
+
+
+def hash_tensor(self: Array, dim: Any, keepdim: bool, mode: int) -> Array:
+    """The exclusive or of the bits of the elements, as int64 or as float64."""
+    wide = self.astype(np.int64 if self.dtype.kind in "biu" else np.float64, copy=False)
+    dims = [dim] if isinstance(dim, int) else dim
+    axes = tuple(dims) if dims and self.ndim else tuple(range(self.ndim))
+    bits = np.ascontiguousarray(wide).reshape(wide.shape).view(np.uint64)
+    return np.bitwise_xor.reduce(bits, axis=axes, keepdims=keepdim)
