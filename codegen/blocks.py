@@ -186,10 +186,8 @@ class _Translator:
 
 def check_block(op: Op, functions: Mapping[str, NativeFunction]) -> Iterator[tuple[str | Location | None, str]]:
     """What is wrong with an operator's blocks: (place, message)."""
-    if op.block and (
-        op.kernel("cpu") is None or len(op.returns) != 1 or not op.returns[0].type.is_tensor or op.mutates
-    ):
-        yield "block", "a block is of an operator with a cpu kernel and one fresh tensor as its result"
+    if op.block and (op.composite or len(op.returns) != 1 or not op.returns[0].type.is_tensor or op.mutates):
+        yield "block", "a block is of an operator with a rule and one fresh tensor as its result"
         return
     for block in op.block:
         try:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from codegen import blocks, words
+from codegen import arrays, blocks, words
 from codegen.aclnn import kind_of, takes
 from codegen.entries import result_number
 from codegen.forms import INLINE_RULES
@@ -251,6 +251,8 @@ def check_kernels(op: Op, context: Context) -> Iterator[Problem]:
 
 
 def _check_cpu_kernel(op: Op, kernel: Kernel, context: Context) -> Iterator[Problem]:
+    if arrays.is_made(op):
+        return  # check_block looks at it
     if kernel.is_numpy:
         function = numpy_function(kernel.target.partition(".")[2])
         if function is None:
@@ -356,6 +358,10 @@ def check_composite(op: Op, context: Context) -> Iterator[Problem]:
 def check_fast(op: Op, context: Context) -> Iterator[Problem]:
     if op.fast is None:
         return
+    if op.fast == "block":
+        if not op.block:
+            yield _problem(op, "fast", "'fast: block' needs a block")
+        return
     if op.fast == "ufunc" or op.fast.startswith("numpy."):
         yield from _check_fast_ufunc(op, op.fast)
         return
@@ -425,7 +431,10 @@ def _without_out(parameters: Parameters) -> Parameters:
 
 
 def check_block(op: Op, context: Context) -> Iterator[Problem]:
-    for place, message in blocks.check_block(op, context.sources.native_functions):
+    problems = list(blocks.check_block(op, context.sources.native_functions))
+    if arrays.is_made(op) and not problems:
+        problems += arrays.check_made(op, context.sources.elements)
+    for place, message in problems:
         yield _problem(op, place, message)
 
 

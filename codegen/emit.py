@@ -17,7 +17,7 @@ from typing import Any
 import cffi
 import jinja2
 
-from codegen import aclnn, forms, manual, stubs, tape
+from codegen import aclnn, arrays, forms, manual, stubs, tape
 from codegen.acl import ACL, read_acl
 from codegen.blocks import Loops
 from codegen.json_schema import json_schema
@@ -128,6 +128,8 @@ def _products(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
         ("native_init.py.j2", "__init__.py"),
     ):
         yield template, f"native/{file}", {"loops": loops, "source": "schema/ops"}
+    made = [arrays.function(op, dict(schema.elements)) for op in schema.ops if arrays.is_made(op)]
+    yield "kernels.py.j2", "kernels.py", {"functions": made}
     yield "test_table.py.j2", "test_table.py", {"ops": public}
     yield "OPS.md.j2", "OPS.md", forms.report(schema)
 
@@ -193,7 +195,12 @@ def _formulas(schema: Schema) -> list[tuple[str, str, str]]:
 
 def _tables(family: str, ops: list[Op], loops: Loops) -> dict[str, Any]:
     kernels = sorted(
-        {k.module for op in ops for k in op.kernels if k.device == "cpu" and not k.is_numpy and "." not in k.module}
+        {
+            k.module
+            for op in ops
+            for k in op.kernels
+            if k.device == "cpu" and not k.is_numpy and "." not in k.module and k.module != arrays.GENERATED
+        }
     )
     return {
         "family": family,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from codegen.model import NAMESPACES, Derivative, Op, Schema
+from codegen.arrays import GENERATED as GENERATED_KERNELS
+from codegen.model import NAMESPACES, Derivative, Kernel, Op, Schema
 from codegen.problems import did_you_mean
 from codegen.products import GENERATED
 
@@ -52,7 +53,7 @@ def _explained(op: Op, root: Path, flops: str | None) -> str:
         rows.append(("composite", op.composite))
     elif op.is_view:
         rows.append(("kernels", "none: a view of its input on every device"))
-    rows += [(f"kernel on {k.device}", k.target if k.call is None else str(k.call)) for k in op.kernels]
+    rows += [(f"kernel on {k.device}", _kernel(k)) for k in op.kernels]
     if op.fast is not None:
         rows.append(("fast path", op.fast))
     for block in op.block:
@@ -72,6 +73,12 @@ def _explained(op: Op, root: Path, flops: str | None) -> str:
     rows.append(("generated in", ", ".join(_places(op, root)) or "nothing yet; run 'python -m codegen generate'"))
     width = max(len(label) for label, _ in rows)
     return "\n".join([op.full_name, *(f"  {label:<{width}}  {text}" for label, text in rows)])
+
+
+def _kernel(kernel: Kernel) -> str:
+    if kernel.module == GENERATED_KERNELS:
+        return "made of the block"
+    return kernel.target if kernel.call is None else str(kernel.call)
 
 
 def _forms(op: Op) -> list[str]:

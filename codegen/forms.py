@@ -346,9 +346,13 @@ class Function:
 
 @dataclass(frozen=True)
 class Fast:
-    """A short cut of the road: a ufunc, or a kernel that shapes its result itself and may decline."""
+    """A short cut of the road: a ufunc, the loop of the operator's block, or a kernel that shapes its result itself and may decline."""
 
     op: Op
+
+    @property
+    def is_block(self) -> bool:
+        return self.op.fast == "block"
 
     @property
     def is_ufunc(self) -> bool:
@@ -372,8 +376,9 @@ class Fast:
 
     @property
     def kernel(self) -> str:
+        """A kernel's name in the generated module; None where the loop does without."""
         module, _, function = (self.op.fast or "").rpartition(".")
-        return f"kernels_{module}.{function}"
+        return "None" if self.is_block else f"kernels_{module}.{function}"
 
     @property
     def module(self) -> str:
@@ -386,7 +391,7 @@ def functions(schema: Schema) -> list[Function]:
 
 
 def _kernel_modules(own: list[Function]) -> list[str]:
-    return sorted({fast.module for f in own for fast in f.fast if not fast.is_ufunc})
+    return sorted({fast.module for f in own for fast in f.fast if not fast.is_ufunc and not fast.is_block})
 
 
 def module(own: list[Function], family: str, schema: Schema) -> dict[str, Any]:

@@ -211,7 +211,8 @@ class Call:
 
 @dataclass(frozen=True)
 class Kernel:
-    """The kernel of one device. `target` is `numpy.add` or `module.function` on the CPU, the aclnn symbol or `module.function` on an NPU.
+    """The kernel of one device. `target` is `numpy.add` or `module.function` on the CPU (of the module `made`, where it is made of the operator's block), the
+    aclnn symbol or `module.function` on an NPU.
 
     `call` is None when the entry names the function only: the kernel then takes the arguments in schema order. A device may have alternatives: the first that
     fits is taken, see `Binding`.
@@ -511,6 +512,8 @@ class Schema:
     """Names of the public functions of `_planning/costs.py`, which those expressions call."""
     native_functions: Mapping[str, NativeFunction] = field(default_factory=dict)
     """Functions of one element, which `block` expressions call."""
+    elements: Mapping[str, str] = field(default_factory=dict)
+    """Those that numpy computes: `numpy.exp`, or `elements.gelu` of the CPU's kernels."""
     npu_arguments: tuple[str, ...] = ()
     """Public names of `_backends/npu/arguments.py`, which bindings to aclnn functions use."""
     rules: Mapping[str, Any] = field(default_factory=dict)

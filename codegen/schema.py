@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from codegen.acl import ACL, read_acl
+from codegen.arrays import with_kernels
 from codegen.checks import check
 from codegen.derived import with_derived
 from codegen.entries import read_entries
@@ -37,7 +38,7 @@ def read_schema(root: Path) -> tuple[Schema, list[Problem]]:
         aclnn = _prototypes(tree, problems)
         sources.append(ACLNN.as_posix())
     runtime = Sources(root)
-    ops = list(with_derived(ops))
+    ops = list(with_derived(with_kernels(ops, runtime)))
     problems += check(tuple(ops), aclnn, runtime)
     problems += [*check_rules(runtime), *check_entries(tuple(ops), runtime)]
     if (root / "schema" / ACL).exists():
@@ -50,6 +51,7 @@ def read_schema(root: Path) -> tuple[Schema, list[Problem]]:
         formulas(tuple(ops), runtime),
         tuple(sorted(runtime.costs)),
         runtime.native_functions,
+        runtime.elements,
         tuple(sorted(runtime.npu_arguments)),
         runtime.rule_table,
     )

@@ -136,6 +136,19 @@ class Sources:
         return self._module(CPU_OPS / module.replace(".", "/"))
 
     @cached_property
+    def elements(self) -> dict[str, str]:
+        """Functions of one element that numpy computes, by the names that they have in C: `numpy.exp`, or `elements.gelu` of the CPU's kernels."""
+        file = self.root / CPU_OPS / "elements.py"
+        found = {}
+        for node in ast.parse(file.read_text(encoding="utf-8")).body if file.exists() else ():
+            if isinstance(node, ast.FunctionDef):
+                found[node.name] = f"elements.{node.name}"
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                name, value = node.targets[0].id, ast.unparse(node.value)
+                found[name] = value.replace("np.", "numpy.") if re.fullmatch(r"np\.\w+", value) else f"elements.{name}"
+        return {name: target for name, target in found.items() if name in self.native_functions}
+
+    @cached_property
     def npu_arguments(self) -> frozenset[str]:
         """What the arguments of aclnn functions may be made with."""
         return frozenset(

@@ -58,12 +58,13 @@ FIELDS = (
     Word("mutates", "The argument that the kernel changes in place.", "mutates: self"),
     Word(
         "fast",
-        "A short cut for plain arguments: `ufunc` (that of the cpu kernel), a ufunc by name, or a kernel that shapes its result itself.",
+        "A short cut for plain arguments: `ufunc` (that of the cpu kernel), a ufunc by name, `block` (its loop in C), or a kernel that shapes its result "
+        "itself.",
         "fast: numpy.add",
     ),
     Word(
         "block",
-        "One element of the result as an expression, of which loops in C are made; see below.",
+        "One element of the result as an expression, of which loops in C are made, and the cpu kernel where none is named; see below.",
         "block: [self + other, self + alpha * other]",
     ),
     Word("tags", "What is said about it in one word; see below.", "tags: [pointwise, commutative]"),

@@ -13,7 +13,7 @@ from mindtorch_v2._dispatch.resolver import REQUIRED, respelled
 from ..tables import nn as tables
 
 
-@road((tables.relu, kernels_nn.fast_relu), )
+@road((tables.relu, None), )
 def relu(input):
     """relu(Tensor self) -> Tensor"""
     return call(tables.relu, (input,))
@@ -67,7 +67,7 @@ def threshold_(input, threshold, value):
     return call_inplace(tables.threshold, (input, threshold, value))
 
 
-@road((tables.threshold_backward, kernels_nn.fast_threshold_backward), )
+@road((tables.threshold_backward, None), )
 def threshold_backward(grad_output, self, threshold):
     """threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor"""
     return call(tables.threshold_backward, (grad_output, self, threshold))
@@ -103,7 +103,7 @@ def _prelu_kernel(input, weight):
     return call(tables._prelu_kernel, (input, weight))
 
 
-@road((tables.gelu, kernels_nn.fast_gelu), )
+@road((tables.gelu, None), )
 def gelu(input, *, approximate='none', out=None):
     """gelu(Tensor self, *, str approximate='none') -> Tensor"""
     return call(tables.gelu, (input, approximate), out)
@@ -115,13 +115,13 @@ def gelu_(input, *, approximate='none'):
     return call_inplace(tables.gelu, (input, approximate))
 
 
-@road((tables.gelu_backward, kernels_nn.fast_gelu_backward), )
+@road((tables.gelu_backward, None), )
 def gelu_backward(grad_output, self, *, approximate='none'):
     """gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor"""
     return call(tables.gelu_backward, (grad_output, self, approximate))
 
 
-@road((tables.silu, kernels_nn.fast_silu), )
+@road((tables.silu, None), )
 def silu(input, *, out=None):
     """silu(Tensor self) -> Tensor"""
     return call(tables.silu, (input,), out)
@@ -133,7 +133,7 @@ def silu_(input):
     return call_inplace(tables.silu, (input,))
 
 
-@road((tables.silu_backward, kernels_nn.fast_silu_backward), )
+@road((tables.silu_backward, None), )
 def silu_backward(grad_output, self):
     """silu_backward(Tensor grad_output, Tensor self) -> Tensor"""
     return call(tables.silu_backward, (grad_output, self))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 import numpy
 
-from mindtorch_v2._backends.cpu.ops import pointwise as kernels_pointwise
-from mindtorch_v2._backends.cpu.ops import special as kernels_special
 from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call, call_inplace
 from mindtorch_v2._dispatch.native import road
@@ -351,7 +349,7 @@ def logaddexp2(input, other, *, out=None):
     return call(tables.logaddexp2, (input, other), out)
 
 
-@road((tables.sigmoid, kernels_pointwise.fast_sigmoid), )
+@road((tables.sigmoid, None), )
 def sigmoid(input, *, out=None):
     """sigmoid(Tensor self) -> Tensor"""
     return call(tables.sigmoid, (input,), out)
@@ -363,13 +361,13 @@ def sigmoid_(input):
     return call_inplace(tables.sigmoid, (input,))
 
 
-@road((tables.sigmoid_backward, kernels_pointwise.fast_sigmoid_backward), )
+@road((tables.sigmoid_backward, None), )
 def sigmoid_backward(grad_output, output):
     """sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor"""
     return call(tables.sigmoid_backward, (grad_output, output))
 
 
-@road((tables.tanh_backward, kernels_pointwise.fast_tanh_backward), )
+@road((tables.tanh_backward, None), )
 def tanh_backward(grad_output, output):
     """tanh_backward(Tensor grad_output, Tensor output) -> Tensor"""
     return call(tables.tanh_backward, (grad_output, output))
@@ -847,7 +845,7 @@ def where(*args, **kwargs):
     return call_overloaded(_where_overloads, args, kwargs, has_out=True)
 
 
-@road((tables.erf, kernels_special.fast_erf), )
+@road((tables.erf, None), )
 def erf(input, *, out=None):
     """erf(Tensor self) -> Tensor"""
     return call(tables.erf, (input,), out)

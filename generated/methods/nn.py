@@ -14,7 +14,7 @@ from mindtorch_v2._dispatch.resolver import REQUIRED, respelled
 from ..tables import nn as tables
 
 
-@road((tables.relu, kernels_nn.fast_relu), method=True)
+@road((tables.relu, None), method=True)
 def relu(self):
     """relu(Tensor self) -> Tensor"""
     return call(tables.relu, (self,))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 import numpy
 
-from mindtorch_v2._backends.cpu.ops import pointwise as kernels_pointwise
-from mindtorch_v2._backends.cpu.ops import special as kernels_special
 from mindtorch_v2._dispatch.calls import call_method as call
 from mindtorch_v2._dispatch.calls import call_overloaded, is_operand, reflected
 from mindtorch_v2._dispatch.dispatcher import call_inplace
@@ -341,7 +339,7 @@ def logaddexp2(self, other):
     return call(tables.logaddexp2, (self, other))
 
 
-@road((tables.sigmoid, kernels_pointwise.fast_sigmoid), method=True)
+@road((tables.sigmoid, None), method=True)
 def sigmoid(self):
     """sigmoid(Tensor self) -> Tensor"""
     return call(tables.sigmoid, (self,))
@@ -802,7 +800,7 @@ def where(self, condition, other):
     return call(tables.where_self, (condition, self, other))
 
 
-@road((tables.erf, kernels_special.fast_erf), method=True)
+@road((tables.erf, None), method=True)
 def erf(self):
     """erf(Tensor self) -> Tensor"""
     return call(tables.erf, (self,))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy
 
-from mindtorch_v2._backends.cpu.ops import comparison as kernels_comparison
 from mindtorch_v2._dispatch.operator import Block, Operator, Param
+
+from .. import kernels as kernels_made
 
 from ..meta import comparison as _meta
 
@@ -78,17 +79,17 @@ isfinite = Operator("isfinite", "",
 )
 isposinf = Operator("isposinf", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.isposinf, cast=(0,), kernels={"cpu": kernels_comparison.isposinf},
+    meta=_meta.isposinf, cast=(0,), kernels={"cpu": kernels_made.isposinf},
     tags=('pointwise',), variants=('function', 'method', 'out'), block=(Block(13, (0,), ()),),
 )
 isneginf = Operator("isneginf", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.isneginf, cast=(0,), kernels={"cpu": kernels_comparison.isneginf},
+    meta=_meta.isneginf, cast=(0,), kernels={"cpu": kernels_made.isneginf},
     tags=('pointwise',), variants=('function', 'method', 'out'), block=(Block(14, (0,), ()),),
 )
 signbit = Operator("signbit", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.signbit, cast=(0,), kernels={"cpu": kernels_comparison.signbit},
+    meta=_meta.signbit, cast=(0,), kernels={"cpu": numpy.signbit},
     tags=('pointwise',), out=('exact',), variants=('function', 'method', 'out'), block=(Block(15, (0,), ()),),
 )
 isreal = Operator("isreal", "",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from mindtorch_v2._backends.cpu.ops import attention as kernels_attention
+from mindtorch_v2._backends.cpu.ops import elements as kernels_elements
 from mindtorch_v2._backends.cpu.ops import nn as kernels_nn
 from mindtorch_v2._backends.cpu.ops import softmax as kernels_softmax
 from mindtorch_v2._dispatch.operator import Block, Operator, Param
+
+from .. import kernels as kernels_made
 
 from ..meta import nn as _meta
 
@@ -13,42 +16,42 @@ __all__ = ["relu", "relu6", "hardtanh", "hardtanh_backward", "threshold", "thres
 
 relu = Operator("relu", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.relu, cast=(0,), kernels={"cpu": kernels_nn.relu},
+    meta=_meta.relu, cast=(0,), kernels={"cpu": kernels_made.relu},
     tags=('inplace_function',), variants=('function', 'method', 'inplace'), derivatives="nn", block=(Block(18, (0,), ()),),
 )
 relu6 = Operator("relu6", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.relu6, cast=(0,), kernels={"cpu": kernels_nn.relu6},
+    meta=_meta.relu6, cast=(0,), kernels={"cpu": kernels_made.relu6},
     variants=('function', 'inplace'), derivatives="nn", saves_self=True, block=(Block(19, (0,), ()),),
 )
 hardtanh = Operator("hardtanh", "",
     (Param('self', 'Tensor'), Param('min_val', 'Scalar', default=-1), Param('max_val', 'Scalar', default=1), ),
-    meta=_meta.hardtanh, cast=(0, 1, 2), kernels={"cpu": kernels_nn.hardtanh},
-    variants=('function', 'inplace', 'out'), derivatives="nn", saves_self=True, block=(Block(20, (0, 1, 2), ()),),
+    meta=_meta.hardtanh, cast=(0, 1, 2), kernels={"cpu": kernels_made.hardtanh},
+    variants=('function', 'inplace', 'out'), derivatives="nn", saves_self=True, block=(Block(20, (2, 1, 0), ()),),
 )
 hardtanh_backward = Operator("hardtanh_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('min_val', 'Scalar'), Param('max_val', 'Scalar'), ),
-    meta=_meta.hardtanh_backward, cast=(0, 1), kernels={"cpu": kernels_nn.hardtanh_backward},
+    meta=_meta.hardtanh_backward, cast=(0, 1), kernels={"cpu": kernels_made.hardtanh_backward},
     variants=('function',), derivatives="nn", block=(Block(21, (1, 2, 3, 0), ()),),
 )
 threshold = Operator("threshold", "",
     (Param('self', 'Tensor'), Param('threshold', 'Scalar'), Param('value', 'Scalar'), ),
-    meta=_meta.threshold, cast=(0,), kernels={"cpu": kernels_nn.threshold},
+    meta=_meta.threshold, cast=(0,), kernels={"cpu": kernels_made.threshold},
     tags=('inplace_function',), variants=('function', 'inplace', 'out'), derivatives="nn", saves_self=True, block=(Block(22, (0, 1, 2), ()),),
 )
 threshold_backward = Operator("threshold_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('threshold', 'Scalar'), ),
-    meta=_meta.threshold_backward, cast=(0, 1), kernels={"cpu": kernels_nn.threshold_backward},
+    meta=_meta.threshold_backward, cast=(0, 1), kernels={"cpu": kernels_made.threshold_backward},
     variants=('function',), derivatives="nn", block=(Block(23, (1, 2, 0), ()),),
 )
 leaky_relu = Operator("leaky_relu", "",
     (Param('self', 'Tensor'), Param('negative_slope', 'Scalar', default=0.01), ),
-    meta=_meta.leaky_relu, cast=(0,), kernels={"cpu": kernels_nn.leaky_relu},
+    meta=_meta.leaky_relu, cast=(0,), kernels={"cpu": kernels_made.leaky_relu},
     variants=('function', 'inplace', 'out'), derivatives="nn", saves_self=True, block=(Block(24, (0, 1), ()),),
 )
 leaky_relu_backward = Operator("leaky_relu_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('negative_slope', 'Scalar'), Param('self_is_result', 'bool'), ),
-    meta=_meta.leaky_relu_backward, cast=(0, 1), kernels={"cpu": kernels_nn.leaky_relu_backward},
+    meta=_meta.leaky_relu_backward, cast=(0, 1), kernels={"cpu": kernels_made.leaky_relu_backward},
     variants=('function',), derivatives="nn", block=(Block(25, (1, 0, 2), ((3, False), )), Block(25, (1, 0, 2), ((3, True), )),),
 )
 prelu = Operator("prelu", "",
@@ -58,112 +61,112 @@ prelu = Operator("prelu", "",
 )
 _prelu_kernel = Operator("_prelu_kernel", "",
     (Param('self', 'Tensor'), Param('weight', 'Tensor'), ),
-    meta=_meta._prelu_kernel, cast=(0, 1), kernels={"cpu": kernels_nn.prelu_kernel},
+    meta=_meta._prelu_kernel, cast=(0, 1), kernels={"cpu": kernels_made._prelu_kernel},
     variants=('function',), derivatives="nn", saves_self=True, block=(Block(26, (0, 1), ()),),
 )
 gelu = Operator("gelu", "",
     (Param('self', 'Tensor'), Param('approximate', 'str', default='none', keyword=True), ),
-    meta=_meta.gelu, cast=(0,), kernels={"cpu": kernels_nn.gelu},
+    meta=_meta.gelu, cast=(0,), kernels={"cpu": kernels_made.gelu},
     variants=('function', 'inplace', 'out'), derivatives="nn", saves_self=True, block=(Block(27, (0,), ((1, 'none'), )), Block(28, (0,), ((1, 'tanh'), )),),
 )
 gelu_backward = Operator("gelu_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('approximate', 'str', default='none', keyword=True), ),
-    meta=_meta.gelu_backward, cast=(0, 1), kernels={"cpu": kernels_nn.gelu_backward},
+    meta=_meta.gelu_backward, cast=(0, 1), kernels={"cpu": kernels_made.gelu_backward},
     variants=('function',), derivatives="nn", saves_self=True, block=(Block(29, (0, 1), ((2, 'none'), )), Block(30, (0, 1), ((2, 'tanh'), )),),
 )
 silu = Operator("silu", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.silu, cast=(0,), kernels={"cpu": kernels_nn.silu},
+    meta=_meta.silu, cast=(0,), kernels={"cpu": kernels_elements.silu},
     variants=('function', 'inplace', 'out'), derivatives="nn", saves_self=True, block=(Block(31, (0,), ()),),
 )
 silu_backward = Operator("silu_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), ),
-    meta=_meta.silu_backward, cast=(0, 1), kernels={"cpu": kernels_nn.silu_backward},
+    meta=_meta.silu_backward, cast=(0, 1), kernels={"cpu": kernels_made.silu_backward},
     variants=('function',), derivatives="nn", saves_self=True, block=(Block(32, (0, 1), ()),),
 )
 mish = Operator("mish", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.mish, cast=(0,), kernels={"cpu": kernels_nn.mish},
+    meta=_meta.mish, cast=(0,), kernels={"cpu": kernels_made.mish},
     variants=('function', 'inplace', 'out'), derivatives="nn", saves_self=True, block=(Block(33, (0,), ()),),
 )
 mish_backward = Operator("mish_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), ),
-    meta=_meta.mish_backward, cast=(0, 1), kernels={"cpu": kernels_nn.mish_backward},
+    meta=_meta.mish_backward, cast=(0, 1), kernels={"cpu": kernels_made.mish_backward},
     variants=('function',), derivatives="nn", saves_self=True, block=(Block(34, (0, 1), ()),),
 )
 softplus = Operator("softplus", "",
     (Param('self', 'Tensor'), Param('beta', 'Scalar', default=1), Param('threshold', 'Scalar', default=20), ),
-    meta=_meta.softplus, cast=(0,), kernels={"cpu": kernels_nn.softplus},
+    meta=_meta.softplus, cast=(0,), kernels={"cpu": kernels_made.softplus},
     variants=('function', 'out'), derivatives="nn", saves_self=True, block=(Block(35, (0, 1, 2), ()),),
 )
 softplus_backward = Operator("softplus_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('beta', 'Scalar'), Param('threshold', 'Scalar'), ),
-    meta=_meta.softplus_backward, cast=(0, 1), kernels={"cpu": kernels_nn.softplus_backward},
+    meta=_meta.softplus_backward, cast=(0, 1), kernels={"cpu": kernels_made.softplus_backward},
     variants=('function',), derivatives="nn", saves_self=True, block=(Block(36, (1, 2, 3, 0), ()),),
 )
 hardswish = Operator("hardswish", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.hardswish, cast=(0,), kernels={"cpu": kernels_nn.hardswish},
+    meta=_meta.hardswish, cast=(0,), kernels={"cpu": kernels_made.hardswish},
     variants=('function', 'inplace', 'out'), derivatives="nn", saves_self=True, block=(Block(37, (0,), ()),),
 )
 hardswish_backward = Operator("hardswish_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), ),
-    meta=_meta.hardswish_backward, cast=(0, 1), kernels={"cpu": kernels_nn.hardswish_backward},
+    meta=_meta.hardswish_backward, cast=(0, 1), kernels={"cpu": kernels_made.hardswish_backward},
     variants=('function',), derivatives="nn", saves_self=True, block=(Block(38, (0, 1), ()),),
 )
 hardsigmoid = Operator("hardsigmoid", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.hardsigmoid, cast=(0,), kernels={"cpu": kernels_nn.hardsigmoid},
+    meta=_meta.hardsigmoid, cast=(0,), kernels={"cpu": kernels_made.hardsigmoid},
     variants=('function', 'inplace', 'out'), derivatives="nn", saves_self=True, block=(Block(39, (0,), ()),),
 )
 hardsigmoid_backward = Operator("hardsigmoid_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), ),
-    meta=_meta.hardsigmoid_backward, cast=(0, 1), kernels={"cpu": kernels_nn.hardsigmoid_backward},
+    meta=_meta.hardsigmoid_backward, cast=(0, 1), kernels={"cpu": kernels_made.hardsigmoid_backward},
     variants=('function',), derivatives="nn", block=(Block(40, (1, 0), ()),),
 )
 log_sigmoid = Operator("log_sigmoid", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.log_sigmoid, cast=(0,), kernels={"cpu": kernels_nn.log_sigmoid},
+    meta=_meta.log_sigmoid, cast=(0,), kernels={"cpu": kernels_made.log_sigmoid},
     variants=('function', 'out'), derivatives="nn", saves_self=True, block=(Block(41, (0,), ()),),
 )
 elu = Operator("elu", "",
     (Param('self', 'Tensor'), Param('alpha', 'Scalar', default=1), Param('scale', 'Scalar', default=1), Param('input_scale', 'Scalar', default=1), ),
-    meta=_meta.elu, cast=(0,), kernels={"cpu": kernels_nn.elu},
+    meta=_meta.elu, cast=(0,), kernels={"cpu": kernels_made.elu},
     variants=('function', 'inplace', 'out'), derivatives="nn", saves_self=True, block=(Block(42, (0, 3, 1, 2), ()),),
 )
 elu_backward = Operator("elu_backward", "",
     (Param('grad_output', 'Tensor'), Param('alpha', 'Scalar'), Param('scale', 'Scalar'), Param('input_scale', 'Scalar'), Param('is_result', 'bool'), Param('self_or_result', 'Tensor'), ),
-    meta=_meta.elu_backward, cast=(0, 5), kernels={"cpu": kernels_nn.elu_backward},
+    meta=_meta.elu_backward, cast=(0, 5), kernels={"cpu": kernels_made.elu_backward},
     variants=('function',), derivatives="nn", saves_self=True, block=(Block(43, (0, 5, 3, 1, 2), ((4, False), )), Block(44, (0, 5, 1, 2, 3), ((4, True), )),),
 )
 selu = Operator("selu", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.selu, cast=(0,), kernels={"cpu": kernels_nn.selu},
+    meta=_meta.selu, cast=(0,), kernels={"cpu": kernels_made.selu},
     tags=('inplace_function',), variants=('function', 'inplace'), derivatives="nn", saves_self=True, block=(Block(45, (0,), ()),),
 )
 celu = Operator("celu", "",
     (Param('self', 'Tensor'), Param('alpha', 'Scalar', default=1.0), ),
-    meta=_meta.celu, cast=(0,), kernels={"cpu": kernels_nn.celu},
+    meta=_meta.celu, cast=(0,), kernels={"cpu": kernels_made.celu},
     tags=('inplace_function',), variants=('function', 'inplace'), derivatives="nn", saves_self=True, block=(Block(46, (0, 1), ()),),
 )
 softshrink = Operator("softshrink", "",
     (Param('self', 'Tensor'), Param('lambd', 'Scalar', default=0.5), ),
-    meta=_meta.softshrink, cast=(0,), kernels={"cpu": kernels_nn.softshrink},
+    meta=_meta.softshrink, cast=(0,), kernels={"cpu": kernels_made.softshrink},
     variants=('function', 'out'), derivatives="nn", saves_self=True, block=(Block(47, (0, 1), ()),),
 )
 softshrink_backward = Operator("softshrink_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('lambd', 'Scalar'), ),
-    meta=_meta.softshrink_backward, cast=(0, 1), kernels={"cpu": kernels_nn.softshrink_backward},
+    meta=_meta.softshrink_backward, cast=(0, 1), kernels={"cpu": kernels_made.softshrink_backward},
     variants=('function',), derivatives="nn", block=(Block(48, (1, 2, 0), ()),),
 )
 hardshrink = Operator("hardshrink", "",
     (Param('self', 'Tensor'), Param('lambd', 'Scalar', default=0.5), ),
-    meta=_meta.hardshrink, cast=(0,), kernels={"cpu": kernels_nn.hardshrink},
+    meta=_meta.hardshrink, cast=(0,), kernels={"cpu": kernels_made.hardshrink},
     variants=('function', 'method', 'out'), derivatives="nn", saves_self=True, block=(Block(49, (0, 1), ()),),
 )
 hardshrink_backward = Operator("hardshrink_backward", "",
     (Param('grad_out', 'Tensor'), Param('self', 'Tensor'), Param('lambd', 'Scalar'), ),
-    meta=_meta.hardshrink_backward, cast=(0, 1), kernels={"cpu": kernels_nn.hardshrink_backward},
+    meta=_meta.hardshrink_backward, cast=(0, 1), kernels={"cpu": kernels_made.hardshrink_backward},
     variants=('function',), derivatives="nn", block=(Block(48, (1, 2, 0), ()),),
 )
 rrelu = Operator("rrelu", "",

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy
 
 from mindtorch_v2._backends.cpu.ops import bessel as kernels_bessel
+from mindtorch_v2._backends.cpu.ops import elements as kernels_elements
 from mindtorch_v2._backends.cpu.ops import pointwise as kernels_pointwise
 from mindtorch_v2._backends.cpu.ops import special as kernels_special
 from mindtorch_v2._dispatch.operator import Block, Operator, Param
+
+from .. import kernels as kernels_made
 
 from ..meta import pointwise as _meta
 
@@ -15,17 +18,17 @@ __all__ = ["add_Tensor", "sub_Tensor", "rsub_Tensor", "mul_Tensor", "div_Tensor"
 
 add_Tensor = Operator("add", "Tensor",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.add_Tensor, cast=(0, 1), kernels={"cpu": kernels_pointwise.add},
+    meta=_meta.add_Tensor, cast=(0, 1), kernels={"cpu": kernels_made.add_Tensor},
     tags=('pointwise', 'numbers_first', 'commutative'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(50, (0, 1), ((2, 1), ), exact=True), Block(51, (0, 2, 1), ()),),
 )
 sub_Tensor = Operator("sub", "Tensor",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.sub_Tensor, cast=(0, 1), kernels={"cpu": kernels_pointwise.sub},
+    meta=_meta.sub_Tensor, cast=(0, 1), kernels={"cpu": kernels_made.sub_Tensor},
     tags=('pointwise', 'numbers_first'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(52, (0, 1), ((2, 1), ), exact=True), Block(53, (0, 2, 1), ()),),
 )
 rsub_Tensor = Operator("rsub", "Tensor",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.rsub_Tensor, cast=(0, 1), kernels={"cpu": kernels_pointwise.rsub},
+    meta=_meta.rsub_Tensor, cast=(0, 1), kernels={"cpu": kernels_made.rsub_Tensor},
     tags=('pointwise',), variants=('function',), derivatives="pointwise", block=(Block(52, (1, 0), ((2, 1), )), Block(53, (1, 2, 0), ()),),
 )
 mul_Tensor = Operator("mul", "Tensor",
@@ -100,7 +103,7 @@ abs = Operator("abs", "",
 )
 square = Operator("square", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.square, cast=(0,), kernels={"cpu": kernels_pointwise.square},
+    meta=_meta.square, cast=(0,), kernels={"cpu": kernels_made.square},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(57, (0,), (), exact=True),),
 )
 sqrt = Operator("sqrt", "",
@@ -110,7 +113,7 @@ sqrt = Operator("sqrt", "",
 )
 rsqrt = Operator("rsqrt", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.rsqrt, cast=(0,), kernels={"cpu": kernels_pointwise.rsqrt},
+    meta=_meta.rsqrt, cast=(0,), kernels={"cpu": kernels_made.rsqrt},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(61, (0,), ()),),
 )
 reciprocal = Operator("reciprocal", "",
@@ -120,12 +123,12 @@ reciprocal = Operator("reciprocal", "",
 )
 addcmul = Operator("addcmul", "",
     (Param('self', 'Tensor'), Param('tensor1', 'Tensor'), Param('tensor2', 'Tensor'), Param('value', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.addcmul, cast=(0, 1, 2), kernels={"cpu": kernels_pointwise.addcmul},
+    meta=_meta.addcmul, cast=(0, 1, 2), kernels={"cpu": kernels_made.addcmul},
     tags=('pointwise', 'tensors'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(65, (0, 1, 2), ((3, 1), )), Block(66, (0, 3, 1, 2), ()),),
 )
 addcdiv = Operator("addcdiv", "",
     (Param('self', 'Tensor'), Param('tensor1', 'Tensor'), Param('tensor2', 'Tensor'), Param('value', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.addcdiv, cast=(0, 1, 2), kernels={"cpu": kernels_pointwise.addcdiv},
+    meta=_meta.addcdiv, cast=(0, 1, 2), kernels={"cpu": kernels_made.addcdiv},
     tags=('pointwise', 'tensors'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(67, (0, 1, 2), ((3, 1), )), Block(68, (0, 3, 1, 2), ()),),
 )
 lerp_Tensor = Operator("lerp", "Tensor",
@@ -180,53 +183,53 @@ logaddexp2 = Operator("logaddexp2", "",
 )
 sigmoid = Operator("sigmoid", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.sigmoid, cast=(0,), kernels={"cpu": kernels_pointwise.sigmoid},
+    meta=_meta.sigmoid, cast=(0,), kernels={"cpu": kernels_elements.sigmoid},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(76, (0,), ()),),
 )
 sigmoid_backward = Operator("sigmoid_backward", "",
     (Param('grad_output', 'Tensor'), Param('output', 'Tensor'), ),
-    meta=_meta.sigmoid_backward, cast=(0, 1), kernels={"cpu": kernels_pointwise.sigmoid_backward},
+    meta=_meta.sigmoid_backward, cast=(0, 1), kernels={"cpu": kernels_made.sigmoid_backward},
     tags=('pointwise', 'tensors'), variants=('function',), derivatives="pointwise", saves_self=True, block=(Block(77, (0, 1), ()),),
 )
 tanh_backward = Operator("tanh_backward", "",
     (Param('grad_output', 'Tensor'), Param('output', 'Tensor'), ),
-    meta=_meta.tanh_backward, cast=(0, 1), kernels={"cpu": kernels_pointwise.tanh_backward},
+    meta=_meta.tanh_backward, cast=(0, 1), kernels={"cpu": kernels_made.tanh_backward},
     tags=('pointwise', 'tensors'), variants=('function',), derivatives="pointwise", saves_self=True, block=(Block(78, (0, 1), ()),),
 )
 logit = Operator("logit", "",
     (Param('self', 'Tensor'), Param('eps', 'float', optional=True, default=None), ),
-    meta=_meta.logit, cast=(0,), kernels={"cpu": kernels_pointwise.logit},
-    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(79, (0,), ((1, None), )),),
+    meta=_meta.logit, cast=(0,), kernels={"cpu": kernels_made.logit},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(79, (0,), ((1, None), )), Block(80, (1, 0), ()),),
 )
 logit_backward = Operator("logit_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('eps', 'float', optional=True, default=None), ),
-    meta=_meta.logit_backward, cast=(0, 1), kernels={"cpu": kernels_pointwise.logit_backward},
-    tags=('pointwise', 'tensors'), variants=('function',), derivatives="pointwise", saves_self=True, block=(Block(80, (1, 0), ((2, None), )),),
+    meta=_meta.logit_backward, cast=(0, 1), kernels={"cpu": kernels_made.logit_backward},
+    tags=('pointwise', 'tensors'), variants=('function',), derivatives="pointwise", saves_self=True, block=(Block(81, (1, 0), ((2, None), )), Block(82, (1, 2, 0), ()),),
 )
 xlogy_Tensor = Operator("xlogy", "Tensor",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), ),
-    meta=_meta.xlogy_Tensor, cast=(0, 1), kernels={"cpu": kernels_special.xlogy},
-    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(81, (1, 0), ()),),
+    meta=_meta.xlogy_Tensor, cast=(0, 1), kernels={"cpu": kernels_made.xlogy_Tensor},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(83, (0, 1), ()),),
 )
 xlogy_Scalar_Self = Operator("xlogy", "Scalar_Self",
     (Param('self', 'Scalar'), Param('other', 'Tensor'), ),
-    meta=_meta.xlogy_Scalar_Self, cast=(0, 1), kernels={"cpu": kernels_special.xlogy},
-    tags=('pointwise', 'tensors'), variants=('function', 'out'), derivatives="pointwise",
+    meta=_meta.xlogy_Scalar_Self, cast=(0, 1), kernels={"cpu": kernels_made.xlogy_Scalar_Self},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'), derivatives="pointwise", block=(Block(84, (0, 1), ()),),
 )
 special_xlog1py = Operator("special_xlog1py", "",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), ),
-    meta=_meta.special_xlog1py, cast=(0, 1), kernels={"cpu": kernels_special.xlog1py},
-    tags=('pointwise',), variants=('function', 'out'), derivatives="pointwise", saves_self=True, block=(Block(82, (1, 0), ()),),
+    meta=_meta.special_xlog1py, cast=(0, 1), kernels={"cpu": kernels_made.special_xlog1py},
+    tags=('pointwise',), variants=('function', 'out'), derivatives="pointwise", saves_self=True, block=(Block(85, (0, 1), ()),),
 )
 special_xlog1py_self_scalar = Operator("special_xlog1py", "self_scalar",
     (Param('self', 'Scalar'), Param('other', 'Tensor'), ),
-    meta=_meta.special_xlog1py_self_scalar, cast=(0, 1), kernels={"cpu": kernels_special.xlog1py},
-    tags=('pointwise', 'tensors'), variants=('function', 'out'), derivatives="pointwise",
+    meta=_meta.special_xlog1py_self_scalar, cast=(0, 1), kernels={"cpu": kernels_made.special_xlog1py_self_scalar},
+    tags=('pointwise', 'tensors'), variants=('function', 'out'), derivatives="pointwise", block=(Block(86, (0, 1), ()),),
 )
 special_entr = Operator("special_entr", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.special_entr, cast=(0,), kernels={"cpu": kernels_special.entr},
-    tags=('pointwise',), variants=('function', 'out'), derivatives="pointwise", saves_self=True, block=(Block(83, (0,), ()),),
+    meta=_meta.special_entr, cast=(0,), kernels={"cpu": kernels_made.special_entr},
+    tags=('pointwise',), variants=('function', 'out'), derivatives="pointwise", saves_self=True, block=(Block(87, (0,), ()),),
 )
 sin = Operator("sin", "",
     (Param('self', 'Tensor'), ),
@@ -271,7 +274,7 @@ cosh = Operator("cosh", "",
 tanh = Operator("tanh", "",
     (Param('self', 'Tensor'), ),
     meta=_meta.tanh, cast=(0,), kernels={"cpu": numpy.tanh},
-    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(84, (0,), ()),),
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(88, (0,), ()),),
 )
 asinh = Operator("asinh", "",
     (Param('self', 'Tensor'), ),
@@ -311,32 +314,32 @@ sinc = Operator("sinc", "",
 deg2rad = Operator("deg2rad", "",
     (Param('self', 'Tensor'), ),
     meta=_meta.deg2rad, cast=(0,), kernels={"cpu": numpy.deg2rad},
-    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(85, (0,), ()),),
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(89, (0,), ()),),
 )
 rad2deg = Operator("rad2deg", "",
     (Param('self', 'Tensor'), ),
     meta=_meta.rad2deg, cast=(0,), kernels={"cpu": numpy.rad2deg},
-    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(86, (0,), ()),),
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(90, (0,), ()),),
 )
 floor = Operator("floor", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.floor, cast=(0,), kernels={"cpu": kernels_pointwise.floor},
-    tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(87, (0,), (), exact=True),),
+    meta=_meta.floor, cast=(0,), kernels={"cpu": kernels_elements.floor},
+    tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(91, (0,), (), exact=True),),
 )
 ceil = Operator("ceil", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.ceil, cast=(0,), kernels={"cpu": kernels_pointwise.ceil},
-    tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(88, (0,), (), exact=True),),
+    meta=_meta.ceil, cast=(0,), kernels={"cpu": kernels_elements.ceil},
+    tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(92, (0,), (), exact=True),),
 )
 trunc = Operator("trunc", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.trunc, cast=(0,), kernels={"cpu": kernels_pointwise.trunc},
-    tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(89, (0,), (), exact=True),),
+    meta=_meta.trunc, cast=(0,), kernels={"cpu": kernels_elements.trunc},
+    tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(93, (0,), (), exact=True),),
 )
 round = Operator("round", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.round, cast=(0,), kernels={"cpu": kernels_pointwise.rint},
-    tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(90, (0,), (), exact=True),),
+    meta=_meta.round, cast=(0,), kernels={"cpu": kernels_elements.rint},
+    tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(94, (0,), (), exact=True),),
 )
 round_decimals = Operator("round", "decimals",
     (Param('self', 'Tensor'), Param('decimals', 'int', keyword=True), ),
@@ -345,68 +348,68 @@ round_decimals = Operator("round", "decimals",
 )
 frac = Operator("frac", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.frac, cast=(0,), kernels={"cpu": kernels_pointwise.frac},
-    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(91, (0,), ()),),
+    meta=_meta.frac, cast=(0,), kernels={"cpu": kernels_made.frac},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(95, (0,), ()),),
 )
 sign = Operator("sign", "",
     (Param('self', 'Tensor'), ),
     meta=_meta.sign, cast=(0,), kernels={"cpu": kernels_pointwise.sign},
-    tags=('pointwise',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(92, (0,), ()),),
+    tags=('pointwise',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(96, (0,), ()),),
 )
 sgn = Operator("sgn", "",
     (Param('self', 'Tensor'), ),
     meta=_meta.sgn, cast=(0,), kernels={"cpu": kernels_pointwise.sgn},
-    tags=('pointwise',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(92, (0,), ()),),
+    tags=('pointwise',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(96, (0,), ()),),
 )
 nan_to_num = Operator("nan_to_num", "",
     (Param('self', 'Tensor'), Param('nan', 'float', optional=True, default=None), Param('posinf', 'float', optional=True, default=None), Param('neginf', 'float', optional=True, default=None), ),
     meta=_meta.nan_to_num, kernels={"cpu": kernels_pointwise.nan_to_num},
-    tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(93, (0,), ((1, None), (2, None), (3, None), )),),
+    tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(97, (0,), ((1, None), (2, None), (3, None), )),),
 )
 clamp_Tensor = Operator("clamp", "Tensor",
     (Param('self', 'Tensor'), Param('min', 'Tensor', optional=True, default=None), Param('max', 'Tensor', optional=True, default=None), ),
-    meta=_meta.clamp_Tensor, cast=(0, 1, 2), kernels={"cpu": kernels_pointwise.clamp},
-    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(94, (0, 1, 2), ()), Block(95, (0, 1), ((2, None), )), Block(96, (0, 2), ((1, None), )),),
+    meta=_meta.clamp_Tensor, cast=(0, 1, 2), kernels={"cpu": kernels_made.clamp_Tensor},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(98, (2, 1, 0), ()), Block(99, (1, 0), ((2, None), )), Block(100, (2, 0), ((1, None), )),),
 )
 clamp_min_Tensor = Operator("clamp_min", "Tensor",
     (Param('self', 'Tensor'), Param('min', 'Tensor'), ),
     meta=_meta.clamp_min_Tensor, cast=(0, 1), kernels={"cpu": numpy.maximum},
-    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(95, (0, 1), ()),),
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(99, (0, 1), ()),),
 )
 clamp_max_Tensor = Operator("clamp_max", "Tensor",
     (Param('self', 'Tensor'), Param('max', 'Tensor'), ),
-    meta=_meta.clamp_max_Tensor, cast=(0, 1), kernels={"cpu": kernels_pointwise.clamp_max},
-    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(96, (0, 1), ()),),
+    meta=_meta.clamp_max_Tensor, cast=(0, 1), kernels={"cpu": numpy.minimum},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(100, (0, 1), ()),),
 )
 maximum = Operator("maximum", "",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), ),
     meta=_meta.maximum, cast=(0, 1), kernels={"cpu": numpy.maximum},
-    tags=('pointwise', 'tensors'), variants=('function', 'method', 'out'), derivatives="pointwise", saves_self=True, block=(Block(95, (0, 1), ()),),
+    tags=('pointwise', 'tensors'), variants=('function', 'method', 'out'), derivatives="pointwise", saves_self=True, block=(Block(99, (0, 1), ()),),
 )
 minimum = Operator("minimum", "",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), ),
     meta=_meta.minimum, cast=(0, 1), kernels={"cpu": numpy.minimum},
-    tags=('pointwise', 'tensors'), variants=('function', 'method', 'out'), derivatives="pointwise", saves_self=True, block=(Block(96, (0, 1), ()),),
+    tags=('pointwise', 'tensors'), variants=('function', 'method', 'out'), derivatives="pointwise", saves_self=True, block=(Block(100, (0, 1), ()),),
 )
 fmax = Operator("fmax", "",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), ),
     meta=_meta.fmax, cast=(0, 1), kernels={"cpu": numpy.fmax},
-    tags=('pointwise', 'tensors'), variants=('function', 'method', 'out'), derivatives="pointwise", saves_self=True, block=(Block(97, (0, 1), ()),),
+    tags=('pointwise', 'tensors'), variants=('function', 'method', 'out'), derivatives="pointwise", saves_self=True, block=(Block(101, (0, 1), ()),),
 )
 fmin = Operator("fmin", "",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), ),
     meta=_meta.fmin, cast=(0, 1), kernels={"cpu": numpy.fmin},
-    tags=('pointwise', 'tensors'), variants=('function', 'method', 'out'), derivatives="pointwise", saves_self=True, block=(Block(98, (0, 1), ()),),
+    tags=('pointwise', 'tensors'), variants=('function', 'method', 'out'), derivatives="pointwise", saves_self=True, block=(Block(102, (0, 1), ()),),
 )
 copysign_Tensor = Operator("copysign", "Tensor",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), ),
-    meta=_meta.copysign_Tensor, cast=(0, 1), kernels={"cpu": kernels_pointwise.copysign},
-    tags=('pointwise',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(99, (0, 1), ()),),
+    meta=_meta.copysign_Tensor, cast=(0, 1), kernels={"cpu": numpy.copysign},
+    tags=('pointwise',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(103, (0, 1), (), exact=True),),
 )
 heaviside = Operator("heaviside", "",
     (Param('self', 'Tensor'), Param('values', 'Tensor'), ),
-    meta=_meta.heaviside, cast=(0, 1), kernels={"cpu": kernels_pointwise.heaviside},
-    tags=('pointwise', 'tensors'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(100, (0, 1), ()),),
+    meta=_meta.heaviside, cast=(0, 1), kernels={"cpu": kernels_made.heaviside},
+    tags=('pointwise', 'tensors'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(104, (0, 1), ()),),
 )
 nextafter = Operator("nextafter", "",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), ),
@@ -425,8 +428,8 @@ where = Operator("where", "",
 )
 erf = Operator("erf", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.erf, cast=(0,), kernels={"cpu": kernels_special.erf},
-    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(101, (0,), ()),),
+    meta=_meta.erf, cast=(0,), kernels={"cpu": kernels_elements.error_function},
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(105, (0,), ()),),
 )
 erfc = Operator("erfc", "",
     (Param('self', 'Tensor'), ),

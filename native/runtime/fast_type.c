@@ -75,7 +75,7 @@ static int read_short_cut(Path *path, PyObject *description)
     }
     path->fast = fast == Py_None ? NULL : Py_NewRef(fast);
     path->result = result == Py_None ? NULL : Py_NewRef(result);
-    path->kernel = Py_NewRef(target);
+    path->kernel = target == Py_None ? NULL : Py_NewRef(target);
     return 0;
 }
 

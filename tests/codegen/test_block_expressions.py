@@ -97,7 +97,7 @@ def test_wrong_conditions(native: Path, problems: Problems, text: str, message: 
 def test_operators_that_have_no_loop(native: Path, problems: Problems, fields: dict[str, str]) -> None:
     found = [line for line in problems(block("self * other", **fields)) if "block" in line]
     assert [line.partition("mul: ")[2] for line in found] == [
-        "a block is of an operator with a cpu kernel and one fresh tensor as its result"
+        "a block is of an operator with a rule and one fresh tensor as its result"
     ]
 
 

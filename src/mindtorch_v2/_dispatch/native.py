@@ -158,7 +158,7 @@ def accelerate(
     """`function`, or what stands before it: a callable that takes the road by itself for plain CPU tensors and otherwise calls it.
 
     paths: of each overload, in the order in which they are tried: (operator,), or with a short cut (operator, kernel), or (operator, ufunc, kind of
-    result) with "bool" or None for the operands' dtype.
+    result) with "bool" or None for the operands' dtype. A kernel is None where the operator's loop does without.
     inplace: the result is written to the first argument, which is returned.
     reflected: of an operator like `__rsub__`, "arguments" when the function's are the operator's in reverse, "operands" when the ufunc's are.
     """
@@ -287,7 +287,7 @@ def _short_cut(path: tuple, reflected: str, inplace: bool) -> tuple | None:
     if isinstance(target, np.ufunc):
         kind = "unary" if target.nin == 1 else "binary"
         to_bool = path[2] == "bool"
-    else:
+    elif target is not None:
         kernel_name = _name(target)
     return (
         kind,
@@ -301,7 +301,7 @@ def _short_cut(path: tuple, reflected: str, inplace: bool) -> tuple | None:
         _loop(op, kind, reflected),
         None if inplace or not set(op.tensors) <= set(op.cast) else blocked(op),
         op.block,
-        None if kind != "kernel" or op.is_view else _both(target, kernel_name, len(params)),
+        None if kind != "kernel" or op.is_view or target is None else _both(target, kernel_name, len(params)),
     )
 
 

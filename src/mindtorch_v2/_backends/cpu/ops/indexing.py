@@ -17,6 +17,7 @@ from numpy import ndarray
 
 from ...._dispatch.native import kernel
 from ...common.convert import wrapped
+from .blocked import chosen
 from .nn import add_rows
 from .view import PREFIX
 
@@ -354,7 +355,8 @@ def masked_fill(self: ndarray, mask: ndarray, value: Any, out: ndarray | None = 
     if value.dtype != self.dtype:
         value = value.astype(self.dtype)
     if out is None:
-        return np.where(mask, value, self)
+        return chosen(mask, value, self)
+    # In place what is not chosen stays untouched, so that the block's expression would write too much.
     if out is not self:
         np.copyto(out, self)
     np.copyto(out, value, where=mask)
@@ -369,7 +371,7 @@ def fast_masked_fill(self: ndarray, mask: ndarray, value: Any) -> ndarray | None
         return None
     if mask.shape != self.shape:
         return None
-    return np.where(mask, self.dtype.type(value), self)
+    return chosen(mask, self.dtype.type(value), self)
 
 
 @kernel

@@ -1,7 +1,10 @@
-"""Pointwise arithmetic on the CPU, where a numpy ufunc alone does not do.
+"""Pointwise arithmetic on the CPU, where neither a numpy ufunc nor the entry's block alone does.
 
 Operands arrive in the dtype of the computation (never float16 or bfloat16), numbers that stand for tensors as 0-dim
 arrays. With `out` a kernel writes there and returns it; `out` may be one of the operands.
+
+Some stand here although their entries have a block, which holds for floating-point numbers: integers and complex numbers need more (`pow`, `div_mode`,
+`sign`, `nan_to_num`, `log1p`, `logaddexp`), or less is computed than a block says (`lerp` by a number).
 """
 
 from __future__ import annotations
@@ -13,16 +16,11 @@ import ml_dtypes
 import numpy as np
 
 from ...._dispatch.native import kernel
-from .blocked import alike, blocked
+from .blocked import chosen
+from .elements import rint
 
 Array = np.ndarray
 Out = Array | None
-
-
-def _scaled(x: Array, factor: Any) -> Array:
-    """`factor * x` in the dtype of `x`."""
-    # astype wraps a negative factor of an unsigned type around, as C does.
-    return np.multiply(x, np.asarray(factor).astype(x.dtype))
 
 
 def _store(value: Any, out: Out) -> Array:
@@ -33,21 +31,6 @@ def _store(value: Any, out: Out) -> Array:
 
 
 # --- sums, products, quotients ------------------------------------------------------------------------------------
-
-
-def add(self: Array, other: Array, alpha: Any = 1, out: Out = None) -> Array:
-    """self + alpha * other; a disjunction for bool."""
-    return np.add(self, other if alpha == 1 else _scaled(other, alpha), out)
-
-
-def sub(self: Array, other: Array, alpha: Any = 1, out: Out = None) -> Array:
-    """self - alpha * other."""
-    return np.subtract(self, other if alpha == 1 else _scaled(other, alpha), out)
-
-
-def rsub(self: Array, other: Array, alpha: Any = 1) -> Array:
-    """other - alpha * self."""
-    return np.subtract(other, self if alpha == 1 else _scaled(self, alpha))
 
 
 def _refuse_zero(other: Array) -> None:
@@ -115,15 +98,8 @@ def pow(self: Array, exponent: Array, out: Out = None) -> Array:
     return np.power(self, exponent, out)
 
 
-def square(self: Array, out: Out = None) -> Array:
-    """self * self."""
-    return np.multiply(self, self, out)
-
-
-def rsqrt(self: Array, out: Out = None) -> Array:
-    """1 / sqrt(self)."""
-    root = np.sqrt(self, out)
-    return np.reciprocal(root, root if isinstance(root, np.ndarray) else None)
+def _reciprocal_root(self: Array, out: Out) -> Array:
+    return np.divide(1, np.sqrt(self), out)
 
 
 def _cube(self: Array, out: Out) -> Array:
@@ -135,34 +111,17 @@ def _reciprocal_square(self: Array, out: Out) -> Array:
 
 
 # Exponents for which a product or a root is both faster and what PyTorch computes.
-_POWERS: dict[Any, Any] = {2: square, 3: _cube}
+_POWERS: dict[Any, Any] = {2: np.square, 3: _cube}
 _FLOAT_POWERS: dict[Any, Any] = {
     0.5: np.sqrt,
     -1: np.reciprocal,
-    -0.5: rsqrt,
+    -0.5: _reciprocal_root,
     -2: _reciprocal_square,
     **_POWERS,
 }
 
 
 # --- rounding, signs, limits --------------------------------------------------------------------------------------
-
-
-def _rounding(ufunc: np.ufunc) -> Any:
-    def kernel(self: Array, out: Out = None) -> Array:
-        if self.dtype.kind != "f":  # integers are whole already
-            return np.positive(self, out)
-        return ufunc(self, out)
-
-    kernel.__name__ = kernel.__qualname__ = ufunc.__name__
-    kernel.__doc__ = f"numpy.{ufunc.__name__}; integers stay as they are."
-    return kernel
-
-
-floor = _rounding(np.floor)
-ceil = _rounding(np.ceil)
-trunc = _rounding(np.trunc)
-rint = _rounding(np.rint)
 
 
 def round_decimals(self: Array, decimals: int, out: Out = None) -> Array:
@@ -175,13 +134,8 @@ def round_decimals(self: Array, decimals: int, out: Out = None) -> Array:
     return np.multiply(np.rint(self / scale), scale, out)
 
 
-def frac(self: Array, out: Out = None) -> Array:
-    """The fractional part, with the sign of self."""
-    return np.subtract(self, np.trunc(self), out)
-
-
 def sign(self: Array, out: Out = None) -> Array:
-    """-1, 0 or 1; 0 for NaN."""
+    """-1, 0 or 1; 0 for NaN. numpy's own takes one pass, and -1 is no number of unsigned dtypes."""
     if self.dtype.kind == "b":
         return _store(self.copy(), out)
     value = np.sign(self)
@@ -198,21 +152,6 @@ def sgn(self: Array, out: Out = None) -> Array:
 def positive(self: Array) -> Array:
     """A copy."""
     return self.copy()
-
-
-def clamp(self: Array, min: Any, max: Any, out: Out = None) -> Array:
-    """Limited from below, then from above; NaN stays."""
-    if max is None:
-        return np.maximum(self, min, out=out)
-    if min is None:
-        return np.minimum(self, max, out=out)
-    lower = np.maximum(self, min, out=None if out is max else out)
-    return np.minimum(lower, max, out=out)
-
-
-def clamp_max(self: Array, max: Array, out: Out = None) -> Array:
-    """Limited from above; NaN stays."""
-    return np.minimum(self, max, out=out)
 
 
 def nan_to_num(
@@ -251,83 +190,11 @@ def log1p(self: Array, out: Out = None) -> Array:
     return _store((size + 1j * np.arctan2(y, 1 + x)).astype(self.dtype), out)
 
 
-def heaviside(self: Array, values: Array, out: Out = None) -> Array:
-    """0 below zero and for NaN, 1 above, `values` at zero."""
-    return _store(np.where(self == 0, values, (self > 0).astype(self.dtype)), out)
-
-
-def copysign(self: Array, other: Array, out: Out = None) -> Array:
-    """The magnitude of self with the sign of other."""
-    return np.copysign(self, other, out)
-
-
-# --- sigmoid and logit --------------------------------------------------------------------------------------------
-
-
-def _sigmoid_block(x: Array, out: Array) -> None:
-    np.negative(x, out)
-    np.exp(out, out)
-    np.add(out, 1, out)
-    np.reciprocal(out, out)
-
-
-def sigmoid(self: Array, out: Out = None) -> Array:
-    """1 / (1 + exp(-self))."""
-    return blocked(_sigmoid_block, self, out)
-
-
-def fast_sigmoid(self: Array) -> Array | None:
-    """`sigmoid` of a contiguous float array."""
-    if self.dtype.char not in "fd" or not self.flags.c_contiguous or not self.ndim:
-        return None
-    return blocked(_sigmoid_block, self)
-
-
-def sigmoid_backward(grad_output: Array, output: Array) -> Array:
-    """The gradient of sigmoid from its result."""
-    factor = np.subtract(1, output)
-    factor *= output
-    return np.multiply(grad_output, factor)
-
-
-def fast_sigmoid_backward(grad_output: Array, output: Array) -> Array | None:
-    """`sigmoid_backward` of contiguous float arrays."""
-    return sigmoid_backward(grad_output, output) if alike(grad_output, output) else None
-
-
-def tanh_backward(grad_output: Array, output: Array) -> Array:
-    """The gradient of tanh from its result."""
-    factor = np.multiply(output, output)
-    return np.multiply(grad_output, np.subtract(1, factor))
-
-
-def fast_tanh_backward(grad_output: Array, output: Array) -> Array | None:
-    """`tanh_backward` of contiguous float arrays."""
-    return tanh_backward(grad_output, output) if alike(grad_output, output) else None
-
-
-def logit(self: Array, eps: float | None, out: Out = None) -> Array:
-    """log(x / (1 - x)), with x limited to eps .. 1 - eps where that is given."""
-    x = self
-    if eps is not None:
-        kind = self.dtype.type
-        x = np.clip(x, kind(eps), kind(1) - kind(eps))
-    return np.log(np.divide(x, np.subtract(1, x)), out)
-
-
-def logit_backward(grad_output: Array, self: Array, eps: float | None) -> Array:
-    """The gradient of logit: 0 (NaN without eps) outside of eps .. 1 - eps."""
-    low, beyond = (0.0, math.nan) if eps is None else (eps, 0.0)
-    outside = (self < low) | (self > 1.0 - low)
-    value = np.where(outside, beyond, grad_output / (self * (1.0 - self)))
-    return value.astype(self.dtype, copy=False)
-
-
 # --- three operands -----------------------------------------------------------------------------------------------
 
 
 def lerp(self: Array, end: Array, weight: Any, out: Out = None) -> Array:
-    """From self to end by weight, computed from the nearer end."""
+    """From self to end by weight, computed from the nearer end; by a number from that one alone."""
     w = np.asarray(weight, dtype=self.dtype)
     step = np.subtract(end, self)
     near = np.abs(w) < 0.5
@@ -335,25 +202,13 @@ def lerp(self: Array, end: Array, weight: Any, out: Out = None) -> Array:
         if near:
             return np.add(self, step * w, out)
         return np.subtract(end, step * (1 - w), out)
-    return _store(np.where(near, self + w * step, end - step * (1 - w)), out)
-
-
-def addcmul(self: Array, tensor1: Array, tensor2: Array, value: Any = 1, out: Out = None) -> Array:
-    """self + value * tensor1 * tensor2."""
-    product = np.multiply(tensor1 if value == 1 else _scaled(tensor1, value), tensor2)
-    return np.add(self, product, out)
-
-
-def addcdiv(self: Array, tensor1: Array, tensor2: Array, value: Any = 1, out: Out = None) -> Array:
-    """self + value * tensor1 / tensor2."""
-    quotient = np.divide(tensor1 if value == 1 else _scaled(tensor1, value), tensor2)
-    return np.add(self, quotient, out)
+    return chosen(near, self + w * step, end - step * (1 - w), out)
 
 
 @kernel
 def where(condition: Array, self: Array, other: Array) -> Array:
     """self where the condition holds, else other."""
-    return np.where(condition, self, other)
+    return chosen(condition, self, other)
 
 
 # --- logarithms of sums -------------------------------------------------------------------------------------------

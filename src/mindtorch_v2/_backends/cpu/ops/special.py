@@ -159,13 +159,6 @@ def erf(self: Array, out: Array | None = None) -> Array:
     return blocked(_erf_float32 if self.dtype == np.float32 else _erf_float64, self, out)
 
 
-def fast_erf(self: Array) -> Array | None:
-    """`erf` of a contiguous float array."""
-    if self.dtype.char not in "fd" or not self.flags.c_contiguous or not self.ndim:
-        return None
-    return erf(self)
-
-
 def erfc(self: Array, out: Array | None = None) -> Array:
     """1 - erf without cancellation."""
     return blocked(_erfc_float32 if self.dtype == np.float32 else _erfc_float64, self, out)
@@ -340,33 +333,6 @@ def sinc(self: Array, out: Array | None = None) -> Array:
         np.sin(y) / np.where(self == 0, self.dtype.type(1), y),
     )
     return _store(value, self, out)
-
-
-def entr(self: Array, out: Array | None = None) -> Array:
-    """-x log(x): 0 at 0, -inf below."""
-    positive = self > 0
-    value = np.where(
-        positive,
-        -self * np.log(np.where(positive, self, 1)),
-        np.where(self == 0, 0.0, -np.inf),
-    )
-    return _store(np.where(np.isnan(self), self, value), self, out)
-
-
-def xlogy(self: Array, other: Array, out: Array | None = None) -> Array:
-    """self log(other): 0 where self is 0, unless other is NaN."""
-    return _times_log(np.log, self, other, out)
-
-
-def xlog1py(self: Array, other: Array, out: Array | None = None) -> Array:
-    """self log(1 + other): 0 where self is 0, unless other is NaN."""
-    return _times_log(np.log1p, self, other, out)
-
-
-def _times_log(log: Any, self: Array, other: Array, out: Array | None) -> Array:
-    value = self * log(other)
-    value = np.where((self == 0) & ~np.isnan(other), self.dtype.type(0), value)
-    return _store(value, value, out)
 
 
 def _scipy(name: str) -> Any:
