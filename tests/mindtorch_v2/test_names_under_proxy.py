@@ -106,7 +106,11 @@ def test_plain_pickles_bear_pytorchs_names():
         assert named(torch.distributions.Normal(0.0, 1.0)) == tensor | {"torch Size", "torch.distributions.normal Normal"}
         for value in (torch.int8, torch.device("npu", 1), torch.Size([2, 3]), torch.channels_last, torch.strided):
             assert pickle.loads(pickle.dumps(value)) == value
-        back = pickle.loads(pickle.dumps(nn.LSTM(2, 3)))
+        lstm = nn.LSTM(2, 3)
+        assert lstm.__getstate__()["_flat_weights_names"] == ["weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"]
+        assert lstm.__getstate__()["_flat_weights"][0] is lstm.weight_ih_l0  # PyTorch's modules need them
+        back = pickle.loads(pickle.dumps(lstm))
+        assert "_flat_weights" not in vars(back) and back._flat_weights[0] is back.weight_ih_l0
         assert back(torch.ones(1, 2))[0].shape == (1, 3)
         storage = pickle.loads(pickle.dumps(torch.arange(3).untyped_storage()))
         assert bytes(storage)[8] == 1 and pickle.loads(pickle.dumps(torch.arange(3).storage())).tolist() == [0, 1, 2]

@@ -67,8 +67,8 @@ def uninstall() -> None:
     if _finder is None:
         return
     spawn.detach()
-    attributes.detach()
     naming.detach()
+    attributes.detach()
     _state.serves_torch = False
     sys.meta_path.remove(_finder)
     for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.") or n in index.BESIDE]:

@@ -4,27 +4,30 @@ Note [No second copy]
 After a finder that answers None the import system asks the next one, and the ordinary path finder would look into
 `torch.__path__`, which is the path of mindtorch_v2: it would load `mindtorch_v2/_state.py` once more under the name
 `torch._state`. So for a name that is not served but whose file exists there, the finder raises instead of passing on.
+
+Finder and loaders are no subclasses of importlib.abc's classes, which take longer to import than all of this.
 """
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator, Sequence
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
-from importlib.metadata import DistributionFinder
-from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from mindtorch_v2._generated.proxy import index
 
-from . import naming
-from .loader import AliasLoader
-from .making import StubLoader
-from .metadata import TorchDistribution
+from . import naming, spawn
+from .loader import AliasLoader, StubLoader
 
-PACKAGE = "mindtorch_v2"
-TABLE = str(Path(index.__file__).with_name("table.py"))
+if TYPE_CHECKING:  # each is imported with the first question of its kind
+    from importlib.metadata import DistributionFinder
+
+    from .metadata import TorchDistribution
+
+PACKAGE = naming.PACKAGE
+TABLE = index.__file__.replace("index.py", "table.py")
 
 
 def real_name(name: str) -> str | None:
@@ -37,7 +40,7 @@ def real_name(name: str) -> str | None:
     return f"{PACKAGE}.{name}" if head in index.TREES else None
 
 
-class ProxyFinder(MetaPathFinder):
+class ProxyFinder:
     """Finds the modules and the package metadata of torch."""
 
     def find_spec(
@@ -46,6 +49,8 @@ class ProxyFinder(MetaPathFinder):
         """The spec of `fullname`, or None when it is not below torch or torch has no such module."""
         if fullname == "torch":
             return self._alias(fullname, PACKAGE)
+        if fullname == spawn.WATCHED:
+            return spawn.find_spec(fullname, path, self)
         if fullname in index.BESIDE:
             return self._stub(fullname, fullname)
         if not fullname.startswith("torch."):
@@ -77,6 +82,8 @@ class ProxyFinder(MetaPathFinder):
     def find_distributions(self, context: DistributionFinder.Context | None = None) -> Iterator[TorchDistribution]:
         """The metadata of the distribution `torch`, when it or every distribution is asked for."""
         if context is None or context.name is None or context.name.lower() == "torch":
+            from .metadata import TorchDistribution
+
             yield TorchDistribution()
 
     def invalidate_caches(self) -> None:

@@ -1,4 +1,4 @@
-"""The loader of tier 1: one module object under two names.
+"""The loaders: of tier 1, one module object under two names; of tiers 2 and 3, modules that are made of a table.
 
 Note [Alias]
 The import system sets `__spec__` on whatever module a loader creates. A loader that created the real module would thus
@@ -17,11 +17,12 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from importlib.abc import Loader
 from types import CodeType, ModuleType
 
+from mindtorch_v2._generated.proxy import index
 
-class AliasLoader(Loader):
+
+class AliasLoader:
     """Loads `torch.X` by importing the real module and giving that very object."""
 
     def __init__(self, real: str) -> None:
@@ -58,3 +59,36 @@ class AliasLoader(Loader):
 
     def __repr__(self) -> str:
         return f"AliasLoader({self.real!r})"
+
+
+class StubLoader:
+    """Loads `torch.<name>` from its row of the table."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def create_module(self, spec: object) -> None:
+        """None: the import system makes the module."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the module its names."""
+        from .making import fill
+
+        fill(self.name, vars(module))
+
+    def is_package(self, fullname: str) -> bool:
+        """Whether modules may be below it."""
+        return self.name in index.PACKAGES
+
+    def get_source(self, fullname: str) -> str:
+        """What stands for the source that there is not: what the module is."""
+        from .making import document
+
+        return f'"""{document(self.name)}"""\n'
+
+    def get_code(self, fullname: str) -> CodeType:
+        """The code of that, for `python -m`, which does nothing."""
+        return compile(self.get_source(fullname), f"<{fullname}>", "exec")
+
+    def __repr__(self) -> str:
+        return f"StubLoader({self.name!r})"

@@ -7,8 +7,7 @@ import enum
 import functools
 import importlib
 from collections.abc import Mapping
-from importlib.abc import Loader
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from mindtorch_v2._generated.proxy import index
@@ -16,35 +15,6 @@ from mindtorch_v2._generated.proxy import index
 from .placeholders import ImportOnly, NoOpContext, identity, import_only_function, lazy_children, returning
 
 _KINDS = {2: "functional stub", 3: "import-only stub"}
-
-
-class StubLoader(Loader):
-    """Loads `torch.<name>` from its row of the table."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def create_module(self, spec: object) -> None:
-        """None: the import system makes the module."""
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Give the module its names."""
-        fill(self.name, vars(module))
-
-    def is_package(self, fullname: str) -> bool:
-        """Whether modules may be below it."""
-        return self.name in index.PACKAGES
-
-    def get_source(self, fullname: str) -> str:
-        """What stands for the source that there is not: what the module is."""
-        return f'"""{document(self.name)}"""\n'
-
-    def get_code(self, fullname: str) -> CodeType:
-        """The code of that, for `python -m`, which does nothing."""
-        return compile(self.get_source(fullname), f"<{fullname}>", "exec")
-
-    def __repr__(self) -> str:
-        return f"StubLoader({self.name!r})"
 
 
 def _table() -> Mapping[str, Mapping[str, Any]]:

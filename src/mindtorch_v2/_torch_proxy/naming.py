@@ -13,15 +13,15 @@ Modules that were imported before `install()` are told so, too, and `uninstall()
 from __future__ import annotations
 
 import sys
-from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from types import FunctionType, ModuleType
 from typing import Any
 
-import mindtorch_v2
 from mindtorch_v2._generated.proxy import index
 
-PACKAGE = mindtorch_v2.__package__ or "mindtorch_v2"
+from . import attributes
+
+PACKAGE = attributes.PACKAGE
 _BELOW = f"{PACKAGE}."
 
 
@@ -53,7 +53,7 @@ def _public_place(module: str, name: str) -> str | None:
     return public_name(f"{_BELOW}{short}") if home is None else f"torch.{home}".rstrip(".")
 
 
-class NamingLoader(Loader):
+class NamingLoader:
     """Runs a module under its name of torch; see Note [Names under the proxy]."""
 
     def __init__(self, inner: Any, real: str) -> None:
@@ -70,6 +70,7 @@ class NamingLoader(Loader):
         if self.real.removeprefix(_BELOW) in _HOMELESS:
             for value in list(vars(module).values()):
                 _tell(value)
+        attributes.attach_to(module, self.real)
 
     def _run(self, module: ModuleType, public: str | None) -> None:
         if public is None:

@@ -241,8 +241,15 @@ class RNNBase(Module):
             return output.squeeze(batch_dim), tuple(part.squeeze(1) for part in final)
         return output.squeeze(batch_dim), final.squeeze(1)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The attributes, and the lists of weights that PyTorch, which may read the pickle, keeps beside them."""
+        names, weights = self._flat_weights_names, self._flat_weights
+        return {**super().__getstate__(), "_flat_weights_names": names, "_flat_weights": weights}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
+        for name in ("_flat_weights_names", "_flat_weights", "_flat_weight_refs"):
+            self.__dict__.pop(name, None)  # made anew when they are asked for
         if "all_weights" in state:
             self._all_weights = state["all_weights"]
         self.__dict__.setdefault("proj_size", 0)
