@@ -19,7 +19,7 @@ import yaml
 SCHEMA = "torch_proxy.yaml"
 STUBS = "mindtorch_v2._torch_proxy.stubs"
 NAME_KEYS = ("constants", "returns", "identity", "contexts", "enums", "exceptions", "classes", "functions")
-KEYS = frozenset(("module", "beside", "tier", "because", "error", "doc", "from", *NAME_KEYS))
+KEYS = frozenset(("module", "beside", "operators", "tier", "because", "error", "doc", "from", *NAME_KEYS))
 # libyaml's parser, where PyYAML was built with it; both refuse everything but plain data.
 FastLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 ERRORS = ("NotImplementedError", "RuntimeError", "AssertionError")
@@ -49,6 +49,7 @@ class Stub:
     doc: str
     sources: tuple[Source, ...]
     beside: bool = False
+    operators: str = ""
     constants: dict[str, Any] = field(default_factory=dict)
     returns: dict[str, Any] = field(default_factory=dict)
     identity: tuple[str, ...] = ()
@@ -68,7 +69,7 @@ class Stub:
     def row(self) -> dict[str, Any]:
         """What the table has of it; lists of names are texts with blanks between."""
         row: dict[str, Any] = {"tier": self.tier}
-        row |= {key: getattr(self, key) for key in ("doc", "because") if getattr(self, key)}
+        row |= {key: getattr(self, key) for key in ("doc", "because", "operators") if getattr(self, key)}
         if self.error != ERRORS[0]:
             row["error"] = self.error
         row |= {"from": {source.module: " ".join(source.names) for source in self.sources}} if self.sources else {}
@@ -144,6 +145,7 @@ def _read_stub(entry: dict[str, Any], line: int, problems: list[str]) -> Stub | 
         doc=entry.get("doc", ""),
         sources=tuple(Source(_source_module(key), tuple(names)) for key, names in entry.get("from", {}).items()),
         beside=entry.get("beside", False),
+        operators=entry.get("operators", ""),
         constants=entry.get("constants", {}),
         returns=entry.get("returns", {}),
         identity=tuple(entry.get("identity", ())),

@@ -142,10 +142,14 @@ STUBS = frozenset(
         "_C._autograd",
         "_C._distributed_c10d",
         "_C._distributed_rpc",
+        "_C._fft",
         "_C._functions",
         "_C._functorch",
+        "_C._linalg",
         "_C._nn",
         "_C._profiler",
+        "_C._special",
+        "_C._VariableFunctions",
         "_compile",
         "_custom_ops",
         "_decomp",
@@ -381,6 +385,15 @@ BESIDE = frozenset(
         "functorch",
     }
 )
+
+# Where PyTorch has the functions of the schema's namespaces.
+OPERATORS = {
+    "fft": "_C._fft",
+    "linalg": "_C._linalg",
+    "nn": "_C._nn",
+    "special": "_C._special",
+    "torch": "_C._VariableFunctions",
+}
 
 # Stubs that have modules below them.
 PACKAGES = frozenset(

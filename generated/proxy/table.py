@@ -15,7 +15,7 @@ ROWS = {
         "tier": 2,
         "doc": "the C extension of torch, of which a few names are looked at by programs",
         "because": "there is no such C extension",
-        "from": {'mindtorch_v2': 'Size Generator device dtype layout memory_format', 'mindtorch_v2.overrides': 'DisableTorchFunctionSubclass', 'mindtorch_v2.futures': 'Future', 'mindtorch_v2.storage': 'StorageBase', 'mindtorch_v2._serialization.archive': 'PyTorchFileReader PyTorchFileWriter', 'mindtorch_v2._torch_proxy.stubs.internals': 'DispatchKeySet _LinAlgError _TensorMeta _are_functorch_transforms_active _get_default_device _is_alias_of', 'mindtorch_v2._dispatch.overrides': '_disabled_torch_function_impl', 'mindtorch_v2._tensor': '_disabled_torch_dispatch_impl', 'mindtorch_v2.autograd.forward_ad': '_set_fwd_grad_enabled _is_fwd_grad_enabled', 'mindtorch_v2._torch_proxy.stubs.core': '_WeakTensorRef _current_graph_task_execution_order _current_graph_task_id _will_engine_execute_node is_grad_enabled'},
+        "from": {'mindtorch_v2': 'Size Generator device dtype layout memory_format', 'mindtorch_v2.overrides': 'DisableTorchFunctionSubclass', 'mindtorch_v2.futures': 'Future', 'mindtorch_v2.storage': 'StorageBase', 'mindtorch_v2._serialization.archive': 'PyTorchFileReader PyTorchFileWriter', 'mindtorch_v2._torch_proxy.stubs.nn': '_VariableFunctionsClass', 'mindtorch_v2._torch_proxy.stubs.internals': 'DispatchKeySet _LinAlgError _TensorMeta _are_functorch_transforms_active _get_default_device _is_alias_of', 'mindtorch_v2._dispatch.overrides': '_disabled_torch_function_impl', 'mindtorch_v2._tensor': '_disabled_torch_dispatch_impl', 'mindtorch_v2.autograd.forward_ad': '_set_fwd_grad_enabled _is_fwd_grad_enabled', 'mindtorch_v2._torch_proxy.stubs.core': '_WeakTensorRef _current_graph_task_execution_order _current_graph_task_id _will_engine_execute_node is_grad_enabled'},
         "constants": {'has_mkl': False, 'has_mkldnn': False, 'has_openmp': False, 'has_lapack': True, '_has_mps': False, '_has_cudnn': False, '_has_xpu': False},
         "returns": {'_log_api_usage_once': None, '_get_tracing_state': None, '_is_tracing': False, '_jit_clear_class_registry': None, '_jit_set_profiling_executor': False, '_jit_set_profiling_mode': False, '_jit_set_texpr_fuser_enabled': None, '_jit_override_can_fuse_on_cpu': None, '_jit_override_can_fuse_on_gpu': None, '_get_accelerator': None, '_has_cuda': False, '_cuda_isInBadFork': False, '_cuda_isCurrentStreamCapturing': False, '_is_torch_function_mode_enabled': False, '_len_torch_function_stack': 0, '_len_torch_dispatch_stack': 0, '_dispatch_isTensorSubclassLike': False, '_get_privateuse1_backend_name': 'npu', '_cuda_getDeviceCount': 0, '_jit_get_profiling_executor': False, '_show_config': '', '_jit_set_nvfuser_enabled': False, '_jit_can_fuse_on_cpu': False, '_jit_can_fuse_on_gpu': False, '_jit_set_nvfuser_guard_mode': False, '_jit_nvfuser_enabled': False, '_set_math_sdp_allow_fp16_bf16_reduction': None},
         "enums": {'DispatchKey': 'Undefined CompositeExplicitAutogradNonFunctional CompositeExplicitAutograd CompositeImplicitAutogradNestedTensor CompositeImplicitAutograd AutogradNestedTensor AutogradOther Autograd Conjugate ZeroTensor Negative BackendSelect ADInplaceOrView PythonTLSSnapshot Python FuncTorchDynamicLayerFrontMode FuncTorchDynamicLayerBackMode FuncTorchBatchedDecomposition FuncTorchBatched FuncTorchVmapMode FuncTorchGradWrapper PythonDispatcher PreDispatch Functionalize AutocastCPU AutocastMPS AutocastXPU AutocastHPU AutocastIPU AutocastCUDA AutocastPrivateUse1 Dense CPU CUDA HIP XLA MPS IPU XPU HPU VE Lazy MTIA MAIA PrivateUse1 PrivateUse2 PrivateUse3 Meta Quantized QuantizedCPU QuantizedCUDA Sparse SparseCPU SparseCUDA SparseCsr SparseCsrCPU SparseCsrCUDA NestedTensor NestedTensorCPU NestedTensorCUDA AutogradFunctionality AutogradCPU AutogradCUDA AutogradXLA AutogradMPS AutogradXPU AutogradHPU AutogradPrivateUse1 AutogradMeta'},
@@ -38,6 +38,10 @@ ROWS = {
         "because": "mindtorch_v2 runs in one process",
         "classes": "PyRRef RpcAgent TensorPipeAgent WorkerInfo",
     },
+    "_C._fft": {
+        "tier": 2,
+        "operators": "fft",
+    },
     "_C._functions": {
         "tier": 2,
         "from": {'mindtorch_v2.autograd._functions': 'UndefinedGrad'},
@@ -48,15 +52,28 @@ ROWS = {
         "returns": {'is_legacy_batchedtensor': False, 'is_gradtrackingtensor': False, 'is_functorch_wrapped_tensor': False, 'maybe_get_level': -1, 'peek_interpreter_stack': None},
         "identity": "get_unwrapped",
     },
+    "_C._linalg": {
+        "tier": 2,
+        "operators": "linalg",
+    },
     "_C._nn": {
         "tier": 2,
-        "from": {'mindtorch_v2._torch_proxy.stubs.nn': '_parse_to gelu linear one_hot scaled_dot_product_attention softplus'},
+        "operators": "nn",
+        "from": {'mindtorch_v2._torch_proxy.stubs.nn': '_parse_to'},
     },
     "_C._profiler": {
         "tier": 3,
         "because": "there is no profiler",
         "from": {'mindtorch_v2._torch_proxy.stubs.core': 'gather_traceback symbolize_tracebacks'},
         "classes": "_ExperimentalConfig RecordScope",
+    },
+    "_C._special": {
+        "tier": 2,
+        "operators": "special",
+    },
+    "_C._VariableFunctions": {
+        "tier": 2,
+        "operators": "torch",
     },
     "_compile": {
         "tier": 2,

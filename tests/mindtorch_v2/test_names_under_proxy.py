@@ -119,6 +119,25 @@ def test_plain_pickles_bear_pytorchs_names():
     """)
 
 
+def test_operators_are_pickled_by_the_names_of_pytorchs_builtin_functions():
+    python("""
+        import pickle, pickletools
+        F = torch.nn.functional
+        def named(value):
+            text = pickle.dumps(value, 2)
+            assert pickle.loads(text) is value, value
+            return [a for op, a, _ in pickletools.genops(text) if op.name == "GLOBAL"]
+        assert named(torch.relu) == ["torch relu"] and named(torch.cat) == ["torch cat"] and named(torch._foreach_add) == ["torch _foreach_add"]
+        assert named(F.gelu) == ["torch._C._nn gelu"] and named(torch.linalg.det) == ["torch._C._linalg linalg_det"]
+        assert named(torch.fft.fft) == ["torch._C._fft fft_fft"] and named(torch.special.psi) == ["torch._C._special special_psi"]
+        assert named(torch.tensor) == ["torch tensor"] and named(torch.einsum) == ["torch.functional einsum"]
+        assert torch._C._VariableFunctions.relu is torch._C._VariableFunctionsClass.relu is torch.relu
+        function = b"c__builtin__\\ngetattr\\nctorch._C\\n_VariableFunctionsClass\\nU\\x04relu\\x86R."
+        assert pickle.loads(function) is torch.relu
+        assert hasattr(torch._C._nn, "gelu") and not hasattr(torch._C._nn, "no_such_function") and not hasattr(torch._C._nn, "cat")
+    """)
+
+
 def test_pytorchs_plain_pickles_are_read():
     python(f"""
         import pickle

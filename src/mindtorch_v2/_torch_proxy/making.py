@@ -12,7 +12,7 @@ from typing import Any
 
 from mindtorch_v2._generated.proxy import index
 
-from .placeholders import ImportOnly, NoOpContext, identity, import_only_function, lazy_children, returning
+from .placeholders import ImportOnly, NoOpContext, identity, import_only_function, lazy_children, operators, returning
 
 _KINDS = {2: "functional stub", 3: "import-only stub"}
 
@@ -62,6 +62,8 @@ def fill(name: str, namespace: dict[str, Any]) -> None:
         namespace[n] = import_only_function(n, full, because, error)
     if name in index.PACKAGES:
         namespace["__getattr__"] = lazy_children(full)
+    if "operators" in row:
+        namespace["__getattr__"] = operators(row["operators"], full)
     for n, members in row.get("enums", {}).items():
         namespace[n] = enum.Enum(n, members, module=full, qualname=n)
         namespace[n].__doc__ = f"An enumeration of {full}."

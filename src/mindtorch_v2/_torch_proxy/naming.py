@@ -7,14 +7,16 @@ it makes later. `__spec__` and `__package__` stay as they are, so relative impor
 It is in `sys.modules` under both names before it runs, for dataclasses and circular imports look for `sys.modules[__name__]`.
 
 What PyTorch has at a place that is private here (`homes` in `schema/torch_proxy.yaml`) is told after its module has run where it is at home.
+The schema's functions say the places of PyTorch's builtin ones, `torch` and `torch._C._nn`.
 Modules that were imported before `install()` are told so, too, and `uninstall()` gives everything its former name back.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from mindtorch_v2._generated.proxy import index
@@ -23,6 +25,8 @@ from . import attributes
 
 PACKAGE = attributes.PACKAGE
 _BELOW = f"{PACKAGE}."
+_EXTENSION = f"{PACKAGE}._native"
+_FUNCTIONS = f"{PACKAGE}._generated.functions."
 
 
 def public_name(real: str) -> str | None:
@@ -67,7 +71,9 @@ class NamingLoader:
     def exec_module(self, module: ModuleType) -> None:
         """Run the module's code."""
         self._run(module, public_name(self.real))
-        if self.real.removeprefix(_BELOW) in _HOMELESS:
+        if self.real.startswith(_FUNCTIONS):
+            _tell_operators(module)
+        elif self.real.removeprefix(_BELOW) in _HOMELESS:
             for value in list(vars(module).values()):
                 _tell(value)
         attributes.attach_to(module, self.real)
@@ -94,7 +100,8 @@ class NamingLoader:
 
 def find_spec(fullname: str, path: Any) -> ModuleSpec | None:
     """The spec of a module of mindtorch_v2 whose name the proxy changes, or None."""
-    if public_name(fullname) is None and fullname.removeprefix(_BELOW) not in _HOMELESS:
+    short = fullname.removeprefix(_BELOW)
+    if public_name(fullname) is None and short not in _HOMELESS and not fullname.startswith(_FUNCTIONS):
         return None
     spec = PathFinder.find_spec(fullname, path)
     if spec is None or spec.loader is None or not hasattr(spec.loader, "get_code"):
@@ -105,9 +112,9 @@ def find_spec(fullname: str, path: Any) -> ModuleSpec | None:
 
 def _tell(value: Any) -> None:
     """Let a class (with what it has) or a function of mindtorch_v2 say where PyTorch has it."""
-    if not isinstance(value, type | FunctionType):
+    if not isinstance(value, type | FunctionType | BuiltinFunctionType) and type(value).__module__ != _EXTENSION:
         return
-    former = value.__dict__.get("__module__") if isinstance(value, type) else value.__module__
+    former = value.__dict__.get("__module__") if isinstance(value, type) else getattr(value, "__module__", None)
     if not isinstance(former, str) or not former.startswith((_BELOW, "torch.")):
         return
     place = _public_place(former, value.__qualname__)
@@ -118,6 +125,27 @@ def _tell(value: Any) -> None:
     if isinstance(value, type):
         for inner in list(vars(value).values()):
             _tell(inner.__func__ if isinstance(inner, classmethod | staticmethod) else inner)
+
+
+@functools.cache
+def _operators() -> dict[str, str]:
+    """Where PyTorch has the schema's functions, by their names in the schema."""
+    from mindtorch_v2._generated.functions import NAMESPACES
+
+    found: dict[str, str] = {}
+    for namespace, place in index.OPERATORS.items():
+        names = NAMESPACES[namespace].values()
+        found |= dict.fromkeys(names, "torch" if namespace == "torch" else f"torch.{place}")
+    return found
+
+
+def _tell_operators(module: ModuleType) -> None:
+    """Let the functions of a family of operators say where PyTorch has them."""
+    for name, value in list(vars(module).items()):
+        place = _operators().get(name)
+        if place is not None and getattr(value, "__module__", None) == module.__name__:
+            _told.append((value, module.__name__))
+            value.__module__ = place
 
 
 def _loaded() -> list[tuple[str, ModuleType]]:
@@ -131,6 +159,9 @@ def attach() -> None:
         if public is not None:
             module.__name__ = public
             sys.modules[public] = module
+        if real.startswith(_FUNCTIONS):
+            _tell_operators(module)
+            continue
         for value in list(vars(module).values()):
             _tell(value)
 

@@ -98,3 +98,17 @@ def lazy_children(module: str) -> Callable[[str], ModuleType]:
         return child(parent, name, module)
 
     return __getattr__
+
+
+def operators(namespace: str, module: str) -> Callable[[str], Any]:
+    """A module `__getattr__` that finds the schema's functions of a namespace by their names in the schema."""
+    from mindtorch_v2._generated import functions
+
+    names = frozenset(functions.NAMESPACES[namespace].values())
+
+    def __getattr__(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+        return getattr(functions, name)
+
+    return __getattr__

@@ -1,13 +1,24 @@
-"""`torch._C._nn`: the names that programs take from there instead of `torch.nn.functional`."""
+"""Names of the extension of torch that stand for operators, and what parses arguments of `Module.to`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import mindtorch_v2
-from mindtorch_v2.nn.functional import gelu, linear, one_hot, scaled_dot_product_attention, softplus
 
-__all__ = ["_parse_to", "gelu", "linear", "one_hot", "scaled_dot_product_attention", "softplus"]
+__all__ = ["_VariableFunctionsClass", "_parse_to"]
+
+
+class _Functions(type):
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(mindtorch_v2, name)
+
+
+class _VariableFunctionsClass(metaclass=_Functions):
+    """What PyTorch's pickles take functions of torch from, as its attributes."""
+
+    def __new__(cls) -> Any:
+        raise TypeError(f"cannot create '{cls.__qualname__}' instances")
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:

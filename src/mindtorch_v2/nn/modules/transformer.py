@@ -11,7 +11,7 @@ import mindtorch_v2 as torch
 from ..._tensor import Tensor
 from .. import functional as F
 from ..init import xavier_uniform_
-from .activation import MultiheadAttention
+from .activation import GELU, MultiheadAttention, ReLU
 from .container import ModuleList
 from .dropout import Dropout
 from .linear import Linear
@@ -237,6 +237,13 @@ class TransformerDecoder(Module):
         return output if self.norm is None else self.norm(output)
 
 
+def _relu_or_gelu(activation: Activation) -> int:
+    """1 for relu, 2 for gelu, 0 for others: what PyTorch's encoder layers, which may read the pickles of ours, go by."""
+    if activation is F.relu or isinstance(activation, ReLU):
+        return 1
+    return 2 if activation is F.gelu or isinstance(activation, GELU) else 0
+
+
 class _FeedForwardLayer(Module):
     """What encoder and decoder layers share: the activation and where the norms are."""
 
@@ -283,6 +290,7 @@ class TransformerEncoderLayer(_FeedForwardLayer):
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
         self._set_activation(activation)
+        self.activation_relu_or_gelu = _relu_or_gelu(self.activation)
 
     def forward(
         self,
