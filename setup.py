@@ -1,6 +1,7 @@
 """The optional C extension, and generated/ as part of the package; everything else stands in pyproject.toml.
 
-Without a compiler the package is installed all the same and works by numpy alone, unless MINDTORCH_V2_REQUIRE_NATIVE=1 is in the environment.
+Without a compiler the package is installed all the same and works by numpy alone, unless MINDTORCH_V2_REQUIRE_NATIVE=1 is in the environment. With
+MINDTORCH_V2_NATIVE=0 nothing is compiled, and a wheel is for every machine.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ class Build(build_ext):
 
 setup(
     cmdclass={"build_ext": Build, "build_py": WithGenerated},
-    ext_modules=[
+    ext_modules=[]
+    if os.environ.get("MINDTORCH_V2_NATIVE") == "0"
+    else [
         Extension(
             "mindtorch_v2._native",
             sources=sorted(

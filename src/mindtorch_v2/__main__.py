@@ -4,23 +4,35 @@ python -m mindtorch_v2 program.py [arguments]
 python -m mindtorch_v2 -m module [arguments]
 python -m mindtorch_v2 -c code [arguments]
 python -m mindtorch_v2 plan --model BertConfig
+python -m mindtorch_v2 torch-wheel [folder]
+python -m mindtorch_v2 doctor
 python -m mindtorch_v2 collect-env
 python -m mindtorch_v2 --version
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import runpy
 import sys
 
+COMMANDS = {
+    "plan": "mindtorch_v2._planning.command",
+    "torch-wheel": "mindtorch_v2._torch_proxy.wheel",
+    "doctor": "mindtorch_v2._torch_proxy.doctor",
+    "collect-env": "mindtorch_v2.utils.collect_env",
+}
+
 USAGE = (
-    "usage: python -m mindtorch_v2 [-m module | -c code | program.py | plan | collect-env] [arguments]\n\n"
+    "usage: python -m mindtorch_v2 [-m module | -c code | program.py | plan | torch-wheel | doctor | collect-env] [arguments]\n\n"
     "Run a program with `import torch` served by mindtorch_v2.\n\n"
     "  program.py     a script, a folder or a zip file with a __main__.py\n"
     "  -m module      a module, as `python -m module`\n"
     "  -c code        a piece of code\n"
     "  plan           what a model costs, from its configuration; see plan --help\n"
+    "  torch-wheel    write a distribution torch that is mindtorch_v2, and constraints that keep PyTorch out; see torch-wheel --help\n"
+    "  doctor         which torch this environment has, and what to do where it is not mindtorch_v2; see doctor --help\n"
     "  collect-env    versions, platform, CANN and NPUs of this machine\n"
     "  -V, --version  show the version\n"
     "  -h, --help     show this text\n"
@@ -46,14 +58,8 @@ def main(argv: list[str]) -> int:
 
         print(f"mindtorch_v2, compatible with torch {mindtorch_v2.__version__}")
         return 0
-    if first == "plan" and not os.path.exists(first):
-        from mindtorch_v2._planning.command import main as plan
-
-        return plan(rest)
-    if first == "collect-env" and not os.path.exists(first):
-        from mindtorch_v2.utils.collect_env import main as collect_env
-
-        return collect_env(rest)
+    if first in COMMANDS and not os.path.exists(first):
+        return importlib.import_module(COMMANDS[first]).main(rest)
     if first in ("-m", "-c"):
         if not rest:
             return _fail(f"argument expected for the {first} option")
@@ -62,9 +68,10 @@ def main(argv: list[str]) -> int:
     elif not os.path.exists(first):
         return _fail(f"can't open file {first!r}: no such file")
 
-    from mindtorch_v2._torch_proxy import install
+    from mindtorch_v2._torch_proxy import install, serve_children
 
     install()
+    serve_children()
     if first == "-m":
         sys.argv = rest
         sys.path[0] = os.getcwd()

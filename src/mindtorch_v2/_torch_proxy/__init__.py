@@ -12,7 +12,10 @@ A name that none of them has raises `AttributeError` or `ModuleNotFoundError`: n
 
 from __future__ import annotations
 
+import importlib
+import os
 import sys
+import sysconfig
 
 import mindtorch_v2
 from mindtorch_v2 import _state
@@ -21,7 +24,7 @@ from mindtorch_v2._generated.proxy import index
 from . import attributes, naming, spawn
 from .finder import ProxyFinder
 
-__all__ = ["install", "uninstall", "is_installed"]
+__all__ = ["install", "is_installed", "serve_children", "take_place", "uninstall"]
 
 _finder: ProxyFinder | None = None
 
@@ -31,17 +34,20 @@ def is_installed() -> bool:
     return _finder is not None
 
 
-def install() -> None:
+def install(importing: str = "") -> None:
     """Serve `import torch` from mindtorch_v2 in this process; a second call changes nothing.
+
+    importing: the name of the module that is being imported and shall become mindtorch_v2, `torch`; see `beside/torch`.
 
     Raises:
         RuntimeError: if another `torch` has been imported already.
     """
     global _finder
     if _finder is not None:
+        sys.modules["torch"] = mindtorch_v2
         return
     present = sys.modules.get("torch")
-    if present is not None and present is not mindtorch_v2:
+    if present is not None and present is not mindtorch_v2 and importing != "torch":
         where = getattr(present, "__file__", None) or "an unknown place"
         raise RuntimeError(
             f"cannot serve torch from mindtorch_v2: another torch, from {where}, has been imported already. "
@@ -56,6 +62,27 @@ def install() -> None:
     naming.attach()
     attributes.attach()
     spawn.attach()
+
+
+def serve_children() -> None:
+    """Let processes of Python that this one starts find torch too, by a folder in front of their PYTHONPATH.
+
+    It is on the path of this process, too, for some programs hand that down (pytest-xdist).
+    """
+    here = os.path.abspath(mindtorch_v2.__path__[0])
+    folders = [os.path.join(here, "_torch_proxy", "beside")]
+    if folders[0] not in sys.path:
+        sys.path.insert(1, folders[0])
+    if os.path.dirname(here) not in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
+        folders.append(os.path.dirname(here))  # a source tree, which children may not know
+    before = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder not in ("", *folders)]
+    os.environ["PYTHONPATH"] = os.pathsep.join([*folders, *before])
+
+
+def take_place(name: str) -> None:
+    """Let a module that stands beside torch, and is being imported from a file, be what the finder serves by that name."""
+    sys.modules.pop(name, None)
+    sys.modules[name] = importlib.import_module(name)
 
 
 def uninstall() -> None:

@@ -41,7 +41,9 @@ def import_only_function(
     def function(*args: Any, **kwargs: Any) -> NoReturn:
         missing(f"{module}.{name}", because, error)
 
-    return _named(function, name, module)
+    named = _named(function, name, module)
+    named.__dict__["import_only"] = True
+    return named
 
 
 def returning(name: str, module: str, value: Any) -> Callable[..., Any]:
