@@ -90,6 +90,7 @@ HOMES = {
     "_printing": "_tensor_str",
     "_random.generator": "_C",
     "_rules.promotion": "",
+    "_serialization.archive": "",
     "_serialization.locations": "serialization",
     "_serialization.rebuild": "_utils",
     "_serialization.rebuild._get_layout": "serialization",

@@ -30,7 +30,8 @@ def test_classes_and_functions_say_where_pytorch_has_them():
             for place, names in by_place.items():
                 for name in names.split():
                     value = getattr(module, name, None)
-                    if not isinstance(value, type | types.FunctionType) or "_generated" in value.__module__ or name in index.ROOT_NAMES:
+                    public = not name.startswith("_") or isinstance(value, type)
+                    if not public or not isinstance(value, type | types.FunctionType) or "_generated" in value.__module__ or name in index.ROOT_NAMES:
                         continue
                     if {{place, f"{{place}}.{{name}}"}} & {{*{list(ELSEWHERE)!r}}}:
                         continue
@@ -47,7 +48,7 @@ def test_classes_and_functions_say_where_pytorch_has_them():
         print(checked)
     """)
     *problems, checked = out.splitlines()
-    assert problems == [] and int(checked) > 900
+    assert problems == [] and int(checked) > 750
 
 
 def test_the_package_itself():

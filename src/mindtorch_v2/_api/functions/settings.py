@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ... import _dtype, _warnings
+from ... import _dtype
 from ..._threads import get_num_threads as get_num_threads, set_count
+from ..._warnings import always, set_always
 
 _PRECISIONS = ("highest", "high", "medium")
 _MODES = ("default", "warn", "error")
@@ -120,9 +121,9 @@ def set_num_interop_threads(count: int) -> None:
 
 def set_warn_always(mode: bool) -> None:
     """Whether warnings that are given once are given each time."""
-    _warnings.set_always(bool(mode))
+    set_always(bool(mode))
 
 
 def is_warn_always_enabled() -> bool:
     """What `set_warn_always` recorded."""
-    return _warnings.always()
+    return always()
