@@ -480,7 +480,6 @@ ROOT_NAMES = frozenset(
         "_make_per_tensor_quantized_tensor",
         "_nested_view_from_buffer",
         "_running_with_deploy",
-        "_scaled_mm",
         "AcceleratorError",
         "autocast_decrement_nesting",
         "autocast_increment_nesting",
