@@ -14,7 +14,19 @@ from codegen import arrays, blocks, words
 from codegen.aclnn import kind_of, takes
 from codegen.entries import result_number
 from codegen.forms import INLINE_RULES
-from codegen.model import DEVICES, NAMESPACES, VARIANTS, Call, Expression, Kernel, Location, Op, Prototype
+from codegen.model import (
+    DEVICES,
+    LAYOUTS,
+    NAMESPACES,
+    VALUES,
+    VARIANTS,
+    Call,
+    Expression,
+    Kernel,
+    Location,
+    Op,
+    Prototype,
+)
 from codegen.problems import Problem, did_you_mean
 from codegen.sources import Functions, Parameters, Sources, numpy_function, numpy_names, numpy_parameters
 
@@ -153,7 +165,7 @@ def check_implementation(op: Op, context: Context) -> Iterator[Problem]:
     """Exactly one of: kernels with a rule, a rule alone (a view), a composite, or a reason why it is missing."""
     given = op.locations
     if "missing" in given:
-        for field in ("kernels", "composite"):
+        for field in ("kernels", "composite", "sparse"):
             if field in given:
                 yield _problem(op, "missing", f"is 'missing' but has '{field}'")
         return
@@ -165,8 +177,10 @@ def check_implementation(op: Op, context: Context) -> Iterator[Problem]:
     if "meta" not in given:
         if "kernels" in given:
             yield _problem(op, "kernels", "has kernels but no 'meta' rule")
-        else:
+        elif "sparse" not in given:
             yield _problem(op, "func", "needs 'meta' and 'kernels', or 'composite', or 'missing' with a reason")
+        elif "grad" not in given:
+            yield _problem(op, "sparse", "needs 'grad': a formula for each differentiable input, or 'none'")
         return
     if "grad" not in given:
         yield _problem(op, "meta", "needs 'grad': a formula for each differentiable input, or 'none'")
@@ -334,6 +348,24 @@ def _check_binding_types(op: Op, kernel: Kernel, prototype: Prototype) -> Iterat
         yield _problem(
             op, kernel.location, f"'{kernel.target}' gives {outputs} results, the operator has {len(op.returns)}"
         )
+
+
+def check_sparse(op: Op, context: Context) -> Iterator[Problem]:
+    sources = context.sources
+    for kernel in op.sparse:
+        if kernel.device not in LAYOUTS:
+            hint = did_you_mean(kernel.device, LAYOUTS) or f"; known are {', '.join(LAYOUTS)}"
+            yield _problem(op, f"sparse.{kernel.device}", f"unknown layout '{kernel.device}'{hint}")
+        if kernel.target == VALUES:
+            continue
+        parameters, problem = _lookup(op, kernel.location, "kernel", kernel.target, sources.sparse)
+        if problem is not None:
+            hint = _module_hint(kernel.target, sources.sparse_modules, sources.sparse)
+            yield _problem(op, kernel.location, problem + hint)
+        elif parameters is not None and not _without_out(parameters).accepts(len(op.arguments)):
+            counts = _without_out(parameters).counts
+            message = f"kernel '{kernel.target}' takes {counts}, the operator has {len(op.arguments)}"
+            yield _problem(op, kernel.location, message)
 
 
 def check_composite(op: Op, context: Context) -> Iterator[Problem]:
@@ -531,6 +563,7 @@ OP_CHECKS: tuple[Callable[[Op, Context], Iterator[Problem]], ...] = (
     check_implementation,
     check_meta,
     check_kernels,
+    check_sparse,
     check_composite,
     check_fast,
     check_block,

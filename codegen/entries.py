@@ -12,7 +12,7 @@ from codegen import words
 from codegen.derived import UNARY, unary
 from codegen.expressions import ExpressionError, parse_call, parse_formula, tuple_length
 from codegen.loader import Mapping, Node, Scalar, Sequence
-from codegen.model import Block, Call, Derivative, Kernel, Location, NameUse, Op, Signature, Work
+from codegen.model import VALUES, Block, Call, Derivative, Kernel, Location, NameUse, Op, Signature, Work
 from codegen.problems import Problem, did_you_mean
 from codegen.signature import SignatureError, parse_signature
 
@@ -69,6 +69,7 @@ class _Entry:
             "meta": self.call(entry.get("meta"), "meta"),
             "grad": self.grad(entry.get("grad"), signature),
             "kernels": self.kernels(entry.get("kernels")),
+            "sparse": self.sparse(entry.get("sparse")),
             "flops": self.work(entry.get("flops")),
             "block": self.block(entry.get("block")),
             "sample": self.sample(entry.get("sample")),
@@ -166,6 +167,23 @@ class _Entry:
             self.problem(node.location, "'kernels' must map devices to functions")
             return ()
         return tuple(kernel for key, value in node for kernel in self.kernel(key.text, value))
+
+    def sparse(self, node: Node | None) -> tuple[Kernel, ...]:
+        """`values`, or functions by layout."""
+        if node is None:
+            return ()
+        if isinstance(node, Scalar) and node.text == VALUES:
+            return tuple(Kernel(layout, VALUES, None, node.location) for layout in ("coo", "csr"))
+        if not isinstance(node, Mapping) or not node.entries:
+            self.problem(node.location, f"'sparse' must map layouts to functions, or be '{VALUES}'")
+            return ()
+        found: list[Kernel] = []
+        for key, value in node:
+            if isinstance(value, Scalar) and re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?", value.text):
+                found.append(Kernel(key.text, value.text, None, value.location))
+            else:
+                self.problem(value.location, f"sparse.{key.text} must be 'module.function', or '{VALUES}'")
+        return tuple(found)
 
     def kernel(self, device: str, node: Node) -> Iterator[Kernel]:
         if isinstance(node, Sequence):

@@ -54,6 +54,7 @@ def _explained(op: Op, root: Path, flops: str | None) -> str:
     elif op.is_view:
         rows.append(("kernels", "none: a view of its input on every device"))
     rows += [(f"kernel on {k.device}", _kernel(k)) for k in op.kernels]
+    rows += [(f"kernel of layout {k.device}", k.target) for k in op.sparse]
     if op.fast is not None:
         rows.append(("fast path", op.fast))
     for block in op.block:

@@ -166,6 +166,9 @@ class Row:
             found.append(f"kernels={{{kernels}}}")
         if op.composite is not None:
             found.append(f'composite="{op.composite}"')
+        if op.sparse:
+            sparse = ", ".join(f'"{kernel.device}": "{kernel.target}"' for kernel in op.sparse)
+            found.append(f"sparse={{{sparse}}}")
         if op.base is not None:
             found.append(f"base=_{op.base.family}.{op.base.identifier}")
         if op.missing is not None:

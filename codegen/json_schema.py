@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from codegen import words
-from codegen.model import DEVICES
+from codegen.model import DEVICES, LAYOUTS, VALUES
 from codegen.words import Word
 
 _LISTS = {
@@ -60,6 +60,9 @@ def _value(field: str) -> dict[str, Any]:
         return _one_of(words.NAMESPACES)
     if field == "kernels":
         return {"type": "object", "additionalProperties": False, "properties": dict.fromkeys(DEVICES, _TEXTS)}
+    if field == "sparse":
+        layouts = {"type": "object", "additionalProperties": False, "properties": dict.fromkeys(LAYOUTS, _TEXT)}
+        return {"anyOf": [{"const": VALUES}, layouts]}
     if field == "sample":
         return {"type": "object"}
     if field == "grad":

@@ -17,6 +17,8 @@ from codegen import words
 VARIANTS = words.names(words.VARIANTS)
 NAMESPACES = words.names(words.NAMESPACES)
 DEVICES = ("cpu", "npu")  # those that an entry gives kernels for; meta runs the rule
+LAYOUTS = words.names(words.SPARSE)
+VALUES = "values"  # in place of a sparse kernel: the operator itself, of the specified elements
 SAVED_ATTRIBUTES = ("shape", "dtype", "device", "ndim", "_geometry")
 
 # Scalars of the grammar that a gradient can flow to.
@@ -341,6 +343,8 @@ class Op:
     """The printed name of the node, where it is not the operator's in PyTorch's spelling (`MaxBackward1`)."""
     kernels: tuple[Kernel, ...] = ()
     composite: str | None = None
+    sparse: tuple[Kernel, ...] = ()
+    """Kernels of sparse tensors; the `device` of each is a layout."""
     mutates: tuple[str, ...] = ()
     fast: str | None = None
     block: tuple[Block, ...] = ()
@@ -401,6 +405,11 @@ class Op:
     @property
     def is_composite(self) -> bool:
         return self.composite is not None
+
+    @property
+    def is_sparse_only(self) -> bool:
+        """Sparse kernels are all that it has."""
+        return bool(self.sparse) and self.meta is None and not self.is_composite
 
     @property
     def is_missing(self) -> bool:

@@ -21,6 +21,7 @@ PACKAGE = Path("src/mindtorch_v2")
 RULES = PACKAGE / "_rules"
 CPU_OPS = PACKAGE / "_backends/cpu/ops"
 RANDOM = PACKAGE / "_random"
+SPARSE_OPS = PACKAGE / "_backends/cpu/sparse"
 NPU_OPS = PACKAGE / "_backends/npu/ops"
 COMPOSITE = PACKAGE / "_composite"
 FORMULAS = PACKAGE / "_autograd/formulas"
@@ -134,6 +135,14 @@ class Sources:
     def cpu(self, module: str) -> Functions | None:
         """Functions of a module of the CPU kernels, or None when there is no such module."""
         return self._module(CPU_OPS / module.replace(".", "/"))
+
+    def sparse(self, module: str) -> Functions | None:
+        """Functions of a module of the kernels of sparse tensors, or None when there is no such module."""
+        return self._module(SPARSE_OPS / module.replace(".", "/"))
+
+    @cached_property
+    def sparse_modules(self) -> tuple[str, ...]:
+        return self._module_names(SPARSE_OPS)
 
     @cached_property
     def elements(self) -> dict[str, str]:

@@ -49,6 +49,11 @@ FIELDS = (
         "In place of `meta` and `kernels`: the function of `src/mindtorch_v2/_composite/` that makes it of other operators.",
         "composite: reduction.var_dim",
     ),
+    Word(
+        "sparse",
+        "What computes it of sparse tensors, by layout; see below.",
+        "sparse: {coo: products.mm, csr: products.mm}",
+    ),
     Word("copy", "A view has a form that copies, with `out=`: `expand_copy` of `expand`.", "copy: true"),
     Word(
         "foreach",
@@ -96,6 +101,12 @@ NAMESPACES = (
     Word("linalg", "`torch.linalg.name`, of an operator called `linalg_name`"),
     Word("special", "`torch.special.name`, of an operator called `special_name`"),
     Word("fft", "`torch.fft.name`, of an operator called `fft_name`"),
+)
+
+SPARSE = (
+    Word("coo", "One of its tensors has the layout `torch.sparse_coo`, and none is compressed."),
+    Word("csr", "One of its tensors has the layout `torch.sparse_csr`."),
+    Word("strided", "All its tensors are dense: it makes sparse ones, or refuses them."),
 )
 
 TAGS = (

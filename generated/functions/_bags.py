@@ -43,6 +43,12 @@ def _embedding_bag_dense_backward(grad_output, indices, offset2bag, bag_size, ma
     return call(tables._embedding_bag_dense_backward, (grad_output, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx))
 
 
+@road((tables._embedding_bag_sparse_backward,), )
+def _embedding_bag_sparse_backward(grad, indices, offsets, offset2bag, bag_size, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx=-1):
+    """_embedding_bag_sparse_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, SymInt num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor"""
+    return call(tables._embedding_bag_sparse_backward, (grad, indices, offsets, offset2bag, bag_size, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx))
+
+
 @road((tables._embedding_bag_per_sample_weights_backward,), )
 def _embedding_bag_per_sample_weights_backward(grad, weight, indices, offsets, offset2bag, mode, padding_idx=-1):
     """_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor"""
@@ -67,6 +73,7 @@ tables.embedding_bag.function = embedding_bag
 tables.embedding_bag_padding_idx.function = embedding_bag
 tables._embedding_bag_backward.function = _embedding_bag_backward
 tables._embedding_bag_dense_backward.function = _embedding_bag_dense_backward
+tables._embedding_bag_sparse_backward.function = _embedding_bag_sparse_backward
 tables._embedding_bag_per_sample_weights_backward.function = _embedding_bag_per_sample_weights_backward
 tables.segment_reduce.function = segment_reduce
 tables._segment_reduce_backward.function = _segment_reduce_backward

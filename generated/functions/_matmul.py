@@ -244,11 +244,6 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-08, **spellings):
     return call(tables.cosine_similarity, (x1, x2, dim, eps))
 
 
-def _sparse_addmm(input, mat1, mat2, *, beta=1, alpha=1):
-    """_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
-    return call(tables._sparse_addmm, (input, mat1, mat2, beta, alpha))
-
-
 def _sparse_mm_reduce_impl(input, other, reduce):
     """_sparse_mm_reduce_impl(Tensor self, Tensor other, str reduce) -> (Tensor, Tensor)"""
     return call(tables._sparse_mm_reduce_impl, (input, other, reduce))
@@ -298,7 +293,6 @@ tables._pdist_forward.function = _pdist_forward
 tables._pdist_backward.function = _pdist_backward
 tables.pairwise_distance.function = pairwise_distance
 tables.cosine_similarity.function = cosine_similarity
-tables._sparse_addmm.function = _sparse_addmm
 tables._sparse_mm_reduce_impl.function = _sparse_mm_reduce_impl
 tables._scaled_mm.function = _scaled_mm
 tables._scaled_mm_v2.function = _scaled_mm_v2

@@ -5,11 +5,11 @@ ROWS = {
     "": {
         "tier": 2,
         "doc": "what torch has beyond the runtime",
-        "because": "there is no such device, no symbolic tracing, and no sparse, nested or quantized tensor",
+        "because": "there is no such device, no symbolic tracing, and no nested or quantized tensor",
         "from": {'mindtorch_v2._torch_proxy.stubs.compiler': 'compile', 'mindtorch_v2._torch_proxy.stubs.higher_order': 'cond while_loop', 'mindtorch_v2.futures': 'Future', 'torch._C': 'StorageBase TensorType FunctionSchema Graph Node Value Type ScriptObject DispatchKey DispatchKeySet PyTorchFileReader PyTorchFileWriter DisableTorchFunctionSubclass ExcludeDispatchKeyGuard Gradient JITException FatalError', 'torch.jit': 'ScriptModule ScriptFunction CompilationUnit', 'mindtorch_v2.amp._state': 'autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype', 'mindtorch_v2._torch_proxy.stubs.symbols': 'SymInt SymFloat SymBool sym_int sym_float sym_max sym_min sym_not sym_ite sym_sum', 'mindtorch_v2._torch_proxy.stubs.checks': '_check _check_is_size _check_index _check_type _check_value _check_with _check_tensor_all _check_tensor_all_with', 'mindtorch_v2._torch_proxy.stubs.toplevel': 'torch _running_with_deploy compiled_with_cxx11_abi get_device_module'},
         "exceptions": "AcceleratorError",
         "classes": "Event Stream",
-        "functions": "sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor sparse_compressed_tensor dsmm hsmm quantize_per_tensor quantize_per_channel quantize_per_tensor_dynamic _make_per_tensor_quantized_tensor _make_per_channel_quantized_tensor _nested_view_from_buffer",
+        "functions": "hsmm quantize_per_tensor quantize_per_channel quantize_per_tensor_dynamic _make_per_tensor_quantized_tensor _make_per_channel_quantized_tensor _nested_view_from_buffer",
     },
     "_C": {
         "tier": 2,
@@ -523,7 +523,7 @@ ROWS = {
     },
     "cuda.sparse": {
         "tier": 3,
-        "because": "sparse tensors are not implemented",
+        "because": "there is no CUDA here",
         "classes": "BFloat16Tensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor",
     },
     "cuda.streams": {
@@ -1150,14 +1150,6 @@ ROWS = {
         "tier": 3,
         "because": "quantization is not implemented",
         "from": {'torch.ao.quantization': 'DeQuantStub QConfig QuantStub QuantType QuantWrapper convert fuse_modules get_default_qconfig prepare prepare_qat quantize quantize_dynamic'},
-    },
-    "sparse": {
-        "tier": 3,
-        "because": "sparse tensors are not implemented",
-        "from": {'mindtorch_v2': 'Tensor'},
-        "contexts": "check_sparse_tensor_invariants",
-        "classes": "SparseSemiStructuredTensor SparseSemiStructuredTensorCUSPARSELT SparseSemiStructuredTensorCUTLASS BFloat16Tensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor",
-        "functions": "addmm log_softmax mm softmax spdiags sum to_sparse_semi_structured",
     },
     "utils._config_module": {
         "tier": 3,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any, Iterator
 
-FAMILIES = ("bags", "comparison", "conv", "conversion", "copies", "creation", "fft", "foreach", "indexing", "linalg", "loss", "matmul", "nn", "norm", "pointwise", "random", "reduction", "scan", "shape", "sorting", "special", "view", "vision", )
+FAMILIES = ("bags", "comparison", "conv", "conversion", "copies", "creation", "fft", "foreach", "indexing", "linalg", "loss", "matmul", "nn", "norm", "pointwise", "random", "reduction", "scan", "shape", "sorting", "sparse", "special", "view", "vision", )
 
 
 def operators() -> Iterator[Any]:

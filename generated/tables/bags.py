@@ -7,7 +7,7 @@ from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import bags as _meta
 
-__all__ = ["_embedding_bag", "_embedding_bag_forward_only", "embedding_bag", "embedding_bag_padding_idx", "_embedding_bag_backward", "_embedding_bag_dense_backward", "_embedding_bag_per_sample_weights_backward", "segment_reduce", "_segment_reduce_backward"]
+__all__ = ["_embedding_bag", "_embedding_bag_forward_only", "embedding_bag", "embedding_bag_padding_idx", "_embedding_bag_backward", "_embedding_bag_dense_backward", "_embedding_bag_sparse_backward", "_embedding_bag_per_sample_weights_backward", "segment_reduce", "_segment_reduce_backward"]
 
 _embedding_bag = Operator("_embedding_bag", "",
     (Param('weight', 'Tensor'), Param('indices', 'Tensor'), Param('offsets', 'Tensor'), Param('scale_grad_by_freq', 'bool', default=False), Param('mode', 'int', default=0), Param('sparse', 'bool', default=False), Param('per_sample_weights', 'Tensor', optional=True, default=None), Param('include_last_offset', 'bool', default=False), Param('padding_idx', 'int', default=-1), ),
@@ -38,6 +38,11 @@ _embedding_bag_dense_backward = Operator("_embedding_bag_dense_backward", "",
     (Param('grad_output', 'Tensor'), Param('indices', 'Tensor'), Param('offset2bag', 'Tensor'), Param('bag_size', 'Tensor'), Param('maximum_indices', 'Tensor'), Param('num_weights', 'SymInt'), Param('scale_grad_by_freq', 'bool'), Param('mode', 'int'), Param('per_sample_weights', 'Tensor', optional=True), Param('padding_idx', 'int', default=-1), ),
     meta=_meta._embedding_bag_dense_backward, cast=(0, 8), kernels={"cpu": kernels_bags.embedding_bag_dense_backward},
     variants=('function',), derivatives="bags", saves_self=True,
+)
+_embedding_bag_sparse_backward = Operator("_embedding_bag_sparse_backward", "",
+    (Param('grad', 'Tensor'), Param('indices', 'Tensor'), Param('offsets', 'Tensor'), Param('offset2bag', 'Tensor'), Param('bag_size', 'Tensor'), Param('num_weights', 'SymInt'), Param('scale_grad_by_freq', 'bool'), Param('mode', 'int'), Param('per_sample_weights', 'Tensor', optional=True), Param('padding_idx', 'int', default=-1), ),
+    composite="bags.embedding_bag_sparse_backward",
+    variants=('function',),
 )
 _embedding_bag_per_sample_weights_backward = Operator("_embedding_bag_per_sample_weights_backward", "",
     (Param('grad', 'Tensor'), Param('weight', 'Tensor'), Param('indices', 'Tensor'), Param('offsets', 'Tensor'), Param('offset2bag', 'Tensor'), Param('mode', 'int'), Param('padding_idx', 'int', default=-1), ),

@@ -64,12 +64,12 @@ logical_not = Operator("logical_not", "",
 )
 isnan = Operator("isnan", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.isnan, cast=(0,), kernels={"cpu": numpy.isnan},
+    meta=_meta.isnan, cast=(0,), kernels={"cpu": numpy.isnan}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise',), variants=('function', 'method'), block=(Block(10, (0,), (), exact=True),),
 )
 isinf = Operator("isinf", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.isinf, cast=(0,), kernels={"cpu": numpy.isinf},
+    meta=_meta.isinf, cast=(0,), kernels={"cpu": numpy.isinf}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise',), variants=('function', 'method'), block=(Block(11, (0,), ()),),
 )
 isfinite = Operator("isfinite", "",
@@ -79,17 +79,17 @@ isfinite = Operator("isfinite", "",
 )
 isposinf = Operator("isposinf", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.isposinf, cast=(0,), kernels={"cpu": kernels_made.isposinf},
+    meta=_meta.isposinf, cast=(0,), kernels={"cpu": kernels_made.isposinf}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise',), variants=('function', 'method', 'out'), block=(Block(13, (0,), ()),),
 )
 isneginf = Operator("isneginf", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.isneginf, cast=(0,), kernels={"cpu": kernels_made.isneginf},
+    meta=_meta.isneginf, cast=(0,), kernels={"cpu": kernels_made.isneginf}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise',), variants=('function', 'method', 'out'), block=(Block(14, (0,), ()),),
 )
 signbit = Operator("signbit", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.signbit, cast=(0,), kernels={"cpu": numpy.signbit},
+    meta=_meta.signbit, cast=(0,), kernels={"cpu": numpy.signbit}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise',), out=('exact',), variants=('function', 'method', 'out'), block=(Block(15, (0,), ()),),
 )
 isreal = Operator("isreal", "",

@@ -41,7 +41,7 @@ _unsafe_index_put = Operator("_unsafe_index_put", "",
 )
 index_select = Operator("index_select", "",
     (Param('self', 'Tensor'), Param('dim', 'int'), Param('index', 'Tensor'), ),
-    meta=_meta.index_select, kernels={"cpu": kernels_indexing.index_select},
+    meta=_meta.index_select, kernels={"cpu": kernels_indexing.index_select}, sparse={"coo": "shape.index_select", "csr": "shape.index_select"},
     tags=('lookup',), out=('exact', 'distinct'), variants=('function', 'method', 'out'), derivatives="indexing",
 )
 index_add = Operator("index_add", "",

@@ -7,31 +7,31 @@ from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import matmul as _meta
 
-__all__ = ["mm", "bmm", "matmul", "linear", "addmm", "addbmm", "baddbmm", "addmv", "addr", "mv", "dot", "vdot", "outer", "inner", "tensordot", "kron", "chain_matmul", "einsum", "bilinear", "linalg_matmul", "linalg_multi_dot", "linalg_vecdot", "linalg_cross", "cross", "cdist", "_cdist_forward", "_cdist_backward", "pdist", "_pdist_forward", "_pdist_backward", "pairwise_distance", "cosine_similarity", "_sparse_addmm", "_sparse_mm_reduce_impl", "_scaled_mm", "_scaled_mm_v2"]
+__all__ = ["mm", "bmm", "matmul", "linear", "addmm", "addbmm", "baddbmm", "addmv", "addr", "mv", "dot", "vdot", "outer", "inner", "tensordot", "kron", "chain_matmul", "einsum", "bilinear", "linalg_matmul", "linalg_multi_dot", "linalg_vecdot", "linalg_cross", "cross", "cdist", "_cdist_forward", "_cdist_backward", "pdist", "_pdist_forward", "_pdist_backward", "pairwise_distance", "cosine_similarity", "_sparse_mm_reduce_impl", "_scaled_mm", "_scaled_mm_v2"]
 
 mm = Operator("mm", "",
     (Param('self', 'Tensor'), Param('mat2', 'Tensor'), ),
-    meta=_meta.mm, cast=(0, 1), kernels={"cpu": kernels_matmul.mm},
+    meta=_meta.mm, cast=(0, 1), kernels={"cpu": kernels_matmul.mm}, sparse={"coo": "products.mm", "csr": "products.mm"},
     tags=('autocast_lower',), out=('exact',), variants=('function', 'method', 'out'), derivatives="matmul", saves_self=True,
 )
 bmm = Operator("bmm", "",
     (Param('self', 'Tensor'), Param('mat2', 'Tensor'), ),
-    meta=_meta.bmm, cast=(0, 1), kernels={"cpu": kernels_matmul.bmm},
+    meta=_meta.bmm, cast=(0, 1), kernels={"cpu": kernels_matmul.bmm}, sparse={"coo": "products.bmm", "csr": "products.bmm"},
     tags=('autocast_lower',), out=('exact',), variants=('function', 'method', 'out'), derivatives="matmul", saves_self=True,
 )
 matmul = Operator("matmul", "",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), ),
-    meta=_meta.matmul, cast=(0, 1), kernels={"cpu": kernels_matmul.matmul},
+    meta=_meta.matmul, cast=(0, 1), kernels={"cpu": kernels_matmul.matmul}, sparse={"coo": "products.matmul", "csr": "products.matmul"},
     tags=('autocast_lower',), out=('exact',), variants=('function', 'method', 'out'), derivatives="matmul", saves_self=True,
 )
 linear = Operator("linear", "",
     (Param('input', 'Tensor'), Param('weight', 'Tensor'), Param('bias', 'Tensor', optional=True, default=None), ),
-    meta=_meta.linear, cast=(0, 1, 2), kernels={"cpu": kernels_matmul.linear},
+    meta=_meta.linear, cast=(0, 1, 2), kernels={"cpu": kernels_matmul.linear}, sparse={"coo": "products.linear", "csr": "products.linear"},
     tags=('autocast_lower',), out=('exact',), variants=('function', 'out'), derivatives="matmul", saves_self=True,
 )
 addmm = Operator("addmm", "",
     (Param('self', 'Tensor'), Param('mat1', 'Tensor'), Param('mat2', 'Tensor'), Param('beta', 'Scalar', default=1, keyword=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.addmm, cast=(0, 1, 2), kernels={"cpu": kernels_matmul.addmm},
+    meta=_meta.addmm, cast=(0, 1, 2), kernels={"cpu": kernels_matmul.addmm}, sparse={"coo": "products.addmm", "csr": "products.addmm"},
     tags=('autocast_lower',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="matmul",
 )
 addbmm = Operator("addbmm", "",
@@ -56,7 +56,7 @@ addr = Operator("addr", "",
 )
 mv = Operator("mv", "",
     (Param('self', 'Tensor'), Param('vec', 'Tensor'), ),
-    meta=_meta.mv, cast=(0, 1), kernels={"cpu": kernels_matmul.mv},
+    meta=_meta.mv, cast=(0, 1), kernels={"cpu": kernels_matmul.mv}, sparse={"coo": "products.mv", "csr": "products.mv"},
     out=('exact',), variants=('function', 'method', 'out'), derivatives="matmul", saves_self=True,
 )
 dot = Operator("dot", "",
@@ -169,14 +169,9 @@ cosine_similarity = Operator("cosine_similarity", "",
     composite="matmul.cosine_similarity",
     variants=('function',),
 )
-_sparse_addmm = Operator("_sparse_addmm", "",
-    (Param('self', 'Tensor'), Param('mat1', 'Tensor'), Param('mat2', 'Tensor'), Param('beta', 'Scalar', default=1, keyword=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    missing='products of sparse matrices have no kernel yet',
-    variants=('function',),
-)
 _sparse_mm_reduce_impl = Operator("_sparse_mm_reduce_impl", "",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), Param('reduce', 'str'), ),
-    missing='products of sparse matrices have no kernel yet',
+    missing='products of sparse matrices have no reductions but sums',
     returns=('', ''), variants=('function',),
 )
 _scaled_mm = Operator("_scaled_mm", "",

@@ -16,7 +16,7 @@ __all__ = ["relu", "relu6", "hardtanh", "hardtanh_backward", "threshold", "thres
 
 relu = Operator("relu", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.relu, cast=(0,), kernels={"cpu": kernels_made.relu},
+    meta=_meta.relu, cast=(0,), kernels={"cpu": kernels_made.relu}, sparse={"coo": "values", "csr": "values"},
     tags=('inplace_function',), variants=('function', 'method', 'inplace'), derivatives="nn", block=(Block(18, (0,), ()),),
 )
 relu6 = Operator("relu6", "",
@@ -41,7 +41,7 @@ threshold = Operator("threshold", "",
 )
 threshold_backward = Operator("threshold_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('threshold', 'Scalar'), ),
-    meta=_meta.threshold_backward, cast=(0, 1), kernels={"cpu": kernels_made.threshold_backward},
+    meta=_meta.threshold_backward, cast=(0, 1), kernels={"cpu": kernels_made.threshold_backward}, sparse={"coo": "pointwise.threshold_backward", "csr": "pointwise.threshold_backward"},
     variants=('function',), derivatives="nn", block=(Block(23, (1, 2, 0), ()),),
 )
 leaky_relu = Operator("leaky_relu", "",

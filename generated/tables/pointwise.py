@@ -18,12 +18,12 @@ __all__ = ["add_Tensor", "sub_Tensor", "rsub_Tensor", "mul_Tensor", "div_Tensor"
 
 add_Tensor = Operator("add", "Tensor",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.add_Tensor, cast=(0, 1), kernels={"cpu": kernels_made.add_Tensor},
+    meta=_meta.add_Tensor, cast=(0, 1), kernels={"cpu": kernels_made.add_Tensor}, sparse={"coo": "pointwise.add", "csr": "pointwise.add"},
     tags=('pointwise', 'numbers_first', 'commutative'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(50, (0, 1), ((2, 1), ), exact=True), Block(51, (0, 2, 1), ()),),
 )
 sub_Tensor = Operator("sub", "Tensor",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.sub_Tensor, cast=(0, 1), kernels={"cpu": kernels_made.sub_Tensor},
+    meta=_meta.sub_Tensor, cast=(0, 1), kernels={"cpu": kernels_made.sub_Tensor}, sparse={"coo": "pointwise.sub", "csr": "pointwise.sub"},
     tags=('pointwise', 'numbers_first'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(52, (0, 1), ((2, 1), ), exact=True), Block(53, (0, 2, 1), ()),),
 )
 rsub_Tensor = Operator("rsub", "Tensor",
@@ -33,22 +33,22 @@ rsub_Tensor = Operator("rsub", "Tensor",
 )
 mul_Tensor = Operator("mul", "Tensor",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), ),
-    meta=_meta.mul_Tensor, cast=(0, 1), kernels={"cpu": numpy.multiply},
+    meta=_meta.mul_Tensor, cast=(0, 1), kernels={"cpu": numpy.multiply}, sparse={"coo": "pointwise.mul", "csr": "pointwise.mul"},
     tags=('pointwise', 'numbers_first', 'commutative'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(54, (0, 1), (), exact=True),),
 )
 div_Tensor = Operator("div", "Tensor",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), ),
-    meta=_meta.div_Tensor, cast=(0, 1), kernels={"cpu": numpy.divide},
+    meta=_meta.div_Tensor, cast=(0, 1), kernels={"cpu": numpy.divide}, sparse={"coo": "pointwise.div", "csr": "pointwise.div"},
     tags=('pointwise', 'numbers_first'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(55, (0, 1), (), exact=True),),
 )
 div_Tensor_mode = Operator("div", "Tensor_mode",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), Param('rounding_mode', 'str', optional=True, keyword=True), ),
-    meta=_meta.div_Tensor_mode, cast=(0, 1), kernels={"cpu": kernels_pointwise.div_mode},
+    meta=_meta.div_Tensor_mode, cast=(0, 1), kernels={"cpu": kernels_pointwise.div_mode}, sparse={"coo": "pointwise.div_mode"},
     tags=('pointwise', 'numbers_first'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(55, (0, 1), ((2, None), )), Block(56, (0, 1), ((2, 'trunc'), )),),
 )
 floor_divide = Operator("floor_divide", "",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), ),
-    meta=_meta.floor_divide, cast=(0, 1), kernels={"cpu": kernels_pointwise.floor_divide},
+    meta=_meta.floor_divide, cast=(0, 1), kernels={"cpu": kernels_pointwise.floor_divide}, sparse={"coo": "pointwise.floor_divide"},
     tags=('pointwise', 'numbers_first'), variants=('function', 'method', 'out', 'inplace'), derivatives="pointwise",
 )
 remainder_Tensor = Operator("remainder", "Tensor",
@@ -68,7 +68,7 @@ fmod_Tensor = Operator("fmod", "Tensor",
 )
 pow_Tensor_Tensor = Operator("pow", "Tensor_Tensor",
     (Param('self', 'Tensor'), Param('exponent', 'Tensor'), ),
-    meta=_meta.pow_Tensor_Tensor, cast=(0, 1), kernels={"cpu": kernels_pointwise.pow},
+    meta=_meta.pow_Tensor_Tensor, cast=(0, 1), kernels={"cpu": kernels_pointwise.pow}, sparse={"coo": "pointwise.pow"},
     tags=('pointwise',), variants=('function', 'method', 'out', 'inplace'), derivatives="pointwise", saves_self=True, block=(Block(57, (0,), ((1, 2), )), Block(58, (0,), ((1, 3), )), Block(59, (0,), ((1, 0.5), )), Block(60, (0,), ((1, -1), )), Block(61, (0,), ((1, -0.5), )), Block(62, (0,), ((1, -2), )),),
 )
 pow_Scalar = Operator("pow", "Scalar",
@@ -88,27 +88,27 @@ float_power_Scalar = Operator("float_power", "Scalar",
 )
 neg = Operator("neg", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.neg, cast=(0,), kernels={"cpu": numpy.negative},
+    meta=_meta.neg, cast=(0,), kernels={"cpu": numpy.negative}, sparse={"coo": "pointwise.neg", "csr": "pointwise.neg"},
     tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(63, (0,), (), exact=True),),
 )
 positive = Operator("positive", "",
     (Param('self', 'Tensor'), ),
-    composite="pointwise.positive",
+    composite="pointwise.positive", sparse={"coo": "values", "csr": "values"},
     tags=('pointwise',), variants=('function', 'method'),
 )
 abs = Operator("abs", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.abs, cast=(0,), kernels={"cpu": numpy.absolute},
+    meta=_meta.abs, cast=(0,), kernels={"cpu": numpy.absolute}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(64, (0,), (), exact=True),),
 )
 square = Operator("square", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.square, cast=(0,), kernels={"cpu": kernels_made.square},
+    meta=_meta.square, cast=(0,), kernels={"cpu": kernels_made.square}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(57, (0,), (), exact=True),),
 )
 sqrt = Operator("sqrt", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.sqrt, cast=(0,), kernels={"cpu": numpy.sqrt},
+    meta=_meta.sqrt, cast=(0,), kernels={"cpu": numpy.sqrt}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(59, (0,), (), exact=True),),
 )
 rsqrt = Operator("rsqrt", "",
@@ -148,7 +148,7 @@ exp2 = Operator("exp2", "",
 )
 expm1 = Operator("expm1", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.expm1, cast=(0,), kernels={"cpu": numpy.expm1},
+    meta=_meta.expm1, cast=(0,), kernels={"cpu": numpy.expm1}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(72, (0,), ()),),
 )
 log = Operator("log", "",
@@ -168,7 +168,7 @@ log10 = Operator("log10", "",
 )
 log1p = Operator("log1p", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.log1p, cast=(0,), kernels={"cpu": kernels_pointwise.log1p},
+    meta=_meta.log1p, cast=(0,), kernels={"cpu": kernels_pointwise.log1p}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(74, (0,), ()),),
 )
 logaddexp = Operator("logaddexp", "",
@@ -233,7 +233,7 @@ special_entr = Operator("special_entr", "",
 )
 sin = Operator("sin", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.sin, cast=(0,), kernels={"cpu": numpy.sin},
+    meta=_meta.sin, cast=(0,), kernels={"cpu": numpy.sin}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
 cos = Operator("cos", "",
@@ -243,12 +243,12 @@ cos = Operator("cos", "",
 )
 tan = Operator("tan", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.tan, cast=(0,), kernels={"cpu": numpy.tan},
+    meta=_meta.tan, cast=(0,), kernels={"cpu": numpy.tan}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise",
 )
 asin = Operator("asin", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.asin, cast=(0,), kernels={"cpu": numpy.arcsin},
+    meta=_meta.asin, cast=(0,), kernels={"cpu": numpy.arcsin}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
 acos = Operator("acos", "",
@@ -258,12 +258,12 @@ acos = Operator("acos", "",
 )
 atan = Operator("atan", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.atan, cast=(0,), kernels={"cpu": numpy.arctan},
+    meta=_meta.atan, cast=(0,), kernels={"cpu": numpy.arctan}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
 sinh = Operator("sinh", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.sinh, cast=(0,), kernels={"cpu": numpy.sinh},
+    meta=_meta.sinh, cast=(0,), kernels={"cpu": numpy.sinh}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
 cosh = Operator("cosh", "",
@@ -273,12 +273,12 @@ cosh = Operator("cosh", "",
 )
 tanh = Operator("tanh", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.tanh, cast=(0,), kernels={"cpu": numpy.tanh},
+    meta=_meta.tanh, cast=(0,), kernels={"cpu": numpy.tanh}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(88, (0,), ()),),
 )
 asinh = Operator("asinh", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.asinh, cast=(0,), kernels={"cpu": numpy.arcsinh},
+    meta=_meta.asinh, cast=(0,), kernels={"cpu": numpy.arcsinh}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
 acosh = Operator("acosh", "",
@@ -288,7 +288,7 @@ acosh = Operator("acosh", "",
 )
 atanh = Operator("atanh", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.atanh, cast=(0,), kernels={"cpu": numpy.arctanh},
+    meta=_meta.atanh, cast=(0,), kernels={"cpu": numpy.arctanh}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
 atan2 = Operator("atan2", "",
@@ -313,32 +313,32 @@ sinc = Operator("sinc", "",
 )
 deg2rad = Operator("deg2rad", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.deg2rad, cast=(0,), kernels={"cpu": numpy.deg2rad},
+    meta=_meta.deg2rad, cast=(0,), kernels={"cpu": numpy.deg2rad}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(89, (0,), ()),),
 )
 rad2deg = Operator("rad2deg", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.rad2deg, cast=(0,), kernels={"cpu": numpy.rad2deg},
+    meta=_meta.rad2deg, cast=(0,), kernels={"cpu": numpy.rad2deg}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(90, (0,), ()),),
 )
 floor = Operator("floor", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.floor, cast=(0,), kernels={"cpu": kernels_elements.floor},
+    meta=_meta.floor, cast=(0,), kernels={"cpu": kernels_elements.floor}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(91, (0,), (), exact=True),),
 )
 ceil = Operator("ceil", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.ceil, cast=(0,), kernels={"cpu": kernels_elements.ceil},
+    meta=_meta.ceil, cast=(0,), kernels={"cpu": kernels_elements.ceil}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(92, (0,), (), exact=True),),
 )
 trunc = Operator("trunc", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.trunc, cast=(0,), kernels={"cpu": kernels_elements.trunc},
+    meta=_meta.trunc, cast=(0,), kernels={"cpu": kernels_elements.trunc}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(93, (0,), (), exact=True),),
 )
 round = Operator("round", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.round, cast=(0,), kernels={"cpu": kernels_elements.rint},
+    meta=_meta.round, cast=(0,), kernels={"cpu": kernels_elements.rint}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(94, (0,), (), exact=True),),
 )
 round_decimals = Operator("round", "decimals",
@@ -348,22 +348,22 @@ round_decimals = Operator("round", "decimals",
 )
 frac = Operator("frac", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.frac, cast=(0,), kernels={"cpu": kernels_made.frac},
+    meta=_meta.frac, cast=(0,), kernels={"cpu": kernels_made.frac}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(95, (0,), ()),),
 )
 sign = Operator("sign", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.sign, cast=(0,), kernels={"cpu": kernels_pointwise.sign},
+    meta=_meta.sign, cast=(0,), kernels={"cpu": kernels_pointwise.sign}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(96, (0,), ()),),
 )
 sgn = Operator("sgn", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.sgn, cast=(0,), kernels={"cpu": kernels_pointwise.sgn},
+    meta=_meta.sgn, cast=(0,), kernels={"cpu": kernels_pointwise.sgn}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(96, (0,), ()),),
 )
 nan_to_num = Operator("nan_to_num", "",
     (Param('self', 'Tensor'), Param('nan', 'float', optional=True, default=None), Param('posinf', 'float', optional=True, default=None), Param('neginf', 'float', optional=True, default=None), ),
-    meta=_meta.nan_to_num, kernels={"cpu": kernels_pointwise.nan_to_num},
+    meta=_meta.nan_to_num, kernels={"cpu": kernels_pointwise.nan_to_num}, sparse={"coo": "values"},
     tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(97, (0,), ((1, None), (2, None), (3, None), )),),
 )
 clamp_Tensor = Operator("clamp", "Tensor",
@@ -428,7 +428,7 @@ where = Operator("where", "",
 )
 erf = Operator("erf", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.erf, cast=(0,), kernels={"cpu": kernels_elements.error_function},
+    meta=_meta.erf, cast=(0,), kernels={"cpu": kernels_elements.error_function}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(105, (0,), ()),),
 )
 erfc = Operator("erfc", "",
@@ -438,7 +438,7 @@ erfc = Operator("erfc", "",
 )
 erfinv = Operator("erfinv", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.erfinv, cast=(0,), kernels={"cpu": kernels_special.erfinv},
+    meta=_meta.erfinv, cast=(0,), kernels={"cpu": kernels_special.erfinv}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise",
 )
 lgamma = Operator("lgamma", "",
@@ -723,17 +723,17 @@ angle = Operator("angle", "",
 )
 _conj_physical = Operator("_conj_physical", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta._conj_physical, cast=(0,), kernels={"cpu": numpy.conjugate},
+    meta=_meta._conj_physical, cast=(0,), kernels={"cpu": numpy.conjugate}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise',), variants=('function',), derivatives="pointwise",
 )
 conj_physical = Operator("conj_physical", "",
     (Param('self', 'Tensor'), ),
-    composite="pointwise.conj",
+    composite="pointwise.conj", sparse={"coo": "values", "csr": "values"},
     tags=('inplace_function',), out=('exact',), variants=('function', 'method', 'inplace', 'out'),
 )
 conj = Operator("conj", "",
     (Param('self', 'Tensor'), ),
-    composite="pointwise.conj",
+    composite="pointwise.conj", sparse={"coo": "values", "csr": "values"},
     variants=('function', 'method'),
 )
 resolve_conj = Operator("resolve_conj", "",

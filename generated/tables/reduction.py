@@ -11,12 +11,12 @@ __all__ = ["sum", "sum_dim_IntList", "nansum", "mean", "mean_dim", "nanmean", "p
 
 sum = Operator("sum", "",
     (Param('self', 'Tensor'), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
-    meta=_meta.sum, cast=(0,), kernels={"cpu": kernels_reduction.sum},
+    meta=_meta.sum, cast=(0,), kernels={"cpu": kernels_reduction.sum}, sparse={"coo": "reduction.sum", "csr": "reduction.sum"},
     variants=('function', 'method'), derivatives="reduction",
 )
 sum_dim_IntList = Operator("sum", "dim_IntList",
     (Param('self', 'Tensor'), Param('dim', 'int', optional=True, is_list=True, size=1), Param('keepdim', 'bool', default=False), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
-    meta=_meta.sum_dim_IntList, cast=(0,), kernels={"cpu": kernels_reduction.sum_dim},
+    meta=_meta.sum_dim_IntList, cast=(0,), kernels={"cpu": kernels_reduction.sum_dim}, sparse={"coo": "reduction.sum_dim", "csr": "reduction.sum_dim"},
     out=('exact', 'dtype'), variants=('function', 'method', 'out'), derivatives="reduction",
 )
 nansum = Operator("nansum", "",
@@ -186,7 +186,7 @@ all_dims = Operator("all", "dims",
 )
 any = Operator("any", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.any, cast=(0,), kernels={"cpu": kernels_reduction.any},
+    meta=_meta.any, cast=(0,), kernels={"cpu": kernels_reduction.any}, sparse={"coo": "reduction.any"},
     out=('bool',), variants=('function', 'method', 'out'),
 )
 any_dim = Operator("any", "dim",
@@ -216,27 +216,27 @@ logsumexp = Operator("logsumexp", "",
 )
 linalg_vector_norm = Operator("linalg_vector_norm", "",
     (Param('self', 'Tensor'), Param('ord', 'Scalar', default=2), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('keepdim', 'bool', default=False), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
-    meta=_meta.linalg_vector_norm, cast=(0,), kernels={"cpu": kernels_reduction.vector_norm},
+    meta=_meta.linalg_vector_norm, cast=(0,), kernels={"cpu": kernels_reduction.vector_norm}, sparse={"coo": "reduction.vector_norm", "csr": "reduction.vector_norm"},
     out=('exact',), variants=('function', 'out'), derivatives="reduction", saves_self=True,
 )
 norm_Scalar = Operator("norm", "Scalar",
     (Param('self', 'Tensor'), Param('p', 'Scalar', default=2), ),
-    composite="reduction.norm_scalar",
+    composite="reduction.norm_scalar", sparse={"coo": "reduction.norm", "csr": "reduction.norm"},
     out=('exact',), variants=('function', 'method', 'out'),
 )
 norm_ScalarOpt_dim = Operator("norm", "ScalarOpt_dim",
     (Param('self', 'Tensor'), Param('p', 'Scalar', optional=True), Param('dim', 'int', is_list=True, size=1), Param('keepdim', 'bool', default=False), ),
-    composite="reduction.norm_dim",
+    composite="reduction.norm_dim", sparse={"coo": "reduction.norm_dim", "csr": "reduction.norm_dim"},
     out=('exact',), variants=('function', 'method', 'out'),
 )
 norm_ScalarOpt_dtype = Operator("norm", "ScalarOpt_dtype",
     (Param('self', 'Tensor'), Param('p', 'Scalar', optional=True), Param('dtype', 'ScalarType', keyword=True), ),
-    composite="reduction.norm_dtype",
+    composite="reduction.norm_dtype", sparse={"coo": "reduction.norm_dtype", "csr": "reduction.norm_dtype"},
     out=('exact',), variants=('function', 'method', 'out'),
 )
 norm_ScalarOpt_dim_dtype = Operator("norm", "ScalarOpt_dim_dtype",
     (Param('self', 'Tensor'), Param('p', 'Scalar', optional=True), Param('dim', 'int', is_list=True, size=1), Param('keepdim', 'bool'), Param('dtype', 'ScalarType', keyword=True), ),
-    composite="reduction.norm_dim_dtype",
+    composite="reduction.norm_dim_dtype", sparse={"coo": "reduction.norm_dim_dtype", "csr": "reduction.norm_dim_dtype"},
     out=('exact',), variants=('function', 'method', 'out'),
 )
 dist = Operator("dist", "",

@@ -11,12 +11,12 @@ __all__ = ["cat", "stack", "hstack", "vstack", "dstack", "column_stack", "block_
 
 cat = Operator("cat", "",
     (Param('tensors', 'Tensor', is_list=True), Param('dim', 'int', default=0), ),
-    meta=_meta.cat, cast=(0,), kernels={"cpu": kernels_shape.cat},
+    meta=_meta.cat, cast=(0,), kernels={"cpu": kernels_shape.cat}, sparse={"coo": "shape.cat", "csr": "shape.cat"},
     tags=('autocast_promote',), out=('joined', 'distinct'), variants=('function', 'out'), derivatives="shape", saves_self=True,
 )
 stack = Operator("stack", "",
     (Param('tensors', 'Tensor', is_list=True), Param('dim', 'int', default=0), ),
-    meta=_meta.stack, cast=(0,), kernels={"cpu": kernels_shape.stack},
+    meta=_meta.stack, cast=(0,), kernels={"cpu": kernels_shape.stack}, sparse={"coo": "shape.stack"},
     tags=('autocast_promote',), out=('joined',), variants=('function', 'out'), derivatives="shape", saves_self=True,
 )
 hstack = Operator("hstack", "",

@@ -162,7 +162,7 @@ static int take(const Path *path, int at, PyObject *value, Bound *bound)
         }
         return UNKNOWN;
     case 'O':
-        return is_builtin(value) ? UNFIT : Py_TYPE(value) == S.memory_format || Py_TYPE(value) == S.layout ? FITS : UNKNOWN;
+        return is_builtin(value) ? UNFIT : Py_TYPE(value) == S.memory_format || value == S.strided ? FITS : UNKNOWN;
     case 'R': /* a list of floats, which one number is not */
         return is_number(value) ? UNFIT : UNKNOWN;
     default:

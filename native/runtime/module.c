@@ -92,12 +92,12 @@ static int widest_vectors(void)
 static PyObject *connect(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     static char *keywords[] = {"tensor",       "rare", "size", "plain",     "tls",     "node",    "accumulate", "saved_output",  "view",
-                               "live_node", "keep", "cpu",  "float32", "float64", "bool_",   "int64",      "differentiable", "memory_format", "layout", NULL};
-    PyObject *tensor, *rare, *size, *plain, *tls, *node, *accumulate, *saved_output, *view, *live_node, *kept, *cpu, *f32, *f64, *boolean, *i64, *kinds, *memory_format, *layout;
+                               "live_node", "keep", "cpu",  "float32", "float64", "bool_",   "int64",      "differentiable", "memory_format", "strided", NULL};
+    PyObject *tensor, *rare, *size, *plain, *tls, *node, *accumulate, *saved_output, *view, *live_node, *kept, *cpu, *f32, *f64, *boolean, *i64, *kinds, *memory_format, *strided;
     (void)module;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO!OOOOOOOOOOOOO!OO", keywords, &tensor, &rare, &size, &PySet_Type, &plain, &tls, &node,
                                      &accumulate, &saved_output, &view, &live_node, &kept, &cpu, &f32, &f64, &boolean, &i64, &PyTuple_Type,
-                                     &kinds, &memory_format, &layout)) {
+                                     &kinds, &memory_format, &strided)) {
         return NULL;
     }
     if (S.ready) {
@@ -105,7 +105,7 @@ static PyObject *connect(PyObject *module, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     if (take_type(tensor, &S.tensor) < 0 || take_type(rare, &S.rare) < 0 || take_type(size, &S.size) < 0 || take_type(memory_format, &S.memory_format) < 0 ||
-        take_type(layout, &S.layout) < 0 || take_type(node, &S.node) < 0 ||
+        take_type(node, &S.node) < 0 ||
         take_type(accumulate, &S.accumulate) < 0 || take_type(saved_output, &S.saved_output) < 0) {
         return NULL;
     }
@@ -126,6 +126,7 @@ static PyObject *connect(PyObject *module, PyObject *args, PyObject *kwargs)
     }
     S.plain = Py_NewRef(plain);
     S.tls = Py_NewRef(tls);
+    S.strided = Py_NewRef(strided);
     S.view = Py_NewRef(view);
     S.live_node = Py_NewRef(live_node);
     S.keep = Py_NewRef(kept);

@@ -21,7 +21,7 @@
 #include <numpy/ufuncobject.h>
 
 /* Counts changes of what `_dispatch/native.py` and the extension tell each other; a build of another count is not used. */
-#define INTERFACE 7
+#define INTERFACE 8
 
 #define MAX_DIMS 16
 #define MAX_PARAMS 16
@@ -51,7 +51,8 @@ typedef struct {
     int ready;
     PyTypeObject *tensor; /* the class Tensor */
     PyTypeObject *other;  /* the last other class that was found in `plain` (Parameter) */
-    PyTypeObject *memory_format, *layout;
+    PyTypeObject *memory_format;
+    PyObject *strided; /* the only layout of tensors that C makes */
     PyTypeObject *size;   /* torch.Size */
     PyTypeObject *rare; /* what most tensors never have: see Note [Rare attributes] in _tensor.py */
     PyTypeObject *node, *accumulate, *saved_output;

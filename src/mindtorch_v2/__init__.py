@@ -100,6 +100,10 @@ _BY_MODULE = {
         "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul einsum histogramdd lu "
         "meshgrid nonzero norm resize_as_ split stft tensordot unique unique_consecutive unravel_index where"
     ),
+    "_api.functions.sparse": (
+        "_validate_sparse_compressed_tensor_args _validate_sparse_coo_tensor_args _validate_sparse_csr_tensor_args dsmm sparse_bsc_tensor "
+        "sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor"
+    ),
     "_api.functions.settings": (
         "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision get_num_interop_threads "
         "get_num_threads is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_default_tensor_type "
@@ -129,7 +133,7 @@ _MODULES = {name: module for module, names in _BY_MODULE.items() for name in nam
 _SUBMODULES = {"registry": "_dispatch.registry", "_weights_only_unpickler": "_serialization.weights_only"} | {
     name: name
     for name in "__config__ __future__ _tensor_str _utils amp autograd distributions fft func functional futures fx hub library linalg masked nn npu ops optim "
-    "overrides quasirandom random return_types serialization signal special storage testing torch_version types utils version".split()
+    "overrides quasirandom random return_types serialization signal sparse special storage testing torch_version types utils version".split()
 }
 _OPERATORS = _generated.functions.NAMESPACES["torch"]
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from . import _dtype, _state
 from ._pending import settled
+from ._sparse_payload import CooPayload, SparsePayload
 
 __all__ = ["PRINT_OPTS", "get_printoptions", "printoptions", "set_printoptions", "tensor_repr"]
 
@@ -209,6 +210,8 @@ def tensor_repr(t: Any, *, tensor_contents: str | None = None) -> str:
     cls = type(t)
     prefix = "tensor(" if _state.is_plain_class(cls) else f"{cls.__name__}("
     indent = len(prefix)
+    if isinstance(t._data, SparsePayload):
+        return _sparse_repr(t, t._data, prefix, tensor_contents)
     suffixes = []
     dtype_suffix = f"dtype={t.dtype}"
     default = _dtype.get_default_dtype()
@@ -243,6 +246,37 @@ def tensor_repr(t: Any, *, tensor_contents: str | None = None) -> str:
     return with_suffixes(prefix + (contents if tensor_contents is None else tensor_contents), suffixes, indent)
 
 
+def _member_text(name: str, member: Any, indent: int) -> str:
+    """One of the tensors that a sparse one is made of."""
+    start = f"{name}=tensor("
+    if member.device.type == "meta":
+        return f"{start}..., size={tuple(member.shape)})"
+    text = start + array_text(_values(member), indent + len(start))
+    return text + (f", size={tuple(member.shape)})" if not member.numel() else ")")
+
+
+def _sparse_repr(t: Any, data: SparsePayload, prefix: str, contents: str | None) -> str:
+    """`repr` of a sparse tensor: what it is made of, and what is said after it."""
+    indent = len(prefix)
+    names = ("indices", "values") if isinstance(data, CooPayload) else ("crow_indices", "col_indices", "values")
+    if contents is None:
+        texts = [_member_text(name, member, indent) for name, member in zip(names, data.members())]
+        contents = (",\n" + " " * indent).join(texts)
+    suffixes = [f"device='{t.device}'"] * (t.device.type != "cpu") + [f"size={tuple(t.shape)}"]
+    if t.device.type != "meta":
+        suffixes.append(f"nnz={t._nnz()}")
+    if t.dtype not in (_dtype.get_default_dtype(), _dtype.get_default_complex_dtype(), _dtype.int64, _dtype.bool):
+        suffixes.append(f"dtype={t.dtype}")
+    suffixes.append(f"layout={t.layout}")
+    history = _history(t)
+    if history:
+        suffixes.append(history)
+    parts = [prefix + contents]
+    # Of the coordinate layout what follows has lines of its own.
+    column = PRINT_OPTS.linewidth if isinstance(data, CooPayload) else len(parts[0]) - parts[0].rfind("\n") + 1
+    return _suffixed(parts, suffixes, indent, column)
+
+
 def _history(t: Any) -> str:
     try:
         node = t.grad_fn
@@ -261,8 +295,11 @@ def tensor_text(t: Any, indent: int) -> str:
 
 def with_suffixes(text: str, suffixes: list[str], indent: int, force_newline: bool = False) -> str:
     """`text`, what is said after it, and the closing bracket; suffixes that do not fit (`force_newline`: all) have a line of their own."""
-    parts = [text]
     column = PRINT_OPTS.linewidth if force_newline else len(text) - text.rfind("\n") + 1
+    return _suffixed([text], suffixes, indent, column)
+
+
+def _suffixed(parts: list[str], suffixes: list[str], indent: int, column: int) -> str:
     for suffix in suffixes:
         if column + len(suffix) + 2 > PRINT_OPTS.linewidth:
             parts.append(",\n" + " " * indent + suffix)

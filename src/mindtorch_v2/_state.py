@@ -24,6 +24,8 @@ DISPATCHING: set[type] = set()
 """The classes that take over operators by `__torch_dispatch__`; see _dispatch/below.py."""
 serves_torch = False
 """Whether the module `torch` is this library: what is pickled then bears PyTorch's names, and PyTorch reads it."""
+SPARSE: set[str] = set()
+"""The sparse layouts that there are tensors of; see _dispatch/sparse.py."""
 _plain_classes: set[type] = set()
 _lock = threading.Lock()
 _special = 0

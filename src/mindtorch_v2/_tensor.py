@@ -22,6 +22,7 @@ from ._above import above
 from ._device import CPU, device
 from ._dtype import dtype
 from ._pending import PendingPayload
+from ._sparse_payload import SparsePayload
 
 if TYPE_CHECKING:  # what is attached when the package is put together
     from ._api.methods.members import TensorMembers
@@ -275,6 +276,11 @@ class Tensor(_Attached, metaclass=_TensorType):
 
     @property
     def nbytes(self) -> int:
+        if isinstance(self._data, SparsePayload):
+            raise RuntimeError(
+                "nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add the nbytes of the indices and "
+                "values.  If you want the size of the  equivalent dense tensor, multiply numel() by element_size()"
+            )
         return self._data.size * self._dtype.itemsize
 
     @property

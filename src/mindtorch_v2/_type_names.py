@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._dtype import DTYPES
+from ._sparse_payload import CooPayload
 from ._tensor import Tensor
 
 LEGACY = {
@@ -26,4 +27,6 @@ def type_name(tensor: Tensor) -> str:
     """`torch.FloatTensor`, `torch.cuda.FloatTensor`, ..."""
     legacy = _BY_DTYPE.get(tensor._dtype, f"{tensor._dtype.cpp}Tensor")
     where = tensor.device.type
+    if tensor._data.__class__ is CooPayload:
+        where = "sparse" if where == "cpu" else f"{where}.sparse"
     return f"torch.{legacy}" if where == "cpu" else f"torch.{where}.{legacy}"

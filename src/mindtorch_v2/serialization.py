@@ -35,7 +35,7 @@ from ._serialization.locations import (
     validate_cuda_device,
 )
 from ._serialization.names import find_class, torch_name
-from ._serialization.rebuild import _get_layout
+from ._serialization.rebuild import _get_layout, sparse_tensors_checked
 from ._serialization.records import ALIGNMENT, BYTE_ORDER, RecordReader, RecordWriter, is_zip
 from ._storage import MetaStorage, UntypedStorage, storage_from_root
 from ._tensor import Size
@@ -470,7 +470,7 @@ def load(
 
     path = f if isinstance(f, (str, os.PathLike)) else None
 
-    with _opened(f, "rb") as file:
+    with _opened(f, "rb") as file, sparse_tensors_checked():
         try:
             if is_zip(file):
                 if mmap and path is None:

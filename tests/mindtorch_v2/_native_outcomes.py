@@ -69,6 +69,11 @@ def assert_same(found: Any, wanted: Any, what: str) -> None:
         assert found == wanted, what
         return
     assert found.dtype is wanted.dtype and found.shape == wanted.shape and found.device == wanted.device, what
+    if wanted.layout is not torch.strided:
+        assert found.layout is wanted.layout and history(found) == history(wanted), what
+        for one, other in zip(found._data.members(), wanted._data.members()):
+            assert_same(one, other, what)
+        return
     if found.numel():
         assert found.stride() == wanted.stride() and found.storage_offset() == wanted.storage_offset(), what
     assert (found._base is None) == (wanted._base is None), what

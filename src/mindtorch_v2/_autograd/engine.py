@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,7 +17,8 @@ from .. import _payload
 from .._dispatch import native, ops
 from .._pending import settled
 from .._rules import geometry
-from .._state import DISPATCHING, PLAIN, TLS
+from .._sparse_payload import CooPayload, SparsePayload, is_sparse
+from .._state import DISPATCHING, PLAIN, SPARSE, TLS
 from .._tensor import Tensor, wrap
 from . import wiring
 from .node import VIEW, AccumulateGrad, Extras, GradientEdge, Node, extras_of, is_interior, live_node
@@ -189,6 +191,8 @@ class _Run:
     def hold(self, grad: Tensor) -> None:
         """Note that the memory of `grad` belongs to somebody."""
         payload = settled(grad)
+        if isinstance(payload, SparsePayload):  # whose values are copied in any case
+            return
         key = _memory_key(payload)
         self.taken[key] = payload
 
@@ -203,7 +207,7 @@ class _Run:
         """Add a gradient to what has arrived at an output of a node."""
         buffer = self.reach(node, number)
         before = buffer[number]
-        buffer[number] = grad if before is None else ops.add(before, grad)
+        buffer[number] = grad if before is None else _sum(before, grad)
 
     def walk(self, retain_graph: bool, create_graph: bool) -> list:
         """Run the nodes; what arrived at the inputs."""
@@ -275,6 +279,8 @@ class _Run:
     def _own(self, variable: Tensor, grad: Tensor) -> Tensor:
         """The first gradient of a leaf: the memory that arrived, when nobody else holds it and it is laid out like the leaf, or a copy."""
         payload = settled(grad)
+        if isinstance(payload, SparsePayload):
+            return _first_sparse(payload)
         key = _memory_key(payload)
         sole = key not in self.taken
         if sole:
@@ -298,16 +304,35 @@ def _first(variable: Tensor, grad: Tensor, sole: bool) -> Tensor:
     if grad.__class__ in DISPATCHING:  # what its memory is, only its class knows
         return ops.detach(grad)
     payload = settled(grad)
+    if isinstance(payload, SparsePayload):
+        return _first_sparse(payload)
     if sole and _fills_memory(payload) and _obeys(payload, _layout(variable)):
         return wrap(payload, grad._dtype)
     made = ops.empty_strided(tuple(grad._data.shape), _layout(variable), dtype=grad._dtype, device=grad.device)
     return ops.copy_(made, grad)
 
 
+def _first_sparse(payload: Any) -> Tensor:
+    """A sparse gradient with values of its own. That coordinates stand once is not remembered, since what is added in place need not keep it so."""
+    made = payload.like(ops.clone(payload.values))
+    if isinstance(made, CooPayload):
+        made.coalesced = False
+    return wrap(made, made.dtype)
+
+
+def _sum(before: Tensor, grad: Tensor) -> Tensor:
+    """The sum of two gradients; of a sparse and a dense one dense."""
+    if SPARSE and is_sparse(before) and not is_sparse(grad):
+        before, grad = grad, before
+    return ops.add(before, grad)
+
+
 def _added(variable: Tensor, before: Tensor | None, grad: Tensor, create_graph: bool) -> Tensor:
     """What a leaf has after a gradient arrived; with `create_graph` a new tensor."""
     if before is None:
         return _first(variable, grad, False)
+    if SPARSE and is_sparse(before) and not is_sparse(grad):
+        return ops.add(grad, before)
     return ops.add(before, grad) if create_graph else ops.add_(before, grad)
 
 
@@ -327,7 +352,7 @@ def _accumulate_interior(inputs: tuple, results: list) -> None:
     """Add what arrived at inputs that are no leaves to their `.grad`; leaves have got theirs on the way."""
     for tensor, result in zip(inputs, results):
         if result is not None and tensor.__class__ is not GradientEdge and is_interior(tensor._node):
-            tensor._grad = result if tensor._grad is None else ops.add(tensor._grad, result)
+            tensor._grad = result if tensor._grad is None else _sum(tensor._grad, result)
 
 
 def _check_used(results: list) -> None:
@@ -473,7 +498,7 @@ def _after(node: Node, given: tuple, grads: tuple) -> tuple:
 if native.extension is not None:
     assert wiring.VIEW is VIEW  # it has told the extension the classes
     native.extension.connect_engine(
-        ops,
+        SimpleNamespace(add=_sum),
         _fit,
         _first,
         _added,

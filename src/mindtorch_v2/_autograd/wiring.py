@@ -8,10 +8,10 @@ from typing import Any
 from .. import _dtype
 from .._above import above
 from .._device import CPU, META
-from .._dispatch import backends, below, dispatcher, kinds, native, ops, plans
+from .._dispatch import backends, below, dispatcher, kinds, native, ops, plans, sparse
 from .._dispatch.lazy import LazyMethod
 from .._dtype import DTYPES
-from .._layout import layout, memory_format
+from .._layout import memory_format, strided
 from .._payload import MetaPayload
 from .._pending import PendingPayload, settled
 from .._state import PLAIN, TLS
@@ -45,7 +45,7 @@ __all__ = [
     "snapshot_view",
 ]
 
-dispatcher.autograd = below.autograd = sys.modules[__name__]
+dispatcher.autograd = below.autograd = sparse.autograd = sys.modules[__name__]
 native.connect(
     tensor=Tensor,
     rare=Rare,
@@ -65,7 +65,7 @@ native.connect(
     int64=DTYPES["int64"],
     differentiable=tuple(kind for kind in DTYPES.values() if kind.category > 1),
     memory_format=memory_format,
-    layout=layout,
+    strided=strided,
 )
 _errors, _quiet = plans.quiet_errors()
 native.connect_road(learn=plans.learn, errors=_errors, quiet=_quiet, bfloat16=_dtype.bfloat16.np)

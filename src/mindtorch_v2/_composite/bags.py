@@ -67,13 +67,25 @@ def embedding_bag_backward(
     per_sample_weights: Tensor | None,
     padding_idx: int,
 ) -> Tensor:
-    """The gradient of the table. RuntimeError for sparse gradients."""
+    """The gradient of the table; with `sparse` a row of it for each index."""
+    owner = _bags_of(indices, offsets, offset2bag)
     if sparse:
-        raise RuntimeError("embedding_bag: sparse gradients are not supported")
+        return F._embedding_bag_sparse_backward(
+            grad,
+            indices,
+            offsets,
+            owner,
+            bag_size,
+            num_weights,
+            scale_grad_by_freq,
+            mode,
+            per_sample_weights,
+            padding_idx,
+        )
     return F._embedding_bag_dense_backward(
         grad,
         indices,
-        _bags_of(indices, offsets, offset2bag),
+        owner,
         bag_size,
         maximum_indices,
         num_weights,
@@ -82,6 +94,28 @@ def embedding_bag_backward(
         per_sample_weights,
         padding_idx,
     )
+
+
+def embedding_bag_sparse_backward(
+    grad: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    offset2bag: Tensor,
+    bag_size: Tensor,
+    num_weights: int,
+    scale_grad_by_freq: bool,
+    mode: int,
+    per_sample_weights: Tensor | None,
+    padding_idx: int,
+) -> Tensor:
+    """The gradient of the table as a row for each index: its bag's, shared (means) or weighed (factors)."""
+    rows = F.index_select(grad, 0, offset2bag)
+    if mode == 1:
+        share = 1 / bag_size.to(rows.dtype)
+        rows = rows * F.index_select(share, 0, offset2bag).unsqueeze(1)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.unsqueeze(1)
+    return F.embedding_sparse_backward(rows, indices, num_weights, padding_idx, scale_grad_by_freq)
 
 
 def embedding_bag_per_sample_weights_backward(

@@ -18,9 +18,9 @@ from .._device import CPU, chosen_device, device
 from .._pending import current, settled
 from .._rules.promotion import can_cast
 from .._rules.spec import Spec, ViewSpec
-from .._state import DISPATCHING, TLS
+from .._state import DISPATCHING, SPARSE, TLS
 from .._tensor import Tensor, belongs_to_inference, bump_version, wrap, wrap_view
-from . import below, overrides, planned
+from . import below, overrides, planned, sparse
 from .backends import backend_of, empty
 from .below import needs_grad
 from .convert import convert
@@ -61,6 +61,10 @@ def _finish(op: Operator, result: Any, requires_grad: bool) -> Any:
 def _call(op: Operator, args: tuple, out: Any) -> Any:
     if TLS.autocast is not None and out is None:  # as in PyTorch, neither out= nor in-place forms are cast
         args = TLS.autocast.cast(op, args)
+    if SPARSE or op.is_sparse_maker:
+        layout = sparse.layout_of(op, args, out)
+        if layout is not None and (kernel := sparse.kernel_of(op, layout)) is not None:
+            return sparse.run(op, kernel, args, out)
     if op.composite is not None:
         if op.factory and isinstance(out, Tensor):
             args = _beside(op, args, out)
@@ -408,6 +412,10 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
     target = args[0]
     if TLS.inference is False and target.__class__ is not list:
         _refuse_inference(target)
+    if SPARSE:
+        layout = sparse.layout_of(op, args)
+        if layout is not None and (kernel := sparse.kernel_of(op, layout)) is not None:
+            return sparse.run_inplace(op, kernel, args)
     if op.composite is not None:
         if op.is_inplace:
             return op.composite_function()(*args)

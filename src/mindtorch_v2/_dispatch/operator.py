@@ -10,6 +10,9 @@ import numpy as np
 from .._above import module_above
 from .out_dtypes import refusal
 
+# What a composite with sparse kernels is wrapped in, for callers that take its function without asking the dispatcher. Set by sparse.py.
+with_sparse: Callable[[Any, Callable], Callable] | None = None
+
 
 class _NoDefault:
     __slots__ = ()
@@ -81,6 +84,7 @@ class Operator:
     meta: function of the arguments that calls the rule. cast: numbers of the arguments that take part in promotion. kernels: by device type.
     block: alternatives of the operator as a loop; the first whose operands are given and whose conditions hold. blocked: the same for eager calls,
     made when it is first asked for.
+    sparse: kernels by layout: names, and once they were called functions. See _dispatch/sparse.py.
     base: the operator that this one is derived of (`add.Tensor` of `_foreach_add.List`), or None.
     record: makes the autograd node; the family's module of derivatives is imported at the first one. mutates: number of the argument that the kernel writes to, or None.
     """
@@ -96,6 +100,9 @@ class Operator:
         "block",
         "blocked",
         "composite",
+        "sparse",
+        "layout_at",
+        "is_sparse_maker",
         "base",
         "record",
         "saves_self",
@@ -129,6 +136,7 @@ class Operator:
         cast: tuple[int, ...] = (),
         kernels: dict[str, Callable] | None = None,
         composite: str | None = None,
+        sparse: dict[str, Any] | None = None,
         base: Operator | None = None,
         mutates: int | None = None,
         is_inplace: bool = False,
@@ -152,6 +160,7 @@ class Operator:
         self.block = block
         self.blocked: Callable | None = None
         self.composite = composite
+        self.sparse = sparse
         self.base = base
         self.record: Callable | None = None if derivatives is None else _recorder(self, derivatives)
         self.saves_self = saves_self
@@ -169,6 +178,10 @@ class Operator:
         names = {p.name for p in params}
         self.factory = "device" in names and "dtype" in names
         self.missing = missing
+        self.layout_at = next((i for i, p in enumerate(params) if p.type == "Layout"), None)
+        # Whether sparse kernels may take a call that has no sparse tensor.
+        is_sparse_only = sparse is not None and meta is None and composite is None
+        self.is_sparse_maker = is_sparse_only or (self.factory and self.layout_at is not None)
         self.out_refusal = refusal(out)
         self.out_is_contiguous = "contiguous" in out
         self.out_of_any_shape = "any_shape" in out
@@ -202,6 +215,8 @@ class Operator:
         if function is None:
             module, _, name = self.composite.rpartition(".")
             function = getattr(module_above("composites", module), name)
+            if self.sparse is not None and with_sparse is not None:
+                function = with_sparse(self, function)
             if self.base is not None:  # one function makes those of all operators that are derived alike
                 function = function(self)
             self._composite_function = function

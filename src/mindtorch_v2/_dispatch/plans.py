@@ -15,6 +15,7 @@ import numpy as np
 from numpy import ndarray
 
 from .. import _payload
+from .._layout import strided
 from .._rules.spec import Spec, ViewSpec, contiguous_strides
 from .._tensor import Tensor, wrap
 from .native import blocked
@@ -60,6 +61,8 @@ def specs_of(op: Operator, args: tuple) -> Any:
 
     A refusal is left to the general path, which raises it.
     """
+    if op.layout_at is not None and args[op.layout_at] not in (None, strided):
+        return None
     try:
         return op.meta(*[_shown(value) for value in args])
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):

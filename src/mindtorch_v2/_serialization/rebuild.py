@@ -6,19 +6,24 @@ file: every number is checked before memory is looked at.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import copyreg
 import functools
+import threading
 import warnings
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from .. import _dtype, _layout, _payload, _tensor
 from .._above import above
+from .._api.functions import sparse
 from .._backends.meta.creation import empty as _meta_empty
 from .._pending import settled
+from .._sparse_payload import CooPayload, CsrPayload, SparsePayload
 from .._storage import MetaStorage, UntypedStorage, check_bounds, storage_of, view_of_root
 from .._tensor import Tensor
 from .._typed_storage import TypedStorage, legacy_name
@@ -221,6 +226,66 @@ def _rebuild_from_type_v2(func: Any, new_type: type, args: tuple, state: Any) ->
     return _set_obj_state(made, state)
 
 
+class _Reading(threading.local):
+    """Sparse tensors of the file that a thread reads, whose members may not be there yet when they are made; None outside of files."""
+
+    made: list[Tensor] | None = None
+
+
+_READING = _Reading()
+
+
+def _rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
+    """A sparse tensor of its members and shape. Whether they go together is asked once the file is read: see `sparse_tensors_checked`."""
+    if not isinstance(layout, _layout.layout):
+        raise RuntimeError(f"a sparse tensor's layout must be a torch.layout, but got {type(layout).__name__}")
+    if not isinstance(data, (tuple, list)) or len(data) not in (3, 4):
+        raise RuntimeError(f"a sparse tensor is rebuilt from its members and size, but got {type(data).__name__}")
+    is_coo = layout is CooPayload.layout
+    if not is_coo and layout is not CsrPayload.layout:
+        raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
+    *members, size = data[:3] if is_coo else data
+    if len(members) != (2 if is_coo else 3):
+        raise RuntimeError("a sparse tensor is rebuilt from its members and size, and some are missing")
+    for member in members:
+        if not isinstance(member, Tensor) or isinstance(member._data, SparsePayload):
+            raise RuntimeError(f"a sparse tensor is made of dense tensors, but got {type(member).__name__}")
+    shape = _int_tuple("size", tuple(size) if isinstance(size, _tensor.Size) else size)
+    if is_coo:
+        made = sparse.sparse_coo_tensor(
+            *members, shape, check_invariants=False, is_coalesced=bool(data[3:] and data[3])
+        )
+    else:
+        made = sparse.sparse_compressed_tensor(*members, shape, layout=layout, check_invariants=False)
+    if _READING.made is None:
+        _check_sparse([made])
+    else:
+        _READING.made.append(made)
+    return made
+
+
+@contextlib.contextmanager
+def sparse_tensors_checked() -> Iterator[None]:
+    """While a file is read. RuntimeError, once it is, for a sparse tensor whose members do not go together, if such checks are switched on."""
+    outer, _READING.made = _READING.made, []
+    try:
+        yield
+        _check_sparse(_READING.made)
+    finally:
+        _READING.made = outer
+
+
+def _check_sparse(made: list[Tensor]) -> None:
+    if not sparse.checks_enabled():
+        return
+    for tensor in made:
+        data: Any = tensor._data
+        if isinstance(data, CooPayload):
+            sparse.check_coo(data.indices, data.values, data.shape, data.coalesced, True)
+        else:
+            sparse.check_csr(data.crow, data.col, data.values, data.shape, True)
+
+
 def _get_layout(name: str) -> _layout.layout:
     """`torch.strided` by its name. KeyError for another text."""
     return _layout.LAYOUTS[name.removeprefix("torch.")]
@@ -235,6 +300,7 @@ REBUILD_FUNCTIONS = (
     _rebuild_meta_tensor_no_storage,
     _rebuild_device_tensor_from_cpu_tensor,
     _rebuild_device_tensor_from_numpy,
+    _rebuild_sparse_tensor,
 )
 """What makes tensors from the pieces in a file, `_rebuild_from_type_v2` apart."""
 
@@ -254,6 +320,10 @@ def reduce_tensor(t: Tensor, protocol: int = 2) -> tuple[Any, ...]:
 
 def _reduce_plain(t: Tensor) -> tuple[Any, tuple[Any, ...]]:
     payload, dtype = settled(t), t._dtype
+    if isinstance(payload, SparsePayload):
+        size = _tensor.Size(payload.shape)
+        known = (payload.coalesced,) if isinstance(payload, CooPayload) else ()
+        return _rebuild_sparse_tensor, (payload.layout, (*payload.members(), size, *known))
     shape, stride = tuple(payload.shape), _payload.stride_of(payload)
     if isinstance(payload, _payload.MetaPayload):
         return _rebuild_meta_tensor_no_storage, (dtype, shape, stride, t.requires_grad)
@@ -287,11 +357,10 @@ def deepcopy_tensor(t: Tensor, memo: dict[int, Any]) -> Tensor:
     if id(t) in memo:
         return memo[id(t)]
     payload = settled(t)
-    storage = copy.deepcopy(storage_of(payload), memo)
-    copied = payload_of_storage(
-        storage, t._dtype, tuple(payload.shape), _payload.stride_of(payload), _payload.offset_of(payload)
-    )
-    made = _tensor.wrap(copied, t._dtype)
+    if isinstance(payload, SparsePayload):
+        made = t.detach().clone()
+    else:
+        made = _copied(t, payload, memo)
     if type(t) is not Tensor:
         made = _tensor.alias_as(type(t), made)
     if t.requires_grad:
@@ -300,3 +369,11 @@ def deepcopy_tensor(t: Tensor, memo: dict[int, Any]) -> Tensor:
     if t.grad is not None:
         made.grad = copy.deepcopy(t.grad, memo)
     return _set_obj_state(made, copy.deepcopy(_get_obj_state(t), memo))
+
+
+def _copied(t: Tensor, payload: Any, memo: dict[int, Any]) -> Tensor:
+    storage = copy.deepcopy(storage_of(payload), memo)
+    copied = payload_of_storage(
+        storage, t._dtype, tuple(payload.shape), _payload.stride_of(payload), _payload.offset_of(payload)
+    )
+    return _tensor.wrap(copied, t._dtype)

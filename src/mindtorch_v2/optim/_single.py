@@ -84,6 +84,7 @@ class SingleTensorOptimizer(Optimizer):
     # Entries of the state that were numbers in old state dicts.
     _scalar_state: ClassVar[tuple[str, ...]] = ("step",)
     _sparse_advice: ClassVar[str] = ""
+    _sparse_name: ClassVar[str] = ""  # who refuses sparse gradients, where it is not the class itself
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -115,7 +116,9 @@ class SingleTensorOptimizer(Optimizer):
 
     def _check_sparse(self, grad: Tensor) -> None:
         if grad.is_sparse:
-            raise RuntimeError(f"{type(self).__name__} does not support sparse gradients{self._sparse_advice}")
+            raise RuntimeError(
+                f"{self._sparse_name or type(self).__name__} does not support sparse gradients{self._sparse_advice}"
+            )
 
     def _quick(self, group: dict[str, Any]) -> list[Tensor]:
         """Step at once what a kernel of whole groups can; the parameters that are left."""

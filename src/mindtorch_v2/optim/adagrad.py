@@ -70,7 +70,25 @@ class Adagrad(SingleTensorOptimizer):
     def _update(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
         state["step"] += 1
         if group["weight_decay"] != 0:
+            if grad.is_sparse:
+                raise RuntimeError("weight_decay option is not compatible with sparse gradients")
             grad = grad.add(param, alpha=group["weight_decay"])
         rate = scalar(group["lr"]) / (1 + (state["step"].item() - 1) * group["lr_decay"])
+        if grad.is_sparse:
+            self._update_sparse(param, grad, state["sum"], number(rate), group["eps"])
+            return
         state["sum"].addcmul_(grad, grad, value=1)
         param.addcdiv_(grad, state["sum"].sqrt() + group["eps"], value=-number(rate))
+
+    def _check_sparse(self, grad: Tensor) -> None:
+        """Sparse gradients move the elements that they specify."""
+
+    @staticmethod
+    def _update_sparse(param: Tensor, grad: Tensor, sums: Tensor, rate: float, eps: float) -> None:
+        grad = grad.coalesce()  # squares are not linear
+        sums.add_(grad.pow(2))
+        roots = sums.sparse_mask(grad)._values().sqrt_().add_(eps)
+        moved = torch.sparse_coo_tensor(
+            grad._indices(), grad._values() / roots, grad.size(), check_invariants=False, is_coalesced=True
+        )
+        param.add_(moved, alpha=-rate)

@@ -41,6 +41,7 @@ class Adam(SingleTensorOptimizer):
         "decoupled_weight_decay": False,
         "fused": None,
     }
+    _sparse_name = "Adam"
     _sparse_advice = ", please consider SparseAdam instead"
 
     def __init__(

@@ -17,7 +17,7 @@ class _LegacyType(type):
     dtype: _dtype.dtype
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, Tensor) and instance._dtype is cls.dtype and instance.device.type == "cpu"
+        return isinstance(instance, Tensor) and type_name(instance) == f"torch.{cls.__name__}"
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         from .construct import legacy_tensor

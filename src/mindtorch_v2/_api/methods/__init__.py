@@ -14,7 +14,7 @@ METHODS = {
     "attributes": (
         "has_names is_contiguous data_ptr untyped_storage _typed_storage is_floating_point is_complex "
         "is_signed get_device is_conj is_neg _is_zerotensor resolve_conj resolve_neg is_pinned pin_memory record_stream "
-        "share_memory_ is_shared is_distributed is_coalesced set_ is_set_to resize_ resize_as_ dim_order type"
+        "share_memory_ is_shared is_distributed set_ is_set_to resize_ resize_as_ dim_order type"
     ),
     "conversion": (
         "float double half bfloat16 int long short char byte bool cfloat cdouble to cpu cuda npu xpu ipu mtia mps "
@@ -31,6 +31,7 @@ METHODS = {
         "__reduce_ex__ __setstate__ __dir__ as_subclass _make_subclass "
         "_make_wrapper_subclass __array_wrap__ __torch_function__"
     ),
+    "sparse": ("is_coalesced _coalesced_ _nnz sparse_dim dense_dim _dimI _dimV to_sparse_coo"),
     "shapes": ("split norm stft nonzero unique unique_consecutive lu apply_ map_ map2_ is_same_size"),
 }
 # Properties.

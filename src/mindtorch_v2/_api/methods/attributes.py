@@ -10,6 +10,7 @@ from ... import _payload
 from ..._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
 from ..._autograd.node import AccumulateGrad
 from ..._dispatch import backends, native, ops
+from ..._dispatch.sparse import unavailable
 from ..._layout import (
     channels_last,
     channels_last_3d,
@@ -20,6 +21,7 @@ from ..._layout import (
 )
 from ..._pending import exposed, settled
 from ..._pinned import is_pinned as _is_pinned
+from ..._sparse_payload import CooPayload, CsrPayload, SparsePayload
 from ..._state import TLS
 from ..._storage import UntypedStorage, address, storage_of, strided_view, view_of_root
 from ..._tensor import Tensor, bump_version, wrap
@@ -31,11 +33,21 @@ def _flag(device_type: str) -> property:
     return property(lambda self: self.device.type == device_type)
 
 
+def layout(self: Tensor) -> Any:
+    """How the elements are held."""
+    data = self._data
+    return data.layout if isinstance(data, SparsePayload) else strided
+
+
 def is_contiguous(self: Tensor, memory_format: _memory_format = contiguous_format) -> bool:
     """Whether the elements lie in memory without gaps in the order of `memory_format`."""
     data = self._data
     if memory_format is contiguous_format and data.__class__ is ndarray:
         return data.flags.c_contiguous
+    if isinstance(data, SparsePayload):
+        if data.__class__ is CsrPayload:
+            raise RuntimeError("Sparse CSR tensors do not have is_contiguous")
+        return False
     shape = data.shape
     stride = _payload.stride_of(data)
     order = range(len(shape) - 1, -1, -1)
@@ -63,6 +75,8 @@ def is_contiguous(self: Tensor, memory_format: _memory_format = contiguous_forma
 def data_ptr(self: Tensor) -> int:
     """The address of the first element; 0 on the meta device and for tensors without elements."""
     data = exposed(self)
+    if isinstance(data, SparsePayload):
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
     if data.__class__ is ndarray:
         return address(data) if data.size else 0
     base = data.storage.data_ptr()
@@ -112,6 +126,8 @@ def _false(self: Tensor) -> bool:
 
 def is_pinned(self: Tensor, device: Any = None) -> bool:
     """Whether the storage lies in memory that is pinned for copies to a device."""
+    if isinstance(self._data, SparsePayload):
+        return False
     return self.device.type == "cpu" and _is_pinned(settled(self))
 
 
@@ -205,6 +221,8 @@ def _strides(size: Any, stride: Any) -> tuple:
 def resize_(self: Tensor, *size: Any, memory_format: _memory_format | None = None) -> Tensor:
     """Change the shape in place; elements that are new are uninitialised, those that the storage holds are kept."""
     shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else tuple(size)
+    if isinstance(self._data, SparsePayload):
+        raise unavailable("resize_", "coo" if self.is_sparse else "csr")
     if self.requires_grad and not TLS.inference:
         raise RuntimeError("cannot resize variables that require grad")
     if shape != tuple(self._data.shape):
@@ -231,6 +249,8 @@ def resize_(self: Tensor, *size: Any, memory_format: _memory_format | None = Non
 
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
     """`resize_` to the shape of another tensor."""
+    if the_template._data.__class__ is CooPayload:
+        return self.sparse_resize_(the_template.shape, the_template._data.sparse_dim, the_template.dense_dim())
     return resize_(self, tuple(the_template.shape))
 
 
@@ -241,7 +261,7 @@ def dim_order(self: Tensor) -> tuple:
 
 
 MEMBERS: dict[str, Any] = {
-    "layout": property(lambda self: strided),
+    "layout": property(layout),
     "is_cpu": _flag("cpu"),
     "is_meta": _flag("meta"),
     "is_cuda": _flag("cuda"),
@@ -254,8 +274,8 @@ MEMBERS: dict[str, Any] = {
     "is_ipu": _flag("ipu"),
     "is_maia": _flag("maia"),
     "is_vulkan": _flag("vulkan"),
-    "is_sparse": property(lambda self: False),
-    "is_sparse_csr": property(lambda self: False),
+    "is_sparse": property(lambda self: self._data.__class__ is CooPayload),
+    "is_sparse_csr": property(lambda self: self._data.__class__ is CsrPayload),
     "is_mkldnn": property(lambda self: False),
     "is_quantized": property(lambda self: False),
     "is_nested": property(lambda self: False),
@@ -282,7 +302,6 @@ MEMBERS: dict[str, Any] = {
     "share_memory_": share_memory_,
     "is_shared": is_shared,
     "is_distributed": _false,
-    "is_coalesced": _false,
     "set_": set_,
     "is_set_to": is_set_to,
     "resize_": resize_,

@@ -21,6 +21,7 @@ from ..._layout import (
 )
 from ..._pending import exposed, settled
 from ..._rules.geometry import prefers_channels_last
+from ..._sparse_payload import SparsePayload
 from ..._state import TLS
 from ..._tensor import Tensor
 
@@ -69,6 +70,8 @@ def convert(self: Tensor, kind: Any, where: Any, copy: bool = False, layout: _me
 
 def _suggested_format(self: Tensor) -> _memory_format:
     """The format that the strides speak for; contiguous where they speak for none."""
+    if isinstance(self._data, SparsePayload):
+        return contiguous_format
     if not prefers_channels_last(self._data.shape, _payload.stride_of(self._data)):
         return contiguous_format
     return channels_last if self._data.ndim == 4 else channels_last_3d
@@ -172,6 +175,12 @@ def _host_array(self: Tensor, what: str) -> ndarray:
     data = settled(self)
     if data.__class__ is ndarray:
         return data
+    if isinstance(data, SparsePayload):
+        if what == "numpy()":
+            raise TypeError(f"can't convert {data.name} layout tensor to numpy. Use Tensor.to_dense() first.")
+        if what != "item()":
+            raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+        return settled(self.to_dense()).reshape(())
     if self.device.type == "meta":
         known = None if TLS.observer is None else TLS.observer.values(self)
         if known is not None:
@@ -314,6 +323,10 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     """The legacy constructor, in this tensor's dtype."""
     from ..functions.construct import legacy_tensor
 
+    if self.is_sparse:
+        from ..functions.sparse import legacy_sparse_tensor
+
+        return legacy_sparse_tensor(self._dtype, args, self.device)
     return legacy_tensor(self._dtype, *args, device=device or self.device)
 
 

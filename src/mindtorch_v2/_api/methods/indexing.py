@@ -19,7 +19,7 @@ from ..._dispatch import native, ops, overrides
 from ..._dtype import DTYPES
 from ..._payload import is_expanded
 from ..._pending import settled
-from ..._state import PLAIN, TLS
+from ..._state import PLAIN, SPARSE, TLS
 from ..._tensor import Tensor, bump_version, rare_of
 
 _new = object.__new__
@@ -101,6 +101,8 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     if special is not None:
         overrides.run_function(Tensor.__setitem__, special, (self, index, value), {})
         return
+    if SPARSE and self.is_sparse:
+        raise TypeError("Cannot assign to a sparse tensor")
     view, indices = _basic(self, index)
     if not isinstance(value, Tensor):
         value = _as_value(value, self)

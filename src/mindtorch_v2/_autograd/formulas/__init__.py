@@ -16,5 +16,6 @@ from .nn import *
 from .pointwise import *
 from .reduction import *
 from .shape import *
+from .sparse import *
 from .view import *
 from .vision import *

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._dispatch import ops
+from ..._state import SPARSE
 from ..._tensor import Tensor
 from .pointwise import conj_of
 
 
 def adjoint_of(x: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions."""
+    if SPARSE and x.is_sparse_csr:  # whose transpose has another layout, which is not there
+        x = x.to_sparse()
     return conj_of(ops.transpose(x, -2, -1))
 
 

@@ -106,9 +106,9 @@ def softmax_second(grad: Tensor, grad_output: Tensor, output: Tensor, dim: int) 
 def embedding_gradient(
     grad: Tensor, indices: Tensor, shape: Sequence[int], padding_idx: int, scale_grad_by_freq: bool, sparse: bool
 ) -> Tensor:
-    """The gradient of the weight. RuntimeError for sparse gradients."""
+    """The gradient of the weight; with `sparse` a row of it for each index."""
     if sparse:
-        raise RuntimeError("embedding: sparse gradients are not supported")
+        return ops.embedding_sparse_backward(grad, indices, shape[0], padding_idx, scale_grad_by_freq)
     return ops.embedding_dense_backward(grad, indices, shape[0], padding_idx, scale_grad_by_freq)
 
 

@@ -1,0 +1,408 @@
+"""Making sparse tensors of Python data, and the checks of what they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._device import device as _device
+from ..._dispatch import ops
+from ..._dispatch.sparse import unavailable
+from ..._dtype import int64
+from ..._layout import LAYOUTS, layout as _layout
+from ..._pending import settled
+from ..._sparse_payload import CooPayload, CsrPayload, SparsePayload
+from ..._tensor import Tensor
+from .construct import as_tensor, dtype_argument
+
+_COMPRESSED = {
+    "sparse_csr": ("crow_indices", "col_indices", "SparseCsr"),
+    "sparse_csc": ("ccol_indices", "row_indices", "SparseCsc"),
+    "sparse_bsr": ("crow_indices", "col_indices", "SparseBsr"),
+    "sparse_bsc": ("ccol_indices", "row_indices", "SparseBsc"),
+}
+_CSR = CsrPayload.layout
+
+
+class _Checks:
+    """Whether what sparse tensors are made of is checked when nothing is said."""
+
+    enabled = False
+
+
+def checks_enabled() -> bool:
+    """Whether what sparse tensors are made of is checked when nothing is said."""
+    return _Checks.enabled
+
+
+def set_checks(enabled: bool) -> None:
+    """Say whether what sparse tensors are made of is checked when nothing is said."""
+    _Checks.enabled = enabled
+
+
+def _members(name: str, indices: Sequence[Any], values: Any, dtype: Any, device: Any, int_only: bool) -> tuple:
+    kind = dtype_argument(name, dtype)
+    where = None if device is None else _device(device)
+    made = as_tensor(values, dtype=kind, device=where)
+    found = []
+    for given in indices:
+        one = as_tensor(given, device=made.device)
+        found.append(one.to(int64) if int_only or not isinstance(given, (Tensor, np.ndarray)) else one)
+    return (*found, made)
+
+
+def sparse_coo_tensor(
+    indices: Any,
+    values: Any = None,
+    size: Any = None,
+    *more: int,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+) -> Tensor:
+    """A sparse tensor with `values` at coordinates, of which each column of `indices` is one; without `values`, `indices` is the shape of an empty one.
+
+    RuntimeError for members that do not go together; for coordinates outside of the shape when `check_invariants`, or the setting
+    `torch.sparse.check_sparse_tensor_invariants`, says so.
+    """
+    if values is None:
+        shape = tuple(indices)
+        return ops.empty(shape, dtype=dtype, layout=CooPayload.layout, device=device, requires_grad=requires_grad)
+    at, given = _members("sparse_coo_tensor", (indices,), values, dtype, device, True)
+    if given.dim() == 0:
+        given = given.expand(1)
+    if size is None:
+        shape = _inferred(at, given)
+    else:
+        shape = tuple(int(n) for n in ([size, *more] if isinstance(size, int) else size))
+    check = _Checks.enabled if check_invariants is None else check_invariants
+    check_coo(at, given, shape, is_coalesced, check)
+    made = ops._sparse_coo_tensor_with_dims_and_tensors(
+        at.shape[0], given.dim() - 1, shape, at, given, is_coalesced=is_coalesced
+    )
+    return _with_gradient(made, requires_grad)
+
+
+def _with_gradient(made: Tensor, requires_grad: bool) -> Tensor:
+    if requires_grad:
+        if made._dtype.category < 2:
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        made.requires_grad_(True)
+    return made
+
+
+def _check_indices(indices: Tensor) -> None:
+    if indices.dim() != 2:
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(indices.shape)}")
+
+
+def _inferred(indices: Tensor, values: Tensor) -> tuple:
+    """The smallest shape that has all coordinates."""
+    _check_indices(indices)
+    if indices.device.type == "meta":
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    array = settled(indices)
+    lead: list[int] = [0] * len(array)
+    if array.size:
+        low, high = array.min(1), array.max(1)
+        for dim, n in enumerate(low):
+            if n < 0:
+                raise RuntimeError(f"found negative index {n} for dim {dim}")
+        lead = [int(n) + 1 for n in high]
+    return (*lead, *values.shape[1:])
+
+
+def check_coo(indices: Tensor, values: Tensor, size: Sequence[int], is_coalesced: bool | None, deep: bool) -> None:
+    """RuntimeError where members of a coo tensor do not go together; `deep`: where coordinates are not of the shape, or not sorted as they should be."""
+    dense_dim = values.dim() - 1
+    lead = indices.shape[0] if indices.dim() else 0
+    if indices.dim() == 2 or lead + dense_dim != len(size):
+        if lead + dense_dim != len(size):
+            raise RuntimeError(
+                f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = {lead}, dense_dim = {dense_dim}"
+            )
+    _check_indices(indices)
+    if any(n < 0 for n in size):
+        raise RuntimeError("numel: integer multiplication overflow")
+    if indices.shape[1] != values.shape[0]:
+        raise RuntimeError(
+            f"indices and values must have same nnz, but got nnz from indices: {indices.shape[1]}, nnz from values: {values.shape[0]}"
+        )
+    wanted = [values.shape[0], *size[lead:]]
+    if list(values.shape) != wanted:
+        raise RuntimeError(f"values has incorrect size, expected {wanted}, got {list(values.shape)}")
+    if not deep:
+        return
+    array = settled(indices)
+    if array.size:
+        for dim, (low, high) in enumerate(zip(array.min(1), array.max(1))):
+            if low < 0:
+                raise RuntimeError(f"found negative index {low} for dim {dim}")
+            if high >= size[dim]:
+                raise RuntimeError(
+                    f"size is inconsistent with indices: for dim {dim}, size is {size[dim]} but found index {high}"
+                )
+    if is_coalesced and array.shape[1] > 1:
+        order = np.lexsort(array[::-1]) if len(array) else np.arange(array.shape[1])
+        ordered = bool((order == np.arange(len(order))).all())
+        if not ordered or not (array[:, 1:] != array[:, :-1]).any(0).all():
+            raise RuntimeError("cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor")
+
+
+def _absent(name: str, layout: _layout) -> NotImplementedError:
+    return NotImplementedError(f"{name}(): tensors of the layout {layout} are not there; sparse_coo and sparse_csr are")
+
+
+def sparse_compressed_tensor(
+    compressed_indices: Any,
+    plain_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    layout: _layout | None = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """A sparse matrix, or a batch of them, of compressed rows. `layout` is sparse_csr.
+
+    RuntimeError for members that do not go together, and, as for `sparse_coo_tensor`, for what they hold. NotImplementedError for another compressed layout.
+    """
+    if layout is None or layout.name not in _COMPRESSED:
+        names = {"strided": "Strided", "sparse_coo": "Sparse"}
+        got = "none" if layout is None else names.get(layout.name, layout.name)
+        raise RuntimeError(f"sparse_compressed_tensor expected sparse compressed tensor layout but got {got}")
+    if layout is not _CSR:
+        raise _absent("sparse_compressed_tensor", layout)
+    crow, col, given = _members(
+        "sparse_compressed_tensor", (compressed_indices, plain_indices), values, dtype, device, False
+    )
+    if size is None:
+        size = _inferred_rows(crow, col, given)
+    shape = tuple(int(n) for n in size)
+    check_csr(crow, col, given, shape, _Checks.enabled if check_invariants is None else check_invariants)
+    return _with_gradient(ops._sparse_compressed_tensor_unsafe(crow, col, given, shape), requires_grad)
+
+
+def _inferred_rows(crow: Tensor, col: Tensor, values: Tensor) -> tuple:
+    if crow.dim() < 1:
+        raise RuntimeError(f"crow_indices must have dimensionality >= 1 but got {crow.dim()}")
+    columns = settled(col)
+    count = int(columns.max()) + 1 if columns.size else 0
+    batch = crow.dim() - 1
+    return (*crow.shape[:-1], crow.shape[-1] - 1, count, *values.shape[batch + 1 :])
+
+
+def check_csr(crow: Tensor, col: Tensor, values: Tensor, size: Sequence[int], deep: bool) -> None:
+    """RuntimeError where members of a csr tensor do not go together; `deep`: where rows do not begin where they should, or columns are not sorted."""
+    batch = crow.dim() - 1
+    for name, tensor in (("crow_indices", crow), ("col_indices", col), ("values", values)):
+        if tensor.dim() < 1:
+            raise RuntimeError(f"{name} must have dimensionality >= 1 but got {tensor.dim()}")
+    if col.dim() != crow.dim():
+        raise RuntimeError(
+            f"crow_indices and col_indices dimensionalities must be equal but got {crow.dim()} and {col.dim()}, respectively"
+        )
+    dense = values.dim() - batch - 1
+    if dense < 0:
+        raise RuntimeError(
+            f"values must have dimensionality > sum of batch and block dimensionalities (={batch} + 0) but got {values.dim()}"
+        )
+    if len(size) != batch + 2 + dense:
+        raise RuntimeError(
+            "tensor dimensionality must be sum of batch, base, and dense dimensionalities "
+            f"(={batch} + 2 + {dense}) but got {len(size)}"
+        )
+    if crow._dtype is not col._dtype:
+        raise RuntimeError(
+            f"crow_indices and col_indices must have the same dtype, bot got {crow._dtype.cpp} and {col._dtype.cpp}, respectively"
+        )
+    if crow._dtype.name not in ("int32", "int64"):
+        raise RuntimeError(f"crow_indices and col_indices must be an int32 or int64 type, but got: {crow._dtype.cpp}")
+    rows, columns = size[batch], size[batch + 1]
+    if any(list(t.shape[:batch]) != list(size[:batch]) for t in (crow, col, values)):
+        raise RuntimeError(
+            f"all batch dimensions of crow_indices (={list(crow.shape[:batch])}), col_indices (={list(col.shape[:batch])}), values "
+            f"(={list(values.shape[:batch])}), and input (={list(size[:batch])}) must be equal."
+        )
+    if crow.shape[-1] != rows + 1:
+        raise RuntimeError(
+            f"crow_indices.shape[-1] must be equal to the number of rows + 1 (={rows + 1}), but got {crow.shape[-1]}"
+        )
+    nnz = values.shape[batch]
+    if col.shape[-1] != nnz:
+        raise RuntimeError(
+            f"col_indices.shape[-1] must be equal to nnz (={nnz}) as defined by values.shape[{batch}], but got {col.shape[-1]}"
+        )
+    if list(values.shape[batch + 1 :]) != list(size[batch + 2 :]):
+        raise RuntimeError(
+            f"values has incorrect size: its dense dimensions {list(values.shape[batch + 1 :])} are not those of {list(size)}"
+        )
+    if deep:
+        _check_rows(settled(crow).reshape(-1, rows + 1), settled(col).reshape(-1, nnz), columns)
+
+
+def _check_rows(crow: np.ndarray, col: np.ndarray, columns: int) -> None:
+    nnz = col.shape[1]
+    counts = np.diff(crow, axis=1)
+    for holds, what in (
+        ((crow[:, 0] == 0).all(), "crow_indices[..., 0] == 0"),
+        ((crow[:, -1] == nnz).all(), "crow_indices[..., -1] == nnz"),
+        (
+            (counts >= 0).all() and (counts <= columns).all(),
+            "0 <= crow_indices[..., 1:] - crow_indices[..., :-1] <= ncols",
+        ),
+        ((col >= 0).all() and (col < columns).all(), "0 <= col_indices < ncols"),
+    ):
+        if not holds:
+            raise RuntimeError(f"`{what}` is not satisfied.")
+    for starts, found in zip(crow, col):
+        begins = np.zeros(nnz + 1, bool)
+        begins[starts] = True
+        if not ((found[1:] > found[:-1]) | begins[1:nnz]).all():
+            raise RuntimeError(
+                "`col_indices[..., crow_indices[..., i - 1]:crow_indices[..., i]] for all i = 1, ..., nrows are sorted and distinct along the "
+                "last dimension values` is not satisfied."
+            )
+
+
+def sparse_csr_tensor(
+    crow_indices: Any,
+    col_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """`sparse_compressed_tensor` of the layout sparse_csr."""
+    return sparse_compressed_tensor(
+        crow_indices,
+        col_indices,
+        values,
+        size,
+        dtype=dtype,
+        layout=_CSR,
+        device=device,
+        requires_grad=requires_grad,
+        check_invariants=check_invariants,
+    )
+
+
+def sparse_csc_tensor(*args: Any, **kwargs: Any) -> Tensor:
+    """Not there."""
+    raise _absent("sparse_csc_tensor", LAYOUTS["sparse_csc"])
+
+
+def sparse_bsr_tensor(*args: Any, **kwargs: Any) -> Tensor:
+    """Not there."""
+    raise _absent("sparse_bsr_tensor", LAYOUTS["sparse_bsr"])
+
+
+def sparse_bsc_tensor(*args: Any, **kwargs: Any) -> Tensor:
+    """Not there."""
+    raise _absent("sparse_bsc_tensor", LAYOUTS["sparse_bsc"])
+
+
+def legacy_sparse_tensor(dtype: Any, args: tuple, device: Any = None) -> Tensor:
+    """`torch.sparse.FloatTensor(...)`: an empty tensor of a shape, or one of indices, values and perhaps a shape."""
+    if len(args) > 1 and isinstance(args[0], Tensor):
+        return sparse_coo_tensor(*args, dtype=dtype)
+    shape = tuple(args[0]) if len(args) == 1 and not isinstance(args[0], int) else args or (0,)
+    return ops.empty(shape, dtype=dtype, layout=CooPayload.layout, device=device)
+
+
+def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of a dense or sparse matrix with another one."""
+    return ops.mm(input, mat2)
+
+
+def _validate_sparse_coo_tensor_args(
+    indices: Tensor, values: Tensor, size: Any, is_coalesced: bool | None = None, check_pinning: bool | None = None
+) -> None:
+    """RuntimeError for what no coo tensor can be made of."""
+    check_coo(indices, values, tuple(size), is_coalesced, True)
+
+
+def _validate_sparse_compressed_tensor_args(
+    compressed_indices: Tensor,
+    plain_indices: Tensor,
+    values: Tensor,
+    size: Any,
+    layout: _layout,
+    check_pinning: bool | None = None,
+) -> None:
+    """RuntimeError for what no csr tensor can be made of."""
+    if layout is not _CSR:
+        raise _absent("_validate_sparse_compressed_tensor_args", layout)
+    check_csr(compressed_indices, plain_indices, values, tuple(size), True)
+
+
+def _validate_sparse_csr_tensor_args(
+    crow_indices: Tensor, col_indices: Tensor, values: Tensor, size: Any, check_pinning: bool | None = None
+) -> None:
+    """RuntimeError for what no csr tensor can be made of."""
+    check_csr(crow_indices, col_indices, values, tuple(size), True)
+
+
+# Members of Tensor that are no operators
+
+
+def _name(self: Tensor) -> str:
+    return self._data.name if isinstance(self._data, SparsePayload) else "Strided"
+
+
+def _unavailable(self: Tensor, name: str) -> NotImplementedError:
+    return unavailable(name, {"Sparse": "coo", "SparseCsr": "csr"}.get(_name(self), "strided"))
+
+
+def is_coalesced(self: Tensor) -> bool:
+    """Whether no coordinates stand twice, and they are sorted. RuntimeError for another layout."""
+    if not isinstance(self._data, CooPayload):
+        raise RuntimeError(f"is_coalesced expected sparse coordinate tensor layout but got {_name(self)}")
+    return self._data.coalesced
+
+
+def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
+    """Take somebody's word for whether coordinates are sorted and stand once."""
+    data = self._data
+    if not isinstance(data, CooPayload):
+        raise _unavailable(self, "_coalesced_")
+    self._data = CooPayload(data.shape, data.indices, data.values, bool(coalesced))
+    return self
+
+
+def _nnz(self: Tensor) -> int:
+    """The number of specified elements. NotImplementedError for dense tensors."""
+    if not isinstance(self._data, (CooPayload, CsrPayload)):
+        raise _unavailable(self, "_nnz")
+    return self._data.nnz
+
+
+def sparse_dim(self: Tensor) -> int:
+    """The number of sparse dimensions."""
+    data = self._data
+    return data.sparse_dim if isinstance(data, CooPayload) else 2 if isinstance(data, CsrPayload) else 0
+
+
+def dense_dim(self: Tensor) -> int:
+    """The number of dense dimensions."""
+    data = self._data
+    if isinstance(data, CsrPayload):
+        return data.values.dim() - data.batch - 1
+    return data.ndim - sparse_dim(self)
+
+
+def to_sparse_coo(self: Tensor) -> Tensor:
+    """The elements that are not zero, in the layout sparse_coo."""
+    return self.to_sparse()

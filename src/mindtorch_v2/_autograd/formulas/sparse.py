@@ -1,0 +1,116 @@
+"""Derivatives of what makes sparse tensors, takes them apart and multiplies them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..._dispatch import ops
+from ..._sparse_payload import CooPayload, SparsePayload
+from ..._tensor import Tensor
+from .matmul import adjoint_of
+
+__all__ = [
+    "sampled_addmm_gradient",
+    "sparse_mask_gradient",
+    "sparse_mm_first",
+    "sparse_sparse_first",
+    "sparse_sparse_second",
+    "sparse_values_gradient",
+    "to_dense_gradient",
+    "to_sparse_gradient",
+    "values_gradient",
+]
+
+Maybe = Tensor | None
+
+
+def _is_sparse(tensor: Tensor) -> bool:
+    return isinstance(tensor._data, SparsePayload)
+
+
+def _dense(tensor: Tensor) -> Tensor:
+    return tensor.to_dense()
+
+
+def sparse_values_gradient(grad: Tensor, result: Tensor) -> Tensor:
+    """The gradient of the values that a sparse tensor was made of: that of the tensor at its coordinates, each of those that stand twice."""
+    data = result._data
+    if data.__class__ is CooPayload:
+        if not data.coalesced:
+            return _at(_dense(grad), data)
+        return ops.sparse_mask(grad, result)._values()
+    return ops.sparse_mask(_dense(grad), result).values()
+
+
+def _at(dense: Tensor, data: CooPayload) -> Tensor:
+    """The elements of a dense tensor at coordinates of which some may stand twice."""
+    if not data.sparse_dim:
+        return ops.expand(ops.unsqueeze(dense, 0), [data.nnz, *dense.shape])
+    return ops.index(dense, list(ops.unbind(data.indices, 0)))
+
+
+def values_gradient(grad: Tensor, self: Tensor) -> Tensor:
+    """The gradient of a sparse tensor of that of its values."""
+    data: Any = self._data
+    if data.__class__ is CooPayload:
+        return ops._sparse_coo_tensor_unsafe(data.indices, grad, list(data.shape), is_coalesced=True)
+    return ops._sparse_compressed_tensor_unsafe(data.crow, data.col, grad, list(data.shape))
+
+
+def to_dense_gradient(grad: Tensor, self: Tensor, masked_grad: bool | None) -> Tensor:
+    """The gradient of a sparse tensor of that of a dense one: its specified elements, or (not `masked_grad`) all that are not zero."""
+    if not _is_sparse(self):
+        return _dense(grad)
+    data: Any = self._data
+    if masked_grad is None or masked_grad:
+        return ops.sparse_mask(grad, self.coalesce() if data.__class__ is CooPayload else self)
+    return grad.to_sparse(data.sparse_dim) if data.__class__ is CooPayload else grad.to_sparse_csr()
+
+
+def to_sparse_gradient(grad: Tensor, self: Tensor) -> Tensor:
+    """The gradient of what was made sparse, in its own layout."""
+    if not _is_sparse(self):
+        return _dense(grad)
+    return grad if grad.layout is self.layout else grad.to_sparse(layout=self.layout)
+
+
+def sparse_mask_gradient(grad: Tensor, self: Tensor, mask: Tensor) -> Tensor:
+    """The gradient of what was masked, in its own layout."""
+    return grad if _is_sparse(self) else _dense(grad)
+
+
+def sparse_mm_first(grad: Tensor, mat1: Tensor, mat2: Tensor, alpha: Any) -> Tensor:
+    """The gradient of the first matrix of a product: of a sparse one its specified elements only."""
+    if not _is_sparse(mat1):
+        product = ops.mm(grad, adjoint_of(mat2))
+        return product if alpha == 1 else product * alpha
+    data = mat1._data
+    mask = mat1.coalesce() if data.__class__ is CooPayload else mat1
+    product = ops.mm(grad, adjoint_of(mat2))
+    return ops.sparse_mask(product if alpha == 1 else product * alpha, mask)
+
+
+def sparse_sparse_first(grad: Tensor, self: Tensor, other: Tensor) -> Tensor:
+    """The gradient of the first matrix of a product of two sparse ones, at its specified elements."""
+    product = ops._sparse_sparse_matmul(grad, adjoint_of(other))
+    return ops.sparse_mask(product, self.coalesce() if self.is_sparse else self)
+
+
+def sparse_sparse_second(grad: Tensor, self: Tensor, other: Tensor) -> Tensor:
+    """The gradient of the second matrix of a product of two sparse ones, at its specified elements."""
+    product = ops._sparse_sparse_matmul(adjoint_of(self), grad)
+    return ops.sparse_mask(product, other.coalesce() if other.is_sparse else other)
+
+
+def sampled_addmm_gradient(
+    grad: Tensor, self: Tensor, mat1: Tensor, mat2: Tensor, alpha: Any, beta: Any, needs: Sequence[bool]
+) -> tuple[Maybe, Maybe, Maybe]:
+    """The gradients of a sampled product: of the sparse summand its specified elements, of the matrices dense."""
+    masked = ops.sparse_mask(grad, self)
+    rows = masked.to_sparse()
+    return (
+        masked * beta if needs[0] else None,
+        ops.mm(rows, ops.t(mat2)) * alpha if needs[1] else None,
+        ops.mm(ops.t(rows), mat1) * alpha if needs[2] else None,
+    )

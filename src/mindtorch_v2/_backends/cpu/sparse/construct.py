@@ -1,0 +1,308 @@
+"""Making sparse tensors, taking them apart, and turning them into dense ones and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...._dispatch import ops
+from ...._dtype import get_default_dtype, int64
+from ...._layout import LAYOUTS, preserve_format, strided
+from ...._pending import settled
+from ...._sparse_payload import CooPayload, CsrPayload
+from ...._tensor import Tensor, wrap
+from . import pieces
+from .pieces import alias, as_coo, as_csr, coalesced, coo, csr, integers, is_coo, is_csr, layout_name, with_values
+
+CSR = LAYOUTS["sparse_csr"]
+
+
+def from_indices(
+    sparse_dim: int,
+    dense_dim: int,
+    size: Sequence[int],
+    indices: Tensor,
+    values: Tensor,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    is_coalesced: bool | None = None,
+) -> Tensor:
+    """A coo tensor over the memory of its members."""
+    return coo(size, alias(indices), alias(values), bool(is_coalesced))
+
+
+def from_rows(
+    compressed_indices: Tensor,
+    plain_indices: Tensor,
+    values: Tensor,
+    size: Sequence[int],
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool | None = None,
+) -> Tensor:
+    """A csr tensor over the memory of its members."""
+    return csr(size, alias(compressed_indices), alias(plain_indices), alias(values))
+
+
+# Empty ones
+
+
+def empty(
+    size: Sequence[int],
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    memory_format: Any = None,
+) -> Tensor:
+    """No specified elements."""
+    kind = get_default_dtype() if dtype is None else dtype
+    if layout is CSR:
+        _check_matrix(size)
+        crow = ops.zeros([*size[:-2], size[-2] + 1], dtype=int64, device=device)
+        col = ops.empty([*size[:-2], 0], dtype=int64, device=device)
+        return csr(size, crow, col, ops.empty([*size[:-2], 0], dtype=kind, device=device))
+    return _nothing(size, len(size), kind, device)
+
+
+def zeros(
+    size: Sequence[int], dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
+) -> Tensor:
+    """No specified elements."""
+    return empty(size, dtype, layout, device)
+
+
+def _nothing(size: Sequence[int], sparse_dim: int, kind: Any, device: Any) -> Tensor:
+    indices = ops.empty([sparse_dim, 0], dtype=int64, device=device)
+    return coo(size, indices, ops.empty([0, *size[sparse_dim:]], dtype=kind, device=device), len(indices.shape) > 1)
+
+
+def _check_matrix(size: Sequence[int]) -> None:
+    if len(size) < 2:
+        raise RuntimeError(
+            f"torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got size {list(size)}"
+        )
+
+
+def like(
+    self: Tensor,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    memory_format: Any = None,
+) -> Tensor:
+    """`empty_like` and `zeros_like`: no specified elements, or dense zeros."""
+    data = self._data
+    kind = self._dtype if dtype is None else dtype
+    where = self.device if device is None else device
+    if layout is strided:
+        return ops.zeros(data.shape, dtype=kind, device=where)
+    if data.__class__ is CooPayload and layout in (None, CooPayload.layout):
+        made = _nothing(data.shape, data.sparse_dim, kind, where)
+        return made
+    return empty(data.shape, kind, data.layout if layout is None and pieces.is_sparse(self) else layout, where)
+
+
+def new(
+    self: Tensor, size: Sequence[int], dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
+) -> Tensor:
+    """`new_empty` and `new_zeros`."""
+    data = self._data
+    kind = self._dtype if dtype is None else dtype
+    where = self.device if device is None else device
+    if layout is strided:
+        return ops.zeros(size, dtype=kind, device=where)
+    return empty(size, kind, data.layout if layout is None else layout, where)
+
+
+# Members
+
+
+def coalesce(self: Tensor) -> Tensor:
+    """Sorted coordinates, none of which stands twice."""
+    return coalesced(self)
+
+
+def _not_coo(name: str, self: Tensor) -> RuntimeError:
+    return RuntimeError(f"{name} expected sparse coordinate tensor layout but got {layout_name(self)}")
+
+
+def indices(self: Tensor) -> Tensor:
+    """The coordinates. RuntimeError for another layout, and while coordinates may stand twice."""
+    if not is_coo(self):
+        raise _not_coo("indices", self)
+    _check_coalesced("indices", self)
+    return alias(self._data.indices)
+
+
+def values(self: Tensor) -> Tensor:
+    """The values. RuntimeError for dense tensors, and while coordinates may stand twice."""
+    if is_coo(self):
+        _check_coalesced("values", self)
+    elif not is_csr(self):
+        raise RuntimeError(f"values expected sparse tensor layout but got {layout_name(self)}")
+    return alias(self._data.values)
+
+
+def _check_coalesced(name: str, self: Tensor) -> None:
+    if not self._data.coalesced:
+        raise RuntimeError(f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first")
+
+
+def raw_indices(self: Tensor) -> Tensor:
+    """The coordinates as they are."""
+    return alias(self._data.indices)
+
+
+def raw_values(self: Tensor) -> Tensor:
+    """The values as they are."""
+    return alias(self._data.values)
+
+
+def crow_indices(self: Tensor) -> Tensor:
+    """Where rows begin. RuntimeError for another layout."""
+    if not is_csr(self):
+        raise RuntimeError(f"crow_indices expected sparse row compressed tensor layout but got {layout_name(self)}")
+    return alias(self._data.crow)
+
+
+def col_indices(self: Tensor) -> Tensor:
+    """The columns of the specified elements. RuntimeError for another layout."""
+    if not is_csr(self):
+        raise RuntimeError(f"col_indices expected sparse row compressed tensor layout but got {layout_name(self)}")
+    return alias(self._data.col)
+
+
+# Conversions
+
+
+def to_dense(self: Tensor, dtype: Any = None, masked_grad: bool | None = None) -> Tensor:
+    """Every element in memory of its own."""
+    if dtype is not None and dtype is not self._dtype:
+        raise RuntimeError("dtype argument is not supported by sparse_to_dense")
+    data = self._data
+    if is_csr(self):
+        self = as_coo(self)
+    found = self._data
+    made = pieces.scattered(
+        data.shape, pieces.flat(self), pieces.values_of(self), found.sparse_dim, found.coalesced and is_coo(self)
+    )
+    return wrap(made, self._dtype)
+
+
+def to_sparse_dim(self: Tensor, sparse_dim: int) -> Tensor:
+    """The elements that are not zero of the first `sparse_dim` dimensions, as a coo tensor."""
+    if pieces.is_sparse(self):
+        if self._data.layout is CooPayload.layout and sparse_dim != self._data.sparse_dim:
+            raise RuntimeError(
+                "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not supported"
+            )
+        return as_coo(self)
+    array = settled(self)
+    if array.ndim == 0:
+        sparse_dim = 0
+    elif not 0 < sparse_dim <= array.ndim:
+        raise RuntimeError(
+            f"dense_to_sparse: sparse_dim argument must be in [0,{array.ndim}] range, but {sparse_dim} is given"
+            if sparse_dim
+            else "dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0"
+        )
+    present = array != 0
+    if sparse_dim < array.ndim:
+        present = present.any(tuple(range(sparse_dim, array.ndim)))
+    if array.ndim == 0:
+        found = np.zeros((0, int(present)), np.int64)
+        kept = array.reshape(1)[: int(present)]
+    else:
+        at = np.nonzero(present)
+        found = np.stack(at)
+        kept = array[at]
+    return coo(array.shape, integers(found), pieces.of_array(kept, self), True)
+
+
+def to_sparse(self: Tensor, layout: Any = None, blocksize: Any = None, dense_dim: int | None = None) -> Tensor:
+    """The elements that are not zero, in a sparse layout."""
+    if layout is not None and layout is not CooPayload.layout and layout is not CSR:
+        raise NotImplementedError(
+            f"to_sparse(): tensors of the layout {layout} are not there; sparse_coo and sparse_csr are"
+        )
+    if blocksize is not None:
+        raise RuntimeError(f"to_sparse: blocksize is not supported by the layout {layout}")
+    if layout is CSR:
+        return to_sparse_csr(self, dense_dim)
+    if pieces.is_sparse(self):
+        return as_coo(self)
+    return to_sparse_dim(self, self.dim() - (dense_dim or 0))
+
+
+def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
+    """The elements that are not zero by rows."""
+    if is_csr(self):
+        return self
+    if is_coo(self):
+        if self._data.sparse_dim != 2 or self.dim() != 2:
+            raise RuntimeError(
+                "coo_to_sparse_csr: conversion from Sparse to SparseCsr for input tensors with sparse_dim()!=2 is not supported"
+            )
+        made = as_csr(self)
+        return made if self._data.coalesced is False else with_values(made, ops.clone(made._data.values))
+    lead = self.dim() - (dense_dim or 0)
+    if lead < 2:
+        raise RuntimeError(
+            "to_sparse_csr: expected a tensor with at least 2 dimensions that are not dense, but got "
+            f"{self.dim()} dimensions and dense_dim {dense_dim or 0}"
+        )
+    if lead == 2:
+        return as_csr(to_sparse_dim(self, 2))
+    array = settled(self)
+    batch = array.shape[: lead - 2]
+    matrices = [as_csr(to_sparse_dim(wrap(m, self._dtype), 2)) for m in array.reshape(-1, *array.shape[lead - 2 :])]
+    if len({m._data.nnz for m in matrices}) > 1:
+        raise RuntimeError("Expect the same number of specified elements per batch.")
+    return _stacked(matrices, batch, array.shape)
+
+
+def _stacked(matrices: list[Tensor], batch: tuple, shape: Sequence[int]) -> Tensor:
+    members = []
+    for each in zip(*(m._data.members() for m in matrices)):
+        joined = ops.stack(list(each))
+        members.append(ops.reshape(joined, [*batch, *joined.shape[1:]]))
+    return csr(shape, *members)
+
+
+def to_copy(
+    self: Tensor,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    non_blocking: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Members of their own, values in another dtype or all on another device; on the meta device no specified elements."""
+    data = self._data
+    if device is not None and device.type == "meta" and self.device.type != "meta":
+        return like(self, dtype, None, device)
+    made = [ops._to_copy(t, device=device) for t in data.members()[:-1]]
+    kept = ops._to_copy(data.values, dtype=dtype, device=device)
+    if data.__class__ is CsrPayload:
+        return csr(data.shape, *made, kept)
+    return coo(data.shape, *made, kept, data.coalesced)
+
+
+def clone(self: Tensor, memory_format: Any = None) -> Tensor:
+    """Members of their own."""
+    if memory_format is not None and memory_format is not preserve_format:
+        raise RuntimeError(f"unsupported memory format option {memory_format.name.title().removesuffix('_Format')}")
+    return to_copy(self)
+
+
+def detach(self: Tensor) -> Tensor:
+    """The same members without history."""
+    return wrap(self._data, self._dtype)

@@ -1,0 +1,237 @@
+"""What kernels of sparse tensors are made of: members as arrays, tensors of members, places in memory of coordinates.
+
+Note [Coordinates]
+Coordinates are one number each in most kernels (`flat`): the place that the element would have in a contiguous array of the sparse dimensions. Coordinates
+outside of the shape, which nobody need have checked when the tensor was made, are refused where they would become places in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from ...._dispatch import ops
+from ...._dtype import int64
+from ...._pending import settled
+from ...._sparse_payload import CooPayload, CsrPayload, SparsePayload
+from ...._tensor import Tensor, alias_as, wrap
+
+
+def coo(shape: Sequence[int], indices: Tensor, values: Tensor, coalesced: bool) -> Tensor:
+    """A tensor of coordinates and values."""
+    return wrap(CooPayload(tuple(shape), indices, values, coalesced), values._dtype)
+
+
+def csr(shape: Sequence[int], crow: Tensor, col: Tensor, values: Tensor) -> Tensor:
+    """A tensor of rows."""
+    return wrap(CsrPayload(tuple(shape), crow, col, values), values._dtype)
+
+
+def with_values(self: Tensor, values: Tensor) -> Tensor:
+    """Other values at the same places."""
+    return wrap(self._data.like(values), values._dtype)
+
+
+def integers(array: ndarray) -> Tensor:
+    """A tensor of int64."""
+    return wrap(np.ascontiguousarray(array, np.int64), int64)
+
+
+def of_array(array: ndarray, like: Tensor) -> Tensor:
+    """A tensor of an array's elements in the dtype of another one."""
+    kind = like._dtype.np
+    made = np.ascontiguousarray(array if array.dtype == kind else array.astype(kind)).reshape(array.shape)
+    return wrap(made, like._dtype)
+
+
+def alias(tensor: Tensor) -> Tensor:
+    """Another tensor with the same memory, without history, whose changes in place are counted with the given one's."""
+    made = alias_as(Tensor, tensor)
+    made._shares = tensor
+    return made
+
+
+def is_coo(value: Any) -> bool:
+    """Whether a value is a tensor of the layout sparse_coo."""
+    return isinstance(value, Tensor) and value._data.__class__ is CooPayload
+
+
+def is_csr(value: Any) -> bool:
+    """Whether a value is a tensor of the layout sparse_csr."""
+    return isinstance(value, Tensor) and value._data.__class__ is CsrPayload
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether a value is a sparse tensor."""
+    return isinstance(value, Tensor) and isinstance(value._data, SparsePayload)
+
+
+def layout_name(tensor: Tensor) -> str:
+    """The layout as PyTorch's messages write it."""
+    data = tensor._data
+    return data.name if isinstance(data, SparsePayload) else "Strided"
+
+
+def indices_of(self: Tensor) -> ndarray:
+    """The coordinates: sparse dimensions by specified elements."""
+    return settled(self._data.indices)
+
+
+def values_of(self: Tensor) -> ndarray:
+    """The values."""
+    return settled(self._data.values)
+
+
+def refuse_bounds(indices: ndarray, shape: Sequence[int]) -> None:
+    """RuntimeError for a coordinate outside of the shape."""
+    if not indices.shape[1]:
+        return
+    low, high = indices.min(1), indices.max(1)
+    for dim, n in enumerate(shape[: len(indices)]):
+        if low[dim] < 0:
+            raise RuntimeError(f"found negative index {low[dim]} for dim {dim}")
+        if high[dim] >= n:
+            raise RuntimeError(
+                f"size is inconsistent with indices: for dim {dim}, size is {n} but found index {high[dim]}"
+            )
+
+
+def flat_of(indices: ndarray, shape: Sequence[int]) -> ndarray:
+    """Each column of coordinates as one number. RuntimeError for a coordinate outside of the shape; see Note [Coordinates]."""
+    refuse_bounds(indices, shape)
+    if len(indices) == 1:
+        return indices[0]
+    flat = np.zeros(indices.shape[1], np.int64)
+    for dim in range(len(indices)):
+        flat *= shape[dim]
+        flat += indices[dim]
+    return flat
+
+
+def flat(self: Tensor) -> ndarray:
+    """`flat_of` a tensor's coordinates."""
+    return flat_of(indices_of(self), self._data.shape)
+
+
+def coordinates(places: ndarray, shape: Sequence[int]) -> ndarray:
+    """The coordinates of numbers that `flat_of` gave."""
+    made = np.empty((len(shape), len(places)), np.int64)
+    for dim in range(len(shape) - 1, -1, -1):
+        places, made[dim] = np.divmod(places, max(shape[dim], 1))
+    return made
+
+
+def merged(places: ndarray, values: ndarray) -> tuple[ndarray, ndarray]:
+    """Sorted places without repeats, with the sum of the values at each; bools are joined by or."""
+    if len(places) < 2 or bool((places[1:] > places[:-1]).all()):
+        return places, values
+    order = np.argsort(places, kind="stable")
+    places = places[order]
+    first = np.empty(len(places), bool)
+    first[0] = True
+    np.not_equal(places[1:], places[:-1], out=first[1:])
+    starts = np.flatnonzero(first)
+    given = values[order]
+    if len(starts) == len(places):
+        return places, given
+    if given.dtype == bool:
+        return places[starts], np.logical_or.reduceat(given, starts, 0)
+    narrow = given.dtype.itemsize < 4 and given.dtype.kind not in "iu"
+    sums = np.add.reduceat(given.astype(np.float32) if narrow else given, starts, 0)
+    return places[starts], sums.astype(values.dtype, copy=False)
+
+
+def coalesced(self: Tensor) -> Tensor:
+    """The tensor with sorted coordinates, none of which stands twice."""
+    data = self._data
+    if data.coalesced:
+        return self
+    sizes = data.shape[: data.sparse_dim]
+    if data.nnz < 2:
+        refuse_bounds(indices_of(self), sizes)
+        return coo(data.shape, ops.clone(data.indices), ops.clone(data.values), True)
+    before = flat(self)
+    places, values = merged(before, values_of(self))
+    if places is before:
+        return coo(data.shape, ops.clone(data.indices), ops.clone(data.values), True)
+    return coo(data.shape, integers(coordinates(places, sizes)), of_array(values, data.values), True)
+
+
+def scattered(shape: Sequence[int], places: ndarray, values: ndarray, sparse_dim: int, unique: bool) -> ndarray:
+    """A dense array with the values at places of the sparse dimensions, and zeros elsewhere."""
+    target = np.zeros(shape, values.dtype)
+    if values.size:
+        rows = target.reshape(-1, *shape[sparse_dim:])
+        if not unique:
+            places, values = merged(places, values)
+        rows[places] = values
+    return target
+
+
+def rows_of(self: Tensor) -> ndarray:
+    """The row of each specified element of a csr tensor without batches. RuntimeError for row pointers that do not fit."""
+    crow = settled(self._data.crow)
+    if crow.ndim != 1:
+        raise RuntimeError("sparse_csr: batches of matrices are not supported here")
+    counts = np.diff(crow)
+    if len(counts) != self._data.shape[0] or (counts < 0).any() or crow[0] != 0 or crow[-1] != self._data.nnz:
+        raise RuntimeError("sparse_csr: crow_indices do not count the rows' elements")
+    return np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+
+
+def csr_coordinates(self: Tensor) -> ndarray:
+    """The coordinates of the specified elements of a csr tensor without batches."""
+    return np.stack([rows_of(self), settled(self._data.col).astype(np.int64)])
+
+
+def as_coo(self: Tensor) -> Tensor:
+    """A tensor of either layout as a coo tensor."""
+    if is_coo(self):
+        return self
+    data = self._data
+    if data.batch:
+        matrices = batches(self)
+        count = int(np.prod(data.shape[: data.batch], dtype=np.int64))
+        lead = coordinates(np.arange(count), data.shape[: data.batch])
+        found = [
+            np.concatenate([np.repeat(lead[:, [k]], m._data.nnz, 1), csr_coordinates(m)])
+            for k, m in enumerate(matrices)
+        ]
+        kept = np.concatenate(found, 1) if found else np.zeros((data.batch + 2, 0), np.int64)
+        values = settled(data.values)
+        tail = values.shape[data.batch + 1 :]
+        return coo(data.shape, integers(kept), of_array(values.reshape(-1, *tail), data.values), True)
+    return coo(data.shape, integers(csr_coordinates(self)), data.values, True)
+
+
+def batches(self: Tensor) -> list[Tensor]:
+    """The matrices of a batch of csr matrices."""
+    data = self._data
+    crow, col, values = (settled(t) for t in data.members())
+    shape = data.shape[data.batch :]
+    crow, col = crow.reshape(-1, crow.shape[-1]), col.reshape(-1, col.shape[-1])
+    values = values.reshape(-1, *values.shape[data.batch :])
+    return [
+        csr(shape, wrap(a, data.crow._dtype), wrap(b, data.col._dtype), wrap(c, data.values._dtype))
+        for a, b, c in zip(crow, col, values)
+    ]
+
+
+def as_csr(self: Tensor) -> Tensor:
+    """A coo matrix, or one that is csr already, as a csr tensor."""
+    if is_csr(self):
+        return self
+    self = coalesced(self)
+    data = self._data
+    rows, col = indices_of(self)
+    return csr(data.shape, integers(row_pointers(rows, data.shape[0])), integers(col), data.values)
+
+
+def row_pointers(rows: ndarray, count: int) -> ndarray:
+    """Where each row begins, of sorted rows."""
+    crow = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(rows, minlength=count), out=crow[1:])
+    return crow

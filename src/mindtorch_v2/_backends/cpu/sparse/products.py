@@ -1,0 +1,261 @@
+"""Products of matrices of which one is sparse.
+
+Note [Products by rows]
+A product with a dense matrix gathers the rows that specified elements multiply, and sums them by the row of the result: `np.add.reduceat` over elements in the
+order of rows, or one BLAS call where the matrix has few elements for its size that are zero. Products of two sparse matrices go row by row too, by the elements of the second
+one that each element of the first one meets.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from ...._dispatch import ops
+from ...._dtype import float32
+from ...._pending import settled
+from ...._tensor import Tensor, wrap
+from . import pieces
+from .pieces import as_coo, as_csr, coalesced, coo, csr, is_coo, is_csr, with_values
+
+_MOST = 1 << 22  # elements of gathered rows at a time
+
+
+def _narrow(kind: Any) -> bool:
+    return kind.itemsize < 4 and kind.is_floating_point
+
+
+def _arrays(self: Tensor) -> tuple[ndarray, ndarray, ndarray]:
+    """Rows, columns and values of a matrix, sorted by rows."""
+    values = pieces.values_of(self)
+    if _narrow(self._dtype):
+        values = values.astype(np.float32)
+    if is_csr(self):
+        if self._data.batch:
+            raise NotImplementedError("products of batches of sparse csr matrices are not there")
+        rows, columns = pieces.csr_coordinates(self)
+        pieces.refuse_bounds(np.stack([rows, columns]), self._data.shape)
+        return rows, columns, values
+    indices = pieces.indices_of(self)
+    pieces.refuse_bounds(indices, self._data.shape)
+    rows, columns = indices
+    if not self._data.coalesced and (rows[1:] < rows[:-1]).any():
+        order = np.argsort(rows, kind="stable")
+        rows, columns, values = rows[order], columns[order], values[order]
+    return rows, columns, values
+
+
+def times_dense(self: Tensor, dense: ndarray) -> ndarray:
+    """A sparse matrix times the rows of a dense array. See Note [Products by rows]."""
+    rows, columns, values = _arrays(self)
+    if dense.dtype.itemsize < 4 and dense.dtype.kind not in "iub":
+        dense = dense.astype(np.float32)
+    kind = np.result_type(values, dense)
+    made = np.zeros((self._data.shape[0], *dense.shape[1:]), kind)
+    if not len(rows) or not made.size:
+        return made
+    step = max(1, _MOST // max(1, dense[0].size))
+    # Rows of the result do not end where a step ends, so each step adds to what is there.
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        gathered = dense[columns[part]] * values[part].reshape(-1, *[1] * (dense.ndim - 1))
+        these = rows[part]
+        first = np.flatnonzero(np.r_[True, these[1:] != these[:-1]])
+        made[these[first]] += np.add.reduceat(gathered, first, 0)
+    return made
+
+
+def _check_product(self: Tensor, other: Tensor, name: str = "mm") -> None:
+    if self.dim() != 2 or other.dim() != 2:
+        which, found = ("self", self) if self.dim() != 2 else ("mat2", other)
+        raise RuntimeError(f"{name}: Expected {which} to be a matrix, got {found.dim()}D tensor")
+    if self.shape[1] != other.shape[0]:
+        raise RuntimeError(
+            f"addmm: Argument #3 (dense): Expected dim 0 size {self.shape[1]}, got {other.shape[0]}"
+            if not pieces.is_sparse(other)
+            else f"mat1 and mat2 shapes cannot be multiplied ({self.shape[0]}x{self.shape[1]} and {other.shape[0]}x{other.shape[1]})"
+        )
+    for tensor in (self, other):
+        if is_coo(tensor) and tensor._data.sparse_dim != 2:
+            raise RuntimeError(f"{name}: Expected a matrix with two sparse dimensions, got {tensor._data.sparse_dim}")
+    _check_dtypes(self, other)
+
+
+def _check_dtypes(self: Tensor, other: Tensor) -> None:
+    if self._dtype is not other._dtype:
+        raise RuntimeError(f"expected scalar type {self._dtype.cpp} but found {other._dtype.cpp}")
+
+
+def mm(self: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices; sparse only where both are."""
+    _check_product(self, mat2)
+    if not pieces.is_sparse(mat2):
+        return pieces.of_array(times_dense(self, settled(mat2)), mat2)
+    if not pieces.is_sparse(self):
+        made = times_dense(_transposed(mat2), settled(self).T)
+        return pieces.of_array(made.T, self)
+    return sparse_sparse(self, mat2)
+
+
+def _transposed(self: Tensor) -> Tensor:
+    self = as_coo(self)
+    data = self._data
+    return coo(data.shape[::-1], ops.flip(data.indices, [0]), data.values, False)
+
+
+def sparse_sparse(self: Tensor, other: Tensor) -> Tensor:
+    """The product of two sparse matrices, in the layout of the first one."""
+    _check_product(self, other)
+    left, right = (coalesced(t) if is_coo(t) else t for t in (self, other))
+    rows, middle, values = _arrays(left)
+    _, columns, others = _arrays(right)
+    starts = settled(as_csr(right)._data.crow).astype(np.int64)
+    counts = np.diff(starts)[middle]
+    total = int(counts.sum())
+    begin = np.repeat(starts[middle], counts)
+    within = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+    met = begin + within
+    products = np.repeat(values, counts) * others[met]
+    shape = (self.shape[0], other.shape[1])
+    places, sums = pieces.merged(np.repeat(rows, counts) * shape[1] + columns[met], products)
+    made = coo(
+        shape, pieces.integers(pieces.coordinates(places, shape)), pieces.of_array(sums, self._data.values), True
+    )
+    return as_csr(made) if is_csr(self) else made
+
+
+def sparse_sparse_matmul(self: Tensor, other: Tensor) -> Tensor:
+    """`_sparse_sparse_matmul`."""
+    return sparse_sparse(self, other)
+
+
+def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * self + alpha * mat1 @ mat2; sparse where all of them are."""
+    _check_product(mat1, mat2, "addmm")
+    product = mm(mat1, mat2)
+    if is_coo(self) or (pieces.is_sparse(self) and not pieces.is_sparse(product)):
+        raise RuntimeError(
+            f"addmm_sparse_dense: expected strided result tensor, got tensor with layout {pieces.layout_name(self)}"
+        )
+    if _narrow(product._dtype) and not pieces.is_sparse(product) and alpha == 1 and beta == 0:
+        return product
+    scaled = product if alpha == 1 else product * alpha
+    if beta == 0:
+        return scaled if pieces.is_sparse(scaled) else ops.expand(scaled, [mat1.shape[0], mat2.shape[1]])
+    first = self if beta == 1 else self * beta
+    return ops.add(first, scaled)
+
+
+def mv(self: Tensor, vec: Tensor) -> Tensor:
+    """A sparse matrix times a dense vector."""
+    if self.dim() != 2 or vec.dim() != 1:
+        raise RuntimeError(
+            f"mv: two tensor dim should be 2 and 1, but got SparseTensor Dim: {self.dim()}Tensor Dim: {vec.dim()}"
+        )
+    if pieces.is_sparse(vec) or not pieces.is_sparse(self):
+        raise RuntimeError("mv: a sparse vector is not supported")
+    if self.shape[1] != vec.shape[0]:
+        raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
+    _check_dtypes(self, vec)
+    return pieces.of_array(times_dense(self, settled(vec)), vec)
+
+
+def matmul(self: Tensor, other: Tensor) -> Tensor:
+    """Matrices and vectors of which one is sparse."""
+    if self.dim() == 2 and other.dim() == 2:
+        return mm(self, other)
+    if self.dim() == 2 and other.dim() == 1:
+        return mv(self, other)
+    if self.dim() == 1 and other.dim() == 2 and pieces.is_sparse(other) and not pieces.is_sparse(self):
+        return mv(_transposed(other), self)
+    if is_coo(self) and self.dim() == 3 and other.dim() == 3:
+        return bmm(self, other)
+    raise RuntimeError(
+        f"matmul: products of {self.dim()}D {self.layout} and {other.dim()}D {other.layout} tensors are not there"
+    )
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """input @ weight.T + bias of which one is sparse."""
+    flipped = _transposed(weight) if pieces.is_sparse(weight) else ops.t(weight)
+    made = matmul(input, flipped)
+    return made if bias is None else ops.add(made, bias)
+
+
+def bmm(self: Tensor, mat2: Tensor) -> Tensor:
+    """Products of a batch of sparse matrices with dense ones."""
+    if pieces.is_sparse(mat2):
+        raise NotImplementedError("bmm: Tensor 'mat2' must be dense")
+    if is_csr(self):
+        found = [mm(m, wrap(d, mat2._dtype)) for m, d in zip(pieces.batches(self), settled(mat2))]
+        return ops.stack(found)
+    if self.dim() != 3 or mat2.dim() != 3:
+        raise RuntimeError("bmm: Tensors must be 3D")
+    if self.shape[0] != mat2.shape[0] or self.shape[2] != mat2.shape[1]:
+        raise RuntimeError("bmm: 'self.size(0)' and 'mat2.size(0)' must match, and 'self.size(2)' and 'mat2.size(1)'")
+    b, n, m = self._data.shape
+    indices = pieces.indices_of(self)
+    pieces.refuse_bounds(indices, self._data.shape)
+    joined = np.stack([indices[0] * n + indices[1], indices[0] * m + indices[2]])
+    wide = coo((b * n, b * m), pieces.integers(joined), self._data.values, self._data.coalesced)
+    dense = settled(mat2)
+    made = times_dense(wide, dense.reshape(b * m, dense.shape[2]))
+    return pieces.of_array(made.reshape(b, n, dense.shape[2]), mat2)
+
+
+def sspaddmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * self + alpha * mat1 @ mat2 of a sparse self and mat1: the elements of self, and behind them all of the product's rows that have some."""
+    _check_product(mat1, mat2, "sspaddmm")
+    rows, product = _rows_of_product(mat1, mat2)
+    width = mat2.shape[1]
+    at = np.stack([np.repeat(rows, width), np.tile(np.arange(width), len(rows))])
+    indices = ops.cat([self._data.indices, pieces.integers(at)], 1)
+    values = ops.cat([self._data.values * beta, pieces.of_array(product.reshape(-1), mat2) * alpha])
+    return coo((mat1.shape[0], width), indices, values, False)
+
+
+def _rows_of_product(mat1: Tensor, mat2: Tensor) -> tuple[ndarray, ndarray]:
+    """The rows of mat1 that have specified elements, and these rows of the product."""
+    rows = np.unique(_arrays(mat1)[0])
+    return rows, times_dense(mat1, settled(mat2))[rows]
+
+
+def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """The product of a sparse matrix with a dense one, as a tensor of the rows that are not zero."""
+    _check_product(mat1, mat2, "hspmm")
+    rows, product = _rows_of_product(mat1, mat2)
+    return coo((mat1.shape[0], mat2.shape[1]), pieces.integers(rows[None]), pieces.of_array(product, mat2), True)
+
+
+def sampled_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * self + alpha * (mat1 @ mat2), where self has specified elements."""
+    if not is_csr(self):
+        raise RuntimeError(
+            f"sampled_addmm: Expected self to have sparse csr layout, but got {pieces.layout_name(self)}"
+        )
+    if pieces.is_sparse(mat1) or pieces.is_sparse(mat2):
+        raise RuntimeError("sampled_addmm: Expected mat1 and mat2 to have strided layout")
+    rows, columns = pieces.csr_coordinates(self)
+    a, b = settled(mat1), settled(mat2)
+    if _narrow(mat1._dtype):
+        a, b = a.astype(float32.np), b.astype(float32.np)
+    sums = np.einsum("nk,nk->n", a[rows], b.T[columns])
+    values = ops.add(self._data.values * beta, pieces.of_array(sums, mat1) * alpha)
+    return with_values(self, values)
+
+
+__all__ = [
+    "addmm",
+    "bmm",
+    "hspmm",
+    "csr",
+    "matmul",
+    "mm",
+    "mv",
+    "sampled_addmm",
+    "sparse_sparse",
+    "sspaddmm",
+    "times_dense",
+]
