@@ -86,7 +86,9 @@ class NativeGroupNormBackward0(Node):
     __slots__ = ()
 
     def apply(node, grads):
-        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
+        given = grads
+        grads = node.materialize(grads)
+        grad = grads[0]
         (input, weight, bias, result1, result2) = node.unpack()
         (N, C, HxW, group) = node.consts
         edges = node.edges
@@ -94,7 +96,7 @@ class NativeGroupNormBackward0(Node):
         of_weight = None
         of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
-            of_input, of_weight, of_bias = native_group_norm_gradient(grad, input, weight, bias, result1, result2, [N, C, HxW, group], (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
+            of_input, of_weight, of_bias = native_group_norm_gradient(given, input, weight, bias, result1, result2, [N, C, HxW, group], (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_input, of_weight, of_bias)
 
 
@@ -167,7 +169,7 @@ tables.layer_norm.record = recorder(tables.layer_norm, NativeLayerNormBackward0_
 tables.native_layer_norm.record = recorder(tables.native_layer_norm, NativeLayerNormBackward0_of_native_layer_norm, 5, (0, 2, 3), ((0, ()), (2, ()), (3, ()), (-2, ()), (-3, ())), ((1, None),), 2)
 tables.native_layer_norm_backward.record = recorder(tables.native_layer_norm_backward, NativeLayerNormBackwardBackward0, 8, (0, 1, 5), ((0, ()), (1, ()), (3, ()), (4, ()), (5, ())), ((2, None),), 1)
 tables.rms_norm.record = recorder(tables.rms_norm, MulBackward0, 4, (0, 2), ((0, ()), (2, ())), ((1, None), (3, None)))
-tables.native_group_norm.record = recorder(tables.native_group_norm, NativeGroupNormBackward0, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ()), (-2, ()), (-3, ())), ((3, None), (4, None), (5, None), (6, None)), 2)
+tables.native_group_norm.record = recorder(tables.native_group_norm, NativeGroupNormBackward0, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ()), (-2, ()), (-3, ())), ((3, None), (4, None), (5, None), (6, None)), 1)
 tables.native_group_norm_backward.record = recorder(tables.native_group_norm_backward, NativeGroupNormBackwardBackward0, 10, (0, 1, 4), ((0, ()), (1, ()), (2, ()), (3, ()), (4, ())), ((5, None), (6, None), (7, None), (8, None)), 1)
 tables.native_batch_norm.record = recorder(tables.native_batch_norm, NativeBatchNormBackward0, 8, (0, 1, 2), ((0, ()), (1, ()), (2, ()), (3, ()), (4, ()), (-2, ()), (-3, ())), ((5, None), (7, None)), 2)
 tables.native_batch_norm_backward.record = recorder(tables.native_batch_norm_backward, NativeBatchNormBackwardBackward0, 10, (0, 1, 2), ((0, ()), (1, ()), (2, ()), (3, ()), (4, ()), (5, ()), (6, ())), ((7, None), (8, None)), 1)

@@ -97,7 +97,7 @@ orgqr = Operator("orgqr", "",
 ormqr = Operator("ormqr", "",
     (Param('self', 'Tensor'), Param('input2', 'Tensor'), Param('input3', 'Tensor'), Param('left', 'bool', default=True), Param('transpose', 'bool', default=False), ),
     composite="linalg.ormqr",
-    out=('contiguous',), variants=('function', 'method', 'out'),
+    variants=('function', 'method', 'out'),
 )
 _linalg_svd = Operator("_linalg_svd", "",
     (Param('A', 'Tensor'), Param('full_matrices', 'bool', default=False), Param('compute_uv', 'bool', default=True), Param('driver', 'str', optional=True, default=None, keyword=True), ),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -539,3 +540,23 @@ def test_wrong_calls_fail_alike(text: str, where: str) -> None:
         warnings.simplefilter("ignore")
         eval(text, names)
     assert (type(caught.value).__name__, str(caught.value)) == WRONG[text]
+
+
+def test_layouts_that_pytorch_has_on_meta_only() -> None:
+    """Recorded from PyTorch on meta; its CPU gives others."""
+
+    def m(*shape: int, **keywords: Any) -> torch.Tensor:
+        return torch.empty(shape, device="meta", **keywords)
+
+    assert torch.fft.rfftn(m(5, 6, 7)).stride() == (6, 1, 30)
+    assert torch.fft.rfftn(m(2, 3, 4, 5)).stride() == (12, 4, 1, 24)
+    assert torch.fft.irfft2(m(5, 6, 7), dim=(0, -1)).stride() == (12, 60, 1)
+    assert torch.fft.hfft2(m(5, 6, 7), dim=(0, -1)).stride() == (72, 12, 1)
+    assert [x.stride() for x in torch.linalg.svd(m(3, 5))] == [(1, 3), (1,), (5, 1)]
+    assert torch.linalg.eig(m(4, 4))[1].stride() == (4, 1)
+    assert torch.nonzero_static(m(4, 4), size=3).stride() == (1, 3)
+    last = m(2, 3, 2, 2).to(memory_format=torch.channels_last)
+    places = m(2, 3, 2, 2, dtype=torch.int64)
+    assert torch.ops.aten.max_unpool2d(last, places, [4, 4]).stride() == (48, 16, 4, 1)
+    found = torch.native_batch_norm(m(2, 3), None, None, m(3), m(3), False, 0.1, 1e-5)
+    assert [tuple(x.shape) for x in found] == [(2, 3), (3,), (3,)]

@@ -46,9 +46,24 @@ EXCLUDED: dict[str, str] = {}
 """By operator: why it fails today. One that passes fails the run."""
 
 
+_AS_ON_GPUS = "transforms are laid out as on GPUs"
 OTHER_ON_META: dict[str, str] = {
     "nonzero_static": "places lie column by column",
     "max_unpool2d": "results are contiguous, whatever format the input has",
+    "_linalg_svd": "V^H lies row by row",
+    "linalg_svd": "V^H lies row by row",
+    "svd": "V lies column by column",
+    "linalg_eig": "eigenvectors lie row by row",
+    "_fft_r2c": _AS_ON_GPUS,
+    "_fft_c2r": _AS_ON_GPUS,
+    "fft_rfft2": _AS_ON_GPUS,
+    "fft_rfftn": _AS_ON_GPUS,
+    "fft_irfft2": _AS_ON_GPUS,
+    "fft_irfftn": _AS_ON_GPUS,
+    "fft_hfft2": _AS_ON_GPUS,
+    "fft_hfftn": _AS_ON_GPUS,
+    "fft_ihfft2": _AS_ON_GPUS,
+    "fft_ihfftn": _AS_ON_GPUS,
     "native_batch_norm": "statistics have a value for each channel, in evaluation too",
     "_native_batch_norm_legit": "as native_batch_norm",
     "_native_batch_norm_legit_functional": "as native_batch_norm",

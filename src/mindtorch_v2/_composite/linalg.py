@@ -133,7 +133,7 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     check_kernel(input, "orgqr_cpu")
     result = F.eye(rows, columns, dtype=input.dtype, device=input.device)
     if not tau.shape[-1]:  # no reflection, but still a function of input
-        return F.where(F.ones_like(input, dtype=_dtype.bool), F.expand(result, input.shape), input)
+        return _by_columns(F.where(F.ones_like(input, dtype=_dtype.bool), F.expand(result, input.shape), input))
     product = _reflected(F.expand(result, input.shape), input, tau, range(tau.shape[-1] - 1, -1, -1))
     return _by_columns(product)
 

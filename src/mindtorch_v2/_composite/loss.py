@@ -121,11 +121,11 @@ def multi_margin_loss(
     check_undifferentiable("multi_margin_loss", weight=weight)
     if p not in (1, 2):
         raise RuntimeError("only p == 1 and p == 2 supported")
-    if self.dim() not in (1, 2) or not self.shape[-1]:
+    if self.dim() > 2 or self.dim() and not self.shape[-1]:
         raise RuntimeError(
             f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(self.shape)}"
         )
-    scores = F.unsqueeze(self, 0) if self.dim() == 1 else self
+    scores = self if self.dim() == 2 else F.reshape(self, [1, -1])  # a number is one class
     if target.dim() > 1 or target.numel() != scores.shape[0]:
         raise RuntimeError(
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected "

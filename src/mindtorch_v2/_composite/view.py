@@ -100,6 +100,10 @@ def narrow_tensor(self: Tensor, dim: int, start: Tensor, length: int) -> Tensor:
 
 def narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Tensor:
     """A copy of `narrow`."""
+    if dim >= self.dim() > 0:
+        raise RuntimeError(
+            f"Dimension out of range (expected to be in range of [{-self.dim()}, {self.dim() - 1}], but got {dim})"
+        )
     return F.clone(F.narrow(self, dim, start, length), memory_format=contiguous_format)
 
 

@@ -40,7 +40,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
     if out is None:
         return kept
     for buffer, value in zip(out, kept, strict=True):
-        buffer.resize_as_(value).copy_(value)
+        (buffer if buffer.shape == value.shape else buffer.resize_as_(value)).copy_(value)
     return out
 
 

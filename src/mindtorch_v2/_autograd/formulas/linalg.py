@@ -287,7 +287,8 @@ def _eigen_gradient(grads: Grads, values: Tensor, vectors: Tensor, hermitian: bo
     if of_values is not None:
         inner = inner + ops.diag_embed(of_values)
     if hermitian:
-        return ops.matmul(vectors, ops.matmul(inner, _h(vectors)))
+        result = ops.matmul(vectors, ops.matmul(inner, _h(vectors)))
+        return (result + _h(result)) / 2
     return ops.linalg_solve(_h(vectors), ops.matmul(inner, _h(vectors)))
 
 

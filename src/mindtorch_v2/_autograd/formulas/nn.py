@@ -292,7 +292,7 @@ def rms_norm_gradient(
 
 
 def native_group_norm_gradient(
-    grad: Tensor,
+    grads: Sequence[Maybe],
     input: Tensor,
     weight: Maybe,
     bias: Maybe,
@@ -301,14 +301,30 @@ def native_group_norm_gradient(
     sizes: Sequence[int],
     needs: Sequence[bool],
 ) -> tuple[Maybe, Maybe, Maybe]:
-    """Gradients of input, weight and bias; `sizes` is (N, C, HxW, groups)."""
+    """Gradients of input, weight and bias from those of the result and of the statistics; `sizes` is (N, C, HxW, groups)."""
     mask = [needs[0], needs[1] and weight is not None, needs[2] and bias is not None]
     batch, channels, plane, groups = sizes
-    return tuple(
-        ops.native_group_norm_backward(
-            grad.contiguous(), input, mean, rstd, weight, batch, channels, plane, groups, mask
+    grad, of_mean, of_rstd = grads
+    found: tuple[Maybe, Maybe, Maybe] = (None, None, None)
+    if grad is not None:
+        found = tuple(
+            ops.native_group_norm_backward(
+                grad.contiguous(), input, mean, rstd, weight, batch, channels, plane, groups, mask
+            )
         )
-    )
+    if not needs[0] or of_mean is None and of_rstd is None:
+        return found
+    # d mean = mean(dx), d rstd = -rstd^3 mean((x - mean) dx)
+    count = channels // groups * plane
+    small = [batch, groups, 1]
+    total: Any = 0
+    if of_mean is not None:
+        total = ops.reshape(of_mean, small) / count
+    if of_rstd is not None:
+        centred = ops.reshape(input, [batch, groups, count]) - ops.reshape(mean, small)
+        total = total - ops.reshape(of_rstd * rstd * rstd * rstd, small) * centred / count
+    total = ops.reshape(ops.expand(total, [batch, groups, count]), input.shape)
+    return (total if found[0] is None else found[0] + total, *found[1:])
 
 
 def group_norm_second(
