@@ -65,15 +65,3 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
 def _segment_reduce_backward(grad, output, data, reduce, *, lengths=None, offsets=None, axis=0, initial=None):
     """_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, Tensor? offsets=None, int axis=0, Scalar? initial=None) -> Tensor"""
     return call(tables._segment_reduce_backward, (grad, output, data, reduce, lengths, offsets, axis, initial))
-
-
-tables._embedding_bag.function = _embedding_bag
-tables._embedding_bag_forward_only.function = _embedding_bag_forward_only
-tables.embedding_bag.function = embedding_bag
-tables.embedding_bag_padding_idx.function = embedding_bag
-tables._embedding_bag_backward.function = _embedding_bag_backward
-tables._embedding_bag_dense_backward.function = _embedding_bag_dense_backward
-tables._embedding_bag_sparse_backward.function = _embedding_bag_sparse_backward
-tables._embedding_bag_per_sample_weights_backward.function = _embedding_bag_per_sample_weights_backward
-tables.segment_reduce.function = segment_reduce
-tables._segment_reduce_backward.function = _segment_reduce_backward

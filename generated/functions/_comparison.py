@@ -189,25 +189,3 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 def equal(input, other):
     """equal(Tensor self, Tensor other) -> bool"""
     return call(tables.equal, (input, other))
-
-
-tables.eq_Tensor.function = eq
-tables.ne_Tensor.function = ne
-tables.lt_Tensor.function = lt
-tables.le_Tensor.function = le
-tables.gt_Tensor.function = gt
-tables.ge_Tensor.function = ge
-tables.logical_and.function = logical_and
-tables.logical_or.function = logical_or
-tables.logical_xor.function = logical_xor
-tables.logical_not.function = logical_not
-tables.isnan.function = isnan
-tables.isinf.function = isinf
-tables.isfinite.function = isfinite
-tables.isposinf.function = isposinf
-tables.isneginf.function = isneginf
-tables.signbit.function = signbit
-tables.isreal.function = isreal
-tables.isclose.function = isclose
-tables.allclose.function = allclose
-tables.equal.function = equal

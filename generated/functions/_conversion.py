@@ -53,15 +53,3 @@ def _pin_memory(input, device=None):
 def _shape_as_tensor(input):
     """_shape_as_tensor(Tensor self) -> Tensor"""
     return call(tables._shape_as_tensor, (input,))
-
-
-tables._to_copy.function = _to_copy
-tables.to_dtype.function = to
-tables.to_device.function = to
-tables.to_other.function = to
-tables.to_dtype_layout.function = to
-tables.type_as.function = type_as
-tables.copy_.function = copy_
-tables.copy.function = copy
-tables._pin_memory.function = _pin_memory
-tables._shape_as_tensor.function = _shape_as_tensor

@@ -140,27 +140,3 @@ def view_as_real_copy(input, *, out=None):
 def view_as_complex_copy(input, *, out=None):
     """view_as_complex_copy(Tensor self) -> Tensor"""
     return call(tables.view_as_complex_copy, (input,), out)
-
-
-tables.view_copy.function = view_copy
-tables.view_copy_dtype.function = view_copy
-tables.transpose_copy_int.function = transpose_copy
-tables.t_copy.function = t_copy
-tables.permute_copy.function = permute_copy
-tables.expand_copy.function = expand_copy
-tables.squeeze_copy.function = squeeze_copy
-tables.squeeze_copy_dim.function = squeeze_copy
-tables.squeeze_copy_dims.function = squeeze_copy
-tables.unsqueeze_copy.function = unsqueeze_copy
-tables.select_copy_int.function = select_copy
-tables.slice_copy_Tensor.function = slice_copy
-tables.as_strided_copy.function = as_strided_copy
-tables.diagonal_copy.function = diagonal_copy
-tables.unfold_copy.function = unfold_copy
-tables.split_copy_Tensor.function = split_copy
-tables.split_with_sizes_copy.function = split_with_sizes_copy
-tables.unbind_copy_int.function = unbind_copy
-tables.alias_copy.function = alias_copy
-tables.detach_copy.function = detach_copy
-tables.view_as_real_copy.function = view_as_real_copy
-tables.view_as_complex_copy.function = view_as_complex_copy

@@ -220,33 +220,3 @@ def stft(*args, **kwargs):
 def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None, return_complex=False):
     """istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor"""
     return call(tables.istft, (input, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex))
-
-
-tables._fft_r2c.function = _fft_r2c
-tables._fft_c2r.function = _fft_c2r
-tables._fft_c2c.function = _fft_c2c
-tables.fft_fft.function = fft_fft
-tables.fft_ifft.function = fft_ifft
-tables.fft_rfft.function = fft_rfft
-tables.fft_irfft.function = fft_irfft
-tables.fft_hfft.function = fft_hfft
-tables.fft_ihfft.function = fft_ihfft
-tables.fft_fft2.function = fft_fft2
-tables.fft_ifft2.function = fft_ifft2
-tables.fft_rfft2.function = fft_rfft2
-tables.fft_irfft2.function = fft_irfft2
-tables.fft_hfft2.function = fft_hfft2
-tables.fft_ihfft2.function = fft_ihfft2
-tables.fft_fftn.function = fft_fftn
-tables.fft_ifftn.function = fft_ifftn
-tables.fft_rfftn.function = fft_rfftn
-tables.fft_irfftn.function = fft_irfftn
-tables.fft_hfftn.function = fft_hfftn
-tables.fft_ihfftn.function = fft_ihfftn
-tables.fft_fftfreq.function = fft_fftfreq
-tables.fft_rfftfreq.function = fft_rfftfreq
-tables.fft_fftshift.function = fft_fftshift
-tables.fft_ifftshift.function = fft_ifftshift
-tables.stft.function = stft
-tables.stft_center.function = stft
-tables.istft.function = istft

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
-import numpy
 
 from mindtorch_v2._backends.cpu.ops import indexing as kernels_indexing
 from mindtorch_v2._dispatch.calls import call_overloaded
@@ -284,37 +283,3 @@ def argwhere(input):
 def one_hot(input, num_classes=-1):
     """one_hot(Tensor self, int num_classes=-1) -> Tensor"""
     return call(tables.one_hot, (input, num_classes))
-
-
-tables.index_Tensor.function = index
-tables.index_put.function = index_put
-tables._unsafe_index_Tensor.function = _unsafe_index
-tables._unsafe_masked_index.function = _unsafe_masked_index
-tables._unsafe_masked_index_put_accumulate.function = _unsafe_masked_index_put_accumulate
-tables._unsafe_index_put.function = _unsafe_index_put
-tables.index_select.function = index_select
-tables.index_add.function = index_add
-tables.index_copy.function = index_copy
-tables.index_fill_int_Scalar.function = index_fill
-tables.index_fill_int_Tensor.function = index_fill
-tables.index_reduce.function = index_reduce
-tables.gather.function = gather
-tables.scatter_src.function = scatter
-tables.scatter_value.function = scatter
-tables.scatter_reduce.function = scatter
-tables.scatter_value_reduce.function = scatter
-tables.scatter_add.function = scatter_add
-tables.scatter_reduce_two.function = scatter_reduce
-tables.take.function = take
-tables.put.function = put
-tables.take_along_dim.function = take_along_dim
-tables.masked_fill_Scalar.function = masked_fill
-tables.masked_fill_Tensor.function = masked_fill
-tables.masked_select.function = masked_select
-tables.masked_scatter.function = masked_scatter
-tables.masked_scatter_backward.function = masked_scatter_backward
-tables.nonzero.function = nonzero
-tables.nonzero_static.function = nonzero_static
-tables.nonzero_numpy.function = nonzero_numpy
-tables.argwhere.function = argwhere
-tables.one_hot.function = one_hot

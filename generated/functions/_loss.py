@@ -173,33 +173,3 @@ def _ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, 
 def multilabel_margin_loss(input, target, reduction=1):
     """multilabel_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor"""
     return call(tables.multilabel_margin_loss, (input, target, reduction))
-
-
-tables.mse_loss.function = mse_loss
-tables.l1_loss.function = l1_loss
-tables.smooth_l1_loss.function = smooth_l1_loss
-tables.huber_loss.function = huber_loss
-tables.soft_margin_loss.function = soft_margin_loss
-tables.binary_cross_entropy.function = binary_cross_entropy
-tables.binary_cross_entropy_backward.function = binary_cross_entropy_backward
-tables.binary_cross_entropy_with_logits.function = binary_cross_entropy_with_logits
-tables.kl_div.function = kl_div
-tables.cosine_embedding_loss.function = cosine_embedding_loss
-tables.margin_ranking_loss.function = margin_ranking_loss
-tables.hinge_embedding_loss.function = hinge_embedding_loss
-tables.triplet_margin_loss.function = triplet_margin_loss
-tables.poisson_nll_loss.function = poisson_nll_loss
-tables.multi_margin_loss.function = multi_margin_loss
-tables.cross_entropy_loss.function = cross_entropy_loss
-tables.nll_loss.function = nll_loss
-tables.nll_loss_nd.function = nll_loss_nd
-tables.nll_loss_forward.function = nll_loss_forward
-tables.nll_loss_backward.function = nll_loss_backward
-tables.nll_loss2d.function = nll_loss2d
-tables.nll_loss2d_forward.function = nll_loss2d_forward
-tables.nll_loss2d_backward.function = nll_loss2d_backward
-tables.ctc_loss_IntList.function = ctc_loss
-tables.ctc_loss_Tensor.function = ctc_loss
-tables._ctc_loss.function = _ctc_loss
-tables._ctc_loss_backward.function = _ctc_loss_backward
-tables.multilabel_margin_loss.function = multilabel_margin_loss

@@ -261,38 +261,4 @@ def _scaled_mm_v2(input, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, 
     return call(tables._scaled_mm_v2, (input, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b, bias, out_dtype, contraction_dim, use_fast_accum), out)
 
 
-tables.mm.function = mm
-tables.bmm.function = bmm
-tables.matmul.function = matmul
-tables.linear.function = linear
-tables.addmm.function = addmm
-tables.addbmm.function = addbmm
-tables.baddbmm.function = baddbmm
-tables.addmv.function = addmv
-tables.addr.function = addr
-tables.mv.function = mv
-tables.dot.function = dot
-tables.vdot.function = vdot
-tables.outer.function = outer
-tables.inner.function = inner
-tables.tensordot.function = tensordot
-tables.kron.function = kron
-tables.chain_matmul.function = chain_matmul
-tables.einsum.function = einsum
-tables.bilinear.function = bilinear
-tables.linalg_matmul.function = linalg_matmul
-tables.linalg_multi_dot.function = linalg_multi_dot
-tables.linalg_vecdot.function = linalg_vecdot
-tables.linalg_cross.function = linalg_cross
-tables.cross.function = cross
-tables.cdist.function = cdist
-tables._cdist_forward.function = _cdist_forward
-tables._cdist_backward.function = _cdist_backward
-tables.pdist.function = pdist
-tables._pdist_forward.function = _pdist_forward
-tables._pdist_backward.function = _pdist_backward
-tables.pairwise_distance.function = pairwise_distance
-tables.cosine_similarity.function = cosine_similarity
 tables._sparse_mm_reduce_impl.function = _sparse_mm_reduce_impl
-tables._scaled_mm.function = _scaled_mm
-tables._scaled_mm_v2.function = _scaled_mm_v2

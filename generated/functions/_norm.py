@@ -131,25 +131,3 @@ def _weight_norm_interface(v, g, dim=0, **spellings):
     if spellings:
         (v, g, dim) = respelled(tables._weight_norm_interface, (v, g, dim), spellings)
     return call(tables._weight_norm_interface, (v, g, dim))
-
-
-tables.layer_norm.function = layer_norm
-tables.native_layer_norm.function = native_layer_norm
-tables.native_layer_norm_backward.function = native_layer_norm_backward
-tables.rms_norm.function = rms_norm
-tables.group_norm.function = group_norm
-tables.native_group_norm.function = native_group_norm
-tables.native_group_norm_backward.function = native_group_norm_backward
-tables.batch_norm.function = batch_norm
-tables.native_batch_norm.function = native_batch_norm
-tables.native_batch_norm_backward.function = native_batch_norm_backward
-tables._native_batch_norm_legit.function = _native_batch_norm_legit
-tables._native_batch_norm_legit_no_stats.function = _native_batch_norm_legit
-tables._native_batch_norm_legit_no_training.function = _native_batch_norm_legit_no_training
-tables._native_batch_norm_legit_functional.function = _native_batch_norm_legit_functional
-tables._batch_norm_with_update.function = _batch_norm_with_update
-tables._batch_norm_with_update_functional.function = _batch_norm_with_update_functional
-tables._batch_norm_no_update.function = _batch_norm_no_update
-tables.instance_norm.function = instance_norm
-tables._weight_norm.function = _weight_norm
-tables._weight_norm_interface.function = _weight_norm_interface

@@ -106,24 +106,3 @@ _gradient_overloads = (tables.gradient_scalarint, tables.gradient_scalararray, t
 def gradient(*args, **kwargs):
     """gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1) -> Tensor[]; gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1) -> Tensor[]; gradient.array(Tensor self, *, int[] dim, int edge_order=1) -> Tensor[]; gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int edge_order=1) -> Tensor[]; gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1) -> Tensor[]; gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1) -> Tensor[]; gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1) -> Tensor[]"""
     return call_overloaded(_gradient_overloads, args, kwargs)
-
-
-tables.cumsum.function = cumsum
-tables.cumprod.function = cumprod
-tables.logcumsumexp.function = logcumsumexp
-tables.cummax.function = cummax
-tables.cummin.function = cummin
-tables.diff.function = diff
-tables.trapezoid_x.function = trapezoid
-tables.trapezoid_dx.function = trapezoid
-tables.trapz_x.function = trapz
-tables.trapz_dx.function = trapz
-tables.cumulative_trapezoid_x.function = cumulative_trapezoid
-tables.cumulative_trapezoid_dx.function = cumulative_trapezoid
-tables.gradient_scalarint.function = gradient
-tables.gradient_scalararray.function = gradient
-tables.gradient_array.function = gradient
-tables.gradient_scalarrayint.function = gradient
-tables.gradient_scalarrayarray.function = gradient
-tables.gradient_tensorarrayint.function = gradient
-tables.gradient_tensorarray.function = gradient

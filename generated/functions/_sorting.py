@@ -138,30 +138,3 @@ _histogram_overloads = (tables.histogram_bins_tensor, tables.histogram_bin_ct, )
 def histogram(*args, **kwargs):
     """histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges); histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"""
     return call_overloaded(_histogram_overloads, args, kwargs, has_out=True)
-
-
-tables.sort.function = sort
-tables.sort_stable.function = sort
-tables.argsort.function = argsort
-tables.argsort_stable.function = argsort
-tables.msort.function = msort
-tables.topk.function = topk
-tables.kthvalue.function = kthvalue
-tables.median.function = median
-tables.median_dim.function = median
-tables.nanmedian.function = nanmedian
-tables.nanmedian_dim.function = nanmedian
-tables.mode.function = mode
-tables._unique2.function = _unique2
-tables.unique_dim.function = unique_dim
-tables.unique_consecutive.function = unique_consecutive
-tables.searchsorted_Tensor.function = searchsorted
-tables.searchsorted_Scalar.function = searchsorted
-tables.bucketize_Tensor.function = bucketize
-tables.bucketize_Scalar.function = bucketize
-tables.isin_Tensor_Tensor.function = isin
-tables.isin_Scalar_Tensor.function = isin
-tables.bincount.function = bincount
-tables.histc.function = histc
-tables.histogram_bins_tensor.function = histogram
-tables.histogram_bin_ct.function = histogram

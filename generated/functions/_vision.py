@@ -105,23 +105,3 @@ def max_unpool2d(input, indices, output_size, *, out=None):
 def max_unpool3d(input, indices, output_size, stride, padding, *, out=None):
     """max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor"""
     return call(tables.max_unpool3d, (input, indices, output_size, stride, padding), out)
-
-
-tables.grid_sampler.function = grid_sampler
-tables.grid_sampler_2d.function = grid_sampler_2d
-tables.grid_sampler_2d_backward.function = grid_sampler_2d_backward
-tables.grid_sampler_3d.function = grid_sampler_3d
-tables.grid_sampler_3d_backward.function = grid_sampler_3d_backward
-tables.affine_grid_generator.function = affine_grid_generator
-tables.affine_grid_generator_backward.function = affine_grid_generator_backward
-tables._upsample_bilinear2d_aa_vec.function = _upsample_bilinear2d_aa
-tables._upsample_bilinear2d_aa.function = _upsample_bilinear2d_aa
-tables._upsample_bilinear2d_aa_backward.function = _upsample_bilinear2d_aa_backward
-tables._upsample_bicubic2d_aa_vec.function = _upsample_bicubic2d_aa
-tables._upsample_bicubic2d_aa.function = _upsample_bicubic2d_aa
-tables._upsample_bicubic2d_aa_backward.function = _upsample_bicubic2d_aa_backward
-tables._upsample_lanczos2d_aa_vec.function = _upsample_lanczos2d_aa
-tables._upsample_lanczos2d_aa.function = _upsample_lanczos2d_aa
-tables._upsample_lanczos2d_aa_backward.function = _upsample_lanczos2d_aa_backward
-tables.max_unpool2d.function = max_unpool2d
-tables.max_unpool3d.function = max_unpool3d

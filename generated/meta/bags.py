@@ -5,21 +5,8 @@ from __future__ import annotations
 from mindtorch_v2._rules import bags as rules_bags
 
 
-def _embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx):
-    return rules_bags.embedding_bag(weight, per_sample_weights, indices=indices, offsets=offsets, mode=mode, include_last_offset=include_last_offset, padding_idx=padding_idx)
-
-
-def _embedding_bag_forward_only(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx):
-    return rules_bags.embedding_bag(weight, per_sample_weights, indices=indices, offsets=offsets, mode=mode, include_last_offset=include_last_offset, padding_idx=padding_idx, forward_only=True)
-
-
-def _embedding_bag_dense_backward(grad_output, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx):
-    return rules_bags.embedding_bag_backward(grad_output, per_sample_weights, indices=indices, num_weights=num_weights)
-
-
-def segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initial):
-    return rules_bags.segment_reduce(data, reduce, lengths=lengths, indices=indices, offsets=offsets, axis=axis)
-
-
-def _segment_reduce_backward(grad, output, data, reduce, lengths, offsets, axis, initial):
-    return rules_bags.segment_reduce_backward(grad, output, data)
+def _embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx): return rules_bags.embedding_bag(weight, per_sample_weights, indices=indices, offsets=offsets, mode=mode, include_last_offset=include_last_offset, padding_idx=padding_idx)
+def _embedding_bag_forward_only(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx): return rules_bags.embedding_bag(weight, per_sample_weights, indices=indices, offsets=offsets, mode=mode, include_last_offset=include_last_offset, padding_idx=padding_idx, forward_only=True)
+def _embedding_bag_dense_backward(grad_output, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx): return rules_bags.embedding_bag_backward(grad_output, per_sample_weights, indices=indices, num_weights=num_weights)
+def segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initial): return rules_bags.segment_reduce(data, reduce, lengths=lengths, indices=indices, offsets=offsets, axis=axis)
+def _segment_reduce_backward(grad, output, data, reduce, lengths, offsets, axis, initial): return rules_bags.segment_reduce_backward(grad, output, data)

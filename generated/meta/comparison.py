@@ -5,65 +5,19 @@ from __future__ import annotations
 from mindtorch_v2._rules import pointwise as rules_pointwise
 
 
-def eq_Tensor(self, other):
-    return rules_pointwise.comparison(self, other)
-
-
-def ne_Tensor(self, other):
-    return rules_pointwise.comparison(self, other)
-
-
-def lt_Tensor(self, other):
-    return rules_pointwise.comparison(self, other, dtypes='real', op='lt_cpu')
-
-
-def le_Tensor(self, other):
-    return rules_pointwise.comparison(self, other, dtypes='real', op='le_cpu')
-
-
-def gt_Tensor(self, other):
-    return rules_pointwise.comparison(self, other, dtypes='real', op='gt_cpu')
-
-
-def ge_Tensor(self, other):
-    return rules_pointwise.comparison(self, other, dtypes='real', op='ge_cpu')
-
-
-def logical_and(self, other):
-    return rules_pointwise.logical(self, other)
-
-
-def logical_or(self, other):
-    return rules_pointwise.logical(self, other)
-
-
-def logical_xor(self, other):
-    return rules_pointwise.logical(self, other)
-
-
-def logical_not(self):
-    return rules_pointwise.logical(self)
-
-
-def isnan(self):
-    return rules_pointwise.test(self)
-
-
-def isinf(self):
-    return rules_pointwise.test(self)
-
-
-def isfinite(self):
-    return rules_pointwise.test(self)
-
-
-def isposinf(self):
-    return rules_pointwise.test(self, op='isposinf')
-
-
-def isneginf(self):
-    return rules_pointwise.test(self, op='isneginf')
-
-
-def signbit(self):
-    return rules_pointwise.test(self, op='signbit')
+def eq_Tensor(self, other): return rules_pointwise.comparison(self, other)
+def ne_Tensor(self, other): return rules_pointwise.comparison(self, other)
+def lt_Tensor(self, other): return rules_pointwise.comparison(self, other, dtypes='real', op='lt_cpu')
+def le_Tensor(self, other): return rules_pointwise.comparison(self, other, dtypes='real', op='le_cpu')
+def gt_Tensor(self, other): return rules_pointwise.comparison(self, other, dtypes='real', op='gt_cpu')
+def ge_Tensor(self, other): return rules_pointwise.comparison(self, other, dtypes='real', op='ge_cpu')
+def logical_and(self, other): return rules_pointwise.logical(self, other)
+def logical_or(self, other): return rules_pointwise.logical(self, other)
+def logical_xor(self, other): return rules_pointwise.logical(self, other)
+def logical_not(self): return rules_pointwise.logical(self)
+def isnan(self): return rules_pointwise.test(self)
+def isinf(self): return rules_pointwise.test(self)
+def isfinite(self): return rules_pointwise.test(self)
+def isposinf(self): return rules_pointwise.test(self, op='isposinf')
+def isneginf(self): return rules_pointwise.test(self, op='isneginf')
+def signbit(self): return rules_pointwise.test(self, op='signbit')

@@ -7,193 +7,51 @@ from mindtorch_v2._rules import pooling as rules_pooling
 from mindtorch_v2._rules import spatial as rules_spatial
 
 
-def conv1d(input, weight, bias, stride, padding, dilation, groups):
-    return rules_spatial.conv(input, weight, bias, stride, padding, dilation, groups=groups, op='conv1d')
-
-
-def conv2d(input, weight, bias, stride, padding, dilation, groups):
-    return rules_spatial.conv(input, weight, bias, stride, padding, dilation, groups=groups, op='conv2d')
-
-
-def conv3d(input, weight, bias, stride, padding, dilation, groups):
-    return rules_spatial.conv(input, weight, bias, stride, padding, dilation, groups=groups, op='conv3d')
-
-
-def conv_transpose1d(input, weight, bias, stride, padding, output_padding, groups, dilation):
-    return rules_spatial.conv(input, weight, bias, stride, padding, dilation, True, output_padding, groups, op='conv_transpose1d')
-
-
-def conv_transpose2d_input(input, weight, bias, stride, padding, output_padding, groups, dilation):
-    return rules_spatial.conv(input, weight, bias, stride, padding, dilation, True, output_padding, groups, op='conv_transpose2d')
-
-
-def conv_transpose3d_input(input, weight, bias, stride, padding, output_padding, groups, dilation):
-    return rules_spatial.conv(input, weight, bias, stride, padding, dilation, True, output_padding, groups, op='conv_transpose3d')
-
-
-def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
-    return rules_spatial.conv(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
-
-
-def convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask):
-    return rules_spatial.conv_backward(grad_output, input, weight, bias_sizes, output_mask, windows=(stride, padding, dilation, transposed, output_padding, groups))
-
-
-def im2col(self, kernel_size, dilation, padding, stride):
-    return rules_spatial.im2col(self, kernel_size, dilation, padding, stride)
-
-
-def col2im(self, output_size, kernel_size, dilation, padding, stride):
-    return rules_spatial.col2im(self, output_size, kernel_size, dilation, padding, stride)
-
-
-def max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode):
-    return rules_pooling.max_pool(self, kernel_size, stride, padding, dilation, ceil_mode, 1)
-
-
-def max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode):
-    return rules_pooling.max_pool(self, kernel_size, stride, padding, dilation, ceil_mode, 2)
-
-
-def max_pool2d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices):
-    return rules_pooling.pool_backward(self, grad=grad_output, ndim=2, windows=(kernel_size, stride, padding, dilation, ceil_mode), indices=indices)
-
-
-def max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode):
-    return rules_pooling.max_pool(self, kernel_size, stride, padding, dilation, ceil_mode, 3)
-
-
-def max_pool3d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices):
-    return rules_pooling.pool_backward(self, grad=grad_output, ndim=3, windows=(kernel_size, stride, padding, dilation, ceil_mode), indices=indices, format=True)
-
-
-def adaptive_max_pool2d(self, output_size):
-    return rules_pooling.adaptive_pool(self, output_size, 2, indices=True)
-
-
-def adaptive_max_pool2d_backward(grad_output, self, indices):
-    return rules_pooling.pool_backward(self, grad=grad_output, ndim=2, indices=indices)
-
-
-def adaptive_max_pool3d(self, output_size):
-    return rules_pooling.adaptive_pool(self, output_size, 3, indices=True)
-
-
-def avg_pool2d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    return rules_pooling.pool(self, kernel_size, stride, padding, 1, ceil_mode, 2, divisor_override, op='avg_pool2d')
-
-
-def avg_pool2d_backward(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    return rules_pooling.pool_backward(self, grad=grad_output, ndim=2, windows=(kernel_size, stride, padding, 1, ceil_mode))
-
-
-def avg_pool3d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    return rules_pooling.pool(self, kernel_size, stride, padding, 1, ceil_mode, 3, divisor_override, op='avg_pool3d')
-
-
-def avg_pool3d_backward(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    return rules_pooling.pool_backward(self, grad=grad_output, ndim=3, windows=(kernel_size, stride, padding, 1, ceil_mode), contiguous=True)
-
-
-def _adaptive_avg_pool2d(self, output_size):
-    return rules_pooling.adaptive_pool(self, output_size, 2)
-
-
-def _adaptive_avg_pool2d_backward(grad_output, self):
-    return rules_pooling.pool_backward(self, grad=grad_output, ndim=2)
-
-
-def _adaptive_avg_pool3d(self, output_size):
-    return rules_pooling.adaptive_pool(self, output_size, 3)
-
-
-def _adaptive_avg_pool3d_backward(grad_output, self):
-    return rules_pooling.pool_backward(self, grad=grad_output, ndim=3, contiguous=True)
-
-
-def upsample_nearest1d(self, output_size, scales):
-    return rules_spatial.upsample(self, output_size, None, 1, op='upsample_nearest1d')
-
-
-def upsample_nearest1d_backward(grad_output, output_size, input_size, scales):
-    return rules_gradients.upsample_backward(grad_output, input_size, output_size, contiguous=True)
-
-
-def upsample_nearest2d(self, output_size, scales_h, scales_w):
-    return rules_spatial.upsample(self, output_size, None, 2, op='upsample_nearest2d')
-
-
-def upsample_nearest2d_backward(grad_output, output_size, input_size, scales_h, scales_w):
-    return rules_gradients.upsample_backward(grad_output, input_size, output_size)
-
-
-def upsample_nearest3d(self, output_size, scales_d, scales_h, scales_w):
-    return rules_spatial.upsample(self, output_size, None, 3, op='upsample_nearest3d')
-
-
-def upsample_nearest3d_backward(grad_output, output_size, input_size, scales_d, scales_h, scales_w):
-    return rules_gradients.upsample_backward(grad_output, input_size, output_size, contiguous=True)
-
-
-def _upsample_nearest_exact1d(self, output_size, scales):
-    return rules_spatial.upsample(self, output_size, None, 1, op='_upsample_nearest_exact1d')
-
-
-def _upsample_nearest_exact1d_backward(grad_output, output_size, input_size, scales):
-    return rules_gradients.upsample_backward(grad_output, input_size, output_size, contiguous=True)
-
-
-def _upsample_nearest_exact2d(self, output_size, scales_h, scales_w):
-    return rules_spatial.upsample(self, output_size, None, 2, op='_upsample_nearest_exact2d')
-
-
-def _upsample_nearest_exact2d_backward(grad_output, output_size, input_size, scales_h, scales_w):
-    return rules_gradients.upsample_backward(grad_output, input_size, output_size)
-
-
-def _upsample_nearest_exact3d(self, output_size, scales_d, scales_h, scales_w):
-    return rules_spatial.upsample(self, output_size, None, 3, op='_upsample_nearest_exact3d')
-
-
-def _upsample_nearest_exact3d_backward(grad_output, output_size, input_size, scales_d, scales_h, scales_w):
-    return rules_gradients.upsample_backward(grad_output, input_size, output_size, contiguous=True)
-
-
-def upsample_linear1d(self, output_size, align_corners, scales):
-    return rules_spatial.upsample(self, output_size, None, 1, op='upsample_linear1d')
-
-
-def upsample_linear1d_backward(grad_output, output_size, input_size, align_corners, scales):
-    return rules_gradients.upsample_backward(grad_output, input_size, output_size, contiguous=True)
-
-
-def upsample_bilinear2d(self, output_size, align_corners, scales_h, scales_w):
-    return rules_spatial.upsample(self, output_size, None, 2, op='upsample_bilinear2d')
-
-
-def upsample_bilinear2d_backward(grad_output, output_size, input_size, align_corners, scales_h, scales_w):
-    return rules_gradients.upsample_backward(grad_output, input_size, output_size)
-
-
-def upsample_bicubic2d(self, output_size, align_corners, scales_h, scales_w):
-    return rules_spatial.upsample(self, output_size, None, 2, op='upsample_bicubic2d')
-
-
-def upsample_bicubic2d_backward(grad_output, output_size, input_size, align_corners, scales_h, scales_w):
-    return rules_gradients.upsample_backward(grad_output, input_size, output_size, contiguous=True)
-
-
-def upsample_trilinear3d(self, output_size, align_corners, scales_d, scales_h, scales_w):
-    return rules_spatial.upsample(self, output_size, None, 3, op='upsample_trilinear3d')
-
-
-def upsample_trilinear3d_backward(grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w):
-    return rules_gradients.upsample_backward(grad_output, input_size, output_size)
-
-
-def fractional_max_pool2d(self, kernel_size, output_size, random_samples):
-    return rules_pooling.fractional_max_pool(self=self, kernel_size=kernel_size, output_size=output_size, random_samples=random_samples, ndim=2)
-
-
-def fractional_max_pool3d(self, kernel_size, output_size, random_samples):
-    return rules_pooling.fractional_max_pool(self=self, kernel_size=kernel_size, output_size=output_size, random_samples=random_samples, ndim=3)
+def conv1d(input, weight, bias, stride, padding, dilation, groups): return rules_spatial.conv(input, weight, bias, stride, padding, dilation, groups=groups, op='conv1d')
+def conv2d(input, weight, bias, stride, padding, dilation, groups): return rules_spatial.conv(input, weight, bias, stride, padding, dilation, groups=groups, op='conv2d')
+def conv3d(input, weight, bias, stride, padding, dilation, groups): return rules_spatial.conv(input, weight, bias, stride, padding, dilation, groups=groups, op='conv3d')
+def conv_transpose1d(input, weight, bias, stride, padding, output_padding, groups, dilation): return rules_spatial.conv(input, weight, bias, stride, padding, dilation, True, output_padding, groups, op='conv_transpose1d')
+def conv_transpose2d_input(input, weight, bias, stride, padding, output_padding, groups, dilation): return rules_spatial.conv(input, weight, bias, stride, padding, dilation, True, output_padding, groups, op='conv_transpose2d')
+def conv_transpose3d_input(input, weight, bias, stride, padding, output_padding, groups, dilation): return rules_spatial.conv(input, weight, bias, stride, padding, dilation, True, output_padding, groups, op='conv_transpose3d')
+def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups): return rules_spatial.conv(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+def convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask): return rules_spatial.conv_backward(grad_output, input, weight, bias_sizes, output_mask, windows=(stride, padding, dilation, transposed, output_padding, groups))
+def im2col(self, kernel_size, dilation, padding, stride): return rules_spatial.im2col(self, kernel_size, dilation, padding, stride)
+def col2im(self, output_size, kernel_size, dilation, padding, stride): return rules_spatial.col2im(self, output_size, kernel_size, dilation, padding, stride)
+def max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode): return rules_pooling.max_pool(self, kernel_size, stride, padding, dilation, ceil_mode, 1)
+def max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode): return rules_pooling.max_pool(self, kernel_size, stride, padding, dilation, ceil_mode, 2)
+def max_pool2d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices): return rules_pooling.pool_backward(self, grad=grad_output, ndim=2, windows=(kernel_size, stride, padding, dilation, ceil_mode), indices=indices)
+def max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode): return rules_pooling.max_pool(self, kernel_size, stride, padding, dilation, ceil_mode, 3)
+def max_pool3d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices): return rules_pooling.pool_backward(self, grad=grad_output, ndim=3, windows=(kernel_size, stride, padding, dilation, ceil_mode), indices=indices, format=True)
+def adaptive_max_pool2d(self, output_size): return rules_pooling.adaptive_pool(self, output_size, 2, indices=True)
+def adaptive_max_pool2d_backward(grad_output, self, indices): return rules_pooling.pool_backward(self, grad=grad_output, ndim=2, indices=indices)
+def adaptive_max_pool3d(self, output_size): return rules_pooling.adaptive_pool(self, output_size, 3, indices=True)
+def avg_pool2d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override): return rules_pooling.pool(self, kernel_size, stride, padding, 1, ceil_mode, 2, divisor_override, op='avg_pool2d')
+def avg_pool2d_backward(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override): return rules_pooling.pool_backward(self, grad=grad_output, ndim=2, windows=(kernel_size, stride, padding, 1, ceil_mode))
+def avg_pool3d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override): return rules_pooling.pool(self, kernel_size, stride, padding, 1, ceil_mode, 3, divisor_override, op='avg_pool3d')
+def avg_pool3d_backward(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override): return rules_pooling.pool_backward(self, grad=grad_output, ndim=3, windows=(kernel_size, stride, padding, 1, ceil_mode), contiguous=True)
+def _adaptive_avg_pool2d(self, output_size): return rules_pooling.adaptive_pool(self, output_size, 2)
+def _adaptive_avg_pool2d_backward(grad_output, self): return rules_pooling.pool_backward(self, grad=grad_output, ndim=2)
+def _adaptive_avg_pool3d(self, output_size): return rules_pooling.adaptive_pool(self, output_size, 3)
+def _adaptive_avg_pool3d_backward(grad_output, self): return rules_pooling.pool_backward(self, grad=grad_output, ndim=3, contiguous=True)
+def upsample_nearest1d(self, output_size, scales): return rules_spatial.upsample(self, output_size, None, 1, op='upsample_nearest1d')
+def upsample_nearest1d_backward(grad_output, output_size, input_size, scales): return rules_gradients.upsample_backward(grad_output, input_size, output_size, contiguous=True)
+def upsample_nearest2d(self, output_size, scales_h, scales_w): return rules_spatial.upsample(self, output_size, None, 2, op='upsample_nearest2d')
+def upsample_nearest2d_backward(grad_output, output_size, input_size, scales_h, scales_w): return rules_gradients.upsample_backward(grad_output, input_size, output_size)
+def upsample_nearest3d(self, output_size, scales_d, scales_h, scales_w): return rules_spatial.upsample(self, output_size, None, 3, op='upsample_nearest3d')
+def upsample_nearest3d_backward(grad_output, output_size, input_size, scales_d, scales_h, scales_w): return rules_gradients.upsample_backward(grad_output, input_size, output_size, contiguous=True)
+def _upsample_nearest_exact1d(self, output_size, scales): return rules_spatial.upsample(self, output_size, None, 1, op='_upsample_nearest_exact1d')
+def _upsample_nearest_exact1d_backward(grad_output, output_size, input_size, scales): return rules_gradients.upsample_backward(grad_output, input_size, output_size, contiguous=True)
+def _upsample_nearest_exact2d(self, output_size, scales_h, scales_w): return rules_spatial.upsample(self, output_size, None, 2, op='_upsample_nearest_exact2d')
+def _upsample_nearest_exact2d_backward(grad_output, output_size, input_size, scales_h, scales_w): return rules_gradients.upsample_backward(grad_output, input_size, output_size)
+def _upsample_nearest_exact3d(self, output_size, scales_d, scales_h, scales_w): return rules_spatial.upsample(self, output_size, None, 3, op='_upsample_nearest_exact3d')
+def _upsample_nearest_exact3d_backward(grad_output, output_size, input_size, scales_d, scales_h, scales_w): return rules_gradients.upsample_backward(grad_output, input_size, output_size, contiguous=True)
+def upsample_linear1d(self, output_size, align_corners, scales): return rules_spatial.upsample(self, output_size, None, 1, op='upsample_linear1d')
+def upsample_linear1d_backward(grad_output, output_size, input_size, align_corners, scales): return rules_gradients.upsample_backward(grad_output, input_size, output_size, contiguous=True)
+def upsample_bilinear2d(self, output_size, align_corners, scales_h, scales_w): return rules_spatial.upsample(self, output_size, None, 2, op='upsample_bilinear2d')
+def upsample_bilinear2d_backward(grad_output, output_size, input_size, align_corners, scales_h, scales_w): return rules_gradients.upsample_backward(grad_output, input_size, output_size)
+def upsample_bicubic2d(self, output_size, align_corners, scales_h, scales_w): return rules_spatial.upsample(self, output_size, None, 2, op='upsample_bicubic2d')
+def upsample_bicubic2d_backward(grad_output, output_size, input_size, align_corners, scales_h, scales_w): return rules_gradients.upsample_backward(grad_output, input_size, output_size, contiguous=True)
+def upsample_trilinear3d(self, output_size, align_corners, scales_d, scales_h, scales_w): return rules_spatial.upsample(self, output_size, None, 3, op='upsample_trilinear3d')
+def upsample_trilinear3d_backward(grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w): return rules_gradients.upsample_backward(grad_output, input_size, output_size)
+def fractional_max_pool2d(self, kernel_size, output_size, random_samples): return rules_pooling.fractional_max_pool(self=self, kernel_size=kernel_size, output_size=output_size, random_samples=random_samples, ndim=2)
+def fractional_max_pool3d(self, kernel_size, output_size, random_samples): return rules_pooling.fractional_max_pool(self=self, kernel_size=kernel_size, output_size=output_size, random_samples=random_samples, ndim=3)

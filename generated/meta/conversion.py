@@ -6,13 +6,6 @@ from mindtorch_v2._rules import creation as rules_creation
 from mindtorch_v2._rules import pointwise as rules_pointwise
 
 
-def _to_copy(self, dtype, layout, device, pin_memory, non_blocking, memory_format):
-    return rules_creation.to_copy(self=self, dtype=dtype, memory_format=memory_format)
-
-
-def copy_(self, src, non_blocking):
-    return rules_pointwise.copy(self=self, src=src)
-
-
-def copy(self, src, non_blocking):
-    return rules_pointwise.copy(self=self, src=src)
+def _to_copy(self, dtype, layout, device, pin_memory, non_blocking, memory_format): return rules_creation.to_copy(self=self, dtype=dtype, memory_format=memory_format)
+def copy_(self, src, non_blocking): return rules_pointwise.copy(self=self, src=src)
+def copy(self, src, non_blocking): return rules_pointwise.copy(self=self, src=src)

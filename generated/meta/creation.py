@@ -7,197 +7,52 @@ from mindtorch_v2._rules import joining as rules_joining
 from mindtorch_v2._rules import pointwise as rules_pointwise
 
 
-def empty_memory_format(size, dtype, layout, device, pin_memory, memory_format):
-    return rules_creation.factory(size, dtype, memory_format=memory_format)
-
-
-def zeros(size, dtype, layout, device, pin_memory):
-    return rules_creation.factory(size, dtype, op='zeros')
-
-
-def ones(size, dtype, layout, device, pin_memory):
-    return rules_creation.factory(size, dtype)
-
-
-def full(size, fill_value, dtype, layout, device, pin_memory):
-    return rules_creation.factory(size, dtype, fill_value)
-
-
-def empty_strided(size, stride, dtype, layout, device, pin_memory):
-    return rules_creation.empty_strided(size, stride, dtype)
-
-
-def empty_like(self, dtype, layout, device, pin_memory, memory_format):
-    return rules_creation.like(self, dtype, layout, device, memory_format)
-
-
-def zeros_like(self, dtype, layout, device, pin_memory, memory_format):
-    return rules_creation.like(self, dtype, layout, device, memory_format)
-
-
-def ones_like(self, dtype, layout, device, pin_memory, memory_format):
-    return rules_creation.like(self, dtype, layout, device, memory_format)
-
-
-def full_like(self, fill_value, dtype, layout, device, pin_memory, memory_format):
-    return rules_creation.like(self, dtype, layout, device, memory_format, fill_value)
-
-
-def new_empty(self, size, dtype, layout, device, pin_memory):
-    return rules_creation.new(self, size, dtype)
-
-
-def new_empty_strided(self, size, stride, dtype, layout, device, pin_memory):
-    return rules_creation.empty_strided(size, stride, dtype or self.dtype)
-
-
-def new_zeros(self, size, dtype, layout, device, pin_memory):
-    return rules_creation.new(self, size, dtype)
-
-
-def new_ones(self, size, dtype, layout, device, pin_memory):
-    return rules_creation.new(self, size, dtype)
-
-
-def new_full(self, size, fill_value, dtype, layout, device, pin_memory):
-    return rules_creation.new(self, size, dtype, fill_value)
-
-
-def scalar_tensor(s, dtype, layout, device, pin_memory):
-    return rules_creation.scalar_tensor(s, dtype)
-
-
-def arange(end, dtype, layout, device, pin_memory):
-    return rules_creation.arange(0, end, 1, dtype)
-
-
-def arange_start(start, end, dtype, layout, device, pin_memory):
-    return rules_creation.arange(start, end, 1, dtype)
-
-
-def arange_start_step(start, end, step, dtype, layout, device, pin_memory):
-    return rules_creation.arange(start, end, step, dtype)
-
-
-def range_step(start, end, step, dtype, layout, device, pin_memory):
-    return rules_creation.range(start, end, step, dtype)
-
-
-def range(start, end, dtype, layout, device, pin_memory):
-    return rules_creation.range(start, end, 1, dtype)
-
-
-def linspace(start, end, steps, dtype, layout, device, pin_memory):
-    return rules_creation.linspace(start, end, steps, dtype)
-
-
-def linspace_Tensor_Tensor(start, end, steps, dtype, layout, device, pin_memory):
-    return rules_creation.linspace(start, end, steps, dtype)
-
-
-def linspace_Tensor_Scalar(start, end, steps, dtype, layout, device, pin_memory):
-    return rules_creation.linspace(start, end, steps, dtype)
-
-
-def linspace_Scalar_Tensor(start, end, steps, dtype, layout, device, pin_memory):
-    return rules_creation.linspace(start, end, steps, dtype)
-
-
-def logspace(start, end, steps, base, dtype, layout, device, pin_memory):
-    return rules_creation.linspace(start, end, steps, dtype, op='logspace')
-
-
-def logspace_Tensor_Tensor(start, end, steps, base, dtype, layout, device, pin_memory):
-    return rules_creation.linspace(start, end, steps, dtype, op='logspace')
-
-
-def logspace_Tensor_Scalar(start, end, steps, base, dtype, layout, device, pin_memory):
-    return rules_creation.linspace(start, end, steps, dtype, op='logspace')
-
-
-def logspace_Scalar_Tensor(start, end, steps, base, dtype, layout, device, pin_memory):
-    return rules_creation.linspace(start, end, steps, dtype, op='logspace')
-
-
-def eye(n, dtype, layout, device, pin_memory):
-    return rules_creation.eye(n, None, dtype)
-
-
-def eye_m(n, m, dtype, layout, device, pin_memory):
-    return rules_creation.eye(n, m, dtype)
-
-
-def tril(self, diagonal):
-    return rules_joining.tril(self=self)
-
-
-def triu(self, diagonal):
-    return rules_joining.tril(self=self, op='triu')
-
-
-def tril_indices(row, col, offset, dtype, layout, device, pin_memory):
-    return rules_creation.tril_indices(row, col, offset, dtype)
-
-
-def triu_indices(row, col, offset, dtype, layout, device, pin_memory):
-    return rules_creation.tril_indices(row, col, offset, dtype, op='triu_indices')
-
-
-def fill_Tensor(self, value):
-    return rules_pointwise.fill(self=self, value=value)
-
-
-def zero_(self):
-    return rules_pointwise.fill(self=self, value=0)
-
-
-def hann_window(window_length, dtype, layout, device, pin_memory):
-    return rules_creation.window(window_length, dtype, layout, op='hann_window')
-
-
-def hann_window_periodic(window_length, periodic, dtype, layout, device, pin_memory):
-    return rules_creation.window(window_length, dtype, layout, op='hann_window')
-
-
-def hamming_window(window_length, dtype, layout, device, pin_memory):
-    return rules_creation.window(window_length, dtype, layout, op='hamming_window')
-
-
-def hamming_window_periodic(window_length, periodic, dtype, layout, device, pin_memory):
-    return rules_creation.window(window_length, dtype, layout, op='hamming_window')
-
-
-def hamming_window_periodic_alpha(window_length, periodic, alpha, dtype, layout, device, pin_memory):
-    return rules_creation.window(window_length, dtype, layout, op='hamming_window')
-
-
-def hamming_window_periodic_alpha_beta(window_length, periodic, alpha, beta, dtype, layout, device, pin_memory):
-    return rules_creation.window(window_length, dtype, layout, op='hamming_window')
-
-
-def blackman_window(window_length, dtype, layout, device, pin_memory):
-    return rules_creation.window(window_length, dtype, layout, op='blackman_window')
-
-
-def blackman_window_periodic(window_length, periodic, dtype, layout, device, pin_memory):
-    return rules_creation.window(window_length, dtype, layout, op='blackman_window')
-
-
-def bartlett_window(window_length, dtype, layout, device, pin_memory):
-    return rules_creation.window(window_length, dtype, layout, op='bartlett_window')
-
-
-def bartlett_window_periodic(window_length, periodic, dtype, layout, device, pin_memory):
-    return rules_creation.window(window_length, dtype, layout, op='bartlett_window')
-
-
-def kaiser_window(window_length, dtype, layout, device, pin_memory):
-    return rules_creation.window(window_length, dtype, layout, op='kaiser_window')
-
-
-def kaiser_window_periodic(window_length, periodic, dtype, layout, device, pin_memory):
-    return rules_creation.window(window_length, dtype, layout, op='kaiser_window')
-
-
-def kaiser_window_beta(window_length, periodic, beta, dtype, layout, device, pin_memory):
-    return rules_creation.window(window_length, dtype, layout, op='kaiser_window')
+def empty_memory_format(size, dtype, layout, device, pin_memory, memory_format): return rules_creation.factory(size, dtype, memory_format=memory_format)
+def zeros(size, dtype, layout, device, pin_memory): return rules_creation.factory(size, dtype, op='zeros')
+def ones(size, dtype, layout, device, pin_memory): return rules_creation.factory(size, dtype)
+def full(size, fill_value, dtype, layout, device, pin_memory): return rules_creation.factory(size, dtype, fill_value)
+def empty_strided(size, stride, dtype, layout, device, pin_memory): return rules_creation.empty_strided(size, stride, dtype)
+def empty_like(self, dtype, layout, device, pin_memory, memory_format): return rules_creation.like(self, dtype, layout, device, memory_format)
+def zeros_like(self, dtype, layout, device, pin_memory, memory_format): return rules_creation.like(self, dtype, layout, device, memory_format)
+def ones_like(self, dtype, layout, device, pin_memory, memory_format): return rules_creation.like(self, dtype, layout, device, memory_format)
+def full_like(self, fill_value, dtype, layout, device, pin_memory, memory_format): return rules_creation.like(self, dtype, layout, device, memory_format, fill_value)
+def new_empty(self, size, dtype, layout, device, pin_memory): return rules_creation.new(self, size, dtype)
+def new_empty_strided(self, size, stride, dtype, layout, device, pin_memory): return rules_creation.empty_strided(size, stride, dtype or self.dtype)
+def new_zeros(self, size, dtype, layout, device, pin_memory): return rules_creation.new(self, size, dtype)
+def new_ones(self, size, dtype, layout, device, pin_memory): return rules_creation.new(self, size, dtype)
+def new_full(self, size, fill_value, dtype, layout, device, pin_memory): return rules_creation.new(self, size, dtype, fill_value)
+def scalar_tensor(s, dtype, layout, device, pin_memory): return rules_creation.scalar_tensor(s, dtype)
+def arange(end, dtype, layout, device, pin_memory): return rules_creation.arange(0, end, 1, dtype)
+def arange_start(start, end, dtype, layout, device, pin_memory): return rules_creation.arange(start, end, 1, dtype)
+def arange_start_step(start, end, step, dtype, layout, device, pin_memory): return rules_creation.arange(start, end, step, dtype)
+def range_step(start, end, step, dtype, layout, device, pin_memory): return rules_creation.range(start, end, step, dtype)
+def range(start, end, dtype, layout, device, pin_memory): return rules_creation.range(start, end, 1, dtype)
+def linspace(start, end, steps, dtype, layout, device, pin_memory): return rules_creation.linspace(start, end, steps, dtype)
+def linspace_Tensor_Tensor(start, end, steps, dtype, layout, device, pin_memory): return rules_creation.linspace(start, end, steps, dtype)
+def linspace_Tensor_Scalar(start, end, steps, dtype, layout, device, pin_memory): return rules_creation.linspace(start, end, steps, dtype)
+def linspace_Scalar_Tensor(start, end, steps, dtype, layout, device, pin_memory): return rules_creation.linspace(start, end, steps, dtype)
+def logspace(start, end, steps, base, dtype, layout, device, pin_memory): return rules_creation.linspace(start, end, steps, dtype, op='logspace')
+def logspace_Tensor_Tensor(start, end, steps, base, dtype, layout, device, pin_memory): return rules_creation.linspace(start, end, steps, dtype, op='logspace')
+def logspace_Tensor_Scalar(start, end, steps, base, dtype, layout, device, pin_memory): return rules_creation.linspace(start, end, steps, dtype, op='logspace')
+def logspace_Scalar_Tensor(start, end, steps, base, dtype, layout, device, pin_memory): return rules_creation.linspace(start, end, steps, dtype, op='logspace')
+def eye(n, dtype, layout, device, pin_memory): return rules_creation.eye(n, None, dtype)
+def eye_m(n, m, dtype, layout, device, pin_memory): return rules_creation.eye(n, m, dtype)
+def tril(self, diagonal): return rules_joining.tril(self=self)
+def triu(self, diagonal): return rules_joining.tril(self=self, op='triu')
+def tril_indices(row, col, offset, dtype, layout, device, pin_memory): return rules_creation.tril_indices(row, col, offset, dtype)
+def triu_indices(row, col, offset, dtype, layout, device, pin_memory): return rules_creation.tril_indices(row, col, offset, dtype, op='triu_indices')
+def fill_Tensor(self, value): return rules_pointwise.fill(self=self, value=value)
+def zero_(self): return rules_pointwise.fill(self=self, value=0)
+def hann_window(window_length, dtype, layout, device, pin_memory): return rules_creation.window(window_length, dtype, layout, op='hann_window')
+def hann_window_periodic(window_length, periodic, dtype, layout, device, pin_memory): return rules_creation.window(window_length, dtype, layout, op='hann_window')
+def hamming_window(window_length, dtype, layout, device, pin_memory): return rules_creation.window(window_length, dtype, layout, op='hamming_window')
+def hamming_window_periodic(window_length, periodic, dtype, layout, device, pin_memory): return rules_creation.window(window_length, dtype, layout, op='hamming_window')
+def hamming_window_periodic_alpha(window_length, periodic, alpha, dtype, layout, device, pin_memory): return rules_creation.window(window_length, dtype, layout, op='hamming_window')
+def hamming_window_periodic_alpha_beta(window_length, periodic, alpha, beta, dtype, layout, device, pin_memory): return rules_creation.window(window_length, dtype, layout, op='hamming_window')
+def blackman_window(window_length, dtype, layout, device, pin_memory): return rules_creation.window(window_length, dtype, layout, op='blackman_window')
+def blackman_window_periodic(window_length, periodic, dtype, layout, device, pin_memory): return rules_creation.window(window_length, dtype, layout, op='blackman_window')
+def bartlett_window(window_length, dtype, layout, device, pin_memory): return rules_creation.window(window_length, dtype, layout, op='bartlett_window')
+def bartlett_window_periodic(window_length, periodic, dtype, layout, device, pin_memory): return rules_creation.window(window_length, dtype, layout, op='bartlett_window')
+def kaiser_window(window_length, dtype, layout, device, pin_memory): return rules_creation.window(window_length, dtype, layout, op='kaiser_window')
+def kaiser_window_periodic(window_length, periodic, dtype, layout, device, pin_memory): return rules_creation.window(window_length, dtype, layout, op='kaiser_window')
+def kaiser_window_beta(window_length, periodic, beta, dtype, layout, device, pin_memory): return rules_creation.window(window_length, dtype, layout, op='kaiser_window')

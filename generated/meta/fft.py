@@ -5,13 +5,6 @@ from __future__ import annotations
 from mindtorch_v2._rules import fft as rules_fft
 
 
-def _fft_r2c(self, dim, normalization, onesided):
-    return rules_fft.fft_r2c(self, dim, onesided)
-
-
-def _fft_c2r(self, dim, normalization, last_dim_size):
-    return rules_fft.fft_c2r(self, dim, last_dim_size)
-
-
-def _fft_c2c(self, dim, normalization, forward):
-    return rules_fft.fft_c2c(self, dim)
+def _fft_r2c(self, dim, normalization, onesided): return rules_fft.fft_r2c(self, dim, onesided)
+def _fft_c2r(self, dim, normalization, last_dim_size): return rules_fft.fft_c2r(self, dim, last_dim_size)
+def _fft_c2c(self, dim, normalization, forward): return rules_fft.fft_c2c(self, dim)

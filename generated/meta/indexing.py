@@ -7,105 +7,29 @@ from mindtorch_v2._rules import indexing as rules_indexing
 from mindtorch_v2._rules import pointwise as rules_pointwise
 
 
-def index_Tensor(self, indices):
-    return rules_indexing.index(self=self, indices=indices)
-
-
-def index_put(self, indices, values, accumulate):
-    return rules_indexing.index_put(self=self, indices=indices, values=values, accumulate=accumulate)
-
-
-def _unsafe_index_Tensor(self, indices):
-    return rules_indexing.index(self=self, indices=indices, masks=False)
-
-
-def index_select(self, dim, index):
-    return rules_indexing.index_select(self=self, dim=dim, index=index)
-
-
-def index_add(self, dim, index, source, alpha):
-    return rules_indexing.index_add(self=self, dim=dim, index=index, source=source, alpha=alpha)
-
-
-def index_copy(self, dim, index, source):
-    return rules_indexing.index_copy(self=self, dim=dim, index=index, source=source)
-
-
-def index_fill_int_Scalar(self, dim, index, value):
-    return rules_indexing.index_fill(self=self, dim=dim, index=index, value=value)
-
-
-def index_fill_int_Tensor(self, dim, index, value):
-    return rules_indexing.index_fill(self=self, dim=dim, index=index, value=value)
-
-
-def index_reduce(self, dim, index, source, reduce, include_self):
-    return rules_indexing.index_add(self=self, dim=dim, index=index, source=source, op='index_reduce', reduce=reduce)
-
-
-def gather(self, dim, index, sparse_grad):
-    return rules_indexing.gather(self=self, dim=dim, index=index)
-
-
-def scatter_src(self, dim, index, src):
-    return rules_indexing.scatter(self=self, dim=dim, index=index, src=src)
-
-
-def scatter_value(self, dim, index, value):
-    return rules_indexing.scatter(self=self, dim=dim, index=index, src=value)
-
-
-def scatter_reduce(self, dim, index, src, reduce):
-    return rules_indexing.scatter(self=self, dim=dim, index=index, src=src, reduce=reduce)
-
-
-def scatter_value_reduce(self, dim, index, value, reduce):
-    return rules_indexing.scatter(self=self, dim=dim, index=index, src=value, reduce=reduce)
-
-
-def scatter_add(self, dim, index, src):
-    return rules_indexing.scatter(self=self, dim=dim, index=index, src=src, op='scatter_add')
-
-
-def scatter_reduce_two(self, dim, index, src, reduce, include_self):
-    return rules_indexing.scatter(self=self, dim=dim, index=index, src=src, reduce=reduce, op='scatter_reduce')
-
-
-def take(self, index):
-    return rules_indexing.take(self=self, index=index)
-
-
-def put(self, index, source, accumulate):
-    return rules_indexing.put(self=self, index=index, source=source, accumulate=accumulate)
-
-
-def masked_fill_Scalar(self, mask, value):
-    return rules_pointwise.masked_fill(self=self, mask=mask, value=value)
-
-
-def masked_fill_Tensor(self, mask, value):
-    return rules_pointwise.masked_fill(self=self, mask=mask, value=value)
-
-
-def masked_select(self, mask):
-    return rules_indexing.masked_select(self=self, mask=mask)
-
-
-def masked_scatter(self, mask, source):
-    return rules_indexing.masked_scatter(self=self, mask=mask, source=source)
-
-
-def masked_scatter_backward(grad_output, mask, sizes):
-    return rules_gradients.masked_scatter_backward(grad_output, mask=mask, sizes=sizes)
-
-
-def nonzero(self):
-    return rules_indexing.nonzero(self=self)
-
-
-def nonzero_static(self, size, fill_value):
-    return rules_indexing.nonzero_static(self=self, size=size)
-
-
-def one_hot(self, num_classes):
-    return rules_indexing.one_hot(self=self, num_classes=num_classes)
+def index_Tensor(self, indices): return rules_indexing.index(self=self, indices=indices)
+def index_put(self, indices, values, accumulate): return rules_indexing.index_put(self=self, indices=indices, values=values, accumulate=accumulate)
+def _unsafe_index_Tensor(self, indices): return rules_indexing.index(self=self, indices=indices, masks=False)
+def index_select(self, dim, index): return rules_indexing.index_select(self=self, dim=dim, index=index)
+def index_add(self, dim, index, source, alpha): return rules_indexing.index_add(self=self, dim=dim, index=index, source=source, alpha=alpha)
+def index_copy(self, dim, index, source): return rules_indexing.index_copy(self=self, dim=dim, index=index, source=source)
+def index_fill_int_Scalar(self, dim, index, value): return rules_indexing.index_fill(self=self, dim=dim, index=index, value=value)
+def index_fill_int_Tensor(self, dim, index, value): return rules_indexing.index_fill(self=self, dim=dim, index=index, value=value)
+def index_reduce(self, dim, index, source, reduce, include_self): return rules_indexing.index_add(self=self, dim=dim, index=index, source=source, op='index_reduce', reduce=reduce)
+def gather(self, dim, index, sparse_grad): return rules_indexing.gather(self=self, dim=dim, index=index)
+def scatter_src(self, dim, index, src): return rules_indexing.scatter(self=self, dim=dim, index=index, src=src)
+def scatter_value(self, dim, index, value): return rules_indexing.scatter(self=self, dim=dim, index=index, src=value)
+def scatter_reduce(self, dim, index, src, reduce): return rules_indexing.scatter(self=self, dim=dim, index=index, src=src, reduce=reduce)
+def scatter_value_reduce(self, dim, index, value, reduce): return rules_indexing.scatter(self=self, dim=dim, index=index, src=value, reduce=reduce)
+def scatter_add(self, dim, index, src): return rules_indexing.scatter(self=self, dim=dim, index=index, src=src, op='scatter_add')
+def scatter_reduce_two(self, dim, index, src, reduce, include_self): return rules_indexing.scatter(self=self, dim=dim, index=index, src=src, reduce=reduce, op='scatter_reduce')
+def take(self, index): return rules_indexing.take(self=self, index=index)
+def put(self, index, source, accumulate): return rules_indexing.put(self=self, index=index, source=source, accumulate=accumulate)
+def masked_fill_Scalar(self, mask, value): return rules_pointwise.masked_fill(self=self, mask=mask, value=value)
+def masked_fill_Tensor(self, mask, value): return rules_pointwise.masked_fill(self=self, mask=mask, value=value)
+def masked_select(self, mask): return rules_indexing.masked_select(self=self, mask=mask)
+def masked_scatter(self, mask, source): return rules_indexing.masked_scatter(self=self, mask=mask, source=source)
+def masked_scatter_backward(grad_output, mask, sizes): return rules_gradients.masked_scatter_backward(grad_output, mask=mask, sizes=sizes)
+def nonzero(self): return rules_indexing.nonzero(self=self)
+def nonzero_static(self, size, fill_value): return rules_indexing.nonzero_static(self=self, size=size)
+def one_hot(self, num_classes): return rules_indexing.one_hot(self=self, num_classes=num_classes)

@@ -5,81 +5,23 @@ from __future__ import annotations
 from mindtorch_v2._rules import linalg as rules_linalg
 
 
-def linalg_cholesky_ex(self, upper, check_errors):
-    return rules_linalg.linalg_cholesky_ex(self)
-
-
-def cholesky_solve(self, input2, upper):
-    return rules_linalg.linalg_cholesky_solve(self, input2)
-
-
-def cholesky_inverse(self, upper):
-    return rules_linalg.linalg_cholesky_inverse(self)
-
-
-def linalg_lu_factor_ex(A, pivot, check_errors):
-    return rules_linalg.linalg_lu_factor_ex(A, pivot)
-
-
-def linalg_lu(A, pivot):
-    return rules_linalg.linalg_lu(A, pivot)
-
-
-def lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots):
-    return rules_linalg.linalg_lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
-
-
-def linalg_qr(A, mode):
-    return rules_linalg.linalg_qr(A, mode)
-
-
-def geqrf(self):
-    return rules_linalg.linalg_geqrf(self)
-
-
-def _linalg_svd(A, full_matrices, compute_uv, driver):
-    return rules_linalg.linalg_svd(A, full_matrices, compute_uv, driver)
-
-
-def _linalg_eigh(A, UPLO, compute_v):
-    return rules_linalg.linalg_eigh(A, UPLO, compute_v)
-
-
-def linalg_eig(self):
-    return rules_linalg.linalg_eig(self)
-
-
-def linalg_inv_ex(A, check_errors):
-    return rules_linalg.linalg_inv_ex(A)
-
-
-def linalg_solve_ex(A, B, left, check_errors):
-    return rules_linalg.linalg_solve_ex(A, B, left)
-
-
-def linalg_solve_triangular(self, B, upper, left, unitriangular):
-    return rules_linalg.linalg_solve_triangular(self, B, left)
-
-
-def linalg_lstsq(self, b, rcond, driver):
-    return rules_linalg.linalg_lstsq(self, b, driver)
-
-
-def linalg_pinv_atol_rtol_tensor(self, atol, rtol, hermitian):
-    return rules_linalg.linalg_pinv(self, hermitian, tolerances=(atol, rtol))
-
-
-def linalg_pinv_atol_rtol_float(self, atol, rtol, hermitian):
-    return rules_linalg.linalg_pinv(self, hermitian)
-
-
-def linalg_det(A):
-    return rules_linalg.linalg_det(A)
-
-
-def linalg_slogdet(A):
-    return rules_linalg.linalg_slogdet(A)
-
-
-def linalg_matrix_exp(self):
-    return rules_linalg.linalg_matrix_exp(self)
+def linalg_cholesky_ex(self, upper, check_errors): return rules_linalg.linalg_cholesky_ex(self)
+def cholesky_solve(self, input2, upper): return rules_linalg.linalg_cholesky_solve(self, input2)
+def cholesky_inverse(self, upper): return rules_linalg.linalg_cholesky_inverse(self)
+def linalg_lu_factor_ex(A, pivot, check_errors): return rules_linalg.linalg_lu_factor_ex(A, pivot)
+def linalg_lu(A, pivot): return rules_linalg.linalg_lu(A, pivot)
+def lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots): return rules_linalg.linalg_lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
+def linalg_qr(A, mode): return rules_linalg.linalg_qr(A, mode)
+def geqrf(self): return rules_linalg.linalg_geqrf(self)
+def _linalg_svd(A, full_matrices, compute_uv, driver): return rules_linalg.linalg_svd(A, full_matrices, compute_uv, driver)
+def _linalg_eigh(A, UPLO, compute_v): return rules_linalg.linalg_eigh(A, UPLO, compute_v)
+def linalg_eig(self): return rules_linalg.linalg_eig(self)
+def linalg_inv_ex(A, check_errors): return rules_linalg.linalg_inv_ex(A)
+def linalg_solve_ex(A, B, left, check_errors): return rules_linalg.linalg_solve_ex(A, B, left)
+def linalg_solve_triangular(self, B, upper, left, unitriangular): return rules_linalg.linalg_solve_triangular(self, B, left)
+def linalg_lstsq(self, b, rcond, driver): return rules_linalg.linalg_lstsq(self, b, driver)
+def linalg_pinv_atol_rtol_tensor(self, atol, rtol, hermitian): return rules_linalg.linalg_pinv(self, hermitian, tolerances=(atol, rtol))
+def linalg_pinv_atol_rtol_float(self, atol, rtol, hermitian): return rules_linalg.linalg_pinv(self, hermitian)
+def linalg_det(A): return rules_linalg.linalg_det(A)
+def linalg_slogdet(A): return rules_linalg.linalg_slogdet(A)
+def linalg_matrix_exp(self): return rules_linalg.linalg_matrix_exp(self)

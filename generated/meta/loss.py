@@ -6,53 +6,16 @@ from mindtorch_v2._rules import gradients as rules_gradients
 from mindtorch_v2._rules import loss as rules_loss
 
 
-def mse_loss(self, target, reduction):
-    return rules_loss.pointwise_loss(self, target, reduction)
-
-
-def smooth_l1_loss(self, target, reduction, beta):
-    return rules_loss.pointwise_loss(self, target, reduction, op='smooth_l1_loss', beta=beta)
-
-
-def huber_loss(self, target, reduction, delta):
-    return rules_loss.pointwise_loss(self, target, reduction, op='huber_loss', delta=delta)
-
-
-def soft_margin_loss(self, target, reduction):
-    return rules_loss.pointwise_loss(self, target, reduction, op='soft_margin_loss')
-
-
-def binary_cross_entropy(self, target, weight, reduction):
-    return rules_loss.binary_cross_entropy(self, target, weight, reduction)
-
-
-def binary_cross_entropy_backward(grad_output, self, target, weight, reduction):
-    return rules_loss.binary_cross_entropy_backward(self, target, weight, grad_output)
-
-
-def binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction):
-    return rules_loss.bce_with_logits(self, target, weight, pos_weight, reduction)
-
-
-def nll_loss_forward(self, target, weight, reduction, ignore_index):
-    return rules_loss.nll_loss_forward(self, target=target, weight=weight, reduction=reduction, ignore_index=ignore_index)
-
-
-def nll_loss_backward(grad_output, self, target, weight, reduction, ignore_index, total_weight):
-    return rules_gradients.nll_loss_backward(self, grad=grad_output, target=target, weight=weight, reduction=reduction, total_weight=total_weight)
-
-
-def nll_loss2d_forward(self, target, weight, reduction, ignore_index):
-    return rules_loss.nll_loss2d_forward(self, target=target, weight=weight, reduction=reduction, ignore_index=ignore_index)
-
-
-def nll_loss2d_backward(grad_output, self, target, weight, reduction, ignore_index, total_weight):
-    return rules_gradients.nll_loss_backward(self, grad=grad_output, target=target, weight=weight, reduction=reduction, total_weight=total_weight, spatial=True)
-
-
-def _ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity):
-    return rules_loss.ctc_loss(log_probs, targets=targets, input_lengths=input_lengths, target_lengths=target_lengths, blank=blank)
-
-
-def _ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity):
-    return rules_gradients.ctc_loss_backward(log_probs)
+def mse_loss(self, target, reduction): return rules_loss.pointwise_loss(self, target, reduction)
+def smooth_l1_loss(self, target, reduction, beta): return rules_loss.pointwise_loss(self, target, reduction, op='smooth_l1_loss', beta=beta)
+def huber_loss(self, target, reduction, delta): return rules_loss.pointwise_loss(self, target, reduction, op='huber_loss', delta=delta)
+def soft_margin_loss(self, target, reduction): return rules_loss.pointwise_loss(self, target, reduction, op='soft_margin_loss')
+def binary_cross_entropy(self, target, weight, reduction): return rules_loss.binary_cross_entropy(self, target, weight, reduction)
+def binary_cross_entropy_backward(grad_output, self, target, weight, reduction): return rules_loss.binary_cross_entropy_backward(self, target, weight, grad_output)
+def binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction): return rules_loss.bce_with_logits(self, target, weight, pos_weight, reduction)
+def nll_loss_forward(self, target, weight, reduction, ignore_index): return rules_loss.nll_loss_forward(self, target=target, weight=weight, reduction=reduction, ignore_index=ignore_index)
+def nll_loss_backward(grad_output, self, target, weight, reduction, ignore_index, total_weight): return rules_gradients.nll_loss_backward(self, grad=grad_output, target=target, weight=weight, reduction=reduction, total_weight=total_weight)
+def nll_loss2d_forward(self, target, weight, reduction, ignore_index): return rules_loss.nll_loss2d_forward(self, target=target, weight=weight, reduction=reduction, ignore_index=ignore_index)
+def nll_loss2d_backward(grad_output, self, target, weight, reduction, ignore_index, total_weight): return rules_gradients.nll_loss_backward(self, grad=grad_output, target=target, weight=weight, reduction=reduction, total_weight=total_weight, spatial=True)
+def _ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity): return rules_loss.ctc_loss(log_probs, targets=targets, input_lengths=input_lengths, target_lengths=target_lengths, blank=blank)
+def _ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity): return rules_gradients.ctc_loss_backward(log_probs)

@@ -6,73 +6,21 @@ from mindtorch_v2._rules import gradients as rules_gradients
 from mindtorch_v2._rules import matmul as rules_matmul
 
 
-def mm(self, mat2):
-    return rules_matmul.mm(self, mat2)
-
-
-def bmm(self, mat2):
-    return rules_matmul.bmm(self, mat2)
-
-
-def matmul(self, other):
-    return rules_matmul.matmul(self, other)
-
-
-def linear(input, weight, bias):
-    return rules_matmul.linear(input, weight, bias)
-
-
-def addmm(self, mat1, mat2, beta, alpha):
-    return rules_matmul.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
-
-
-def addbmm(self, batch1, batch2, beta, alpha):
-    return rules_matmul.addbmm(self, batch1, batch2, beta=beta, alpha=alpha)
-
-
-def baddbmm(self, batch1, batch2, beta, alpha):
-    return rules_matmul.baddbmm(self, batch1, batch2, beta=beta, alpha=alpha)
-
-
-def addmv(self, mat, vec, beta, alpha):
-    return rules_matmul.addmv(self, mat, vec, beta=beta, alpha=alpha)
-
-
-def addr(self, vec1, vec2, beta, alpha):
-    return rules_matmul.addr(self, vec1, vec2, beta=beta, alpha=alpha)
-
-
-def mv(self, vec):
-    return rules_matmul.mv(self, vec)
-
-
-def dot(self, tensor):
-    return rules_matmul.dot(self, tensor)
-
-
-def vdot(self, other):
-    return rules_matmul.dot(self, other, op='vdot')
-
-
-def outer(self, vec2):
-    return rules_matmul.outer(self, vec2)
-
-
-def linalg_cross(self, other, dim):
-    return rules_matmul.cross(self, other, dim=dim)
-
-
-def _cdist_forward(x1, x2, p, compute_mode):
-    return rules_matmul.cdist(x1, x2)
-
-
-def _cdist_backward(grad, x1, x2, p, cdist):
-    return rules_gradients.cdist_backward(x1, x2=x2, grad=grad, distances=cdist)
-
-
-def _pdist_forward(self, p):
-    return rules_matmul.pdist(self)
-
-
-def _pdist_backward(grad, self, p, pdist):
-    return rules_matmul.pdist_backward(self, grad=grad, distances=pdist)
+def mm(self, mat2): return rules_matmul.mm(self, mat2)
+def bmm(self, mat2): return rules_matmul.bmm(self, mat2)
+def matmul(self, other): return rules_matmul.matmul(self, other)
+def linear(input, weight, bias): return rules_matmul.linear(input, weight, bias)
+def addmm(self, mat1, mat2, beta, alpha): return rules_matmul.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
+def addbmm(self, batch1, batch2, beta, alpha): return rules_matmul.addbmm(self, batch1, batch2, beta=beta, alpha=alpha)
+def baddbmm(self, batch1, batch2, beta, alpha): return rules_matmul.baddbmm(self, batch1, batch2, beta=beta, alpha=alpha)
+def addmv(self, mat, vec, beta, alpha): return rules_matmul.addmv(self, mat, vec, beta=beta, alpha=alpha)
+def addr(self, vec1, vec2, beta, alpha): return rules_matmul.addr(self, vec1, vec2, beta=beta, alpha=alpha)
+def mv(self, vec): return rules_matmul.mv(self, vec)
+def dot(self, tensor): return rules_matmul.dot(self, tensor)
+def vdot(self, other): return rules_matmul.dot(self, other, op='vdot')
+def outer(self, vec2): return rules_matmul.outer(self, vec2)
+def linalg_cross(self, other, dim): return rules_matmul.cross(self, other, dim=dim)
+def _cdist_forward(x1, x2, p, compute_mode): return rules_matmul.cdist(x1, x2)
+def _cdist_backward(grad, x1, x2, p, cdist): return rules_gradients.cdist_backward(x1, x2=x2, grad=grad, distances=cdist)
+def _pdist_forward(self, p): return rules_matmul.pdist(self)
+def _pdist_backward(grad, self, p, pdist): return rules_matmul.pdist_backward(self, grad=grad, distances=pdist)

@@ -9,177 +9,47 @@ from mindtorch_v2._rules import nn as rules_nn
 from mindtorch_v2._rules import reduction as rules_reduction
 
 
-def relu(self):
-    return rules_activations.relu(self)
-
-
-def relu6(self):
-    return rules_activations.hardtanh(self, 0, 6)
-
-
-def hardtanh(self, min_val, max_val):
-    return rules_activations.hardtanh(self, min_val, max_val)
-
-
-def hardtanh_backward(grad_output, self, min_val, max_val):
-    return rules_activations.activation_backward(grad_output, self, op='hardshrink_backward_cpu')
-
-
-def threshold(self, threshold, value):
-    return rules_activations.activation(self, op='threshold_cpu', dtypes='real_numeric', numbers=(threshold, value))
-
-
-def threshold_backward(grad_output, self, threshold):
-    return rules_activations.activation_backward(grad_output, self, op='threshold_cpu', dtypes='real_numeric')
-
-
-def leaky_relu(self, negative_slope):
-    return rules_activations.activation(self, op='leaky_relu_cpu')
-
-
-def leaky_relu_backward(grad_output, self, negative_slope, self_is_result):
-    return rules_activations.activation_backward(grad_output, self, op='leaky_relu_backward_cpu', slope=negative_slope if self_is_result else None)
-
-
-def _prelu_kernel(self, weight):
-    return rules_activations.prelu_kernel(self, weight)
-
-
-def gelu(self, approximate):
-    return rules_activations.activation(self, op='GeluKernelImpl', approximate=approximate)
-
-
-def gelu_backward(grad_output, self, approximate):
-    return rules_activations.activation_backward(grad_output, self, op='GeluBackwardKernelImpl', approximate=approximate)
-
-
-def silu(self):
-    return rules_activations.activation(self, op='silu_cpu', dtypes='floating')
-
-
-def silu_backward(grad_output, self):
-    return rules_activations.activation_backward(grad_output, self, op='silu_backward_cpu', dtypes='floating')
-
-
-def mish(self):
-    return rules_activations.activation(self, op='mish_cpu')
-
-
-def mish_backward(grad_output, self):
-    return rules_activations.activation_backward(grad_output, self, op='mish_backward_cpu')
-
-
-def softplus(self, beta, threshold):
-    return rules_activations.activation(self, op='softplus_cpu')
-
-
-def softplus_backward(grad_output, self, beta, threshold):
-    return rules_activations.activation_backward(grad_output, self, op='softplus_backward_cpu')
-
-
-def hardswish(self):
-    return rules_activations.activation(self, op='hardswish_cpu')
-
-
-def hardswish_backward(grad_output, self):
-    return rules_activations.activation_backward(grad_output, self, op='hardswish_backward_cpu')
-
-
-def hardsigmoid(self):
-    return rules_activations.activation(self, op='hardsigmoid_cpu')
-
-
-def hardsigmoid_backward(grad_output, self):
-    return rules_activations.activation_backward(grad_output, self, op='hardsigmoid_backward')
-
-
-def log_sigmoid(self):
-    return rules_activations.activation(self, op='log_sigmoid_cpu')
-
-
-def elu(self, alpha, scale, input_scale):
-    return rules_activations.activation(self, op='elu_cpu')
-
-
-def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_result):
-    return rules_activations.activation_backward(grad_output, self_or_result, op='elu_backward_cpu', slope=alpha if is_result else None)
-
-
-def selu(self):
-    return rules_activations.activation(self, op='elu_cpu')
-
-
-def celu(self, alpha):
-    return rules_activations.activation(self, op='elu_cpu', divisor=alpha)
-
-
-def softshrink(self, lambd):
-    return rules_activations.activation(self, op='softshrink_check', lambd=lambd)
-
-
-def softshrink_backward(grad_output, self, lambd):
-    return rules_activations.activation_backward(grad_output, self, op='shrink_backward_cpu')
-
-
-def hardshrink(self, lambd):
-    return rules_activations.activation(self, op='hardshrink_cpu')
-
-
-def hardshrink_backward(grad_out, self, lambd):
-    return rules_activations.activation_backward(grad_out, self, op='shrink_backward_cpu')
-
-
-def glu(self, dim):
-    return rules_activations.glu(self, dim)
-
-
-def glu_backward(grad_output, self, dim):
-    return rules_gradients.glu_backward(self, grad=grad_output, dim=dim)
-
-
-def softmax_int(self, dim, dtype):
-    return rules_reduction.softmax(self, dim, dtype)
-
-
-def log_softmax_int(self, dim, dtype):
-    return rules_reduction.softmax(self, dim, dtype, op='log_softmax')
-
-
-def _softmax(self, dim, half_to_float):
-    return rules_reduction.softmax(self, dim, half_to_float=half_to_float)
-
-
-def _log_softmax(self, dim, half_to_float):
-    return rules_reduction.softmax(self, dim, op='log_softmax', half_to_float=half_to_float)
-
-
-def _softmax_backward_data(grad_output, output, dim, input_dtype):
-    return rules_reduction.softmax_backward(grad_output, output, dim=dim)
-
-
-def _log_softmax_backward_data(grad_output, output, dim, input_dtype):
-    return rules_reduction.softmax_backward(grad_output, output, dim=dim, op='log_softmax_backward')
-
-
-def _safe_softmax(self, dim, dtype):
-    return rules_reduction.softmax(self, dim, dtype)
-
-
-def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
-    return rules_nn.embedding(weight=weight, indices=indices)
-
-
-def embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
-    return rules_nn.embedding_backward(grad_output, indices=indices, num_weights=num_weights)
-
-
-def embedding_renorm_(self, indices, max_norm, norm_type):
-    return rules_gradients.embedding_renorm(self=self, indices=indices)
-
-
-def _scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout_p, is_causal, attn_mask, scale):
-    return rules_attention.flash_attention(query, key, value, dropout_p=dropout_p)
-
-
-def _scaled_dot_product_flash_attention_for_cpu_backward(grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale):
-    return rules_attention.flash_attention_backward(query, key, value, grad_out, out)
+def relu(self): return rules_activations.relu(self)
+def relu6(self): return rules_activations.hardtanh(self, 0, 6)
+def hardtanh(self, min_val, max_val): return rules_activations.hardtanh(self, min_val, max_val)
+def hardtanh_backward(grad_output, self, min_val, max_val): return rules_activations.activation_backward(grad_output, self, op='hardshrink_backward_cpu')
+def threshold(self, threshold, value): return rules_activations.activation(self, op='threshold_cpu', dtypes='real_numeric', numbers=(threshold, value))
+def threshold_backward(grad_output, self, threshold): return rules_activations.activation_backward(grad_output, self, op='threshold_cpu', dtypes='real_numeric')
+def leaky_relu(self, negative_slope): return rules_activations.activation(self, op='leaky_relu_cpu')
+def leaky_relu_backward(grad_output, self, negative_slope, self_is_result): return rules_activations.activation_backward(grad_output, self, op='leaky_relu_backward_cpu', slope=negative_slope if self_is_result else None)
+def _prelu_kernel(self, weight): return rules_activations.prelu_kernel(self, weight)
+def gelu(self, approximate): return rules_activations.activation(self, op='GeluKernelImpl', approximate=approximate)
+def gelu_backward(grad_output, self, approximate): return rules_activations.activation_backward(grad_output, self, op='GeluBackwardKernelImpl', approximate=approximate)
+def silu(self): return rules_activations.activation(self, op='silu_cpu', dtypes='floating')
+def silu_backward(grad_output, self): return rules_activations.activation_backward(grad_output, self, op='silu_backward_cpu', dtypes='floating')
+def mish(self): return rules_activations.activation(self, op='mish_cpu')
+def mish_backward(grad_output, self): return rules_activations.activation_backward(grad_output, self, op='mish_backward_cpu')
+def softplus(self, beta, threshold): return rules_activations.activation(self, op='softplus_cpu')
+def softplus_backward(grad_output, self, beta, threshold): return rules_activations.activation_backward(grad_output, self, op='softplus_backward_cpu')
+def hardswish(self): return rules_activations.activation(self, op='hardswish_cpu')
+def hardswish_backward(grad_output, self): return rules_activations.activation_backward(grad_output, self, op='hardswish_backward_cpu')
+def hardsigmoid(self): return rules_activations.activation(self, op='hardsigmoid_cpu')
+def hardsigmoid_backward(grad_output, self): return rules_activations.activation_backward(grad_output, self, op='hardsigmoid_backward')
+def log_sigmoid(self): return rules_activations.activation(self, op='log_sigmoid_cpu')
+def elu(self, alpha, scale, input_scale): return rules_activations.activation(self, op='elu_cpu')
+def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_result): return rules_activations.activation_backward(grad_output, self_or_result, op='elu_backward_cpu', slope=alpha if is_result else None)
+def selu(self): return rules_activations.activation(self, op='elu_cpu')
+def celu(self, alpha): return rules_activations.activation(self, op='elu_cpu', divisor=alpha)
+def softshrink(self, lambd): return rules_activations.activation(self, op='softshrink_check', lambd=lambd)
+def softshrink_backward(grad_output, self, lambd): return rules_activations.activation_backward(grad_output, self, op='shrink_backward_cpu')
+def hardshrink(self, lambd): return rules_activations.activation(self, op='hardshrink_cpu')
+def hardshrink_backward(grad_out, self, lambd): return rules_activations.activation_backward(grad_out, self, op='shrink_backward_cpu')
+def glu(self, dim): return rules_activations.glu(self, dim)
+def glu_backward(grad_output, self, dim): return rules_gradients.glu_backward(self, grad=grad_output, dim=dim)
+def softmax_int(self, dim, dtype): return rules_reduction.softmax(self, dim, dtype)
+def log_softmax_int(self, dim, dtype): return rules_reduction.softmax(self, dim, dtype, op='log_softmax')
+def _softmax(self, dim, half_to_float): return rules_reduction.softmax(self, dim, half_to_float=half_to_float)
+def _log_softmax(self, dim, half_to_float): return rules_reduction.softmax(self, dim, op='log_softmax', half_to_float=half_to_float)
+def _softmax_backward_data(grad_output, output, dim, input_dtype): return rules_reduction.softmax_backward(grad_output, output, dim=dim)
+def _log_softmax_backward_data(grad_output, output, dim, input_dtype): return rules_reduction.softmax_backward(grad_output, output, dim=dim, op='log_softmax_backward')
+def _safe_softmax(self, dim, dtype): return rules_reduction.softmax(self, dim, dtype)
+def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse): return rules_nn.embedding(weight=weight, indices=indices)
+def embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq): return rules_nn.embedding_backward(grad_output, indices=indices, num_weights=num_weights)
+def embedding_renorm_(self, indices, max_norm, norm_type): return rules_gradients.embedding_renorm(self=self, indices=indices)
+def _scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout_p, is_causal, attn_mask, scale): return rules_attention.flash_attention(query, key, value, dropout_p=dropout_p)
+def _scaled_dot_product_flash_attention_for_cpu_backward(grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale): return rules_attention.flash_attention_backward(query, key, value, grad_out, out)

@@ -6,449 +6,115 @@ from mindtorch_v2._rules import activations as rules_activations
 from mindtorch_v2._rules import pointwise as rules_pointwise
 
 
-def add_Tensor(self, other, alpha):
-    return rules_pointwise.elementwise(self, other, alpha=alpha)
-
-
-def sub_Tensor(self, other, alpha):
-    return rules_pointwise.subtraction(self, other, alpha=alpha)
-
-
-def rsub_Tensor(self, other, alpha):
-    return rules_pointwise.subtraction(other, self, alpha=alpha)
-
-
-def mul_Tensor(self, other):
-    return rules_pointwise.elementwise(self, other)
-
-
-def div_Tensor(self, other):
-    return rules_pointwise.division(self, other)
-
-
-def div_Tensor_mode(self, other, rounding_mode):
-    return rules_pointwise.division(self, other, rounding_mode)
-
-
-def floor_divide(self, other):
-    return rules_pointwise.remainder(self, other, op='div_floor_cpu')
-
-
-def remainder_Tensor(self, other):
-    return rules_pointwise.remainder(self, other)
-
-
-def remainder_Scalar_Tensor(self, other):
-    return rules_pointwise.remainder(self, other)
-
-
-def fmod_Tensor(self, other):
-    return rules_pointwise.remainder(self, other, op='fmod_cpu')
-
-
-def pow_Tensor_Tensor(self, exponent):
-    return rules_pointwise.pow(self, exponent)
-
-
-def pow_Scalar(self, exponent):
-    return rules_pointwise.pow(self, exponent)
-
-
-def neg(self):
-    return rules_pointwise.negation(self)
-
-
-def abs(self):
-    return rules_pointwise.absolute(self)
-
-
-def square(self):
-    return rules_pointwise.pow(self, 2)
-
-
-def sqrt(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def rsqrt(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def reciprocal(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def addcmul(self, tensor1, tensor2, value):
-    return rules_pointwise.addcmul(self, tensor1, tensor2, value=value)
-
-
-def addcdiv(self, tensor1, tensor2, value):
-    return rules_pointwise.addcdiv(self, tensor1, tensor2, value=value)
-
-
-def lerp_Tensor(self, end, weight):
-    return rules_pointwise.lerp(self, end, weight)
-
-
-def exp(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def exp2(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def expm1(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def log(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def log2(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def log10(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def log1p(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def logaddexp(self, other):
-    return rules_pointwise.elementwise(self, other, dtypes='floating', op='logaddexp_cpu')
-
-
-def logaddexp2(self, other):
-    return rules_pointwise.elementwise(self, other, dtypes='floating_real', op='logaddexp2_cpu')
-
-
-def sigmoid(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def sigmoid_backward(grad_output, output):
-    return rules_activations.activation_backward(grad_output, output, op='sigmoid_backward_cpu', dtypes='floating')
-
-
-def tanh_backward(grad_output, output):
-    return rules_activations.activation_backward(grad_output, output, op='tanh_backward_cpu', dtypes='floating')
-
-
-def logit(self, eps):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='logit_cpu')
-
-
-def logit_backward(grad_output, self, eps):
-    return rules_pointwise.elementwise(grad_output, self, dtypes='floating_real', op='logit_backward_cpu')
-
-
-def xlogy_Tensor(self, other):
-    return rules_pointwise.elementwise(self, other, float=True, dtypes='floating_real', op='xlogy_cpu')
-
-
-def xlogy_Scalar_Self(self, other):
-    return rules_pointwise.elementwise(self, other, float=True, dtypes='floating_real', op='xlogy_cpu')
-
-
-def special_xlog1py(self, other):
-    return rules_pointwise.elementwise(self, other, float=True, dtypes='floating_real', op='xlog1py_cpu')
-
-
-def special_xlog1py_self_scalar(self, other):
-    return rules_pointwise.elementwise(self, other, float=True, dtypes='floating_real', op='xlog1py_cpu')
-
-
-def special_entr(self):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='entr_cpu')
-
-
-def sin(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def cos(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def tan(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def asin(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def acos(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def atan(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def sinh(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def cosh(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def tanh(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def asinh(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def acosh(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def atanh(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def atan2(self, other):
-    return rules_pointwise.elementwise(self, other, float=True, dtypes='floating_real', op='atan2_cpu')
-
-
-def hypot(self, other):
-    return rules_pointwise.elementwise(self, other, dtypes='floating_real', op='hypot_cpu')
-
-
-def sinc(self):
-    return rules_pointwise.elementwise(self, float=True)
-
-
-def deg2rad(self):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='deg2rad')
-
-
-def rad2deg(self):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='rad2deg')
-
-
-def floor(self):
-    return rules_pointwise.rounding(self, op='floor_vml_cpu')
-
-
-def ceil(self):
-    return rules_pointwise.rounding(self, op='ceil_vml_cpu')
-
-
-def trunc(self):
-    return rules_pointwise.rounding(self, op='trunc_vml_cpu')
-
-
-def round(self):
-    return rules_pointwise.rounding(self)
-
-
-def round_decimals(self, decimals):
-    return rules_pointwise.rounding(self, decimals=decimals)
-
-
-def frac(self):
-    return rules_pointwise.elementwise(self, dtypes='floating_real', op='frac_cpu')
-
-
-def sign(self):
-    return rules_pointwise.sign(self)
-
-
-def sgn(self):
-    return rules_pointwise.elementwise(self)
-
-
-def nan_to_num(self, nan, posinf, neginf):
-    return rules_pointwise.nan_to_num(self=self)
-
-
-def clamp_Tensor(self, min, max):
-    return rules_pointwise.clamp(self, min, max)
-
-
-def clamp_min_Tensor(self, min):
-    return rules_pointwise.clamp(self, min, one=True)
-
-
-def clamp_max_Tensor(self, max):
-    return rules_pointwise.clamp(self, None, max, one=True)
-
-
-def maximum(self, other):
-    return rules_pointwise.extremum(self, other)
-
-
-def minimum(self, other):
-    return rules_pointwise.extremum(self, other, op='minimum')
-
-
-def fmax(self, other):
-    return rules_pointwise.extremum(self, other, op='fmax')
-
-
-def fmin(self, other):
-    return rules_pointwise.extremum(self, other, op='fmin')
-
-
-def copysign_Tensor(self, other):
-    return rules_pointwise.elementwise(self, other, float=True, dtypes='floating_real', op='copysign_cpu')
-
-
-def heaviside(self, values):
-    return rules_pointwise.heaviside(self, values)
-
-
-def nextafter(self, other):
-    return rules_pointwise.elementwise(self, other, dtypes='floating_real', op='nextafter_cpu')
-
-
-def where_self(condition, self, other):
-    return rules_pointwise.where(self, other, condition=condition)
-
-
-def erf(self):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='erf_vml_cpu')
-
-
-def erfc(self):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='erfc_vml_cpu')
-
-
-def erfinv(self):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='erfinv_vml_cpu')
-
-
-def lgamma(self):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='lgamma_vml_cpu')
-
-
-def digamma(self):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='digamma')
-
-
-def frexp_Tensor(self):
-    return rules_pointwise.frexp(self)
-
-
-def polygamma(n, self):
-    return rules_pointwise.polygamma(self, n)
-
-
-def special_zeta(self, other):
-    return rules_pointwise.elementwise(self, other, float=True, dtypes='floating_wide', op='zeta_cpu')
-
-
-def special_zeta_self_scalar(self, other):
-    return rules_pointwise.elementwise(self, other, float=True, dtypes='floating_wide', op='zeta_cpu')
-
-
-def i0(self):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='i0_vml_cpu')
-
-
-def special_i0e(self):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='i0e_cpu')
-
-
-def special_i1(self):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='i1_cpu')
-
-
-def special_i1e(self):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='i1e_cpu')
-
-
-def special_erfcx(self):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_wide', op='erfcx_cpu')
-
-
-def special_ndtri(self):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_wide', op='ndtri_cpu')
-
-
-def special_log_ndtr(self):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_wide', op='log_ndtr_cpu')
-
-
-def igamma(self, other):
-    return rules_pointwise.elementwise(self, other, dtypes='floating_real', op='igamma_cpu')
-
-
-def igammac(self, other):
-    return rules_pointwise.elementwise(self, other, dtypes='floating_real', op='igammac_cpu')
-
-
-def bitwise_not(self):
-    return rules_pointwise.bitwise(self, op='bitwise_not_cpu')
-
-
-def bitwise_and_Tensor(self, other):
-    return rules_pointwise.bitwise(self, other)
-
-
-def bitwise_or_Tensor(self, other):
-    return rules_pointwise.bitwise(self, other, op='bitwise_or_cpu')
-
-
-def bitwise_xor_Tensor(self, other):
-    return rules_pointwise.bitwise(self, other, op='bitwise_xor_cpu')
-
-
-def bitwise_and_Scalar_Tensor(self, other):
-    return rules_pointwise.bitwise(self, other)
-
-
-def bitwise_or_Scalar_Tensor(self, other):
-    return rules_pointwise.bitwise(self, other, op='bitwise_or_cpu')
-
-
-def bitwise_xor_Scalar_Tensor(self, other):
-    return rules_pointwise.bitwise(self, other, op='bitwise_xor_cpu')
-
-
-def bitwise_left_shift_Tensor(self, other):
-    return rules_pointwise.shift(self, other)
-
-
-def bitwise_right_shift_Tensor(self, other):
-    return rules_pointwise.shift(self, other, op='rshift_cpu')
-
-
-def bitwise_left_shift_Scalar_Tensor(self, other):
-    return rules_pointwise.shift(self, other)
-
-
-def bitwise_right_shift_Scalar_Tensor(self, other):
-    return rules_pointwise.shift(self, other, op='rshift_cpu')
-
-
-def gcd(self, other):
-    return rules_pointwise.elementwise(self, other, dtypes='integer', op='gcd_cpu')
-
-
-def lcm(self, other):
-    return rules_pointwise.elementwise(self, other, dtypes='integer', op='lcm_cpu')
-
-
-def complex(real, imag):
-    return rules_pointwise.complex_of(real, imag)
-
-
-def polar(abs, angle):
-    return rules_pointwise.complex_of(abs, angle, op='polar')
-
-
-def angle(self):
-    return rules_pointwise.elementwise(self, float=True, result='real')
-
-
-def _conj_physical(self):
-    return rules_pointwise.elementwise(self)
+def add_Tensor(self, other, alpha): return rules_pointwise.elementwise(self, other, alpha=alpha)
+def sub_Tensor(self, other, alpha): return rules_pointwise.subtraction(self, other, alpha=alpha)
+def rsub_Tensor(self, other, alpha): return rules_pointwise.subtraction(other, self, alpha=alpha)
+def mul_Tensor(self, other): return rules_pointwise.elementwise(self, other)
+def div_Tensor(self, other): return rules_pointwise.division(self, other)
+def div_Tensor_mode(self, other, rounding_mode): return rules_pointwise.division(self, other, rounding_mode)
+def floor_divide(self, other): return rules_pointwise.remainder(self, other, op='div_floor_cpu')
+def remainder_Tensor(self, other): return rules_pointwise.remainder(self, other)
+def remainder_Scalar_Tensor(self, other): return rules_pointwise.remainder(self, other)
+def fmod_Tensor(self, other): return rules_pointwise.remainder(self, other, op='fmod_cpu')
+def pow_Tensor_Tensor(self, exponent): return rules_pointwise.pow(self, exponent)
+def pow_Scalar(self, exponent): return rules_pointwise.pow(self, exponent)
+def neg(self): return rules_pointwise.negation(self)
+def abs(self): return rules_pointwise.absolute(self)
+def square(self): return rules_pointwise.pow(self, 2)
+def sqrt(self): return rules_pointwise.elementwise(self, float=True)
+def rsqrt(self): return rules_pointwise.elementwise(self, float=True)
+def reciprocal(self): return rules_pointwise.elementwise(self, float=True)
+def addcmul(self, tensor1, tensor2, value): return rules_pointwise.addcmul(self, tensor1, tensor2, value=value)
+def addcdiv(self, tensor1, tensor2, value): return rules_pointwise.addcdiv(self, tensor1, tensor2, value=value)
+def lerp_Tensor(self, end, weight): return rules_pointwise.lerp(self, end, weight)
+def exp(self): return rules_pointwise.elementwise(self, float=True)
+def exp2(self): return rules_pointwise.elementwise(self, float=True)
+def expm1(self): return rules_pointwise.elementwise(self, float=True)
+def log(self): return rules_pointwise.elementwise(self, float=True)
+def log2(self): return rules_pointwise.elementwise(self, float=True)
+def log10(self): return rules_pointwise.elementwise(self, float=True)
+def log1p(self): return rules_pointwise.elementwise(self, float=True)
+def logaddexp(self, other): return rules_pointwise.elementwise(self, other, dtypes='floating', op='logaddexp_cpu')
+def logaddexp2(self, other): return rules_pointwise.elementwise(self, other, dtypes='floating_real', op='logaddexp2_cpu')
+def sigmoid(self): return rules_pointwise.elementwise(self, float=True)
+def sigmoid_backward(grad_output, output): return rules_activations.activation_backward(grad_output, output, op='sigmoid_backward_cpu', dtypes='floating')
+def tanh_backward(grad_output, output): return rules_activations.activation_backward(grad_output, output, op='tanh_backward_cpu', dtypes='floating')
+def logit(self, eps): return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='logit_cpu')
+def logit_backward(grad_output, self, eps): return rules_pointwise.elementwise(grad_output, self, dtypes='floating_real', op='logit_backward_cpu')
+def xlogy_Tensor(self, other): return rules_pointwise.elementwise(self, other, float=True, dtypes='floating_real', op='xlogy_cpu')
+def xlogy_Scalar_Self(self, other): return rules_pointwise.elementwise(self, other, float=True, dtypes='floating_real', op='xlogy_cpu')
+def special_xlog1py(self, other): return rules_pointwise.elementwise(self, other, float=True, dtypes='floating_real', op='xlog1py_cpu')
+def special_xlog1py_self_scalar(self, other): return rules_pointwise.elementwise(self, other, float=True, dtypes='floating_real', op='xlog1py_cpu')
+def special_entr(self): return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='entr_cpu')
+def sin(self): return rules_pointwise.elementwise(self, float=True)
+def cos(self): return rules_pointwise.elementwise(self, float=True)
+def tan(self): return rules_pointwise.elementwise(self, float=True)
+def asin(self): return rules_pointwise.elementwise(self, float=True)
+def acos(self): return rules_pointwise.elementwise(self, float=True)
+def atan(self): return rules_pointwise.elementwise(self, float=True)
+def sinh(self): return rules_pointwise.elementwise(self, float=True)
+def cosh(self): return rules_pointwise.elementwise(self, float=True)
+def tanh(self): return rules_pointwise.elementwise(self, float=True)
+def asinh(self): return rules_pointwise.elementwise(self, float=True)
+def acosh(self): return rules_pointwise.elementwise(self, float=True)
+def atanh(self): return rules_pointwise.elementwise(self, float=True)
+def atan2(self, other): return rules_pointwise.elementwise(self, other, float=True, dtypes='floating_real', op='atan2_cpu')
+def hypot(self, other): return rules_pointwise.elementwise(self, other, dtypes='floating_real', op='hypot_cpu')
+def sinc(self): return rules_pointwise.elementwise(self, float=True)
+def deg2rad(self): return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='deg2rad')
+def rad2deg(self): return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='rad2deg')
+def floor(self): return rules_pointwise.rounding(self, op='floor_vml_cpu')
+def ceil(self): return rules_pointwise.rounding(self, op='ceil_vml_cpu')
+def trunc(self): return rules_pointwise.rounding(self, op='trunc_vml_cpu')
+def round(self): return rules_pointwise.rounding(self)
+def round_decimals(self, decimals): return rules_pointwise.rounding(self, decimals=decimals)
+def frac(self): return rules_pointwise.elementwise(self, dtypes='floating_real', op='frac_cpu')
+def sign(self): return rules_pointwise.sign(self)
+def sgn(self): return rules_pointwise.elementwise(self)
+def nan_to_num(self, nan, posinf, neginf): return rules_pointwise.nan_to_num(self=self)
+def clamp_Tensor(self, min, max): return rules_pointwise.clamp(self, min, max)
+def clamp_min_Tensor(self, min): return rules_pointwise.clamp(self, min, one=True)
+def clamp_max_Tensor(self, max): return rules_pointwise.clamp(self, None, max, one=True)
+def maximum(self, other): return rules_pointwise.extremum(self, other)
+def minimum(self, other): return rules_pointwise.extremum(self, other, op='minimum')
+def fmax(self, other): return rules_pointwise.extremum(self, other, op='fmax')
+def fmin(self, other): return rules_pointwise.extremum(self, other, op='fmin')
+def copysign_Tensor(self, other): return rules_pointwise.elementwise(self, other, float=True, dtypes='floating_real', op='copysign_cpu')
+def heaviside(self, values): return rules_pointwise.heaviside(self, values)
+def nextafter(self, other): return rules_pointwise.elementwise(self, other, dtypes='floating_real', op='nextafter_cpu')
+def where_self(condition, self, other): return rules_pointwise.where(self, other, condition=condition)
+def erf(self): return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='erf_vml_cpu')
+def erfc(self): return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='erfc_vml_cpu')
+def erfinv(self): return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='erfinv_vml_cpu')
+def lgamma(self): return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='lgamma_vml_cpu')
+def digamma(self): return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='digamma')
+def frexp_Tensor(self): return rules_pointwise.frexp(self)
+def polygamma(n, self): return rules_pointwise.polygamma(self, n)
+def special_zeta(self, other): return rules_pointwise.elementwise(self, other, float=True, dtypes='floating_wide', op='zeta_cpu')
+def special_zeta_self_scalar(self, other): return rules_pointwise.elementwise(self, other, float=True, dtypes='floating_wide', op='zeta_cpu')
+def i0(self): return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='i0_vml_cpu')
+def special_i0e(self): return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='i0e_cpu')
+def special_i1(self): return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='i1_cpu')
+def special_i1e(self): return rules_pointwise.elementwise(self, float=True, dtypes='floating_real', op='i1e_cpu')
+def special_erfcx(self): return rules_pointwise.elementwise(self, float=True, dtypes='floating_wide', op='erfcx_cpu')
+def special_ndtri(self): return rules_pointwise.elementwise(self, float=True, dtypes='floating_wide', op='ndtri_cpu')
+def special_log_ndtr(self): return rules_pointwise.elementwise(self, float=True, dtypes='floating_wide', op='log_ndtr_cpu')
+def igamma(self, other): return rules_pointwise.elementwise(self, other, dtypes='floating_real', op='igamma_cpu')
+def igammac(self, other): return rules_pointwise.elementwise(self, other, dtypes='floating_real', op='igammac_cpu')
+def bitwise_not(self): return rules_pointwise.bitwise(self, op='bitwise_not_cpu')
+def bitwise_and_Tensor(self, other): return rules_pointwise.bitwise(self, other)
+def bitwise_or_Tensor(self, other): return rules_pointwise.bitwise(self, other, op='bitwise_or_cpu')
+def bitwise_xor_Tensor(self, other): return rules_pointwise.bitwise(self, other, op='bitwise_xor_cpu')
+def bitwise_and_Scalar_Tensor(self, other): return rules_pointwise.bitwise(self, other)
+def bitwise_or_Scalar_Tensor(self, other): return rules_pointwise.bitwise(self, other, op='bitwise_or_cpu')
+def bitwise_xor_Scalar_Tensor(self, other): return rules_pointwise.bitwise(self, other, op='bitwise_xor_cpu')
+def bitwise_left_shift_Tensor(self, other): return rules_pointwise.shift(self, other)
+def bitwise_right_shift_Tensor(self, other): return rules_pointwise.shift(self, other, op='rshift_cpu')
+def bitwise_left_shift_Scalar_Tensor(self, other): return rules_pointwise.shift(self, other)
+def bitwise_right_shift_Scalar_Tensor(self, other): return rules_pointwise.shift(self, other, op='rshift_cpu')
+def gcd(self, other): return rules_pointwise.elementwise(self, other, dtypes='integer', op='gcd_cpu')
+def lcm(self, other): return rules_pointwise.elementwise(self, other, dtypes='integer', op='lcm_cpu')
+def complex(real, imag): return rules_pointwise.complex_of(real, imag)
+def polar(abs, angle): return rules_pointwise.complex_of(abs, angle, op='polar')
+def angle(self): return rules_pointwise.elementwise(self, float=True, result='real')
+def _conj_physical(self): return rules_pointwise.elementwise(self)

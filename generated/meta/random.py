@@ -7,165 +7,44 @@ from mindtorch_v2._rules import random as rules_random
 from mindtorch_v2._rules import sorting as rules_sorting
 
 
-def uniform_(self, from_, to, generator):
-    return rules_random.random_like(self=self, op='uniform', from_=from_, to=to)
-
-
-def normal_(self, mean, std, generator):
-    return rules_random.random_like(self=self, op='normal', std=std)
-
-
-def random__from(self, from_, to, generator):
-    return rules_random.random_like(self=self, op='random', from_=from_, to=to)
-
-
-def random__to(self, to, generator):
-    return rules_random.random_like(self=self, op='random', from_=0, to=to)
-
-
-def random_(self, generator):
-    return rules_random.random_like(self=self, op='random')
-
-
-def bernoulli__Tensor(self, p, generator):
-    return rules_random.random_like(self=self, op='bernoulli', p=p)
-
-
-def bernoulli__float(self, p, generator):
-    return rules_random.random_like(self=self, op='bernoulli', p=p)
-
-
-def exponential_(self, lambd, generator):
-    return rules_random.random_like(self=self, op='exponential', rate=lambd)
-
-
-def geometric_(self, p, generator):
-    return rules_random.random_like(self=self, op='geometric', p=p)
-
-
-def cauchy_(self, median, sigma, generator):
-    return rules_random.random_like(self=self, op='cauchy', std=sigma)
-
-
-def log_normal_(self, mean, std, generator):
-    return rules_random.random_like(self=self, op='log_normal', std=std)
-
-
-def rand(size, dtype, layout, device, pin_memory):
-    return rules_random.floating_factory(size, dtype)
-
-
-def rand_generator(size, generator, dtype, layout, device, pin_memory):
-    return rules_random.floating_factory(size, dtype)
-
-
-def randn(size, dtype, layout, device, pin_memory):
-    return rules_random.floating_factory(size, dtype, op='randn')
-
-
-def randn_generator(size, generator, dtype, layout, device, pin_memory):
-    return rules_random.floating_factory(size, dtype, op='randn')
-
-
-def randint(high, size, dtype, layout, device, pin_memory):
-    return rules_random.randint(0, high, size, dtype)
-
-
-def randint_generator(high, size, generator, dtype, layout, device, pin_memory):
-    return rules_random.randint(0, high, size, dtype)
-
-
-def randint_low(low, high, size, dtype, layout, device, pin_memory):
-    return rules_random.randint(low, high, size, dtype)
-
-
-def randint_low_generator(low, high, size, generator, dtype, layout, device, pin_memory):
-    return rules_random.randint(low, high, size, dtype)
-
-
-def randperm(n, dtype, layout, device, pin_memory):
-    return rules_random.randperm(n, dtype)
-
-
-def randperm_generator(n, generator, dtype, layout, device, pin_memory):
-    return rules_random.randperm(n, dtype)
-
-
-def rand_like(self, dtype, layout, device, pin_memory, memory_format):
-    return rules_random.floating_like(self, dtype, memory_format)
-
-
-def rand_like_generator(self, generator, dtype, layout, device, pin_memory, memory_format):
-    return rules_random.floating_like(self, dtype, memory_format)
-
-
-def randn_like(self, dtype, layout, device, pin_memory, memory_format):
-    return rules_random.floating_like(self, dtype, memory_format, op='randn')
-
-
-def randn_like_generator(self, generator, dtype, layout, device, pin_memory, memory_format):
-    return rules_random.floating_like(self, dtype, memory_format, op='randn')
-
-
-def randint_like(self, high, dtype, layout, device, pin_memory, memory_format):
-    return rules_random.randint_like(self, 0, high, dtype, memory_format)
-
-
-def randint_like_low_dtype(self, low, high, dtype, layout, device, pin_memory, memory_format):
-    return rules_random.randint_like(self, low, high, dtype, memory_format)
-
-
-def normal_Tensor_Tensor(mean, std, generator):
-    return rules_random.normal(mean, std)
-
-
-def normal_Tensor_float(mean, std, generator):
-    return rules_random.normal(mean, std)
-
-
-def normal_float_Tensor(mean, std, generator):
-    return rules_random.normal(mean, std)
-
-
-def normal_float_float(mean, std, size, generator, dtype, layout, device, pin_memory):
-    return rules_random.floating_factory(size, dtype, op='randn', std=std)
-
-
-def bernoulli(self, generator):
-    return rules_random.bernoulli(self=self)
-
-
-def bernoulli_p(self, p, generator):
-    return rules_random.bernoulli(self=self, p=p)
-
-
-def multinomial(self, num_samples, replacement, generator):
-    return rules_sorting.multinomial(self=self, num_samples=num_samples, replacement=replacement)
-
-
-def poisson(self, generator):
-    return rules_random.poisson(self=self)
-
-
-def _standard_gamma(self, generator):
-    return rules_random.drawn(op='gamma_cpu', self=self)
-
-
-def _standard_gamma_grad(self, output):
-    return rules_random.drawn(op='_standard_gamma_grad_cpu', self=self, output=output)
-
-
-def _sample_dirichlet(self, generator):
-    return rules_random.drawn(op='dirichlet', self=self)
-
-
-def _dirichlet_grad(x, alpha, total):
-    return rules_random.drawn(op='_dirichlet_grad_cpu', x=x, alpha=alpha, total=total)
-
-
-def binomial(count, prob, generator):
-    return rules_random.drawn(op='binomial_cpu', count=count, prob=prob)
-
-
-def native_dropout(input, p, train):
-    return rules_nn.native_dropout(self=input, p=p, train=train)
+def uniform_(self, from_, to, generator): return rules_random.random_like(self=self, op='uniform', from_=from_, to=to)
+def normal_(self, mean, std, generator): return rules_random.random_like(self=self, op='normal', std=std)
+def random__from(self, from_, to, generator): return rules_random.random_like(self=self, op='random', from_=from_, to=to)
+def random__to(self, to, generator): return rules_random.random_like(self=self, op='random', from_=0, to=to)
+def random_(self, generator): return rules_random.random_like(self=self, op='random')
+def bernoulli__Tensor(self, p, generator): return rules_random.random_like(self=self, op='bernoulli', p=p)
+def bernoulli__float(self, p, generator): return rules_random.random_like(self=self, op='bernoulli', p=p)
+def exponential_(self, lambd, generator): return rules_random.random_like(self=self, op='exponential', rate=lambd)
+def geometric_(self, p, generator): return rules_random.random_like(self=self, op='geometric', p=p)
+def cauchy_(self, median, sigma, generator): return rules_random.random_like(self=self, op='cauchy', std=sigma)
+def log_normal_(self, mean, std, generator): return rules_random.random_like(self=self, op='log_normal', std=std)
+def rand(size, dtype, layout, device, pin_memory): return rules_random.floating_factory(size, dtype)
+def rand_generator(size, generator, dtype, layout, device, pin_memory): return rules_random.floating_factory(size, dtype)
+def randn(size, dtype, layout, device, pin_memory): return rules_random.floating_factory(size, dtype, op='randn')
+def randn_generator(size, generator, dtype, layout, device, pin_memory): return rules_random.floating_factory(size, dtype, op='randn')
+def randint(high, size, dtype, layout, device, pin_memory): return rules_random.randint(0, high, size, dtype)
+def randint_generator(high, size, generator, dtype, layout, device, pin_memory): return rules_random.randint(0, high, size, dtype)
+def randint_low(low, high, size, dtype, layout, device, pin_memory): return rules_random.randint(low, high, size, dtype)
+def randint_low_generator(low, high, size, generator, dtype, layout, device, pin_memory): return rules_random.randint(low, high, size, dtype)
+def randperm(n, dtype, layout, device, pin_memory): return rules_random.randperm(n, dtype)
+def randperm_generator(n, generator, dtype, layout, device, pin_memory): return rules_random.randperm(n, dtype)
+def rand_like(self, dtype, layout, device, pin_memory, memory_format): return rules_random.floating_like(self, dtype, memory_format)
+def rand_like_generator(self, generator, dtype, layout, device, pin_memory, memory_format): return rules_random.floating_like(self, dtype, memory_format)
+def randn_like(self, dtype, layout, device, pin_memory, memory_format): return rules_random.floating_like(self, dtype, memory_format, op='randn')
+def randn_like_generator(self, generator, dtype, layout, device, pin_memory, memory_format): return rules_random.floating_like(self, dtype, memory_format, op='randn')
+def randint_like(self, high, dtype, layout, device, pin_memory, memory_format): return rules_random.randint_like(self, 0, high, dtype, memory_format)
+def randint_like_low_dtype(self, low, high, dtype, layout, device, pin_memory, memory_format): return rules_random.randint_like(self, low, high, dtype, memory_format)
+def normal_Tensor_Tensor(mean, std, generator): return rules_random.normal(mean, std)
+def normal_Tensor_float(mean, std, generator): return rules_random.normal(mean, std)
+def normal_float_Tensor(mean, std, generator): return rules_random.normal(mean, std)
+def normal_float_float(mean, std, size, generator, dtype, layout, device, pin_memory): return rules_random.floating_factory(size, dtype, op='randn', std=std)
+def bernoulli(self, generator): return rules_random.bernoulli(self=self)
+def bernoulli_p(self, p, generator): return rules_random.bernoulli(self=self, p=p)
+def multinomial(self, num_samples, replacement, generator): return rules_sorting.multinomial(self=self, num_samples=num_samples, replacement=replacement)
+def poisson(self, generator): return rules_random.poisson(self=self)
+def _standard_gamma(self, generator): return rules_random.drawn(op='gamma_cpu', self=self)
+def _standard_gamma_grad(self, output): return rules_random.drawn(op='_standard_gamma_grad_cpu', self=self, output=output)
+def _sample_dirichlet(self, generator): return rules_random.drawn(op='dirichlet', self=self)
+def _dirichlet_grad(x, alpha, total): return rules_random.drawn(op='_dirichlet_grad_cpu', x=x, alpha=alpha, total=total)
+def binomial(count, prob, generator): return rules_random.drawn(op='binomial_cpu', count=count, prob=prob)
+def native_dropout(input, p, train): return rules_nn.native_dropout(self=input, p=p, train=train)

@@ -5,125 +5,34 @@ from __future__ import annotations
 from mindtorch_v2._rules import reduction as rules_reduction
 
 
-def sum(self, dtype):
-    return rules_reduction.reduction(self, dtype=dtype)
-
-
-def sum_dim_IntList(self, dim, keepdim, dtype):
-    return rules_reduction.reduction(self, dim, keepdim, dtype)
-
-
-def nansum(self, dim, keepdim, dtype):
-    return rules_reduction.reduction(self, dim, keepdim, dtype, kind='nansum')
-
-
-def mean(self, dtype):
-    return rules_reduction.reduction(self, dtype=dtype, kind='mean')
-
-
-def mean_dim(self, dim, keepdim, dtype):
-    return rules_reduction.reduction(self, dim, keepdim, dtype, kind='mean')
-
-
-def prod(self, dtype):
-    return rules_reduction.reduction(self, dtype=dtype, kind='prod')
-
-
-def prod_dim_int(self, dim, keepdim, dtype):
-    return rules_reduction.reduction(self, dim, keepdim, dtype, kind='prod')
-
-
-def var_correction(self, dim, correction, keepdim):
-    return rules_reduction.reduction(self, dim, keepdim, kind='var', correction=correction)
-
-
-def std_correction(self, dim, correction, keepdim):
-    return rules_reduction.reduction(self, dim, keepdim, kind='std', correction=correction)
-
-
-def var_mean_correction(self, dim, correction, keepdim):
-    return rules_reduction.var_mean(self, dim, keepdim, op='var_mean', correction=correction)
-
-
-def std_mean_correction(self, dim, correction, keepdim):
-    return rules_reduction.var_mean(self, dim, keepdim, op='std_mean', correction=correction)
-
-
-def max(self):
-    return rules_reduction.reduction(self, kind='max')
-
-
-def max_dim(self, dim, keepdim):
-    return rules_reduction.reduction_with_indices(self, dim, keepdim)
-
-
-def min(self):
-    return rules_reduction.reduction(self, kind='min')
-
-
-def min_dim(self, dim, keepdim):
-    return rules_reduction.reduction_with_indices(self, dim, keepdim, op='min')
-
-
-def amax(self, dim, keepdim):
-    return rules_reduction.reduction(self, dim, keepdim, kind='amax')
-
-
-def amin(self, dim, keepdim):
-    return rules_reduction.reduction(self, dim, keepdim, kind='amin')
-
-
-def aminmax(self, dim, keepdim):
-    return rules_reduction.aminmax(self, dim, keepdim)
-
-
-def argmax(self, dim, keepdim):
-    return rules_reduction.arg_reduction(self, dim, keepdim)
-
-
-def argmin(self, dim, keepdim):
-    return rules_reduction.arg_reduction(self, dim, keepdim, op='argmin')
-
-
-def all(self):
-    return rules_reduction.reduction(self, kind='all')
-
-
-def all_dim(self, dim, keepdim):
-    return rules_reduction.reduction(self, dim, keepdim, kind='all')
-
-
-def all_dims(self, dim, keepdim):
-    return rules_reduction.reduction(self, dim, keepdim, kind='all')
-
-
-def any(self):
-    return rules_reduction.reduction(self, kind='any')
-
-
-def any_dim(self, dim, keepdim):
-    return rules_reduction.reduction(self, dim, keepdim, kind='any')
-
-
-def any_dims(self, dim, keepdim):
-    return rules_reduction.reduction(self, dim, keepdim, kind='any')
-
-
-def count_nonzero_dim_IntList(self, dim):
-    return rules_reduction.reduction(self, dim, kind='count_nonzero')
-
-
-def count_nonzero(self, dim):
-    return rules_reduction.reduction(self, dim, kind='count_nonzero')
-
-
-def logsumexp(self, dim, keepdim):
-    return rules_reduction.reduction(self, dim, keepdim, kind='logsumexp')
-
-
-def linalg_vector_norm(self, ord, dim, keepdim, dtype):
-    return rules_reduction.vector_norm(self, ord=ord, dim=dim, keepdim=keepdim, dtype=dtype)
-
-
-def hash_tensor(self, dim, keepdim, mode):
-    return rules_reduction.hash_tensor(self=self, dim=dim, keepdim=keepdim, mode=mode)
+def sum(self, dtype): return rules_reduction.reduction(self, dtype=dtype)
+def sum_dim_IntList(self, dim, keepdim, dtype): return rules_reduction.reduction(self, dim, keepdim, dtype)
+def nansum(self, dim, keepdim, dtype): return rules_reduction.reduction(self, dim, keepdim, dtype, kind='nansum')
+def mean(self, dtype): return rules_reduction.reduction(self, dtype=dtype, kind='mean')
+def mean_dim(self, dim, keepdim, dtype): return rules_reduction.reduction(self, dim, keepdim, dtype, kind='mean')
+def prod(self, dtype): return rules_reduction.reduction(self, dtype=dtype, kind='prod')
+def prod_dim_int(self, dim, keepdim, dtype): return rules_reduction.reduction(self, dim, keepdim, dtype, kind='prod')
+def var_correction(self, dim, correction, keepdim): return rules_reduction.reduction(self, dim, keepdim, kind='var', correction=correction)
+def std_correction(self, dim, correction, keepdim): return rules_reduction.reduction(self, dim, keepdim, kind='std', correction=correction)
+def var_mean_correction(self, dim, correction, keepdim): return rules_reduction.var_mean(self, dim, keepdim, op='var_mean', correction=correction)
+def std_mean_correction(self, dim, correction, keepdim): return rules_reduction.var_mean(self, dim, keepdim, op='std_mean', correction=correction)
+def max(self): return rules_reduction.reduction(self, kind='max')
+def max_dim(self, dim, keepdim): return rules_reduction.reduction_with_indices(self, dim, keepdim)
+def min(self): return rules_reduction.reduction(self, kind='min')
+def min_dim(self, dim, keepdim): return rules_reduction.reduction_with_indices(self, dim, keepdim, op='min')
+def amax(self, dim, keepdim): return rules_reduction.reduction(self, dim, keepdim, kind='amax')
+def amin(self, dim, keepdim): return rules_reduction.reduction(self, dim, keepdim, kind='amin')
+def aminmax(self, dim, keepdim): return rules_reduction.aminmax(self, dim, keepdim)
+def argmax(self, dim, keepdim): return rules_reduction.arg_reduction(self, dim, keepdim)
+def argmin(self, dim, keepdim): return rules_reduction.arg_reduction(self, dim, keepdim, op='argmin')
+def all(self): return rules_reduction.reduction(self, kind='all')
+def all_dim(self, dim, keepdim): return rules_reduction.reduction(self, dim, keepdim, kind='all')
+def all_dims(self, dim, keepdim): return rules_reduction.reduction(self, dim, keepdim, kind='all')
+def any(self): return rules_reduction.reduction(self, kind='any')
+def any_dim(self, dim, keepdim): return rules_reduction.reduction(self, dim, keepdim, kind='any')
+def any_dims(self, dim, keepdim): return rules_reduction.reduction(self, dim, keepdim, kind='any')
+def count_nonzero_dim_IntList(self, dim): return rules_reduction.reduction(self, dim, kind='count_nonzero')
+def count_nonzero(self, dim): return rules_reduction.reduction(self, dim, kind='count_nonzero')
+def logsumexp(self, dim, keepdim): return rules_reduction.reduction(self, dim, keepdim, kind='logsumexp')
+def linalg_vector_norm(self, ord, dim, keepdim, dtype): return rules_reduction.vector_norm(self, ord=ord, dim=dim, keepdim=keepdim, dtype=dtype)
+def hash_tensor(self, dim, keepdim, mode): return rules_reduction.hash_tensor(self=self, dim=dim, keepdim=keepdim, mode=mode)

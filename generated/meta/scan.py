@@ -5,21 +5,8 @@ from __future__ import annotations
 from mindtorch_v2._rules import reduction as rules_reduction
 
 
-def cumsum(self, dim, dtype):
-    return rules_reduction.cumulative(self, dim, dtype)
-
-
-def cumprod(self, dim, dtype):
-    return rules_reduction.cumulative(self, dim, dtype, op='cumprod')
-
-
-def logcumsumexp(self, dim):
-    return rules_reduction.cumulative(self, dim, op='logcumsumexp')
-
-
-def cummax(self, dim):
-    return rules_reduction.cumulative_with_indices(self, dim)
-
-
-def cummin(self, dim):
-    return rules_reduction.cumulative_with_indices(self, dim, op='cummin')
+def cumsum(self, dim, dtype): return rules_reduction.cumulative(self, dim, dtype)
+def cumprod(self, dim, dtype): return rules_reduction.cumulative(self, dim, dtype, op='cumprod')
+def logcumsumexp(self, dim): return rules_reduction.cumulative(self, dim, op='logcumsumexp')
+def cummax(self, dim): return rules_reduction.cumulative_with_indices(self, dim)
+def cummin(self, dim): return rules_reduction.cumulative_with_indices(self, dim, op='cummin')

@@ -6,89 +6,25 @@ from mindtorch_v2._rules import joining as rules_joining
 from mindtorch_v2._rules import reduction as rules_reduction
 
 
-def cat(tensors, dim):
-    return rules_joining.cat(tensors, dim)
-
-
-def stack(tensors, dim):
-    return rules_joining.stack(tensors, dim)
-
-
-def repeat(self, repeats):
-    return rules_joining.repeat(self=self, repeats=repeats)
-
-
-def flip(self, dims):
-    return rules_joining.flip(self=self, dims=dims)
-
-
-def roll(self, shifts, dims):
-    return rules_joining.roll(self=self, shifts=shifts, dims=dims)
-
-
-def diag_embed(self, offset, dim1, dim2):
-    return rules_joining.diag_embed(self=self, offset=offset, dim1=dim1, dim2=dim2)
-
-
-def trace(self):
-    return rules_reduction.trace(self)
-
-
-def pixel_shuffle(self, upscale_factor):
-    return rules_joining.pixel_shuffle(self=self, factor=upscale_factor)
-
-
-def pixel_unshuffle(self, downscale_factor):
-    return rules_joining.pixel_unshuffle(self=self, factor=downscale_factor)
-
-
-def constant_pad_nd(self, pad, value):
-    return rules_joining.pad(self=self, pad=pad, value=value)
-
-
-def reflection_pad1d(self, padding):
-    return rules_joining.pad_nd(self=self, padding=padding, ndim=1, op='reflection_pad1d')
-
-
-def reflection_pad1d_backward(grad_output, self, padding):
-    return rules_joining.pad_nd_backward(grad=grad_output, self=self, padding=padding, ndim=1, op='reflection_pad1d_backward')
-
-
-def reflection_pad2d(self, padding):
-    return rules_joining.pad_nd(self=self, padding=padding, ndim=2, op='reflection_pad2d')
-
-
-def reflection_pad2d_backward(grad_output, self, padding):
-    return rules_joining.pad_nd_backward(grad=grad_output, self=self, padding=padding, ndim=2, op='reflection_pad2d_backward')
-
-
-def reflection_pad3d(self, padding):
-    return rules_joining.pad_nd(self=self, padding=padding, ndim=3, op='reflection_pad3d')
-
-
-def reflection_pad3d_backward(grad_output, self, padding):
-    return rules_joining.pad_nd_backward(grad=grad_output, self=self, padding=padding, ndim=3, op='reflection_pad3d_backward')
-
-
-def replication_pad1d(self, padding):
-    return rules_joining.pad_nd(self=self, padding=padding, ndim=1, op='replication_pad1d')
-
-
-def replication_pad1d_backward(grad_output, self, padding):
-    return rules_joining.pad_nd_backward(grad=grad_output, self=self, padding=padding, ndim=1, op='replication_pad1d_backward')
-
-
-def replication_pad2d(self, padding):
-    return rules_joining.pad_nd(self=self, padding=padding, ndim=2, op='replication_pad2d')
-
-
-def replication_pad2d_backward(grad_output, self, padding):
-    return rules_joining.pad_nd_backward(grad=grad_output, self=self, padding=padding, ndim=2, op='replication_pad2d_backward')
-
-
-def replication_pad3d(self, padding):
-    return rules_joining.pad_nd(self=self, padding=padding, ndim=3, op='replication_pad3d')
-
-
-def replication_pad3d_backward(grad_output, self, padding):
-    return rules_joining.pad_nd_backward(grad=grad_output, self=self, padding=padding, ndim=3, op='replication_pad3d_backward')
+def cat(tensors, dim): return rules_joining.cat(tensors, dim)
+def stack(tensors, dim): return rules_joining.stack(tensors, dim)
+def repeat(self, repeats): return rules_joining.repeat(self=self, repeats=repeats)
+def flip(self, dims): return rules_joining.flip(self=self, dims=dims)
+def roll(self, shifts, dims): return rules_joining.roll(self=self, shifts=shifts, dims=dims)
+def diag_embed(self, offset, dim1, dim2): return rules_joining.diag_embed(self=self, offset=offset, dim1=dim1, dim2=dim2)
+def trace(self): return rules_reduction.trace(self)
+def pixel_shuffle(self, upscale_factor): return rules_joining.pixel_shuffle(self=self, factor=upscale_factor)
+def pixel_unshuffle(self, downscale_factor): return rules_joining.pixel_unshuffle(self=self, factor=downscale_factor)
+def constant_pad_nd(self, pad, value): return rules_joining.pad(self=self, pad=pad, value=value)
+def reflection_pad1d(self, padding): return rules_joining.pad_nd(self=self, padding=padding, ndim=1, op='reflection_pad1d')
+def reflection_pad1d_backward(grad_output, self, padding): return rules_joining.pad_nd_backward(grad=grad_output, self=self, padding=padding, ndim=1, op='reflection_pad1d_backward')
+def reflection_pad2d(self, padding): return rules_joining.pad_nd(self=self, padding=padding, ndim=2, op='reflection_pad2d')
+def reflection_pad2d_backward(grad_output, self, padding): return rules_joining.pad_nd_backward(grad=grad_output, self=self, padding=padding, ndim=2, op='reflection_pad2d_backward')
+def reflection_pad3d(self, padding): return rules_joining.pad_nd(self=self, padding=padding, ndim=3, op='reflection_pad3d')
+def reflection_pad3d_backward(grad_output, self, padding): return rules_joining.pad_nd_backward(grad=grad_output, self=self, padding=padding, ndim=3, op='reflection_pad3d_backward')
+def replication_pad1d(self, padding): return rules_joining.pad_nd(self=self, padding=padding, ndim=1, op='replication_pad1d')
+def replication_pad1d_backward(grad_output, self, padding): return rules_joining.pad_nd_backward(grad=grad_output, self=self, padding=padding, ndim=1, op='replication_pad1d_backward')
+def replication_pad2d(self, padding): return rules_joining.pad_nd(self=self, padding=padding, ndim=2, op='replication_pad2d')
+def replication_pad2d_backward(grad_output, self, padding): return rules_joining.pad_nd_backward(grad=grad_output, self=self, padding=padding, ndim=2, op='replication_pad2d_backward')
+def replication_pad3d(self, padding): return rules_joining.pad_nd(self=self, padding=padding, ndim=3, op='replication_pad3d')
+def replication_pad3d_backward(grad_output, self, padding): return rules_joining.pad_nd_backward(grad=grad_output, self=self, padding=padding, ndim=3, op='replication_pad3d_backward')

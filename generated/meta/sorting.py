@@ -7,97 +7,27 @@ from mindtorch_v2._rules import reduction as rules_reduction
 from mindtorch_v2._rules import sorting as rules_sorting
 
 
-def sort(self, dim, descending):
-    return rules_sorting.sort(self, dim)
-
-
-def sort_stable(self, stable, dim, descending):
-    return rules_sorting.sort(self, dim)
-
-
-def argsort(self, dim, descending):
-    return rules_sorting.argsort(self, dim)
-
-
-def argsort_stable(self, stable, dim, descending):
-    return rules_sorting.argsort(self, dim)
-
-
-def topk(self, k, dim, largest, sorted):
-    return rules_sorting.topk(self, k, dim)
-
-
-def kthvalue(self, k, dim, keepdim):
-    return rules_reduction.kthvalue(self, k, dim, keepdim)
-
-
-def median(self):
-    return rules_reduction.reduction(self, kind='median')
-
-
-def median_dim(self, dim, keepdim):
-    return rules_reduction.reduction_with_indices(self, dim, keepdim, op='median')
-
-
-def nanmedian(self):
-    return rules_reduction.reduction(self, kind='median')
-
-
-def nanmedian_dim(self, dim, keepdim):
-    return rules_reduction.reduction_with_indices(self, dim, keepdim, op='nanmedian')
-
-
-def mode(self, dim, keepdim):
-    return rules_reduction.reduction_with_indices(self, dim, keepdim, op='mode')
-
-
-def _unique2(self, sorted, return_inverse, return_counts):
-    return rules_sorting.unique(self)
-
-
-def unique_dim(self, dim, sorted, return_inverse, return_counts):
-    return rules_sorting.unique(self, dim)
-
-
-def unique_consecutive(self, return_inverse, return_counts, dim):
-    return rules_sorting.unique(self, dim)
-
-
-def searchsorted_Tensor(sorted_sequence, self, out_int32, right, side, sorter):
-    return rules_sorting.searchsorted(sorted_sequence, self, out_int32, right, side)
-
-
-def bucketize_Tensor(self, boundaries, out_int32, right):
-    return rules_sorting.searchsorted(boundaries, self, out_int32)
-
-
-def isin_Tensor_Tensor(elements, test_elements, assume_unique, invert):
-    return rules_pointwise.isin(elements, test_elements)
-
-
-def searchsorted_Scalar(sorted_sequence, self, out_int32, right, side, sorter):
-    return rules_sorting.searchsorted(sorted_sequence, self, out_int32, right, side)
-
-
-def bucketize_Scalar(self, boundaries, out_int32, right):
-    return rules_sorting.searchsorted(boundaries, self, out_int32)
-
-
-def isin_Scalar_Tensor(element, test_elements, assume_unique, invert):
-    return rules_pointwise.isin(element, test_elements)
-
-
-def bincount(self, weights, minlength):
-    return rules_sorting.bincount(self, weights=weights, minlength=minlength)
-
-
-def histc(self, bins, min, max):
-    return rules_sorting.histc(self, bins)
-
-
-def histogram_bins_tensor(self, bins, weight, density):
-    return rules_sorting.histogram(self, bins, None, weight)
-
-
-def histogram_bin_ct(self, bins, range, weight, density):
-    return rules_sorting.histogram(self, bins, range, weight)
+def sort(self, dim, descending): return rules_sorting.sort(self, dim)
+def sort_stable(self, stable, dim, descending): return rules_sorting.sort(self, dim)
+def argsort(self, dim, descending): return rules_sorting.argsort(self, dim)
+def argsort_stable(self, stable, dim, descending): return rules_sorting.argsort(self, dim)
+def topk(self, k, dim, largest, sorted): return rules_sorting.topk(self, k, dim)
+def kthvalue(self, k, dim, keepdim): return rules_reduction.kthvalue(self, k, dim, keepdim)
+def median(self): return rules_reduction.reduction(self, kind='median')
+def median_dim(self, dim, keepdim): return rules_reduction.reduction_with_indices(self, dim, keepdim, op='median')
+def nanmedian(self): return rules_reduction.reduction(self, kind='median')
+def nanmedian_dim(self, dim, keepdim): return rules_reduction.reduction_with_indices(self, dim, keepdim, op='nanmedian')
+def mode(self, dim, keepdim): return rules_reduction.reduction_with_indices(self, dim, keepdim, op='mode')
+def _unique2(self, sorted, return_inverse, return_counts): return rules_sorting.unique(self)
+def unique_dim(self, dim, sorted, return_inverse, return_counts): return rules_sorting.unique(self, dim)
+def unique_consecutive(self, return_inverse, return_counts, dim): return rules_sorting.unique(self, dim)
+def searchsorted_Tensor(sorted_sequence, self, out_int32, right, side, sorter): return rules_sorting.searchsorted(sorted_sequence, self, out_int32, right, side)
+def bucketize_Tensor(self, boundaries, out_int32, right): return rules_sorting.searchsorted(boundaries, self, out_int32)
+def isin_Tensor_Tensor(elements, test_elements, assume_unique, invert): return rules_pointwise.isin(elements, test_elements)
+def searchsorted_Scalar(sorted_sequence, self, out_int32, right, side, sorter): return rules_sorting.searchsorted(sorted_sequence, self, out_int32, right, side)
+def bucketize_Scalar(self, boundaries, out_int32, right): return rules_sorting.searchsorted(boundaries, self, out_int32)
+def isin_Scalar_Tensor(element, test_elements, assume_unique, invert): return rules_pointwise.isin(element, test_elements)
+def bincount(self, weights, minlength): return rules_sorting.bincount(self, weights=weights, minlength=minlength)
+def histc(self, bins, min, max): return rules_sorting.histc(self, bins)
+def histogram_bins_tensor(self, bins, weight, density): return rules_sorting.histogram(self, bins, None, weight)
+def histogram_bin_ct(self, bins, range, weight, density): return rules_sorting.histogram(self, bins, range, weight)

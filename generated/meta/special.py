@@ -5,193 +5,51 @@ from __future__ import annotations
 from mindtorch_v2._rules import pointwise as rules_pointwise
 
 
-def special_airy_ai(x):
-    return rules_pointwise.elementwise(x, float=True, dtypes='floating_wide', op='airy_ai_cpu')
-
-
-def special_bessel_j0(self):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_wide', op='bessel_j0_cpu')
-
-
-def special_bessel_j1(self):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_wide', op='bessel_j1_cpu')
-
-
-def special_bessel_y0(self):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_wide', op='bessel_y0_cpu')
-
-
-def special_bessel_y1(self):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_wide', op='bessel_y1_cpu')
-
-
-def special_modified_bessel_i0(self):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_wide', op='modified_bessel_i0_cpu')
-
-
-def special_modified_bessel_i1(self):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_wide', op='modified_bessel_i1_cpu')
-
-
-def special_modified_bessel_k0(self):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_wide', op='modified_bessel_k0_cpu')
-
-
-def special_modified_bessel_k1(self):
-    return rules_pointwise.elementwise(self, float=True, dtypes='floating_wide', op='modified_bessel_k1_cpu')
-
-
-def special_scaled_modified_bessel_k0(x):
-    return rules_pointwise.elementwise(x, float=True, dtypes='floating_wide', op='scaled_modified_bessel_k0_cpu')
-
-
-def special_scaled_modified_bessel_k1(x):
-    return rules_pointwise.elementwise(x, float=True, dtypes='floating_wide', op='scaled_modified_bessel_k1_cpu')
-
-
-def special_spherical_bessel_j0(x):
-    return rules_pointwise.elementwise(x, float=True, dtypes='floating_wide', op='spherical_bessel_j0_cpu')
-
-
-def special_chebyshev_polynomial_t(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_t_cpu')
-
-
-def special_chebyshev_polynomial_t_x_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_t_cpu')
-
-
-def special_chebyshev_polynomial_t_n_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_t_cpu')
-
-
-def special_chebyshev_polynomial_u(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_u_cpu')
-
-
-def special_chebyshev_polynomial_u_x_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_u_cpu')
-
-
-def special_chebyshev_polynomial_u_n_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_u_cpu')
-
-
-def special_chebyshev_polynomial_v(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_v_cpu')
-
-
-def special_chebyshev_polynomial_v_x_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_v_cpu')
-
-
-def special_chebyshev_polynomial_v_n_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_v_cpu')
-
-
-def special_chebyshev_polynomial_w(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_w_cpu')
-
-
-def special_chebyshev_polynomial_w_x_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_w_cpu')
-
-
-def special_chebyshev_polynomial_w_n_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_w_cpu')
-
-
-def special_shifted_chebyshev_polynomial_t(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_t_cpu')
-
-
-def special_shifted_chebyshev_polynomial_t_x_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_t_cpu')
-
-
-def special_shifted_chebyshev_polynomial_t_n_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_t_cpu')
-
-
-def special_shifted_chebyshev_polynomial_u(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_u_cpu')
-
-
-def special_shifted_chebyshev_polynomial_u_x_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_u_cpu')
-
-
-def special_shifted_chebyshev_polynomial_u_n_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_u_cpu')
-
-
-def special_shifted_chebyshev_polynomial_v(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_v_cpu')
-
-
-def special_shifted_chebyshev_polynomial_v_x_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_v_cpu')
-
-
-def special_shifted_chebyshev_polynomial_v_n_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_v_cpu')
-
-
-def special_shifted_chebyshev_polynomial_w(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_w_cpu')
-
-
-def special_shifted_chebyshev_polynomial_w_x_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_w_cpu')
-
-
-def special_shifted_chebyshev_polynomial_w_n_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_w_cpu')
-
-
-def special_hermite_polynomial_h(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='hermite_polynomial_h_cpu')
-
-
-def special_hermite_polynomial_h_x_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='hermite_polynomial_h_cpu')
-
-
-def special_hermite_polynomial_h_n_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='hermite_polynomial_h_cpu')
-
-
-def special_hermite_polynomial_he(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='hermite_polynomial_he_cpu')
-
-
-def special_hermite_polynomial_he_x_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='hermite_polynomial_he_cpu')
-
-
-def special_hermite_polynomial_he_n_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='hermite_polynomial_he_cpu')
-
-
-def special_laguerre_polynomial_l(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='laguerre_polynomial_l_cpu')
-
-
-def special_laguerre_polynomial_l_x_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='laguerre_polynomial_l_cpu')
-
-
-def special_laguerre_polynomial_l_n_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='laguerre_polynomial_l_cpu')
-
-
-def special_legendre_polynomial_p(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='legendre_polynomial_p_cpu')
-
-
-def special_legendre_polynomial_p_x_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='legendre_polynomial_p_cpu')
-
-
-def special_legendre_polynomial_p_n_scalar(x, n):
-    return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='legendre_polynomial_p_cpu')
+def special_airy_ai(x): return rules_pointwise.elementwise(x, float=True, dtypes='floating_wide', op='airy_ai_cpu')
+def special_bessel_j0(self): return rules_pointwise.elementwise(self, float=True, dtypes='floating_wide', op='bessel_j0_cpu')
+def special_bessel_j1(self): return rules_pointwise.elementwise(self, float=True, dtypes='floating_wide', op='bessel_j1_cpu')
+def special_bessel_y0(self): return rules_pointwise.elementwise(self, float=True, dtypes='floating_wide', op='bessel_y0_cpu')
+def special_bessel_y1(self): return rules_pointwise.elementwise(self, float=True, dtypes='floating_wide', op='bessel_y1_cpu')
+def special_modified_bessel_i0(self): return rules_pointwise.elementwise(self, float=True, dtypes='floating_wide', op='modified_bessel_i0_cpu')
+def special_modified_bessel_i1(self): return rules_pointwise.elementwise(self, float=True, dtypes='floating_wide', op='modified_bessel_i1_cpu')
+def special_modified_bessel_k0(self): return rules_pointwise.elementwise(self, float=True, dtypes='floating_wide', op='modified_bessel_k0_cpu')
+def special_modified_bessel_k1(self): return rules_pointwise.elementwise(self, float=True, dtypes='floating_wide', op='modified_bessel_k1_cpu')
+def special_scaled_modified_bessel_k0(x): return rules_pointwise.elementwise(x, float=True, dtypes='floating_wide', op='scaled_modified_bessel_k0_cpu')
+def special_scaled_modified_bessel_k1(x): return rules_pointwise.elementwise(x, float=True, dtypes='floating_wide', op='scaled_modified_bessel_k1_cpu')
+def special_spherical_bessel_j0(x): return rules_pointwise.elementwise(x, float=True, dtypes='floating_wide', op='spherical_bessel_j0_cpu')
+def special_chebyshev_polynomial_t(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_t_cpu')
+def special_chebyshev_polynomial_t_x_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_t_cpu')
+def special_chebyshev_polynomial_t_n_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_t_cpu')
+def special_chebyshev_polynomial_u(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_u_cpu')
+def special_chebyshev_polynomial_u_x_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_u_cpu')
+def special_chebyshev_polynomial_u_n_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_u_cpu')
+def special_chebyshev_polynomial_v(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_v_cpu')
+def special_chebyshev_polynomial_v_x_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_v_cpu')
+def special_chebyshev_polynomial_v_n_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_v_cpu')
+def special_chebyshev_polynomial_w(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_w_cpu')
+def special_chebyshev_polynomial_w_x_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_w_cpu')
+def special_chebyshev_polynomial_w_n_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='chebyshev_polynomial_w_cpu')
+def special_shifted_chebyshev_polynomial_t(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_t_cpu')
+def special_shifted_chebyshev_polynomial_t_x_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_t_cpu')
+def special_shifted_chebyshev_polynomial_t_n_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_t_cpu')
+def special_shifted_chebyshev_polynomial_u(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_u_cpu')
+def special_shifted_chebyshev_polynomial_u_x_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_u_cpu')
+def special_shifted_chebyshev_polynomial_u_n_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_u_cpu')
+def special_shifted_chebyshev_polynomial_v(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_v_cpu')
+def special_shifted_chebyshev_polynomial_v_x_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_v_cpu')
+def special_shifted_chebyshev_polynomial_v_n_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_v_cpu')
+def special_shifted_chebyshev_polynomial_w(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_w_cpu')
+def special_shifted_chebyshev_polynomial_w_x_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_w_cpu')
+def special_shifted_chebyshev_polynomial_w_n_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='shifted_chebyshev_polynomial_w_cpu')
+def special_hermite_polynomial_h(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='hermite_polynomial_h_cpu')
+def special_hermite_polynomial_h_x_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='hermite_polynomial_h_cpu')
+def special_hermite_polynomial_h_n_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='hermite_polynomial_h_cpu')
+def special_hermite_polynomial_he(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='hermite_polynomial_he_cpu')
+def special_hermite_polynomial_he_x_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='hermite_polynomial_he_cpu')
+def special_hermite_polynomial_he_n_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='hermite_polynomial_he_cpu')
+def special_laguerre_polynomial_l(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='laguerre_polynomial_l_cpu')
+def special_laguerre_polynomial_l_x_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='laguerre_polynomial_l_cpu')
+def special_laguerre_polynomial_l_n_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='laguerre_polynomial_l_cpu')
+def special_legendre_polynomial_p(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='legendre_polynomial_p_cpu')
+def special_legendre_polynomial_p_x_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='legendre_polynomial_p_cpu')
+def special_legendre_polynomial_p_n_scalar(x, n): return rules_pointwise.elementwise(x, n, float=True, dtypes='floating_wide', op='legendre_polynomial_p_cpu')

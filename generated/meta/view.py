@@ -8,185 +8,49 @@ from mindtorch_v2._rules import slicing as rules_slicing
 from mindtorch_v2._rules import view as rules_view
 
 
-def view(self, size):
-    return rules_view.view(self, size)
-
-
-def view_dtype(self, dtype):
-    return rules_view.view_dtype(self, dtype)
-
-
-def _unsafe_view(self, size):
-    return rules_view.view(self, size)
-
-
-def reshape(self, shape):
-    return rules_view.reshape(self, shape)
-
-
-def flatten_using_ints(self, start_dim, end_dim):
-    return rules_view.flatten(self, start_dim, end_dim)
-
-
-def unflatten_int(self, dim, sizes):
-    return rules_view.unflatten(self, dim, sizes)
-
-
-def transpose_int(self, dim0, dim1):
-    return rules_view.transpose(self, dim0, dim1)
-
-
-def swapaxes(self, axis0, axis1):
-    return rules_view.transpose(self, axis0, axis1)
-
-
-def swapdims(self, dim0, dim1):
-    return rules_view.transpose(self, dim0, dim1)
-
-
-def t(self):
-    return rules_view.t(self)
-
-
-def numpy_T(self):
-    return rules_view.reverse_dims(self)
-
-
-def mT(self):
-    return rules_view.matrix_transpose(self, op='mT')
-
-
-def permute(self, dims):
-    return rules_view.permute(self, dims)
-
-
-def movedim_intlist(self, source, destination):
-    return rules_view.movedim(self, source, destination)
-
-
-def movedim_int(self, source, destination):
-    return rules_view.movedim(self, source, destination)
-
-
-def moveaxis_intlist(self, source, destination):
-    return rules_view.movedim(self, source, destination)
-
-
-def moveaxis_int(self, source, destination):
-    return rules_view.movedim(self, source, destination)
-
-
-def expand(self, size, implicit):
-    return rules_view.expand(self, size)
-
-
-def broadcast_to(self, size):
-    return rules_view.broadcast_to(self, size)
-
-
-def squeeze(self):
-    return rules_view.squeeze(self)
-
-
-def squeeze_dim(self, dim):
-    return rules_view.squeeze(self, dim)
-
-
-def squeeze_dims(self, dim):
-    return rules_view.squeeze(self, dim)
-
-
-def unsqueeze(self, dim):
-    return rules_view.unsqueeze(self, dim)
-
-
-def select_int(self, dim, index):
-    return rules_slicing.select(self, dim, index)
-
-
-def slice_Tensor(self, dim, start, end, step):
-    return rules_slicing.slice(self, dim, start, end, step)
-
-
-def narrow(self, dim, start, length):
-    return rules_slicing.narrow(self, dim, start, length)
-
-
-def as_strided(self, size, stride, storage_offset):
-    return rules_slicing.as_strided(self, size, stride, storage_offset)
-
-
-def diagonal(self, offset, dim1, dim2):
-    return rules_slicing.diagonal(self, offset, dim1, dim2)
-
-
-def unfold(self, dimension, size, step):
-    return rules_slicing.unfold(self, dimension, size, step)
-
-
-def split_Tensor(self, split_size, dim):
-    return rules_slicing.split(self, split_size, dim)
-
-
-def split_sizes(self, split_size, dim):
-    return rules_slicing.split_with_sizes(self, split_size, dim)
-
-
-def split_with_sizes(self, split_sizes, dim):
-    return rules_slicing.split_with_sizes(self, split_sizes, dim)
-
-
-def chunk(self, chunks, dim):
-    return rules_slicing.chunk(self, chunks, dim)
-
-
-def tensor_split_sections(self, sections, dim):
-    return rules_slicing.tensor_split(self, sections, dim)
-
-
-def tensor_split_indices(self, indices, dim):
-    return rules_slicing.tensor_split(self, indices, dim)
-
-
-def unbind_int(self, dim):
-    return rules_slicing.unbind(self, dim)
-
-
-def alias(self):
-    return rules_view.alias(self)
-
-
-def detach(self):
-    return rules_view.alias(self)
-
-
-def lift_fresh(self):
-    return rules_view.alias(self)
-
-
-def clone(self, memory_format):
-    return rules_creation.clone(self=self, memory_format=memory_format)
-
-
-def view_as_real(self):
-    return rules_view.view_as_real(self)
-
-
-def view_as_complex(self):
-    return rules_view.view_as_complex(self)
-
-
-def select_backward(grad_output, input_sizes, dim, index):
-    return rules_gradients.view_backward(grad_output, input_sizes, 'select', dim, index)
-
-
-def slice_backward(grad_output, input_sizes, dim, start, end, step):
-    return rules_gradients.view_backward(grad_output, input_sizes, 'slice', dim, start, end, step)
-
-
-def diagonal_backward(grad_output, input_sizes, offset, dim1, dim2):
-    return rules_gradients.view_backward(grad_output, input_sizes, 'diagonal', offset, dim1, dim2)
-
-
-def unfold_backward(grad_in, input_sizes, dim, size, step):
-    return rules_gradients.view_backward(grad_in, input_sizes, 'unfold', dim, size, step)
+def view(self, size): return rules_view.view(self, size)
+def view_dtype(self, dtype): return rules_view.view_dtype(self, dtype)
+def _unsafe_view(self, size): return rules_view.view(self, size)
+def reshape(self, shape): return rules_view.reshape(self, shape)
+def flatten_using_ints(self, start_dim, end_dim): return rules_view.flatten(self, start_dim, end_dim)
+def unflatten_int(self, dim, sizes): return rules_view.unflatten(self, dim, sizes)
+def transpose_int(self, dim0, dim1): return rules_view.transpose(self, dim0, dim1)
+def swapaxes(self, axis0, axis1): return rules_view.transpose(self, axis0, axis1)
+def swapdims(self, dim0, dim1): return rules_view.transpose(self, dim0, dim1)
+def t(self): return rules_view.t(self)
+def numpy_T(self): return rules_view.reverse_dims(self)
+def mT(self): return rules_view.matrix_transpose(self, op='mT')
+def permute(self, dims): return rules_view.permute(self, dims)
+def movedim_intlist(self, source, destination): return rules_view.movedim(self, source, destination)
+def movedim_int(self, source, destination): return rules_view.movedim(self, source, destination)
+def moveaxis_intlist(self, source, destination): return rules_view.movedim(self, source, destination)
+def moveaxis_int(self, source, destination): return rules_view.movedim(self, source, destination)
+def expand(self, size, implicit): return rules_view.expand(self, size)
+def broadcast_to(self, size): return rules_view.broadcast_to(self, size)
+def squeeze(self): return rules_view.squeeze(self)
+def squeeze_dim(self, dim): return rules_view.squeeze(self, dim)
+def squeeze_dims(self, dim): return rules_view.squeeze(self, dim)
+def unsqueeze(self, dim): return rules_view.unsqueeze(self, dim)
+def select_int(self, dim, index): return rules_slicing.select(self, dim, index)
+def slice_Tensor(self, dim, start, end, step): return rules_slicing.slice(self, dim, start, end, step)
+def narrow(self, dim, start, length): return rules_slicing.narrow(self, dim, start, length)
+def as_strided(self, size, stride, storage_offset): return rules_slicing.as_strided(self, size, stride, storage_offset)
+def diagonal(self, offset, dim1, dim2): return rules_slicing.diagonal(self, offset, dim1, dim2)
+def unfold(self, dimension, size, step): return rules_slicing.unfold(self, dimension, size, step)
+def split_Tensor(self, split_size, dim): return rules_slicing.split(self, split_size, dim)
+def split_sizes(self, split_size, dim): return rules_slicing.split_with_sizes(self, split_size, dim)
+def split_with_sizes(self, split_sizes, dim): return rules_slicing.split_with_sizes(self, split_sizes, dim)
+def chunk(self, chunks, dim): return rules_slicing.chunk(self, chunks, dim)
+def tensor_split_sections(self, sections, dim): return rules_slicing.tensor_split(self, sections, dim)
+def tensor_split_indices(self, indices, dim): return rules_slicing.tensor_split(self, indices, dim)
+def unbind_int(self, dim): return rules_slicing.unbind(self, dim)
+def alias(self): return rules_view.alias(self)
+def detach(self): return rules_view.alias(self)
+def lift_fresh(self): return rules_view.alias(self)
+def clone(self, memory_format): return rules_creation.clone(self=self, memory_format=memory_format)
+def view_as_real(self): return rules_view.view_as_real(self)
+def view_as_complex(self): return rules_view.view_as_complex(self)
+def select_backward(grad_output, input_sizes, dim, index): return rules_gradients.view_backward(grad_output, input_sizes, 'select', dim, index)
+def slice_backward(grad_output, input_sizes, dim, start, end, step): return rules_gradients.view_backward(grad_output, input_sizes, 'slice', dim, start, end, step)
+def diagonal_backward(grad_output, input_sizes, offset, dim1, dim2): return rules_gradients.view_backward(grad_output, input_sizes, 'diagonal', offset, dim1, dim2)
+def unfold_backward(grad_in, input_sizes, dim, size, step): return rules_gradients.view_backward(grad_in, input_sizes, 'unfold', dim, size, step)

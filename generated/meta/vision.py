@@ -7,57 +7,17 @@ from mindtorch_v2._rules import spatial as rules_spatial
 from mindtorch_v2._rules import vision as rules_vision
 
 
-def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners):
-    return rules_vision.grid_sampler(input, grid, interpolation_mode, ndim=2)
-
-
-def grid_sampler_2d_backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask):
-    return rules_vision.grid_sampler_backward(grad_output, input, grid, interpolation_mode, output_mask, ndim=2)
-
-
-def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners):
-    return rules_vision.grid_sampler(input, grid, interpolation_mode, ndim=3)
-
-
-def grid_sampler_3d_backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask):
-    return rules_vision.grid_sampler_backward(grad_output, input, grid, interpolation_mode, output_mask, ndim=3)
-
-
-def affine_grid_generator(theta, size, align_corners):
-    return rules_vision.affine_grid(theta, size)
-
-
-def affine_grid_generator_backward(grad, size, align_corners):
-    return rules_vision.affine_grid_backward(grad, size)
-
-
-def _upsample_bilinear2d_aa(self, output_size, align_corners, scales_h, scales_w):
-    return rules_spatial.upsample(self, output_size, None, 2, op='_upsample_bilinear2d_aa')
-
-
-def _upsample_bilinear2d_aa_backward(grad_output, output_size, input_size, align_corners, scales_h, scales_w):
-    return rules_gradients.upsample_backward(grad_output, input_size, output_size, op='_upsample_bilinear2d_aa')
-
-
-def _upsample_bicubic2d_aa(self, output_size, align_corners, scales_h, scales_w):
-    return rules_spatial.upsample(self, output_size, None, 2, op='_upsample_bicubic2d_aa')
-
-
-def _upsample_bicubic2d_aa_backward(grad_output, output_size, input_size, align_corners, scales_h, scales_w):
-    return rules_gradients.upsample_backward(grad_output, input_size, output_size, contiguous=True, op='_upsample_bicubic2d_aa')
-
-
-def _upsample_lanczos2d_aa(self, output_size, align_corners, scales_h, scales_w):
-    return rules_spatial.upsample(self, output_size, None, 2, op='_upsample_lanczos2d_aa')
-
-
-def _upsample_lanczos2d_aa_backward(grad_output, output_size, input_size, align_corners, scales_h, scales_w):
-    return rules_gradients.upsample_backward(grad_output, input_size, output_size, contiguous=True, op='_upsample_lanczos2d_aa')
-
-
-def max_unpool2d(self, indices, output_size):
-    return rules_vision.max_unpool(self, output_size, indices=indices, ndim=2)
-
-
-def max_unpool3d(self, indices, output_size, stride, padding):
-    return rules_vision.max_unpool(self, output_size, stride, padding, indices=indices, ndim=3)
+def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners): return rules_vision.grid_sampler(input, grid, interpolation_mode, ndim=2)
+def grid_sampler_2d_backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask): return rules_vision.grid_sampler_backward(grad_output, input, grid, interpolation_mode, output_mask, ndim=2)
+def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners): return rules_vision.grid_sampler(input, grid, interpolation_mode, ndim=3)
+def grid_sampler_3d_backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask): return rules_vision.grid_sampler_backward(grad_output, input, grid, interpolation_mode, output_mask, ndim=3)
+def affine_grid_generator(theta, size, align_corners): return rules_vision.affine_grid(theta, size)
+def affine_grid_generator_backward(grad, size, align_corners): return rules_vision.affine_grid_backward(grad, size)
+def _upsample_bilinear2d_aa(self, output_size, align_corners, scales_h, scales_w): return rules_spatial.upsample(self, output_size, None, 2, op='_upsample_bilinear2d_aa')
+def _upsample_bilinear2d_aa_backward(grad_output, output_size, input_size, align_corners, scales_h, scales_w): return rules_gradients.upsample_backward(grad_output, input_size, output_size, op='_upsample_bilinear2d_aa')
+def _upsample_bicubic2d_aa(self, output_size, align_corners, scales_h, scales_w): return rules_spatial.upsample(self, output_size, None, 2, op='_upsample_bicubic2d_aa')
+def _upsample_bicubic2d_aa_backward(grad_output, output_size, input_size, align_corners, scales_h, scales_w): return rules_gradients.upsample_backward(grad_output, input_size, output_size, contiguous=True, op='_upsample_bicubic2d_aa')
+def _upsample_lanczos2d_aa(self, output_size, align_corners, scales_h, scales_w): return rules_spatial.upsample(self, output_size, None, 2, op='_upsample_lanczos2d_aa')
+def _upsample_lanczos2d_aa_backward(grad_output, output_size, input_size, align_corners, scales_h, scales_w): return rules_gradients.upsample_backward(grad_output, input_size, output_size, contiguous=True, op='_upsample_lanczos2d_aa')
+def max_unpool2d(self, indices, output_size): return rules_vision.max_unpool(self, output_size, indices=indices, ndim=2)
+def max_unpool3d(self, indices, output_size, stride, padding): return rules_vision.max_unpool(self, output_size, stride, padding, indices=indices, ndim=3)

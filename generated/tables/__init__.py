@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, Iterator
+from typing import Iterator
+
+from mindtorch_v2._dispatch.operator import Operator
 
 FAMILIES = ("bags", "comparison", "conv", "conversion", "copies", "creation", "fft", "foreach", "indexing", "linalg", "loss", "matmul", "nn", "norm", "pointwise", "random", "reduction", "scan", "shape", "sorting", "sparse", "special", "view", "vision", )
 
 
-def operators() -> Iterator[Any]:
+def operators() -> Iterator[Operator]:
     """Every operator of the schema."""
     for family in FAMILIES:
         module = importlib.import_module(f"{__name__}.{family}")
-        for identifier in module.__all__:
-            yield getattr(module, identifier)
+        yield from [value for value in vars(module).values() if isinstance(value, Operator)]

@@ -7,8 +7,6 @@ from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import bags as _meta
 
-__all__ = ["_embedding_bag", "_embedding_bag_forward_only", "embedding_bag", "embedding_bag_padding_idx", "_embedding_bag_backward", "_embedding_bag_dense_backward", "_embedding_bag_sparse_backward", "_embedding_bag_per_sample_weights_backward", "segment_reduce", "_segment_reduce_backward"]
-
 _embedding_bag = Operator("_embedding_bag", "",
     (Param('weight', 'Tensor'), Param('indices', 'Tensor'), Param('offsets', 'Tensor'), Param('scale_grad_by_freq', 'bool', default=False), Param('mode', 'int', default=0), Param('sparse', 'bool', default=False), Param('per_sample_weights', 'Tensor', optional=True, default=None), Param('include_last_offset', 'bool', default=False), Param('padding_idx', 'int', default=-1), ),
     meta=_meta._embedding_bag, cast=(0, 6), kernels={"cpu": kernels_bags.embedding_bag},

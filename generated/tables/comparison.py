@@ -10,8 +10,6 @@ from .. import kernels as kernels_made
 
 from ..meta import comparison as _meta
 
-__all__ = ["eq_Tensor", "ne_Tensor", "lt_Tensor", "le_Tensor", "gt_Tensor", "ge_Tensor", "logical_and", "logical_or", "logical_xor", "logical_not", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit", "isreal", "isclose", "allclose", "equal"]
-
 eq_Tensor = Operator("eq", "Tensor",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), ),
     meta=_meta.eq_Tensor, cast=(0, 1), kernels={"cpu": numpy.equal},

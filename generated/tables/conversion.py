@@ -7,8 +7,6 @@ from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import conversion as _meta
 
-__all__ = ["_to_copy", "to_dtype", "to_device", "to_other", "to_dtype_layout", "type_as", "copy_", "copy", "_pin_memory", "_shape_as_tensor"]
-
 _to_copy = Operator("_to_copy", "",
     (Param('self', 'Tensor'), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), Param('non_blocking', 'bool', default=False, keyword=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
     meta=_meta._to_copy, kernels={"cpu": kernels_conversion.to_copy}, sparse={"coo": "construct.to_copy", "csr": "construct.to_copy"},

@@ -5,8 +5,6 @@ from __future__ import annotations
 from mindtorch_v2._dispatch.operator import Operator, Param
 from . import view as _view
 
-__all__ = ["view_copy", "view_copy_dtype", "transpose_copy_int", "t_copy", "permute_copy", "expand_copy", "squeeze_copy", "squeeze_copy_dim", "squeeze_copy_dims", "unsqueeze_copy", "select_copy_int", "slice_copy_Tensor", "as_strided_copy", "diagonal_copy", "unfold_copy", "split_copy_Tensor", "split_with_sizes_copy", "unbind_copy_int", "alias_copy", "detach_copy", "view_as_real_copy", "view_as_complex_copy"]
-
 view_copy = Operator("view_copy", "",
     (Param('self', 'Tensor'), Param('size', 'SymInt', is_list=True), ),
     composite="derived.copy", base=_view.view,

@@ -8,8 +8,6 @@ from mindtorch_v2._dtype import int64
 
 from ..meta import creation as _meta
 
-__all__ = ["empty_memory_format", "zeros", "ones", "full", "empty_strided", "empty_permuted", "empty_like", "zeros_like", "ones_like", "full_like", "new_empty", "new_empty_strided", "new_zeros", "new_ones", "new_full", "scalar_tensor", "arange", "arange_start", "arange_start_step", "range_step", "range", "linspace", "linspace_Tensor_Tensor", "linspace_Tensor_Scalar", "linspace_Scalar_Tensor", "logspace", "logspace_Tensor_Tensor", "logspace_Tensor_Scalar", "logspace_Scalar_Tensor", "eye", "eye_m", "tril", "triu", "tril_indices", "triu_indices", "fill_Tensor", "zero_", "hann_window", "hann_window_periodic", "hamming_window", "hamming_window_periodic", "hamming_window_periodic_alpha", "hamming_window_periodic_alpha_beta", "blackman_window", "blackman_window_periodic", "bartlett_window", "bartlett_window_periodic", "kaiser_window", "kaiser_window_periodic", "kaiser_window_beta", "from_file"]
-
 empty_memory_format = Operator("empty", "memory_format",
     (Param('size', 'SymInt', is_list=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
     meta=_meta.empty_memory_format, kernels={"cpu": kernels_creation.empty}, sparse={"coo": "construct.empty", "csr": "construct.empty"},

@@ -7,8 +7,6 @@ from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import fft as _meta
 
-__all__ = ["_fft_r2c", "_fft_c2r", "_fft_c2c", "fft_fft", "fft_ifft", "fft_rfft", "fft_irfft", "fft_hfft", "fft_ihfft", "fft_fft2", "fft_ifft2", "fft_rfft2", "fft_irfft2", "fft_hfft2", "fft_ihfft2", "fft_fftn", "fft_ifftn", "fft_rfftn", "fft_irfftn", "fft_hfftn", "fft_ihfftn", "fft_fftfreq", "fft_rfftfreq", "fft_fftshift", "fft_ifftshift", "stft", "stft_center", "istft"]
-
 _fft_r2c = Operator("_fft_r2c", "",
     (Param('self', 'Tensor'), Param('dim', 'int', is_list=True), Param('normalization', 'int'), Param('onesided', 'bool'), ),
     meta=_meta._fft_r2c, cast=(0,), kernels={"cpu": kernels_fft.fft_r2c},

@@ -7,8 +7,6 @@ from mindtorch_v2._dispatch.operator import Block, Operator, Param
 
 from ..meta import indexing as _meta
 
-__all__ = ["index_Tensor", "index_put", "_unsafe_index_Tensor", "_unsafe_masked_index", "_unsafe_masked_index_put_accumulate", "_unsafe_index_put", "index_select", "index_add", "index_copy", "index_fill_int_Scalar", "index_fill_int_Tensor", "index_reduce", "gather", "scatter_src", "scatter_value", "scatter_reduce", "scatter_value_reduce", "scatter_add", "scatter_reduce_two", "take", "put", "take_along_dim", "masked_fill_Scalar", "masked_fill_Tensor", "masked_select", "masked_scatter", "masked_scatter_backward", "nonzero", "nonzero_static", "nonzero_numpy", "argwhere", "one_hot"]
-
 index_Tensor = Operator("index", "Tensor",
     (Param('self', 'Tensor'), Param('indices', 'Tensor', is_list=True, elements_optional=True), ),
     meta=_meta.index_Tensor, kernels={"cpu": kernels_indexing.index},

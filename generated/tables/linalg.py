@@ -7,8 +7,6 @@ from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import linalg as _meta
 
-__all__ = ["linalg_cholesky_ex", "linalg_cholesky", "cholesky", "cholesky_solve", "cholesky_inverse", "linalg_lu_factor_ex", "linalg_lu_factor", "_lu_with_info", "linalg_lu", "lu_unpack", "linalg_lu_solve", "lu_solve", "linalg_qr", "qr", "geqrf", "linalg_householder_product", "orgqr", "ormqr", "_linalg_svd", "linalg_svd", "linalg_svdvals", "svd", "_linalg_eigh", "linalg_eigh", "linalg_eigvalsh", "linalg_eig", "linalg_eigvals", "linalg_inv_ex", "linalg_inv", "inverse", "linalg_solve_ex", "linalg_solve", "linalg_solve_triangular", "triangular_solve", "linalg_lstsq", "linalg_pinv_atol_rtol_tensor", "linalg_pinv_atol_rtol_float", "linalg_pinv", "linalg_pinv_rcond_tensor", "pinverse", "linalg_tensorinv", "linalg_tensorsolve", "linalg_det", "det", "linalg_slogdet", "slogdet", "logdet", "linalg_matrix_rank_atol_rtol_tensor", "linalg_matrix_rank_atol_rtol_float", "linalg_matrix_rank_tol_tensor", "linalg_matrix_rank", "linalg_matrix_norm", "linalg_matrix_norm_str_ord", "linalg_norm", "linalg_norm_ord_str", "nuclear_norm", "nuclear_norm_dim", "linalg_cond", "linalg_cond_p_str", "linalg_matrix_power", "matrix_power", "linalg_matrix_exp", "matrix_exp", "linalg_vander", "vander"]
-
 linalg_cholesky_ex = Operator("linalg_cholesky_ex", "",
     (Param('self', 'Tensor'), Param('upper', 'bool', default=False, keyword=True), Param('check_errors', 'bool', default=False, keyword=True), ),
     meta=_meta.linalg_cholesky_ex, cast=(0,), kernels={"cpu": kernels_linalg.cholesky_ex},

@@ -8,8 +8,6 @@ from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import loss as _meta
 
-__all__ = ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss", "binary_cross_entropy", "binary_cross_entropy_backward", "binary_cross_entropy_with_logits", "kl_div", "cosine_embedding_loss", "margin_ranking_loss", "hinge_embedding_loss", "triplet_margin_loss", "poisson_nll_loss", "multi_margin_loss", "cross_entropy_loss", "nll_loss", "nll_loss_nd", "nll_loss_forward", "nll_loss_backward", "nll_loss2d", "nll_loss2d_forward", "nll_loss2d_backward", "ctc_loss_IntList", "ctc_loss_Tensor", "_ctc_loss", "_ctc_loss_backward", "multilabel_margin_loss"]
-
 mse_loss = Operator("mse_loss", "",
     (Param('self', 'Tensor'), Param('target', 'Tensor'), Param('reduction', 'int', default=1), ),
     meta=_meta.mse_loss, cast=(0, 1), kernels={"cpu": kernels_loss.mse_loss},

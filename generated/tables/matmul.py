@@ -7,8 +7,6 @@ from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import matmul as _meta
 
-__all__ = ["mm", "bmm", "matmul", "linear", "addmm", "addbmm", "baddbmm", "addmv", "addr", "mv", "dot", "vdot", "outer", "inner", "tensordot", "kron", "chain_matmul", "einsum", "bilinear", "linalg_matmul", "linalg_multi_dot", "linalg_vecdot", "linalg_cross", "cross", "cdist", "_cdist_forward", "_cdist_backward", "pdist", "_pdist_forward", "_pdist_backward", "pairwise_distance", "cosine_similarity", "_sparse_mm_reduce_impl", "_scaled_mm", "_scaled_mm_v2"]
-
 mm = Operator("mm", "",
     (Param('self', 'Tensor'), Param('mat2', 'Tensor'), ),
     meta=_meta.mm, cast=(0, 1), kernels={"cpu": kernels_matmul.mm}, sparse={"coo": "products.mm", "csr": "products.mm"},

@@ -12,8 +12,6 @@ from .. import kernels as kernels_made
 
 from ..meta import nn as _meta
 
-__all__ = ["relu", "relu6", "hardtanh", "hardtanh_backward", "threshold", "threshold_backward", "leaky_relu", "leaky_relu_backward", "prelu", "_prelu_kernel", "gelu", "gelu_backward", "silu", "silu_backward", "mish", "mish_backward", "softplus", "softplus_backward", "hardswish", "hardswish_backward", "hardsigmoid", "hardsigmoid_backward", "log_sigmoid", "elu", "elu_backward", "selu", "celu", "softshrink", "softshrink_backward", "hardshrink", "hardshrink_backward", "rrelu", "glu", "glu_backward", "softmax_int", "log_softmax_int", "special_softmax", "special_log_softmax", "_softmax", "_log_softmax", "_softmax_backward_data", "_log_softmax_backward_data", "_safe_softmax", "embedding", "embedding_dense_backward", "embedding_renorm_", "scaled_dot_product_attention", "_scaled_dot_product_attention_math", "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention_for_cpu_backward"]
-
 relu = Operator("relu", "",
     (Param('self', 'Tensor'), ),
     meta=_meta.relu, cast=(0,), kernels={"cpu": kernels_made.relu}, sparse={"coo": "values", "csr": "values"},

@@ -7,8 +7,6 @@ from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import norm as _meta
 
-__all__ = ["layer_norm", "native_layer_norm", "native_layer_norm_backward", "rms_norm", "group_norm", "native_group_norm", "native_group_norm_backward", "batch_norm", "native_batch_norm", "native_batch_norm_backward", "_native_batch_norm_legit", "_native_batch_norm_legit_no_stats", "_native_batch_norm_legit_no_training", "_native_batch_norm_legit_functional", "_batch_norm_with_update", "_batch_norm_with_update_functional", "_batch_norm_no_update", "instance_norm", "_weight_norm", "_weight_norm_interface"]
-
 layer_norm = Operator("layer_norm", "",
     (Param('input', 'Tensor'), Param('normalized_shape', 'SymInt', is_list=True), Param('weight', 'Tensor', optional=True, default=None), Param('bias', 'Tensor', optional=True, default=None), Param('eps', 'float', default=1e-05), Param('cudnn_enable', 'bool', default=True), ),
     meta=_meta.layer_norm, cast=(0, 2, 3), kernels={"cpu": kernels_norm.layer_norm},

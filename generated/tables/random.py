@@ -9,8 +9,6 @@ from mindtorch_v2._dtype import int64
 
 from ..meta import random as _meta
 
-__all__ = ["uniform_", "normal_", "random__from", "random__to", "random_", "bernoulli__Tensor", "bernoulli__float", "exponential_", "geometric_", "cauchy_", "log_normal_", "rand", "rand_generator", "randn", "randn_generator", "randint", "randint_generator", "randint_low", "randint_low_generator", "randperm", "randperm_generator", "rand_like", "rand_like_generator", "randn_like", "randn_like_generator", "randint_like", "randint_like_low_dtype", "normal_Tensor_Tensor", "normal_Tensor_float", "normal_float_Tensor", "normal_float_float", "bernoulli", "bernoulli_p", "multinomial", "poisson", "_standard_gamma", "_standard_gamma_grad", "_sample_dirichlet", "_dirichlet_grad", "binomial", "native_dropout", "native_dropout_backward", "dropout", "dropout_", "feature_dropout", "feature_dropout_", "alpha_dropout", "alpha_dropout_", "feature_alpha_dropout", "feature_alpha_dropout_"]
-
 uniform_ = Operator("uniform_", "",
     (Param('self', 'Tensor'), Param('from', 'float', default=0), Param('to', 'float', default=1), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
     meta=_meta.uniform_, kernels={"cpu": kernels_random.uniform_},

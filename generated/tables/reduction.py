@@ -7,8 +7,6 @@ from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import reduction as _meta
 
-__all__ = ["sum", "sum_dim_IntList", "nansum", "mean", "mean_dim", "nanmean", "prod", "prod_dim_int", "sum_to_size", "var_dim", "var_correction", "var", "std_dim", "std_correction", "std", "var_mean_dim", "var_mean_correction", "var_mean", "std_mean_dim", "std_mean_correction", "std_mean", "max", "max_other", "max_dim", "min", "min_other", "min_dim", "amax", "amin", "aminmax", "argmax", "argmin", "all", "all_dim", "all_dims", "any", "any_dim", "any_dims", "count_nonzero_dim_IntList", "count_nonzero", "logsumexp", "linalg_vector_norm", "norm_Scalar", "norm_ScalarOpt_dim", "norm_ScalarOpt_dtype", "norm_ScalarOpt_dim_dtype", "dist", "quantile", "quantile_scalar", "nanquantile", "nanquantile_scalar", "cov", "corrcoef", "hash_tensor"]
-
 sum = Operator("sum", "",
     (Param('self', 'Tensor'), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
     meta=_meta.sum, cast=(0,), kernels={"cpu": kernels_reduction.sum}, sparse={"coo": "reduction.sum", "csr": "reduction.sum"},

@@ -7,8 +7,6 @@ from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import scan as _meta
 
-__all__ = ["cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "diff", "trapezoid_x", "trapezoid_dx", "trapz_x", "trapz_dx", "cumulative_trapezoid_x", "cumulative_trapezoid_dx", "gradient_scalarint", "gradient_scalararray", "gradient_array", "gradient_scalarrayint", "gradient_scalarrayarray", "gradient_tensorarrayint", "gradient_tensorarray"]
-
 cumsum = Operator("cumsum", "",
     (Param('self', 'Tensor'), Param('dim', 'int'), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
     meta=_meta.cumsum, cast=(0,), kernels={"cpu": kernels_scan.cumsum},

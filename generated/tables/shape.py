@@ -7,8 +7,6 @@ from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import shape as _meta
 
-__all__ = ["cat", "stack", "hstack", "vstack", "dstack", "column_stack", "block_diag", "cartesian_prod", "combinations", "meshgrid", "meshgrid_indexing", "broadcast_tensors", "atleast_1d", "atleast_1d_Sequence", "atleast_2d", "atleast_2d_Sequence", "atleast_3d", "atleast_3d_Sequence", "repeat", "tile", "repeat_interleave_Tensor", "repeat_interleave_self_Tensor", "repeat_interleave_self_int", "flip", "fliplr", "flipud", "roll", "rot90", "diag", "diag_embed", "diagflat", "trace", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "constant_pad_nd", "pad", "_pad_circular", "reflection_pad1d", "reflection_pad1d_backward", "reflection_pad2d", "reflection_pad2d_backward", "reflection_pad3d", "reflection_pad3d_backward", "replication_pad1d", "replication_pad1d_backward", "replication_pad2d", "replication_pad2d_backward", "replication_pad3d", "replication_pad3d_backward", "_chunk_cat"]
-
 cat = Operator("cat", "",
     (Param('tensors', 'Tensor', is_list=True), Param('dim', 'int', default=0), ),
     meta=_meta.cat, cast=(0,), kernels={"cpu": kernels_shape.cat}, sparse={"coo": "shape.cat", "csr": "shape.cat"},

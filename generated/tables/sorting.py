@@ -7,8 +7,6 @@ from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import sorting as _meta
 
-__all__ = ["sort", "sort_stable", "argsort", "argsort_stable", "msort", "topk", "kthvalue", "median", "median_dim", "nanmedian", "nanmedian_dim", "mode", "_unique2", "unique_dim", "unique_consecutive", "searchsorted_Tensor", "bucketize_Tensor", "isin_Tensor_Tensor", "searchsorted_Scalar", "bucketize_Scalar", "isin_Scalar_Tensor", "bincount", "histc", "histogram_bins_tensor", "histogram_bin_ct"]
-
 sort = Operator("sort", "",
     (Param('self', 'Tensor'), Param('dim', 'int', default=-1), Param('descending', 'bool', default=False), ),
     meta=_meta.sort, cast=(0,), kernels={"cpu": kernels_sorting.sort},

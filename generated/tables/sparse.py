@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from mindtorch_v2._dispatch.operator import Operator, Param
 
-__all__ = ["_sparse_coo_tensor_with_dims_and_tensors", "_sparse_compressed_tensor_unsafe", "_sparse_coo_tensor_unsafe", "embedding_sparse_backward", "_spdiags", "coalesce", "_coalesce", "indices", "values", "_indices", "_values", "crow_indices", "col_indices", "to_dense", "_to_dense", "to_sparse_sparse_dim", "to_sparse", "_to_sparse_sparse_dim", "_to_sparse", "to_sparse_csr", "_to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc", "sparse_mask", "sparse_resize_", "sparse_resize_and_clear_", "_sparse_mm", "_sparse_addmm", "_sparse_sparse_matmul", "smm", "sspaddmm", "hspmm", "sparse_sampled_addmm", "_sparse_sum", "_sparse_sum_dtype", "_sparse_sum_dim", "_sparse_sum_dim_dtype", "_sparse_sum_backward", "_sparse_softmax_int", "_sparse_softmax", "_sparse_softmax_backward_data", "_sparse_log_softmax_int", "_sparse_log_softmax", "_sparse_log_softmax_backward_data"]
-
 _sparse_coo_tensor_with_dims_and_tensors = Operator("_sparse_coo_tensor_with_dims_and_tensors", "",
     (Param('sparse_dim', 'int'), Param('dense_dim', 'int'), Param('size', 'SymInt', is_list=True), Param('indices', 'Tensor'), Param('values', 'Tensor'), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=False, keyword=True), Param('is_coalesced', 'bool', optional=True, default=None, keyword=True), ),
     sparse={"strided": "construct.from_indices", "coo": "construct.from_indices"},

@@ -8,8 +8,6 @@ from mindtorch_v2._layout import contiguous_format
 
 from ..meta import view as _meta
 
-__all__ = ["view", "view_dtype", "_unsafe_view", "reshape", "flatten_using_ints", "ravel", "unflatten_int", "view_as", "reshape_as", "transpose_int", "swapaxes", "swapdims", "t", "numpy_T", "mT", "mH", "matrix_H", "adjoint", "permute", "movedim_intlist", "movedim_int", "moveaxis_intlist", "moveaxis_int", "expand", "broadcast_to", "expand_as", "squeeze", "squeeze_dim", "squeeze_dims", "unsqueeze", "select_int", "slice_Tensor", "narrow", "narrow_Tensor", "narrow_copy", "as_strided", "diagonal", "linalg_diagonal", "unfold", "split_Tensor", "split_sizes", "split_with_sizes", "unsafe_split_Tensor", "unsafe_split_with_sizes", "chunk", "unsafe_chunk", "tensor_split_tensor_indices_or_sections", "tensor_split_sections", "tensor_split_indices", "hsplit_int", "hsplit_array", "vsplit_int", "vsplit_array", "dsplit_int", "dsplit_array", "unbind_int", "alias", "detach", "lift_fresh", "lift", "clone", "contiguous", "view_as_real", "view_as_complex", "real", "imag", "select_backward", "slice_backward", "diagonal_backward", "unfold_backward", "select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter"]
-
 view = Operator("view", "",
     (Param('self', 'Tensor'), Param('size', 'SymInt', is_list=True), ),
     meta=_meta.view, cast=(0,),

@@ -9,8 +9,6 @@ from mindtorch_v2._dispatch.operator import Operator, Param
 
 from ..meta import vision as _meta
 
-__all__ = ["grid_sampler", "grid_sampler_2d", "grid_sampler_2d_backward", "grid_sampler_3d", "grid_sampler_3d_backward", "affine_grid_generator", "affine_grid_generator_backward", "_upsample_bilinear2d_aa_vec", "_upsample_bilinear2d_aa", "_upsample_bilinear2d_aa_backward", "_upsample_bicubic2d_aa_vec", "_upsample_bicubic2d_aa", "_upsample_bicubic2d_aa_backward", "_upsample_lanczos2d_aa_vec", "_upsample_lanczos2d_aa", "_upsample_lanczos2d_aa_backward", "max_unpool2d", "max_unpool3d"]
-
 grid_sampler = Operator("grid_sampler", "",
     (Param('input', 'Tensor'), Param('grid', 'Tensor'), Param('interpolation_mode', 'int'), Param('padding_mode', 'int'), Param('align_corners', 'bool'), ),
     composite="vision.grid_sampler",

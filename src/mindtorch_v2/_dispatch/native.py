@@ -171,8 +171,16 @@ def accelerate(
 
 
 def road(*paths: tuple, method: bool = False, reflected: str = "", inplace: bool = False) -> Callable:
-    """Decorator: `accelerate` with these paths."""
-    return lambda function: accelerate(function, *paths, method=method, reflected=reflected, inplace=inplace)
+    """Decorator: `accelerate` with these paths. What is no other form of an operator is its function."""
+
+    def decorate(function: Callable) -> Callable:
+        made = accelerate(function, *paths, method=method, reflected=reflected, inplace=inplace)
+        if not (method or inplace or reflected):
+            for path in paths:
+                path[0].function = made
+        return made
+
+    return decorate
 
 
 def _dressed(made: Any, function: Callable) -> Any:
