@@ -118,6 +118,7 @@ TAGS = (
     Word("numbers", "A number may stand for any tensor, though it is not pointwise."),
     Word("numbers_first", "A number may stand for the first tensor when the second is one: `torch.sub(1, x)`."),
     Word("tensors", "Tensors only, though it is pointwise."),
+    Word("wrapped_numbers", "A number may stand for any tensor but the first, and is a tensor of its own dtype then."),
     Word("commutative", "Its reflected Python operator is the operator itself."),
     # Where results come from
     Word("view", "The result is a view of the first argument."),
@@ -126,12 +127,14 @@ TAGS = (
     Word("conversion", "It changes dtype or device, or copies from a tensor of another one."),
     Word("random", "It draws numbers; property tests compare geometry, not values."),
     Word("nondeterministic_seeded", "It moves the generator on, so that its calls keep their order."),
+    Word("uninitialized", "What it makes is filled while deterministic algorithms are asked for."),
     Word("data_dependent", "The shape of the result depends on values: the meta device refuses it."),
     Word("lookup", "It reads of its first argument only what it gives back, which counts for the bytes it moves."),
     Word("any_device", "Its tensors may be on different devices."),
     Word("updates_statistics", "In training it writes the running statistics that it is given."),
     # Changes in place
     Word("inplace_function", "The in-place form is a function too: `torch.relu_(x)`."),
+    Word("real_result", "In place it refuses complex tensors, of which it makes real ones."),
     Word("fills", "In place it may write elements that share memory: each gets one of the values meant for it."),
     Word(
         "overlap",
@@ -152,6 +155,8 @@ OUT = (
     Word("castable_torch", "`castable` of `torch.linalg.NAME`."),
     Word("as_input", "The result's dtype; else `Expected the dtype for input and out to match ...`."),
     Word("bool", "bool; else `... only supports bool tensor for result ...`."),
+    Word("boolean", "bool; else `... does not support non-boolean outputs.`"),
+    Word("any_dtype", "Any dtype."),
     Word("long", "int64; else `... expects Long tensor out ...`."),
     Word("scan", "The result's dtype; else `expected scalar_type ...`."),
     Word("joined", "One that the result can be cast to; else a TypeError, as cat says it."),

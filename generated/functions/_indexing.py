@@ -109,7 +109,7 @@ _index_fill_inplace = (tables.index_fill_int_Scalar, tables.index_fill_int_Tenso
 @road((tables.index_fill_int_Scalar,), (tables.index_fill_int_Tensor,), inplace=True)
 def index_fill_(*args, **kwargs):
     """The in-place form of index_fill: writes into its first argument and returns it."""
-    op, bound = resolve(_index_fill_inplace, args, kwargs, True)
+    op, bound = resolve(_index_fill_inplace, args, kwargs, True, inplace=True)
     return call_inplace(op, bound)
 
 
@@ -151,7 +151,7 @@ _scatter_inplace = (tables.scatter_src, tables.scatter_value, tables.scatter_red
 @road((tables.scatter_src,), (tables.scatter_value,), (tables.scatter_reduce,), (tables.scatter_value_reduce,), inplace=True)
 def scatter_(*args, **kwargs):
     """The in-place form of scatter: writes into its first argument and returns it."""
-    op, bound = resolve(_scatter_inplace, args, kwargs, True)
+    op, bound = resolve(_scatter_inplace, args, kwargs, True, inplace=True)
     return call_inplace(op, bound)
 
 
@@ -227,7 +227,7 @@ _masked_fill_inplace = (tables.masked_fill_Scalar, tables.masked_fill_Tensor, )
 @road((tables.masked_fill_Scalar,), (tables.masked_fill_Tensor,), inplace=True)
 def masked_fill_(*args, **kwargs):
     """The in-place form of masked_fill: writes into its first argument and returns it."""
-    op, bound = resolve(_masked_fill_inplace, args, kwargs, True)
+    op, bound = resolve(_masked_fill_inplace, args, kwargs, True, inplace=True)
     return call_inplace(op, bound)
 
 

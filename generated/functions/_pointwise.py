@@ -69,7 +69,7 @@ _div_inplace = (tables.div_Tensor, tables.div_Tensor_mode, )
 @road((tables.div_Tensor, numpy.divide, None), (tables.div_Tensor_mode,), inplace=True)
 def div_(*args, **kwargs):
     """The in-place form of div: writes into its first argument and returns it."""
-    op, bound = resolve(_div_inplace, args, kwargs, True)
+    op, bound = resolve(_div_inplace, args, kwargs, True, inplace=True)
     return call_inplace(op, bound)
 
 
@@ -689,7 +689,7 @@ _round_inplace = (tables.round, tables.round_decimals, )
 @road((tables.round, numpy.rint, None), (tables.round_decimals,), inplace=True)
 def round_(*args, **kwargs):
     """The in-place form of round: writes into its first argument and returns it."""
-    op, bound = resolve(_round_inplace, args, kwargs, True)
+    op, bound = resolve(_round_inplace, args, kwargs, True, inplace=True)
     return call_inplace(op, bound)
 
 

@@ -198,7 +198,7 @@ _squeeze_inplace = (tables.squeeze, tables.squeeze_dim, tables.squeeze_dims, )
 @road((tables.squeeze,), (tables.squeeze_dim,), (tables.squeeze_dims,), inplace=True)
 def squeeze_(*args, **kwargs):
     """The in-place form of squeeze: writes into its first argument and returns it."""
-    op, bound = resolve(_squeeze_inplace, args, kwargs, True)
+    op, bound = resolve(_squeeze_inplace, args, kwargs, True, inplace=True)
     return call_inplace(op, bound)
 
 

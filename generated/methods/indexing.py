@@ -87,7 +87,7 @@ _index_fill_inplace = (tables.index_fill_int_Scalar, tables.index_fill_int_Tenso
 @road((tables.index_fill_int_Scalar,), (tables.index_fill_int_Tensor,), method=True, inplace=True)
 def index_fill_(self, *args, **kwargs):
     """The in-place form of index_fill."""
-    op, bound = resolve(_index_fill_inplace, (self, *args), kwargs, True)
+    op, bound = resolve(_index_fill_inplace, (self, *args), kwargs, True, inplace=True)
     return call_inplace(op, bound)
 
 
@@ -130,7 +130,7 @@ _scatter_inplace = (tables.scatter_src, tables.scatter_value, tables.scatter_red
 @road((tables.scatter_src,), (tables.scatter_value,), (tables.scatter_reduce,), (tables.scatter_value_reduce,), method=True, inplace=True)
 def scatter_(self, *args, **kwargs):
     """The in-place form of scatter."""
-    op, bound = resolve(_scatter_inplace, (self, *args), kwargs, True)
+    op, bound = resolve(_scatter_inplace, (self, *args), kwargs, True, inplace=True)
     return call_inplace(op, bound)
 
 
@@ -207,7 +207,7 @@ _masked_fill_inplace = (tables.masked_fill_Scalar, tables.masked_fill_Tensor, )
 @road((tables.masked_fill_Scalar,), (tables.masked_fill_Tensor,), method=True, inplace=True)
 def masked_fill_(self, *args, **kwargs):
     """The in-place form of masked_fill."""
-    op, bound = resolve(_masked_fill_inplace, (self, *args), kwargs, True)
+    op, bound = resolve(_masked_fill_inplace, (self, *args), kwargs, True, inplace=True)
     return call_inplace(op, bound)
 
 

@@ -65,7 +65,7 @@ _div_inplace = (tables.div_Tensor, tables.div_Tensor_mode, )
 @road((tables.div_Tensor, numpy.divide, None), (tables.div_Tensor_mode,), method=True, inplace=True)
 def div_(self, *args, **kwargs):
     """The in-place form of div."""
-    op, bound = resolve(_div_inplace, (self, *args), kwargs, True)
+    op, bound = resolve(_div_inplace, (self, *args), kwargs, True, inplace=True)
     return call_inplace(op, bound)
 
 
@@ -646,7 +646,7 @@ _round_inplace = (tables.round, tables.round_decimals, )
 @road((tables.round, numpy.rint, None), (tables.round_decimals,), method=True, inplace=True)
 def round_(self, *args, **kwargs):
     """The in-place form of round."""
-    op, bound = resolve(_round_inplace, (self, *args), kwargs, True)
+    op, bound = resolve(_round_inplace, (self, *args), kwargs, True, inplace=True)
     return call_inplace(op, bound)
 
 

@@ -185,7 +185,7 @@ _squeeze_inplace = (tables.squeeze, tables.squeeze_dim, tables.squeeze_dims, )
 @road((tables.squeeze,), (tables.squeeze_dim,), (tables.squeeze_dims,), method=True, inplace=True)
 def squeeze_(self, *args, **kwargs):
     """The in-place form of squeeze."""
-    op, bound = resolve(_squeeze_inplace, (self, *args), kwargs, True)
+    op, bound = resolve(_squeeze_inplace, (self, *args), kwargs, True, inplace=True)
     return call_inplace(op, bound)
 
 

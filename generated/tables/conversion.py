@@ -40,7 +40,7 @@ type_as = Operator("type_as", "",
 copy_ = Operator("copy_", "",
     (Param('self', 'Tensor'), Param('src', 'Tensor'), Param('non_blocking', 'bool', default=False), ),
     meta=_meta.copy_, kernels={"cpu": kernels_conversion.copy_}, sparse={"coo": "shape.copy_", "csr": "shape.copy_"},
-    mutates=0, is_inplace=True, tags=('any_device', 'conversion', 'overlap'), variants=('method',), derivatives="conversion",
+    mutates=0, is_inplace=True, tags=('wrapped_numbers', 'any_device', 'conversion', 'overlap'), variants=('method',), derivatives="conversion",
 )
 copy = Operator("copy", "",
     (Param('self', 'Tensor'), Param('src', 'Tensor'), Param('non_blocking', 'bool', default=False), ),

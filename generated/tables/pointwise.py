@@ -97,7 +97,7 @@ positive = Operator("positive", "",
 abs = Operator("abs", "",
     (Param('self', 'Tensor'), ),
     meta=_meta.abs, cast=(0,), kernels={"cpu": numpy.absolute}, sparse={"coo": "values", "csr": "values"},
-    tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(64, (0,), (), exact=True),),
+    tags=('pointwise', 'inplace_function', 'real_result'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(64, (0,), (), exact=True),),
 )
 square = Operator("square", "",
     (Param('self', 'Tensor'), ),

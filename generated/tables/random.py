@@ -167,7 +167,7 @@ normal_float_float = Operator("normal", "float_float",
 bernoulli = Operator("bernoulli", "",
     (Param('self', 'Tensor'), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
     meta=_meta.bernoulli, kernels={"cpu": kernels_random.bernoulli},
-    tags=('random', 'nondeterministic_seeded'), variants=('function', 'method', 'out'), derivatives="random",
+    tags=('random', 'nondeterministic_seeded'), out=('any_dtype',), variants=('function', 'method', 'out'), derivatives="random",
 )
 bernoulli_p = Operator("bernoulli", "p",
     (Param('self', 'Tensor'), Param('p', 'float'), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),

@@ -229,7 +229,7 @@ static PyObject *call_bool(PyObject *self, PyObject *unused)
 static PyObject *call_int(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    PyObject *number = only_number(self);
+    PyObject *number = may_have_history(self) ? NULL : only_number(self);
     if (number != NULL) {
         Py_SETREF(number, PyNumber_Long(number));
     }
@@ -239,7 +239,7 @@ static PyObject *call_int(PyObject *self, PyObject *unused)
 static PyObject *call_float(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    PyObject *number = only_number(self);
+    PyObject *number = may_have_history(self) ? NULL : only_number(self); /* of which Python warns */
     if (number != NULL) {
         Py_SETREF(number, PyNumber_Float(number));
     }

@@ -376,6 +376,18 @@ class MetaStorage(DeviceStorage):
         """0: there is no memory."""
         return 0
 
+    def share_memory_(self) -> MetaStorage:
+        """RuntimeError: there is no memory."""
+        raise RuntimeError("_share_filename_: only available on CPU")
+
+    def _share_fd_cpu_(self, *args: Any, **kwargs: Any) -> Any:
+        """RuntimeError: there is no memory."""
+        raise RuntimeError("_share_fd_: only available on CPU")
+
+    def _share_filename_cpu_(self, *args: Any, **kwargs: Any) -> Any:
+        """RuntimeError: there is no memory."""
+        raise RuntimeError("_share_filename_: only available on CPU")
+
     def resize_(self, nbytes: int) -> MetaStorage:
         """Set the size."""
         self._nbytes = nbytes

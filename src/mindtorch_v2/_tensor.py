@@ -62,6 +62,8 @@ class Size(tuple[int, ...]):
 
     def __add__(self, other):
         if not isinstance(other, tuple):
+            if hasattr(type(other), "__radd__"):
+                return NotImplemented
             raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
         return Size(tuple.__add__(self, tuple(other)))
 
@@ -151,7 +153,7 @@ class _TensorType(type):
             _state.DISPATCHING.add(cls)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if cls.__new__ is object.__new__:
+        if cls.__new__ is Tensor.__new__:
             made = legacy_constructor(cls, *args, **kwargs)
             made.__init__(*args, **kwargs)
             return made
@@ -197,6 +199,9 @@ class Tensor(_Attached, metaclass=_TensorType):
         _inference = _rare_attribute("inference", False)
 
         dtype = property(attrgetter("_dtype"))
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        return legacy_constructor(cls, *args, **kwargs)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         pass

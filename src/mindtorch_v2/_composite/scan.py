@@ -25,6 +25,12 @@ def diff(
     for part in (prepend, append):
         if part is not None and part.dim() != self.dim():
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+        for at in range(self.dim()):
+            if part is not None and part.shape[at] != self.shape[at] and at != dim % self.dim():
+                raise RuntimeError(
+                    "diff expects the shape of tensor to prepend or append to match that of input except along the differencing dimension; "
+                    f"input.size({at}) = {self.shape[at]}, but got tensor.size({at}) = {part.shape[at]}"
+                )
     if n == 0:
         return F.clone(self)
     parts = [part for part in (prepend, self, append) if part is not None]

@@ -54,7 +54,7 @@ def call_method(op: Operator, args: tuple, out: Any = None, requires_grad: bool 
         special = overrides.find(op, args, out)
         if special is not None:
             return overrides.run(op, special, args, out, getattr(Tensor, op.name, None))
-    return call(op, args, out, requires_grad)
+    return call(op, args, out, requires_grad, True)
 
 
 def reflected(op: Operator, left: Any, right: Tensor, *rest: Any) -> Any:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from .._device import device
-from .._dtype import dtype
+from .._dtype import DTYPES, dtype
 from .._layout import layout, memory_format
 from .._random.generator import Generator
 from .._tensor import Tensor
+from . import ops
 from .operator import Operator, Param, takes_number_first
 
 
@@ -36,7 +37,7 @@ def _int(value: Any) -> Any:
         return int(value)
     if isinstance(value, Tensor):
         return _tensor_int(value)
-    if isinstance(value, int):
+    if isinstance(value, int) or (isinstance(value, np.ndarray) and not value.ndim and value.dtype.kind in "iu"):
         return int(value)
     return _NO
 
@@ -53,7 +54,7 @@ def _float(value: Any) -> Any:
         return value
     if kind is int or isinstance(value, (int, float, np.floating, np.integer)):
         return float(value)
-    if isinstance(value, Tensor) and value._data.ndim == 0 and not value._dtype.is_complex:
+    if isinstance(value, Tensor) and value._data.ndim == 0 and not value._dtype.is_complex and not value.requires_grad:
         return float(value.item())
     return _NO
 
@@ -79,6 +80,12 @@ def _scalar(value: Any) -> Any:
     if isinstance(value, numbers.Number):
         return value
     return _NO
+
+
+def _dtype_of(number: Any) -> Any:
+    """The dtype of a tensor of a number; None for the default one."""
+    kinds = ((bool, "bool"), (int, "int64"))
+    return next((DTYPES[name] for kind, name in kinds if isinstance(number, kind)), None)
 
 
 def _instance_of(kind: type) -> Any:
@@ -145,6 +152,8 @@ def convert_one(op: Operator, param: Param, value: Any, position: int) -> Any:
     if value is None:
         if param.optional:
             return None
+        if param.is_list and param.size is not None and not param.required:
+            return param.default
         raise Mismatch(param, value, position)
     converter = _CONVERTERS[param.type]
     if not param.is_list:
@@ -154,6 +163,8 @@ def convert_one(op: Operator, param: Param, value: Any, position: int) -> Any:
                 converted = _scalar(value)
                 if converted is not _NO:
                     return converted
+            if param.type == "Tensor" and position and "wrapped_numbers" in op.tags and _scalar(value) is not _NO:
+                return ops.scalar_tensor(value, dtype=_dtype_of(value))
             raise Mismatch(param, value, position)
         return converted
     if value.__class__ in (tuple, list) or isinstance(value, (tuple, list)):
@@ -192,24 +203,29 @@ def _element_detail(param: Param, position: int, index: int, item: Any) -> str:
     )
 
 
-def convert(op: Operator, args: tuple) -> tuple:
+def convert(op: Operator, args: tuple, method: bool = False, inplace: bool = False) -> tuple:
     """All arguments of an operator, in schema order. TypeError, in PyTorch's words, for one that cannot stand there."""
     converted = []
     try:
         for position, param in enumerate(op.params):
             converted.append(convert_one(op, param, args[position], position))
     except Mismatch as mismatch:
-        raise TypeError(describe(op, mismatch)) from None
+        raise TypeError(describe(op, mismatch, method, inplace)) from None
     return tuple(converted)
 
 
-def describe(op: Operator, mismatch: Mismatch) -> str:
-    """The message for one wrong argument."""
-    param = mismatch.param
+def called(op: Operator, inplace: bool) -> str:
+    """The name by which an operator was called."""
+    return f"{op.name}_" if inplace and not op.name.endswith("_") else op.name
+
+
+def describe(op: Operator, mismatch: Mismatch, method: bool = False, inplace: bool = False) -> str:
+    """The message for one wrong argument. Positions of a method's arguments begin behind the tensor."""
+    param, call = mismatch.param, called(op, inplace)
     if type(mismatch.value).__name__ == "_Required":
-        return f'{op.name}() missing 1 required positional arguments: "{param.name}"'
+        return f'{call}() missing 1 required positional arguments: "{param.name}"'
     name = "input" if param.name == "self" else param.name
     if mismatch.detail:
-        return mismatch.detail if param.type == "Tensor" else f"{op.name}(): argument '{name}' {mismatch.detail}"
-    where = "" if param.keyword else f" (position {mismatch.position + 1})"
-    return f"{op.name}(): argument '{name}'{where} must be {param.type_text()}, not {type(mismatch.value).__name__}"
+        return mismatch.detail if param.type == "Tensor" else f"{call}(): argument '{name}' {mismatch.detail}"
+    where = "" if param.keyword else f" (position {mismatch.position + (0 if method and mismatch.position else 1)})"
+    return f"{call}(): argument '{name}'{where} must be {param.type_text()}, not {type(mismatch.value).__name__}"

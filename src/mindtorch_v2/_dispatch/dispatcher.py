@@ -14,13 +14,14 @@ from numpy import ndarray
 
 from .. import _payload
 from .._backends.common import view
+from .._determinism import SETTINGS
 from .._device import CPU, chosen_device, device
 from .._pending import current, settled
 from .._rules.promotion import can_cast
 from .._rules.spec import Spec, ViewSpec
 from .._state import DISPATCHING, SPARSE, TLS
 from .._tensor import Tensor, belongs_to_inference, bump_version, wrap, wrap_view
-from . import below, overrides, planned, sparse
+from . import below, ops, overrides, planned, sparse
 from .backends import backend_of, empty
 from .below import needs_grad
 from .convert import convert
@@ -31,12 +32,12 @@ from .return_types import return_type
 autograd: Any = None
 
 
-def call(op: Operator, args: tuple, out: Any = None, requires_grad: bool = False) -> Any:
+def call(op: Operator, args: tuple, out: Any = None, requires_grad: bool = False, method: bool = False) -> Any:
     """Run the functional or `out=` form of an operator on arguments in schema order."""
     special = overrides.find(op, args, out)
     if special is not None:
         return overrides.run(op, special, args, out)
-    args = convert(op, args)
+    args = convert(op, args, method or op.is_inplace)
     if op.is_inplace:
         return call_inplace(op, args, converted=True)
     return _finish(op, _call(op, args, out), requires_grad)
@@ -53,9 +54,19 @@ def call_converted(op: Operator, args: tuple, out: Any = None, requires_grad: bo
 
 
 def _finish(op: Operator, result: Any, requires_grad: bool) -> Any:
+    if SETTINGS.wanted and SETTINGS.fill and "uninitialized" in op.tags:
+        _fill(result)
     if requires_grad:
         result.requires_grad_(True)
     return result
+
+
+def _fill(made: Tensor) -> None:
+    """Give fresh memory elements that are seen: NaN, or the largest number."""
+    kind = made._dtype
+    if made.device.type != "meta":
+        with autograd.no_grad():
+            ops.fill_(made, math.nan if kind.category > 1 else True if kind.name == "bool" else np.iinfo(kind.np).max)
 
 
 def _call(op: Operator, args: tuple, out: Any) -> Any:
@@ -299,7 +310,7 @@ def _with_dtype_of(op: Operator, args: tuple, out: Any) -> tuple:
     """The arguments with the dtype of `out` where none is given. RuntimeError when a factory is given another one."""
     at = op.dtype_of_out
     given = args[at]
-    if given is None and isinstance(out, Tensor):
+    if (given is None or given is op.params[at].default) and isinstance(out, Tensor):
         return (*args[:at], out._dtype, *args[at + 1 :])
     if op.factory and isinstance(out, Tensor) and given is not out._dtype:
         raise RuntimeError(f"dtype {given.cpp} does not match dtype of out parameter ({out._dtype.cpp})")
@@ -380,7 +391,7 @@ def write_out(op: Operator, result: Any, out: Any) -> Any:
             write_out(op, tensor, buffer)
         if len(op.returns) == 1:  # a list of tensors, which PyTorch gives back nothing for
             return None
-        return return_type(op, list(buffers))
+        return return_type(op, list(buffers), out=True)
     if isinstance(out, (tuple, list)) and len(out) == 1:
         out = out[0]
     _check_out(op, (result,), out, result.device)
@@ -405,7 +416,7 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
     if not converted:
         if not isinstance(args[0], Tensor) and not op.params[0].is_list:
             raise TypeError(f"{op.name}_(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}")
-        args = convert(op, args)
+        args = convert(op, args, method=True, inplace=True)
     observer = TLS.observer
     if observer is not None and op.composite is None:
         args = observer.arguments(op, args)
@@ -452,6 +463,8 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
             return result
         spec = spec[0]
     if not op.is_inplace:
+        if "real_result" in op.tags and target._dtype.is_complex:
+            raise RuntimeError(f"In-place {op.name} is not supported for complex tensors.")
         _check_cast(spec.dtype, target)
         _check_target_shape(target, tuple(spec.shape))
     check_overlap(op, target, args)

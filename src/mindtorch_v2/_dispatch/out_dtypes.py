@@ -44,6 +44,14 @@ def _bool(want: dtype, out: dtype, name: str) -> Exception:
     return RuntimeError(f"{name} only supports bool tensor for result, got: {out.cpp}")
 
 
+def _boolean(want: dtype, out: dtype, name: str) -> Exception:
+    return RuntimeError(f"{name} does not support non-boolean outputs.")
+
+
+def _any_dtype(want: dtype, out: dtype, name: str) -> None:
+    return None
+
+
 def _scan(want: dtype, out: dtype, name: str) -> Exception:
     return RuntimeError(f"expected scalar_type {want.cpp} but found {out.cpp}")
 
@@ -71,6 +79,8 @@ _BY_WORD: dict[str, Callable[[dtype, dtype, str], Exception | None]] = {
     "castable_torch": _castable("torch.linalg."),
     "as_input": _as_input,
     "bool": _bool,
+    "boolean": _boolean,
+    "any_dtype": _any_dtype,
     "scan": _scan,
     "long": _long,
     "joined": _joined,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._tensor import Tensor
-from .convert import Mismatch, convert_one, describe
+from .convert import Mismatch, called, convert_one, describe
 from .operator import Operator, Param
 
 # Spellings that PyTorch accepts for its own, for the sake of numpy's users.
@@ -23,7 +23,12 @@ _INT_TYPES = ("int", "SymInt")
 
 
 def resolve(
-    overloads: Sequence[Operator], args: tuple, kwargs: dict, method: bool = False, out: Any = None
+    overloads: Sequence[Operator],
+    args: tuple,
+    kwargs: dict,
+    method: bool = False,
+    out: Any = None,
+    inplace: bool = False,
 ) -> tuple[Operator, tuple]:
     """The first overload that the arguments fit (and that takes an `out=` when one is given), and the arguments in its order.
 
@@ -40,9 +45,9 @@ def resolve(
                 first = error
     if len(overloads) == 1:
         if isinstance(first, Mismatch):
-            raise TypeError(describe(overloads[0], first)) from None
-        raise TypeError(f"{overloads[0].name}() {first}") from None
-    raise TypeError(combination(overloads, args, kwargs, method)) from None
+            raise TypeError(describe(overloads[0], first, method, inplace)) from None
+        raise TypeError(f"{called(overloads[0], inplace)}() {first}") from None
+    raise TypeError(combination(overloads, args, kwargs, method, inplace)) from None
 
 
 def _resolve_out(overloads: Sequence[Operator], args: tuple, kwargs: dict, out: Any) -> tuple[Operator, tuple]:
@@ -160,12 +165,13 @@ def _gather_varargs(positional: list[Param], args: tuple, kwargs: dict, method: 
     return (*args[:skip], given)
 
 
-def combination(overloads: Sequence[Operator], args: tuple, kwargs: dict, method: bool) -> str:
+def combination(overloads: Sequence[Operator], args: tuple, kwargs: dict, method: bool, inplace: bool = False) -> str:
     """PyTorch's message for arguments that no overload takes."""
     shown = [_type_of(a) for a in (args[1:] if method else args)]
     shown += [f"{name}={_type_of(value)}" for name, value in kwargs.items()]
     lines = "".join(f" * {op}\n" for op in overloads)
-    return f"{overloads[0].name}() received an invalid combination of arguments - got ({', '.join(shown)}), but expected one of:\n{lines}"
+    name = called(overloads[0], inplace)
+    return f"{name}() received an invalid combination of arguments - got ({', '.join(shown)}), but expected one of:\n{lines}"
 
 
 def _type_of(value: Any) -> str:

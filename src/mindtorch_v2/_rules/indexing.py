@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _dtype as _d
+from .._determinism import alert
 from ._common import broadcast, check_dtype, is_tensor, not_implemented, on_meta, shape_text, wrap_dim
 from .geometry import Geometry, Shape, elementwise_strides, format_strides
 from .pointwise import _check_number, check_fill
@@ -344,6 +345,8 @@ def take(self: Any, index: Any) -> Spec:
 @rule(flops="0")
 def put(self: Any, index: Any, source: Any, accumulate: bool = False) -> Spec:
     """self's geometry with elements of the flat tensor replaced. index is int64, as long as source."""
+    if not accumulate:
+        alert("put_")
     if index.dtype is not _d.int64:
         raise RuntimeError(f"put_(): Expected a long tensor for index, but got {index.dtype.cpp}")
     if source.dtype is not self.dtype:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _dtype as _d
+from .._determinism import alert
 from ._common import not_implemented, on_meta, shape_text
 from .nn import suggested_strides
 from .spec import Spec, rule
@@ -118,6 +119,7 @@ def max_unpool(
     ndim: int = 2,
 ) -> Spec:
     """Maxima put where max pooling found them (int64 indices into the flat image), zeros elsewhere."""
+    alert(f"max_unpooling{ndim}d_forward_out")
     words = {2: "exactly two elements (height, width)", 3: "exactly three elements (depth, height, width)"}[ndim]
     wide = indices.dtype is _d.int64
     if not wide:

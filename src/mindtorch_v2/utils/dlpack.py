@@ -55,4 +55,12 @@ def from_dlpack(ext_tensor: Any) -> Any:
         ext_tensor.__dlpack_device__()  # says so when there is none
     exporter = ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Capsule(ext_tensor)
     array = numpy.from_dlpack(exporter)
-    return mindtorch_v2.from_numpy(array if array.flags.writeable else array.copy())
+    return mindtorch_v2.from_numpy(array if array.flags.writeable else numpy.asarray(_Writeable(array)))
+
+
+class _Writeable:
+    """The memory of an array that numpy takes to be read only, since older capsules cannot say whether they may be written to."""
+
+    def __init__(self, array: numpy.ndarray) -> None:
+        self.array = array
+        self.__array_interface__ = {**array.__array_interface__, "data": (array.__array_interface__["data"][0], False)}

@@ -18,7 +18,10 @@ from ..._dispatch.convert import _dtype as _convert_dtype
 from ..._dtype import DTYPES, dtype as _dtype_class
 from ..._rules.promotion import promote_types, scalar_dtype
 from ..._state import TLS
+from ..._storage import UntypedStorage
 from ..._tensor import Tensor, wrap
+from ..._typed_storage import TypedStorage
+from ..._warnings import warn_once
 
 
 @native.constructor
@@ -115,6 +118,8 @@ def _plain(data: Any, kind: _dtype_class) -> Any:
         return [_plain(item, kind) for item in data]
     if isinstance(data, range):
         return list(data)
+    if isinstance(data, ndarray) and data.size == 1:
+        return data.item()
     if isinstance(data, (str, bytes)):
         raise ValueError(f"too many dimensions '{type(data).__name__}'")
     if not isinstance(data, (numbers.Number, np.generic)) or (isinstance(data, complex) and 0 < kind.category < 3):
@@ -146,6 +151,8 @@ def _array(data: Any, kind: _dtype_class | None) -> tuple[ndarray, _dtype_class]
         return np.array(data, dtype=target.np, order="C"), target
     if isinstance(data, (str, bytes)) or (data is None and kind is None):
         raise _not_data(data)
+    if isinstance(data, (TypedStorage, UntypedStorage)):
+        return _elements(data, kind)
     if isinstance(data, dict):
         raise RuntimeError("Could not infer dtype of dict")
     if isinstance(data, np.generic):
@@ -155,6 +162,10 @@ def _array(data: Any, kind: _dtype_class | None) -> tuple[ndarray, _dtype_class]
     if not isinstance(data, (list, tuple, range, numbers.Number)) and data is not None:
         data = _sequence(data)
     if isinstance(data, (list, tuple)) and data and all(isinstance(item, ndarray) for item in data):
+        warn_once(
+            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single numpy.ndarray "
+            "with numpy.array() before converting to a tensor."
+        )
         return _array(np.array(data), kind)
     try:
         inferred = kind or _infer(data)
@@ -173,6 +184,19 @@ def _array(data: Any, kind: _dtype_class | None) -> tuple[ndarray, _dtype_class]
     if array.shape != shape and array.size == 0:
         array = array.reshape(shape)
     return (array.astype(inferred.np) if array.dtype != inferred.np else array), inferred
+
+
+def _elements(storage: Any, kind: _dtype_class | None) -> tuple[ndarray, _dtype_class]:
+    """The elements of a storage, those of one without a dtype in the dtype that is wanted. RuntimeError for another dtype."""
+    if isinstance(storage, TypedStorage):
+        if kind is not None and kind is not storage.dtype:
+            raise RuntimeError(
+                f"Expected a Storage of type {kind.cpp} or an UntypedStorage, but got {storage.dtype.cpp}"
+            )
+        kind = storage.dtype
+    kind = kind or _dtype.get_default_dtype()
+    root = storage.untyped()._root
+    return root[: root.size // kind.itemsize * kind.itemsize].view(kind.np).copy(), kind
 
 
 def _not_data(data: Any) -> Exception:

@@ -6,15 +6,14 @@ import warnings
 from typing import Any
 
 from ... import _dtype
+from ..._determinism import SETTINGS, want
 from ..._threads import get_num_threads as get_num_threads, set_count
-from ..._warnings import always, set_always
+from ..._warnings import always, set_always, warn_once
 
 _PRECISIONS = ("highest", "high", "medium")
 _MODES = ("default", "warn", "error")
 
 _settings: dict[str, Any] = {
-    "deterministic": False,
-    "deterministic_warn": False,
     "matmul_precision": "highest",
     "interop_threads": 1,
 }
@@ -22,13 +21,17 @@ _settings: dict[str, Any] = {
 
 def set_default_tensor_type(kind: Any) -> None:
     """Make the dtype of a legacy floating type the default one."""
+    warn_once(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
+        "torch.set_default_device() as alternatives."
+    )
     from .types import as_dtype
 
     _dtype.set_default_dtype(as_dtype(kind))
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Record the wish; every CPU kernel here is deterministic anyway. TypeError for a mode that is no bool."""
+    """Refuse operators that PyTorch has no deterministic algorithm for; those here are deterministic anyway. TypeError for a mode that is no bool."""
     if not isinstance(mode, bool):
         raise TypeError(
             f"_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}"
@@ -37,18 +40,17 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
         raise TypeError(
             f"_set_deterministic_algorithms(): argument 'warn_only' must be bool, not {type(warn_only).__name__}"
         )
-    _settings["deterministic"] = mode
-    _settings["deterministic_warn"] = bool(warn_only)
+    want(mode, bool(warn_only))
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """Whether deterministic algorithms were asked for."""
-    return _settings["deterministic"]
+    return SETTINGS.wanted
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether the wish was to warn only."""
-    return _settings["deterministic_warn"]
+    return SETTINGS.warn_only
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
@@ -68,9 +70,9 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 def get_deterministic_debug_mode() -> int:
     """The mode as a number: 0 default, 1 warn, 2 error."""
-    if not _settings["deterministic"]:
+    if not SETTINGS.wanted:
         return 0
-    return 1 if _settings["deterministic_warn"] else 2
+    return 1 if SETTINGS.warn_only else 2
 
 
 def set_float32_matmul_precision(precision: str) -> None:

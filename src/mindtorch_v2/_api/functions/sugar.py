@@ -292,6 +292,15 @@ def _row(like: Tensor, values: Sequence[int]) -> Tensor:
 
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """`input` where the condition holds, `other` elsewhere; with the condition alone, `nonzero(as_tuple=True)`."""
+    if out is not None and not (isinstance(input, Tensor) and isinstance(other, Tensor)):
+        if input is None and other is None:
+            given = f"({type(condition).__name__}, out={type(out).__name__})"
+            raise TypeError(
+                f"where() received an invalid combination of arguments - got {given}, but expected one of:\n * (Tensor condition)\n"
+                " * (Tensor condition, Tensor input, Tensor other, *, Tensor out = None)\n"
+            )
+        name, place, value = ("other", 3, other) if isinstance(input, Tensor) else ("input", 2, input)
+        raise TypeError(f"where(): argument '{name}' (position {place}) must be Tensor, not {type(value).__name__}")
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
     return ops.where(condition, input, other) if out is None else ops.where(condition, input, other, out=out)

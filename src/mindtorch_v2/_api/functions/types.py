@@ -28,9 +28,18 @@ class _LegacyType(type):
         return f"<class 'torch.{cls.__name__}'>"
 
 
+class _Final:
+    """What legacy types are made of: they are no classes to derive from."""
+
+    def __init_subclass__(cls) -> None:
+        base = cls.__mro__[1]
+        if base is not _Final:
+            raise TypeError(f"type 'torch.{base.__name__}' is not an acceptable base type")
+
+
 LEGACY_TYPES: dict[str, type] = {
     legacy: _LegacyType(
-        legacy, (), {"dtype": DTYPES[name], "__module__": "torch", "is_cuda": False, "is_sparse": False}
+        legacy, (_Final,), {"dtype": DTYPES[name], "__module__": "torch", "is_cuda": False, "is_sparse": False}
     )
     for legacy, name in LEGACY.items()
 }

@@ -12,7 +12,7 @@ from ..._dispatch.lazy import LazyMethod, LazyProperty
 # Methods, and attributes that are no properties.
 METHODS = {
     "attributes": (
-        "has_names is_contiguous data_ptr untyped_storage _typed_storage is_floating_point is_complex "
+        "has_names is_contiguous storage_type data_ptr untyped_storage _typed_storage is_floating_point is_complex "
         "is_signed get_device is_conj is_neg _is_zerotensor resolve_conj resolve_neg is_pinned pin_memory record_stream "
         "share_memory_ is_shared is_distributed set_ is_set_to resize_ resize_as_ dim_order type"
     ),

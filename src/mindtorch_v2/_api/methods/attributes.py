@@ -25,7 +25,7 @@ from ..._sparse_payload import CooPayload, CsrPayload, SparsePayload
 from ..._state import TLS
 from ..._storage import UntypedStorage, address, storage_of, strided_view, view_of_root
 from ..._tensor import Tensor, bump_version, wrap
-from ..._typed_storage import TypedStorage
+from ..._typed_storage import LEGACY_STORAGES, TypedStorage, legacy_name
 from ..functions import types
 
 
@@ -90,6 +90,11 @@ def untyped_storage(self: Tensor) -> Any:
 
 def _storage_object(self: Tensor) -> TypedStorage:
     return TypedStorage(wrap_storage=storage_of(exposed(self)), dtype=self._dtype, _internal=True)
+
+
+def storage_type(self: Tensor) -> type:
+    """The class of `Tensor.storage()` by the name of long ago: `FloatStorage`. KeyError for dtypes that came later."""
+    return LEGACY_STORAGES[legacy_name(self._dtype) or self._dtype.name]
 
 
 def _typed_storage(self: Tensor) -> TypedStorage:
@@ -177,6 +182,14 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         raise RuntimeError(
             f'Attempted to set the storage of a tensor on device "{self.device}" to a storage on different device '
             f'"{source.device}".  This is no longer allowed; the devices must match.'
+        )
+    if isinstance(source, Tensor) and source._dtype is not self._dtype:
+        raise RuntimeError(
+            f"Could not set tensor of type {source._dtype.ctype} to a tensor of type {self._dtype.ctype}"
+        )
+    if isinstance(source, TypedStorage) and source.dtype is not self._dtype:
+        raise RuntimeError(
+            f"Expected a Storage of type {self._dtype.ctype} or an UntypedStorage, but got type {source.dtype.cpp} for argument 1 'storage'"
         )
     exposed(self)
     if source is None:
@@ -282,6 +295,7 @@ MEMBERS: dict[str, Any] = {
     "names": property(lambda self: (None,) * self._data.ndim),
     "has_names": _false,
     "volatile": property(lambda self: False),
+    "storage_type": storage_type,
     "is_contiguous": is_contiguous,
     "data_ptr": data_ptr,
     "untyped_storage": untyped_storage,

@@ -24,6 +24,7 @@ from ..._rules.geometry import prefers_channels_last
 from ..._sparse_payload import SparsePayload
 from ..._state import TLS
 from ..._tensor import Tensor
+from ..._warnings import warn_once
 
 
 class MetaReadError(NotImplementedError, TypeError):
@@ -265,6 +266,10 @@ def _number(convert_to: Any) -> Any:
     def number(self: Tensor) -> Any:
         if self._data.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
+        if TLS.grad_enabled and self.requires_grad:
+            warn_once(
+                "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using tensor.detach() first."
+            )
         value = item(self)
         if value.__class__ is complex and convert_to is not complex:
             target = "int64_t" if convert_to is int else "double"

@@ -69,6 +69,8 @@ def nll_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """The negative log likelihood of classes ``target`` (N, ...) under log-probabilities ``input`` (N, C, ...)."""
+    if input.dim() < 1:
+        raise ValueError(f"Expected 1 or more dimensions (got {input.dim()})")
     return _f.nll_loss_nd(input, target, weight, _number(size_average, reduce, reduction), ignore_index)
 
 
