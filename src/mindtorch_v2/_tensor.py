@@ -62,8 +62,10 @@ class Size(tuple[int, ...]):
 
     def __add__(self, other):
         if not isinstance(other, tuple):
-            if hasattr(type(other), "__radd__"):
-                return NotImplemented
+            reflected = getattr(type(other), "__radd__", None)
+            added = NotImplemented if reflected is None else reflected(other, self)
+            if added is not NotImplemented:
+                return added
             raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
         return Size(tuple.__add__(self, tuple(other)))
 
