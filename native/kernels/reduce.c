@@ -10,6 +10,12 @@
 
 static inline void start_states(const Pass *pass, char *states, npy_intp count)
 {
+    if (pass->size == 8) {
+        for (npy_intp i = 0; i < count; i++) {
+            memcpy(states + i * 8, pass->start.bytes, 8);
+        }
+        return;
+    }
     for (npy_intp i = 0; i < count; i++) {
         memcpy(states + i * pass->size, pass->start.bytes, (size_t)pass->size);
     }
@@ -50,12 +56,19 @@ static void reduce_rows(const Reduction *plan, const Reducer *with, Axis along, 
     for (npy_intp done = 0; done < plan->count;) {
         npy_intp rows = plan->count - done < COLUMNS ? plan->count - done : COLUMNS;
         start_states(&with->first, states, rows);
-        for (npy_intp r = 0; r < rows; r++) {
-            if (plan->n) {
-                with->first.row(x, along.size, along.stride, states + r * with->first.size, NULL);
-            }
-            if (++done < plan->count) {
-                x = next_place(plan->kept, plan->kept_count, at, x);
+        if (with->first.rows != NULL && plan->kept_count == 1 && plan->n) {
+            with->first.rows(x, rows, plan->kept[0].stride, along.size, along.stride, states);
+            x += rows * plan->kept[0].stride;
+            done += rows;
+        }
+        else {
+            for (npy_intp r = 0; r < rows; r++) {
+                if (plan->n) {
+                    with->first.row(x, along.size, along.stride, states + r * with->first.size, NULL);
+                }
+                if (++done < plan->count) {
+                    x = next_place(plan->kept, plan->kept_count, at, x);
+                }
             }
         }
         with->finish(states, NULL, out, second, rows, (double)plan->n, by);
@@ -109,11 +122,12 @@ void reduce_array(const Reduction *plan, const Reducer *with, const char *x, cha
 
 /* ----------------------------------------------------------------------------------------------------------- operators */
 
-#define ROW_TABLE(name) static const RowLoop name##_rows[KINDS][3] = ALL_KINDS(name##_row)
+#define ROW_TABLE(name) static const RowLoop name##_each[KINDS][3] = ALL_KINDS(name##_row)
 #define COLUMN_TABLE(name) static const ColumnLoop name##_columns[KINDS][3] = ALL_KINDS(name##_columns)
 #define FINISH_TABLE(name) static const Finish name##_table[KINDS][3] = ALL_KINDS(name)
 
 ROW_TABLE(sum);
+static const RowsLoop sum_rows_table[KINDS][3] = ALL_KINDS(sum_rows);
 ROW_TABLE(product);
 ROW_TABLE(largest);
 ROW_TABLE(smallest);
@@ -163,7 +177,7 @@ static void start_extreme(Pass *pass, int kind, int smallest)
 
 void largest_pass(Pass *pass, int kind)
 {
-    pass->row = largest_rows[kind][S.vectors];
+    pass->row = largest_each[kind][S.vectors];
     pass->columns = largest_columns[kind][S.vectors];
     pass->size = kind_size(kind);
     start_extreme(pass, kind, 0);
@@ -171,7 +185,7 @@ void largest_pass(Pass *pass, int kind)
 
 void count_pass(Pass *pass, int kind)
 {
-    pass->row = count_rows[kind][S.vectors];
+    pass->row = count_each[kind][S.vectors];
     pass->columns = count_columns[kind][S.vectors];
     pass->size = sizeof(npy_int64);
     pass->start.whole = 0;
@@ -187,13 +201,14 @@ static int choose_reducer(int operator, int kind, Reducer *with)
     memset(with, 0, sizeof(Reducer));
     switch (operator) {
     case SUM:
-        pass->row = sum_rows[kind][v];
+        pass->row = sum_each[kind][v];
+        pass->rows = sum_rows_table[kind][v];
         pass->columns = sum_columns[kind][v];
         state = floats ? KIND_DOUBLE : KIND_INT64;
         type = floats ? kind : KIND_INT64;
         break;
     case PRODUCT:
-        pass->row = product_rows[kind][v];
+        pass->row = product_each[kind][v];
         pass->columns = product_columns[kind][v];
         state = type = floats ? kind : KIND_INT64;
         pass->start.whole = 1;
@@ -206,19 +221,19 @@ static int choose_reducer(int operator, int kind, Reducer *with)
         break;
     case LARGEST:
     case SMALLEST:
-        pass->row = operator == LARGEST ? largest_rows[kind][v] : smallest_rows[kind][v];
+        pass->row = operator == LARGEST ? largest_each[kind][v] : smallest_each[kind][v];
         pass->columns = operator == LARGEST ? largest_columns[kind][v] : smallest_columns[kind][v];
         start_extreme(pass, kind, operator == SMALLEST);
         break;
     case ANY:
     case ALL:
-        pass->row = operator == ANY ? any_rows[kind][v] : all_rows[kind][v];
+        pass->row = operator == ANY ? any_each[kind][v] : all_each[kind][v];
         pass->columns = operator == ANY ? any_columns[kind][v] : all_columns[kind][v];
         state = type = KIND_BOOL;
         pass->start.bytes[0] = operator == ALL;
         break;
     default:
-        pass->row = count_rows[kind][v];
+        pass->row = count_each[kind][v];
         pass->columns = count_columns[kind][v];
         state = type = KIND_INT64;
     }

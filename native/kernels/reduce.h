@@ -7,6 +7,7 @@
 #define COLUMNS 1024 /* results side by side whose states stay in the cache */
 
 typedef void (*RowLoop)(const char *x, npy_intp n, npy_intp stride, void *state, const void *context);
+typedef void (*RowsLoop)(const char *x, npy_intp rows, npy_intp step, npy_intp n, npy_intp stride, void *states);
 typedef void (*ColumnLoop)(const char *x, npy_intp n, npy_intp stride, npy_intp inner, void *state, const void *context);
 /* Makes results of states: the last two numbers are the elements of each, and a parameter of the operator. */
 typedef void (*Finish)(const void *state, const void *context, void *output, void *second, npy_intp count, double n, double by);
@@ -14,6 +15,7 @@ typedef void (*Finish)(const void *state, const void *context, void *output, voi
 /* What goes over the elements once. */
 typedef struct {
     RowLoop row;
+    RowsLoop rows; /* NULL: one by one */
     ColumnLoop columns;
     npy_intp size; /* of a state */
     union {

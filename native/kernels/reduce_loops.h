@@ -72,6 +72,20 @@ static TARGET void NAME(sum_row)(const char *x, npy_intp n, npy_intp stride, voi
     *(TOTAL *)state += total;
 }
 
+/* The sums of rows that begin `step` bytes apart. */
+static TARGET void NAME(sum_rows)(const char *x, npy_intp rows, npy_intp step, npy_intp n, npy_intp stride, void *state)
+{
+    TOTAL *total = state;
+#ifndef INTEGER
+    for (; stride == DENSE && rows > 0; rows--, x += step) {
+        *total++ += NAME(sum_of)((const T *)x, n);
+    }
+#endif
+    for (npy_intp r = 0; r < rows; r++, x += step) {
+        NAME(sum_row)(x, n, stride, total + r, NULL);
+    }
+}
+
 static TARGET void NAME(sum_columns)(const char *x, npy_intp n, npy_intp stride, npy_intp inner, void *state, const void *context)
 {
     (void)context;
@@ -160,8 +174,14 @@ static TARGET void NAME(finish_sum)(const void *state, const void *context, void
 #else
     const double *total = state;
     T *out = output;
+    if (by == 1) {
+        for (npy_intp i = 0; i < count; i++) {
+            out[i] = (T)total[i];
+        }
+        return;
+    }
     for (npy_intp i = 0; i < count; i++) {
-        out[i] = by == 1 ? (T)total[i] : (T)(total[i] / by);
+        out[i] = (T)(total[i] / by);
     }
 #endif
 }
