@@ -250,7 +250,7 @@ def narrow_copy(input, dim=REQUIRED, start=REQUIRED, length=REQUIRED, *, out=Non
     return call(tables.narrow_copy, (input, dim, start, length), out)
 
 
-@road((tables.as_strided,), )
+@road((tables.as_strided, kernels_view.fast_as_strided), )
 def as_strided(input, size, stride, storage_offset=None):
     """as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)"""
     return call(tables.as_strided, (input, size, stride, storage_offset))

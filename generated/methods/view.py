@@ -230,7 +230,7 @@ def narrow_copy(self, dim=REQUIRED, start=REQUIRED, length=REQUIRED, **spellings
     return call(tables.narrow_copy, (self, dim, start, length))
 
 
-@road((tables.as_strided,), method=True)
+@road((tables.as_strided, kernels_view.fast_as_strided), method=True)
 def as_strided(self, size, stride, storage_offset=None):
     """as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)"""
     return call(tables.as_strided, (self, size, stride, storage_offset))

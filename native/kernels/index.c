@@ -176,7 +176,52 @@ static PyObject *one_hot_kernel(PyObject *const *args)
     return (PyObject *)out;
 }
 
+#define TAKE(T)                                                                                                                            \
+    for (npy_intp i = 0; i < n; i++) {                                                                                                     \
+        npy_int64 place = at[i] < 0 ? at[i] + total : at[i];                                                                               \
+        if (place < 0 || place >= total) {                                                                                                 \
+            return 0;                                                                                                                      \
+        }                                                                                                                                  \
+        ((T *)to)[i] = ((const T *)from)[place];                                                                                           \
+    }                                                                                                                                      \
+    return 1
+
+/* 0 for a place that is not there. */
+static int take_elements(const void *from, npy_intp total, const npy_int64 *at, npy_intp n, npy_intp item, void *to)
+{
+    switch (item) {
+    case 1:
+        TAKE(npy_uint8);
+    case 2:
+        TAKE(npy_uint16);
+    case 4:
+        TAKE(npy_uint32);
+    default:
+        TAKE(npy_uint64);
+    }
+}
+
+/* self, index: elements by their number in row-major order. */
+static PyObject *take_kernel(PyObject *const *args)
+{
+    PyArrayObject *x = (PyArrayObject *)args[0], *index = (PyArrayObject *)args[1];
+    if (!is_array(args[0]) || !is_array(args[1]) || !is_contiguous(x) || !is_contiguous(index) || PyArray_TYPE(index) != NPY_INT64) {
+        return NULL;
+    }
+    npy_intp item = PyArray_ITEMSIZE(x);
+    if (item != 1 && item != 2 && item != 4 && item != 8) {
+        return NULL;
+    }
+    PyObject *out = new_array(PyArray_NDIM(index), PyArray_DIMS(index), PyArray_DESCR(x));
+    if (out != NULL &&
+        !take_elements(PyArray_DATA(x), PyArray_SIZE(x), PyArray_DATA(index), PyArray_SIZE(index), item, PyArray_DATA((PyArrayObject *)out))) {
+        Py_CLEAR(out); /* Python says which */
+    }
+    return out;
+}
+
 const KernelEntry index_kernels[] = {
+    {"indexing.take", take_kernel},
     {"indexing.index", index_kernel},
     {"indexing.index_put_", index_put_kernel},
     {"indexing.index_select", index_select_kernel},

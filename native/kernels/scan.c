@@ -88,7 +88,82 @@ static PyObject *cumprod_kernel(PyObject *const *args)
     return scanned(args, product_float, product_double, product_int64);
 }
 
+/* --- running extremes */
+
+/* Equal elements take over, and so does each NaN, which stays: the place is that of the latest. */
+#define EXTREMES(name, T, BETTER)                                                                                                          \
+    static void name(const void *input, void *output, npy_int64 *place, npy_intp outer, npy_intp n, npy_intp inner)                        \
+    {                                                                                                                                      \
+        const T *x = input;                                                                                                                \
+        T *out = output;                                                                                                                   \
+        for (npy_intp o = 0; o < outer; o++, x += n * inner, out += n * inner, place += n * inner) {                                       \
+            memcpy(out, x, (size_t)inner * sizeof(T));                                                                                     \
+            memset(place, 0, (size_t)inner * sizeof(npy_int64));                                                                           \
+            for (npy_intp k = 1; k < n; k++) {                                                                                             \
+                const T *row = x + k * inner, *best = out + (k - 1) * inner;                                                               \
+                const npy_int64 *known = place + (k - 1) * inner;                                                                          \
+                for (npy_intp i = 0; i < inner; i++) {                                                                                     \
+                    int takes = row[i] BETTER best[i] || row[i] != row[i];                                                                 \
+                    out[k * inner + i] = takes ? row[i] : best[i];                                                                         \
+                    place[k * inner + i] = takes ? k : known[i];                                                                           \
+                }                                                                                                                          \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    }
+
+EXTREMES(largest_float, float, >=)
+EXTREMES(largest_double, double, >=)
+EXTREMES(largest_int64, npy_int64, >=)
+EXTREMES(smallest_float, float, <=)
+EXTREMES(smallest_double, double, <=)
+EXTREMES(smallest_int64, npy_int64, <=)
+
+typedef void (*Extremes)(const void *input, void *output, npy_int64 *place, npy_intp outer, npy_intp n, npy_intp inner);
+
+/* self, dim: (values, places). */
+static PyObject *extremes(PyObject *const *args, Extremes of_float, Extremes of_double, Extremes of_int64)
+{
+    int kind = kind_of(args[0]);
+    Extremes run = kind == KIND_FLOAT ? of_float : kind == KIND_DOUBLE ? of_double : kind == KIND_INT64 ? of_int64 : NULL;
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    int at = run == NULL || !PyArray_NDIM(x) || !PyArray_SIZE(x) ? -1 : as_dim(args[1], PyArray_NDIM(x));
+    if (at < 0) {
+        return NULL;
+    }
+    npy_intp outer = 1, n = 1, inner = 1;
+    for (int d = 0; d < PyArray_NDIM(x); d++) {
+        *(d < at ? &outer : d == at ? &n : &inner) *= PyArray_DIM(x, d);
+    }
+    PyArrayObject *source = contiguous_of(x);
+    PyObject *values = source == NULL ? NULL : new_like(x);
+    PyObject *places = values == NULL ? NULL : new_numbers(PyArray_NDIM(x), PyArray_DIMS(x), NPY_INT64);
+    if (places != NULL) {
+        const void *from = PyArray_DATA(source);
+        void *to = PyArray_DATA((PyArrayObject *)values);
+        npy_int64 *place = PyArray_DATA((PyArrayObject *)places);
+        PyThreadState *thread = PyArray_SIZE(x) >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+        run(from, to, place, outer, n, inner);
+        if (thread != NULL) {
+            PyEval_RestoreThread(thread);
+        }
+    }
+    Py_XDECREF(source);
+    return pair_of(values, places);
+}
+
+static PyObject *cummax_kernel(PyObject *const *args)
+{
+    return extremes(args, largest_float, largest_double, largest_int64);
+}
+
+static PyObject *cummin_kernel(PyObject *const *args)
+{
+    return extremes(args, smallest_float, smallest_double, smallest_int64);
+}
+
 const KernelEntry scan_kernels[] = {
+    {"scan.cummax", cummax_kernel},
+    {"scan.cummin", cummin_kernel},
     {"scan.cumsum", cumsum_kernel},
     {"scan.cumprod", cumprod_kernel},
     {NULL, NULL},

@@ -314,7 +314,36 @@ static PyObject *broadcast_to_kernel(PyObject *const *args)
     return expanded(args, 0);
 }
 
+/* self, size, stride, storage_offset: from self's own first element, within a contiguous self. */
+static PyObject *as_strided_kernel(PyObject *const *args)
+{
+    Geometry g, wanted;
+    npy_intp steps[MAX_DIMS], last = 0;
+    if (!geometry_of(args[0], &g) || args[3] != Py_None) {
+        return NULL;
+    }
+    PyArrayObject *self = (PyArrayObject *)args[0];
+    npy_intp item = PyArray_ITEMSIZE(self), total = PyArray_SIZE(self);
+    wanted.ndim = read_ints(args[1], wanted.dims);
+    if (wanted.ndim < 0 || read_ints(args[2], steps) != wanted.ndim || !is_contiguous(self)) {
+        return NULL;
+    }
+    for (int d = 0; d < wanted.ndim; d++) {
+        npy_intp n = wanted.dims[d];
+        if (n < 1 || steps[d] < 0 || steps[d] > total || n > total + 1) {
+            return NULL;
+        }
+        if (n > 1 && steps[d] > (total - 1 - last) / (n - 1)) {
+            return NULL;
+        }
+        last += (n - 1) * steps[d];
+        wanted.strides[d] = steps[d] * item;
+    }
+    return as_view(self, &wanted, 0);
+}
+
 const KernelEntry view_kernels[] = {
+    {"view.fast_as_strided", as_strided_kernel},
     {"view.fast_view", view_kernel},
     {"view.fast_transpose", transpose_kernel},
     {"view.fast_t", t_kernel},

@@ -254,6 +254,8 @@ static inline PyObject *new_like(PyArrayObject *array)
 
 /* A view of `source`'s memory; strides in bytes. */
 INTERNAL PyObject *new_view(PyArrayObject *source, int ndim, const npy_intp *dims, const npy_intp *strides, char *data);
+/* The same in elements of another type. */
+INTERNAL PyObject *new_view_as(PyArrayObject *source, PyArray_Descr *descr, int ndim, const npy_intp *dims, const npy_intp *strides, char *data);
 
 /* An exact int that fits; 0 for anything else, without an exception. */
 static inline int as_index(PyObject *object, Py_ssize_t *value)
@@ -319,6 +321,10 @@ extern INTERNAL const KernelEntry loss_kernels[];
 extern INTERNAL const KernelEntry attention_kernels[];
 extern INTERNAL const KernelEntry optim_kernels[];
 extern INTERNAL const KernelEntry order_kernels[];
+extern INTERNAL const KernelEntry factor_kernels[];
+extern INTERNAL const KernelEntry patch_kernels[];
+extern INTERNAL const KernelEntry pad_kernels[];
+extern INTERNAL const KernelEntry rank_kernels[];
 extern INTERNAL const KernelEntry conv_kernels[];
 extern INTERNAL const KernelEntry divide_kernels[];
 extern INTERNAL const KernelEntry random_kernels[];
@@ -330,6 +336,7 @@ extern INTERNAL const KernelEntry join_kernels[];
 extern INTERNAL const KernelEntry index_kernels[];
 extern INTERNAL const KernelEntry scatter_kernels[];
 extern INTERNAL const KernelEntry mask_kernels[];
+extern INTERNAL const KernelEntry special_kernels[];
 INTERNAL Kernel find_kernel(const char *name);
 /* Runs a Kernel object's function in C alone, with `out` if it is not NULL; NULL without an exception when it is none or declines. `args` has a place
  * behind the last one. */

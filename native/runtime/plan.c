@@ -344,6 +344,7 @@ static int read_result(PyObject *description, Result *result)
     }
     result->descr = (PyArray_Descr *)Py_NewRef(descr);
     if (shape == Py_None) {
+        result->unknown = 1;
         result->contiguous = stride == Py_None;
         return 1;
     }

@@ -17,6 +17,7 @@ enum { PLAN_ONE, PLAN_SEVERAL, PLAN_UNKNOWN_SHAPE, PLAN_VIEW, PLAN_VIEWS, PLAN_R
 typedef struct {
     int ndim;
     int absent;     /* None in place of a result */
+    int unknown;    /* only the elements tell its shape */
     int contiguous; /* in row-major order */
     npy_intp dims[MAX_DIMS], strides[MAX_DIMS]; /* strides in bytes */
     npy_intp offset;                            /* of a view, in bytes */

@@ -303,6 +303,17 @@ PyObject *finish_call(const Path *path, const Bound *bound, PyObject *made, int 
     return made;
 }
 
+/* A kernel's result in the dtype of the plan, of a shape that only the elements tell; takes over the reference. */
+static PyObject *as_found(PyObject *data, const Result *result)
+{
+    Py_INCREF(result->descr);
+    Py_SETREF(data, PyArray_FromAny(data, result->descr, 0, 0, (result->contiguous ? NPY_ARRAY_C_CONTIGUOUS : 0) | NPY_ARRAY_FORCECAST, NULL));
+    if (data != NULL && !is_whole((PyArrayObject *)data)) {
+        Py_SETREF(data, PyArray_NewCopy((PyArrayObject *)data, NPY_KEEPORDER));
+    }
+    return data;
+}
+
 static PyObject *run_fresh(const Path *path, const Plan *plan, const Bound *bound, Given *given)
 {
     const Result *result = &plan->result[0];
@@ -323,15 +334,8 @@ static PyObject *run_fresh(const Path *path, const Plan *plan, const Bound *boun
     }
     else {
         data = call_kernel(path, plan, given, NULL);
-        if (data != NULL && plan->how == PLAN_ONE) {
-            data = laid_out(data, result);
-        }
-        else if (data != NULL) { /* of a shape that only the elements tell */
-            Py_INCREF(result->descr);
-            Py_SETREF(data, PyArray_FromAny(data, result->descr, 0, 0, (result->contiguous ? NPY_ARRAY_C_CONTIGUOUS : 0) | NPY_ARRAY_FORCECAST, NULL));
-            if (data != NULL && !is_whole((PyArrayObject *)data)) {
-                Py_SETREF(data, PyArray_NewCopy((PyArrayObject *)data, NPY_KEEPORDER));
-            }
+        if (data != NULL) {
+            data = result->unknown ? as_found(data, result) : laid_out(data, result);
         }
     }
     if (data == NULL) {
@@ -358,7 +362,8 @@ static PyObject *run_several(const Path *path, const Plan *plan, const Bound *bo
     for (int i = 0; made != NULL && i < plan->count; i++) {
         PyObject *tensor = Py_NewRef(Py_None);
         if (!plan->result[i].absent) {
-            PyObject *data = laid_out(Py_NewRef(PySequence_Fast_GET_ITEM(items, i)), &plan->result[i]);
+            PyObject *data = Py_NewRef(PySequence_Fast_GET_ITEM(items, i));
+            data = plan->result[i].unknown ? as_found(data, &plan->result[i]) : laid_out(data, &plan->result[i]);
             Py_SETREF(tensor, data == NULL ? NULL : make_tensor(data, plan->result[i].dtype));
         }
         if (tensor == NULL) {
@@ -373,34 +378,47 @@ static PyObject *run_several(const Path *path, const Plan *plan, const Bound *bo
 
 static PyObject *view_of(PyArrayObject *source, const Result *result)
 {
-    return new_view(source, result->ndim, result->dims, result->strides, PyArray_BYTES(source) + result->offset);
+    return new_view_as(source, result->descr, result->ndim, result->dims, result->strides, PyArray_BYTES(source) + result->offset);
 }
 
 static PyObject *run_view(const Path *path, const Plan *plan, const Bound *bound, PyArrayObject *source)
 {
     PyObject *data = view_of(source, &plan->result[0]);
-    PyObject *made = data == NULL ? NULL : make_tensor(data, SLOT(bound->value[0], S.at_dtype));
+    PyObject *made = data == NULL ? NULL : make_tensor(data, plan->result[0].dtype);
     return made == NULL ? NULL : finish_view(made, bound->value[0], path->op, bound->value, path->params);
 }
 
-/* Several views; only without history, which they share in a way of its own. */
-static PyObject *run_views(const Plan *plan, const Bound *bound, PyArrayObject *source)
+/* Several views, which share one node when there is a history. */
+static PyObject *run_views(const Path *path, const Plan *plan, const Bound *bound, PyArrayObject *source)
 {
-    PyObject *whole = bound->value[0];
-    if (may_have_history(whole)) {
-        return NULL;
-    }
-    PyObject *made = PyTuple_New(plan->count);
+    PyObject *whole = bound->value[0], *base = SLOT(whole, S.at_base);
+    base = base == NULL || base == Py_None ? whole : base;
+    int recorded = grad_enabled();
+    PyObject *made = recorded < 0 ? NULL : PyTuple_New(plan->count);
     for (int i = 0; made != NULL && i < plan->count; i++) {
         PyObject *data = view_of(source, &plan->result[i]);
-        PyObject *view = data == NULL ? NULL : make_tensor(data, SLOT(whole, S.at_dtype));
-        view = view == NULL ? NULL : finish_view(view, whole, NULL, NULL, 0);
+        PyObject *view = data == NULL ? NULL : make_tensor(data, plan->result[i].dtype);
+        if (view != NULL) {
+            set_slot(view, S.at_base, Py_NewRef(base));
+        }
         if (view == NULL || PyObject_SetAttr(view, S.multi_view, Py_True) < 0) {
             Py_XDECREF(view);
             Py_CLEAR(made);
             break;
         }
         PyTuple_SET_ITEM(made, i, view);
+    }
+    if (made == NULL || (may_have_history(whole) && !recorded)) {
+        return made;
+    }
+    if (may_have_history(whole)) {
+        made = record_call(path->op, made, bound->value, path->params);
+    }
+    for (Py_ssize_t i = 0; made != NULL && i < plan->count; i++) {
+        PyObject *view = PyTuple_GET_ITEM(made, i), *node = SLOT(view, S.at_node);
+        if ((node == NULL || node == Py_None) && is_differentiable(SLOT(view, S.at_dtype))) {
+            set_slot(view, S.at_node, Py_NewRef(S.view));
+        }
     }
     return made;
 }
@@ -494,7 +512,7 @@ static PyObject *run_plan(const Path *path, const Plan *plan, const Bound *bound
             return NULL;
         }
         return plan->how == PLAN_VIEW ? run_view(path, plan, bound, source)
-               : plan->how == PLAN_VIEWS ? run_views(plan, bound, source)
+               : plan->how == PLAN_VIEWS ? run_views(path, plan, bound, source)
                                          : run_reshaped(path, plan, bound, source);
     }
     if ((path->inplace || bound->out != NULL) && plan->how != PLAN_ONE) {

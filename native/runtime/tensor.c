@@ -201,9 +201,8 @@ PyObject *finish_view(PyObject *made, PyObject *source, PyObject *op, PyObject *
     return made;
 }
 
-PyObject *new_view(PyArrayObject *source, int ndim, const npy_intp *dims, const npy_intp *strides, char *data)
+PyObject *new_view_as(PyArrayObject *source, PyArray_Descr *descr, int ndim, const npy_intp *dims, const npy_intp *strides, char *data)
 {
-    PyArray_Descr *descr = PyArray_DESCR(source);
     Py_INCREF(descr);
     int flags = PyArray_FLAGS(source) & NPY_ARRAY_WRITEABLE;
     PyObject *view = PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, strides, data, flags, NULL);
@@ -216,6 +215,11 @@ PyObject *new_view(PyArrayObject *source, int ndim, const npy_intp *dims, const 
         return NULL;
     }
     return view;
+}
+
+PyObject *new_view(PyArrayObject *source, int ndim, const npy_intp *dims, const npy_intp *strides, char *data)
+{
+    return new_view_as(source, PyArray_DESCR(source), ndim, dims, strides, data);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- attributes */

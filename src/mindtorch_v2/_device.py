@@ -18,6 +18,9 @@ _TEXT = re.compile(r"([a-z_]+)(?::(0|[1-9][0-9]*))?")
 
 DeviceLike = Union["device", str, int]
 
+_NAMED: dict[str, device] = {}  # by the text that makes them
+_MOST_NAMED = 256
+
 
 class device:
     """A device type with an optional index: `device("npu:1")`, `device("npu", 1)`.
@@ -32,6 +35,8 @@ class device:
     index: int | None
 
     def __new__(cls, type: DeviceLike | None = None, index: int | None = None, *, device: DeviceLike | None = None):
+        if index is None and isinstance(type, str) and type in _NAMED:
+            return _NAMED[type]
         if type is None:
             type = device
         if isinstance(type, cls):
@@ -58,7 +63,10 @@ class device:
             index = int(text_index)
         if index is not None and index < 0:
             raise RuntimeError(f"Device index must not be negative, got {index}")
-        return _intern(kind, index)
+        made = _intern(kind, index)
+        if len(_NAMED) < _MOST_NAMED:
+            _NAMED[str(made)] = made
+        return made
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"attribute '{name}' of 'torch.device' objects is not writable")

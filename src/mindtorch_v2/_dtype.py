@@ -284,6 +284,10 @@ def set_default_dtype(d: dtype) -> None:
 # --- limits -----------------------------------------------------------------------------------------------------
 
 
+_FLOATING: dict[dtype, finfo] = {}  # what was asked for before
+_WHOLE: dict[dtype, iinfo] = {}
+
+
 def _limits_argument(function: str, given: tuple[Any, ...], default: dtype | None) -> dtype:
     if not given:
         if default is None:
@@ -304,8 +308,22 @@ class finfo:
 
     __slots__ = ("bits", "eps", "max", "min", "tiny", "smallest_normal", "resolution", "dtype")
 
-    def __init__(self, *args: dtype, **kwargs: dtype) -> None:
-        d = _limits_argument("finfo", args or tuple(kwargs.values()), _default)
+    bits: int
+    eps: builtins.float
+    max: builtins.float
+    min: builtins.float
+    tiny: builtins.float
+    smallest_normal: builtins.float
+    resolution: builtins.float
+    dtype: str
+
+    def __new__(cls, *args: dtype, **kwargs: dtype) -> finfo:
+        given = args or tuple(kwargs.values())
+        if given and given[0].__class__ is dtype and given[0] in _FLOATING:
+            return _FLOATING[given[0]]
+        self = super().__new__(cls)
+        d = _limits_argument("finfo", given, _default)
+        asked = d
         if not (d.is_floating_point or d.is_complex):
             raise TypeError(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'"
@@ -324,6 +342,8 @@ class finfo:
         mantissa_bits = round(-math.log2(self.eps))
         self.resolution = builtins.float(f"1e-{math.floor(mantissa_bits * math.log10(2))}")
         self.dtype = d.name
+        _FLOATING[asked] = self
+        return self
 
     def __eq__(self, other: object) -> builtins.bool:
         return isinstance(other, finfo) and self.dtype == other.dtype
@@ -343,8 +363,17 @@ class iinfo:
 
     __slots__ = ("bits", "max", "min", "dtype")
 
-    def __init__(self, *args: dtype, **kwargs: dtype) -> None:
-        d = _limits_argument("iinfo", args or tuple(kwargs.values()), None)
+    bits: int
+    max: int
+    min: int
+    dtype: str
+
+    def __new__(cls, *args: dtype, **kwargs: dtype) -> iinfo:
+        given = args or tuple(kwargs.values())
+        if given and given[0].__class__ is dtype and given[0] in _WHOLE:
+            return _WHOLE[given[0]]
+        self = super().__new__(cls)
+        d = _limits_argument("iinfo", given, None)
         if d is bool:
             raise TypeError("torch.bool is not supported by torch.iinfo")
         if d in QUANTISED:
@@ -355,6 +384,8 @@ class iinfo:
         self.max = 2 ** (self.bits - d.is_signed) - 1
         self.min = -(2 ** (self.bits - 1)) if d.is_signed else 0
         self.dtype = d.name
+        _WHOLE[d] = self
+        return self
 
     def __eq__(self, other: object) -> builtins.bool:
         return isinstance(other, iinfo) and self.dtype == other.dtype

@@ -126,6 +126,8 @@ _BY_HAND = {
     "native_batch_norm_backward",
     "native_group_norm",
     "native_group_norm_backward",
+    "lu_panel",
+    "substituted",
 }  # below, or in a file of their own
 _SUMS = {
     "gelu_backward",

@@ -139,7 +139,7 @@ def make(
         return None
     how = learnt[0]
     if how == VIEW:
-        return call.view(learnt[8][0])
+        return call.view(learnt[8][0]) if learnt[8][0][2] is converted[0]._dtype else None
     if how == VIEWS:
         return call.views(learnt[8])
     if how == RESHAPED:
@@ -147,7 +147,8 @@ def make(
     if op.mutates is not None:
         return call.changed(learnt)
     if how == SEVERAL:
-        return call.several(learnt)
+        unknown = any(result is not None and result[0] is None for result in learnt[8])
+        return None if unknown else call.several(learnt)
     ufunc = ufuncs.get(op)
     if ufunc is not None and how == ONE:
         made = call.pointwise(ufunc, learnt)

@@ -81,7 +81,8 @@ def _result(spec: Any) -> tuple | None:
 
 
 def _view(spec: ViewSpec, source: ndarray, kind: Any) -> tuple:
-    return (tuple(map(int, spec.shape)), tuple(map(int, spec.stride)), kind, source.dtype, int(spec.offset))
+    kind, dtype = (kind, source.dtype) if spec.dtype is None else (spec.dtype, spec.dtype.np)
+    return (tuple(map(int, spec.shape)), tuple(map(int, spec.stride)), kind, dtype, int(spec.offset))
 
 
 def learn(op: Operator, args: tuple, meta: bool = False) -> tuple | None:
@@ -100,7 +101,9 @@ def learn(op: Operator, args: tuple, meta: bool = False) -> tuple | None:
     present = [spec for spec in each if spec is not None]
     if any(spec.dtype.np is None for spec in present):
         return None
-    if several and (any(spec.shape is None for spec in present) or op.mutates is not None):
+    if several and (
+        any(spec.shape is None and spec.stride not in (None, ()) for spec in present) or op.mutates is not None
+    ):
         return None
     compute = next((spec.compute for spec in present), None)
     if compute is not None and compute.np is None:
@@ -154,7 +157,7 @@ def _learn_view(op: Operator, specs: Any, args: tuple) -> tuple | None:
     if "detach" in op.tags:
         return None
     if specs.__class__ is ViewSpec:
-        if specs.dtype is not None:
+        if specs.dtype is not None and specs.dtype.np is None:
             return None
         how, results = VIEW, (_view(specs, data, source._dtype),)
     elif specs.__class__ is Spec:

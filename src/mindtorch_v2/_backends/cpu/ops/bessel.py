@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...._dispatch.native import kernel
 from . import bessel_fits as fits
 
 Array = np.ndarray
@@ -89,21 +90,25 @@ def _y1_near(x: Array) -> Array:
     return np.where(x == 0, -np.inf, smooth + 2.0 / math.pi * (np.log(x) * _j1_near(x) - 1.0 / x))
 
 
+@kernel
 def bessel_j0(self: Array) -> Array:
     """The Bessel function of the first kind of order 0."""
     return _pieces(self, (np.abs(self) <= _NEAR, _j0_near), (np.abs(self) > _NEAR, _j_far(0)))
 
 
+@kernel
 def bessel_j1(self: Array) -> Array:
     """The Bessel function of the first kind of order 1."""
     return _pieces(self, (np.abs(self) <= _NEAR, _j1_near), (np.abs(self) > _NEAR, _j_far(1)))
 
 
+@kernel
 def bessel_y0(self: Array) -> Array:
     """The Bessel function of the second kind of order 0: -inf at 0, NaN below."""
     return _pieces(self, ((self >= 0) & (self <= _NEAR), _y0_near), (self > _NEAR, _y_far(0)))
 
 
+@kernel
 def bessel_y1(self: Array) -> Array:
     """The Bessel function of the second kind of order 1: -inf at 0, NaN below."""
     return _pieces(self, ((self >= 0) & (self <= _NEAR), _y1_near), (self > _NEAR, _y_far(1)))
@@ -137,11 +142,13 @@ def _i(order: int) -> Callable[[Array], Array]:
     return value
 
 
+@kernel
 def i0e(self: Array) -> Array:
     """The exponentially scaled modified Bessel function of order 0."""
     return _pieces(self, (~np.isnan(self), lambda x: _i_scaled(0, x)))
 
 
+@kernel
 def i1e(self: Array) -> Array:
     """The exponentially scaled modified Bessel function of order 1."""
     return _pieces(self, (~np.isnan(self), lambda x: _i_scaled(1, x)))
@@ -152,6 +159,7 @@ def modified_bessel_i0(self: Array) -> Array:
     return _pieces(self, (~np.isnan(self), _i(0)))
 
 
+@kernel
 def modified_bessel_i1(self: Array) -> Array:
     """The modified Bessel function of the first kind of order 1."""
     return _pieces(self, (~np.isnan(self), _i(1)))

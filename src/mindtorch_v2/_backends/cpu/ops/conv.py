@@ -2,14 +2,14 @@
 
 Note [Patches]: a patch matrix has a row for each (channel, place in the kernel) and a column for each output position. It is a strided view of the
 padded input, copied once into the layout that BLAS wants. A transposed convolution is the gradient of the input of a plain one: product first, then
-the columns are added to their places (`_fold`), one slice for each place in the kernel.
+the columns are added to their places (`folded`), one slice for each place in the kernel.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.lib.stride_tricks import as_strided
 from ...._dispatch.native import kernel
 
 Sizes = tuple[int, ...]
+_CACHED = 1 << 20  # bytes of patches that are made at once
 
 
 def per_dim(value: Any, count: int) -> Sizes:
@@ -46,7 +47,8 @@ def _windows(x: ndarray, kernel: Sizes, out: Sizes, stride: Sizes, dilation: Siz
     return as_strided(x, (*x.shape[:2], *kernel, *out), (n, c, *places, *steps), writeable=False)
 
 
-def _unrolled(x: ndarray, kernel: Sizes, out: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> ndarray:
+@kernel
+def unrolled(x: ndarray, kernel: Sizes, out: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> ndarray:
     """(N, C, prod(kernel), prod(out)): contiguous patches; a 1x1 kernel needs no copy."""
     if math.prod(kernel) == 1 and not any(padding) and set(stride) <= {1}:
         return x.reshape(*x.shape[:2], 1, math.prod(out))
@@ -54,10 +56,11 @@ def _unrolled(x: ndarray, kernel: Sizes, out: Sizes, stride: Sizes, padding: Siz
     return windows.reshape(*x.shape[:2], math.prod(kernel), math.prod(out))
 
 
-def _fold(
+@kernel
+def folded(
     columns: ndarray, spatial: Sizes, kernel: Sizes, out: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
 ) -> ndarray:
-    """The adjoint of `_unrolled`: columns (N, C, prod(kernel), prod(out)) are added to an input of size `spatial`."""
+    """The adjoint of `unrolled`: columns (N, C, prod(kernel), prod(out)) are added to an input of size `spatial`."""
     batch, channels = columns.shape[:2]
     padded = [n + 2 * p for n, p in zip(spatial, padding, strict=True)]
     result = np.zeros((batch, channels, *padded), columns.dtype)
@@ -84,12 +87,20 @@ def _forward(x: ndarray, weight: ndarray, stride: Sizes, padding: Sizes, dilatio
     per_group = x.shape[1] // groups
     if per_group == 1 and outputs == groups and groups > 1:
         return _depthwise(x, weight, out, stride, padding, dilation)
-    columns = _unrolled(x, kernel, out, stride, padding, dilation)
-    columns = columns.reshape(batch, groups, per_group * math.prod(kernel), math.prod(out))
     matrix = weight.reshape(groups, outputs // groups, per_group * math.prod(kernel))
     result = np.empty((batch, groups, outputs // groups, math.prod(out)), x.dtype)
-    np.matmul(matrix, columns, out=result)
+    for part in _parts(x, kernel, out):
+        columns = unrolled(x[part], kernel, out, stride, padding, dilation)
+        columns = columns.reshape(columns.shape[0], groups, per_group * math.prod(kernel), math.prod(out))
+        np.matmul(matrix, columns, out=result[part])
     return result.reshape(batch, outputs, *out)
+
+
+def _parts(x: ndarray, kernel: Sizes, out: Sizes) -> Iterator[slice]:
+    """Slices of the batch whose patches stay in the cache: large ones cost more to write and read than to multiply."""
+    one = x.shape[1] * math.prod(kernel) * math.prod(out) * x.itemsize
+    step = max(_CACHED // max(one, 1), 1)
+    return (slice(start, start + step) for start in range(0, x.shape[0], step))
 
 
 def _depthwise(x: ndarray, weight: ndarray, out: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> ndarray:
@@ -111,10 +122,13 @@ def _input_gradient(
     batch, outputs = grad.shape[0], weight.shape[0]
     matrix = weight.reshape(groups, outputs // groups, weight.shape[1] * math.prod(kernel))
     flat = grad.reshape(batch, groups, outputs // groups, math.prod(out))
-    columns = np.matmul(matrix.swapaxes(1, 2), flat)
     channels = groups * weight.shape[1]
-    columns = columns.reshape(batch, channels, math.prod(kernel), math.prod(out))
-    return _fold(columns, spatial, kernel, out, stride, padding, dilation)
+    result = np.empty((batch, channels, *spatial), grad.dtype)
+    for part in _parts(result, kernel, out):
+        columns = np.matmul(matrix.swapaxes(1, 2), flat[part])
+        columns = columns.reshape(columns.shape[0], channels, math.prod(kernel), math.prod(out))
+        result[part] = folded(columns, spatial, kernel, out, stride, padding, dilation)
+    return result
 
 
 def _weight_gradient(
@@ -123,12 +137,14 @@ def _weight_gradient(
     kernel = weight_shape[2:]
     out = tuple(grad.shape[2:])
     batch, outputs = grad.shape[0], weight_shape[0]
-    columns = _unrolled(x, kernel, out, stride, padding, dilation)
-    columns = columns.reshape(batch, groups, weight_shape[1] * math.prod(kernel), math.prod(out))
+    depth = weight_shape[1] * math.prod(kernel)
     flat = grad.reshape(batch, groups, outputs // groups, math.prod(out))
-    total = np.zeros((groups, outputs // groups, columns.shape[2]), grad.dtype)
-    for one, patches in zip(flat, columns, strict=True):
-        total += np.matmul(one, patches.swapaxes(1, 2))
+    total = np.zeros((groups, outputs // groups, depth), grad.dtype)
+    for part in _parts(x, kernel, out):
+        columns = unrolled(x[part], kernel, out, stride, padding, dilation)
+        columns = columns.reshape(columns.shape[0], groups, depth, math.prod(out))
+        for one, patches in zip(flat[part], columns, strict=True):
+            total += np.matmul(one, patches.swapaxes(1, 2))
     return total.reshape(weight_shape)
 
 
@@ -209,7 +225,7 @@ def im2col(self: ndarray, kernel_size: Any, dilation: Any, padding: Any, stride:
     x, single = _as_batch(self, 2)
     kernel, dilation, padding, stride = (per_dim(v, 2) for v in (kernel_size, dilation, padding, stride))
     out = _output_size(x.shape[2:], kernel, stride, padding, dilation)
-    columns = _unrolled(x, kernel, out, stride, padding, dilation)
+    columns = unrolled(x, kernel, out, stride, padding, dilation)
     columns = columns.reshape(x.shape[0], x.shape[1] * math.prod(kernel), math.prod(out))
     if np.may_share_memory(columns, self):  # a kernel of one element
         columns = columns.copy()
@@ -223,5 +239,5 @@ def col2im(self: ndarray, output_size: Any, kernel_size: Any, dilation: Any, pad
     out = _output_size(spatial, kernel, stride, padding, dilation)
     places = math.prod(kernel)
     columns = columns.reshape(columns.shape[0], columns.shape[1] // places, places, math.prod(out))
-    result = _fold(columns, spatial, kernel, out, stride, padding, dilation)
+    result = folded(columns, spatial, kernel, out, stride, padding, dilation)
     return result[0] if single else result

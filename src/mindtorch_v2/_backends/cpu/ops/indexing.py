@@ -417,6 +417,7 @@ def _linear(index: ndarray, size: int) -> ndarray:
     return np.where(index < 0, index + size, index)
 
 
+@kernel
 def take(self: ndarray, index: ndarray) -> ndarray:
     return self.reshape(-1).take(_linear(index, self.size)).reshape(index.shape)
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy import ndarray
 from numpy.linalg import LinAlgError as Failed
 
+from ...._dispatch.native import kernel
 from ...common.errors import CHOLESKY, INVERSE, LU, SOLVE, LinAlgError, refuse_info
 
 
@@ -64,15 +65,15 @@ def cholesky_ex(self: ndarray, upper: bool = False, check_errors: bool = False) 
 # --- LU -----------------------------------------------------------------------------------------------------------------------
 
 
-def lu_factor_ex(A: ndarray, pivot: bool = True, check_errors: bool = False) -> tuple[ndarray, ndarray, ndarray]:
-    """(L below the diagonal and U on and above it, the row that each row was swapped with (from 1), info), with partial pivoting."""
-    lu = _batch(A).copy()
-    count, rows, columns = lu.shape
-    steps = min(rows, columns)
-    pivots = np.zeros((count, steps), np.int32)
-    info = np.zeros(count, np.int32)
-    each = np.arange(count)
-    for j in range(steps):
+_BLOCK = 64  # columns that are factored, or rows that are solved, at once; the rest is products
+
+
+@kernel
+def lu_panel(lu: ndarray, start: int, stop: int, pivots: ndarray, info: ndarray) -> ndarray:
+    """Factor the columns from `start` to `stop` of matrices (count, rows, columns) in place. Rows are swapped as a whole; of the columns from `stop`
+    on nothing is taken yet. Writes `pivots` and, where it is still 0, `info`."""
+    each = np.arange(len(lu))
+    for j in range(start, min(stop, lu.shape[1])):
         column = lu[:, j:, j]
         size = np.abs(column.real) + np.abs(column.imag) if lu.dtype.kind == "c" else np.abs(column)
         chosen = size.argmax(1) + j
@@ -82,7 +83,26 @@ def lu_factor_ex(A: ndarray, pivot: bool = True, check_errors: bool = False) -> 
         zero = head == 0
         info[zero & (info == 0)] = j + 1
         lu[:, j + 1 :, j] /= np.where(zero, 1, head)[:, None]
-        lu[:, j + 1 :, j + 1 :] -= lu[:, j + 1 :, j, None] * lu[:, j, None, j + 1 :]
+        lu[:, j + 1 :, j + 1 : stop] -= lu[:, j + 1 :, j, None] * lu[:, j, None, j + 1 : stop]
+    return lu
+
+
+def lu_factor_ex(A: ndarray, pivot: bool = True, check_errors: bool = False) -> tuple[ndarray, ndarray, ndarray]:
+    """(L below the diagonal and U on and above it, the row that each row was swapped with (from 1), info), with partial pivoting."""
+    lu = np.array(_batch(A), order="C")
+    count, rows, columns = lu.shape
+    steps = min(rows, columns)
+    pivots = np.zeros((count, steps), np.int32)
+    info = np.zeros(count, np.int32)
+    step = _BLOCK if steps > _BLOCK else columns
+    for start in range(0, steps, step or 1):
+        stop = min(start + step, columns)
+        lu_panel(lu, start, stop, pivots, info)
+        if stop < columns:
+            done, right = slice(start, min(stop, rows)), slice(stop, columns)
+            lu[:, done, right] = substituted(lu[:, done, done], np.array(lu[:, done, right], order="C"), False, True)
+            if stop < rows:
+                lu[:, stop:, right] -= np.matmul(lu[:, stop:, done], lu[:, done, right])
     info = info.reshape(A.shape[:-2])
     if check_errors:
         _refuse(info, "torch.linalg.lu_factor_ex", LU)
@@ -134,18 +154,35 @@ def lu(A: ndarray, pivot: bool = True) -> tuple[ndarray, ndarray, ndarray]:
 # --- solving ------------------------------------------------------------------------------------------------------------------
 
 
-def _substitute(a: ndarray, b: ndarray, upper: bool, unit: bool) -> ndarray:
-    """Solve by substitution, row by row over the batch; a zero on the diagonal gives inf and nan."""
+@kernel
+def substituted(a: ndarray, x: ndarray, upper: bool, unit: bool) -> ndarray:
+    """x (count, n, m) becomes the solution of a @ result = x, row by row; of a (count, n, n) only the triangle is read."""
     n = a.shape[-1]
-    shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:])
-    x = np.array(np.broadcast_to(b, shape))
     for i in range(n - 1, -1, -1) if upper else range(n):
         done = slice(i + 1, n) if upper else slice(0, i)
         if done.start < done.stop:
-            x[..., i, :] -= np.matmul(a[..., i, None, done], x[..., done, :])[..., 0, :]
+            x[:, i] -= np.matmul(a[:, i, None, done], x[:, done])[:, 0]
         if not unit:
-            x[..., i, :] /= a[..., i, i, None]
+            x[:, i] /= a[:, i, i, None]
     return x
+
+
+def _substitute(a: ndarray, b: ndarray, upper: bool, unit: bool) -> ndarray:
+    """Solve by substitution over the batch; a zero on the diagonal gives inf and nan."""
+    n = a.shape[-1]
+    lead = a.shape[:-2] if a.shape[:-2] == b.shape[:-2] else np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    shape = (*lead, *b.shape[-2:])
+    x = _batch(np.array(b if b.shape == shape else np.broadcast_to(b, shape), order="C"))
+    a = _batch(a if a.shape[:-2] == lead else np.broadcast_to(a, (*lead, n, n)))
+    if n <= _BLOCK:
+        return substituted(a, x, upper, unit).reshape(shape)
+    starts = range(0, n, _BLOCK)
+    for start in reversed(starts) if upper else starts:
+        rows = slice(start, min(start + _BLOCK, n))
+        done = slice(rows.stop, n) if upper else slice(0, start)
+        part = np.subtract(x[:, rows], np.matmul(a[:, rows, done], x[:, done]), order="C")
+        x[:, rows] = substituted(a[:, rows, rows], part, upper, unit)
+    return x.reshape(shape)
 
 
 def solve_triangular(self: ndarray, B: ndarray, upper: bool, left: bool = True, unitriangular: bool = False) -> ndarray:

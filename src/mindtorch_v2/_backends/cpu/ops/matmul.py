@@ -220,10 +220,15 @@ def outer(self: ndarray, vec2: ndarray) -> ndarray:
 
 
 def linalg_cross(self: ndarray, other: ndarray, dim: int = -1) -> ndarray:
-    a, b = np.broadcast_arrays(self, other)
-    a, b = np.moveaxis(a, dim, 0), np.moveaxis(b, dim, 0)
-    parts = [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-    return np.stack(parts, axis=dim)
+    shape = self.shape if self.shape == other.shape else np.broadcast_shapes(self.shape, other.shape)
+    a, b = (x if x.shape == shape else np.broadcast_to(x, shape) for x in (self, other))
+    result = np.empty(shape, np.result_type(a, b))
+    front = (slice(None),) * (dim % len(shape))
+    x, y, z = ((*front, i, ...) for i in range(3))
+    for here, after, before in ((x, y, z), (y, z, x), (z, x, y)):
+        part = np.multiply(a[after], b[before], out=result[here])
+        part -= a[before] * b[after]
+    return result
 
 
 # ------------------------------------------------------------------------------------------------------------------- distances

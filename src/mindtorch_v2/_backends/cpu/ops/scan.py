@@ -61,11 +61,13 @@ def _extreme(ufunc: np.ufunc, self: Array, dim: int) -> tuple[Array, Array]:
     return values.astype(self.dtype, copy=False), indices
 
 
+@native.kernel
 def cummax(self: Array, dim: int) -> tuple[Array, Array]:
     """The running maximum and the index of the latest element that reaches it."""
     return _extreme(np.maximum, self, dim if self.size else 0)
 
 
+@native.kernel
 def cummin(self: Array, dim: int) -> tuple[Array, Array]:
     """The running minimum and the index of the latest element that reaches it."""
     return _extreme(np.minimum, self, dim if self.size else 0)

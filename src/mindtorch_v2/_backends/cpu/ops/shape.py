@@ -140,18 +140,22 @@ def _padded_backward(grad: ndarray, shape: tuple[int, ...], padding: Sequence[in
     return grad
 
 
+@kernel
 def reflection_pad(self: ndarray, padding: Sequence[int]) -> ndarray:
     return _padded(self, padding, _reflected)
 
 
+@kernel
 def reflection_pad_backward(grad_output: ndarray, self: ndarray, padding: Sequence[int]) -> ndarray:
     return _padded_backward(grad_output, self.shape, padding, _reflected)
 
 
+@kernel
 def replication_pad(self: ndarray, padding: Sequence[int]) -> ndarray:
     return _padded(self, padding, _replicated)
 
 
+@kernel
 def replication_pad_backward(grad_output: ndarray, self: ndarray, padding: Sequence[int]) -> ndarray:
     return _padded_backward(grad_output, self.shape, padding, _replicated)
 

@@ -84,6 +84,7 @@ def topk(self: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool 
     return np.take_along_axis(self, chosen, dim), chosen
 
 
+@kernel
 def kthvalue(self: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
     """The k-th smallest element and its index."""
     if self.ndim == 0:
@@ -127,26 +128,31 @@ def _median_dim(self: Array, dim: int, keepdim: bool, skip_nan: bool) -> tuple[A
     return _picked(self, _median_index(_comparable(self), dim, skip_nan), dim, keepdim)
 
 
+@kernel
 def median(self: Array) -> Array:
     """The lower median of all elements; NaN if there is one."""
     return _median_all(self, False)
 
 
+@kernel
 def nanmedian(self: Array) -> Array:
     """The lower median of what is not NaN."""
     return _median_all(self, True)
 
 
+@kernel
 def median_dim(self: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
     """The lower median over one dimension, and its index."""
     return _median_dim(self, dim, keepdim, False)
 
 
+@kernel
 def nanmedian_dim(self: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
     """The lower median of what is not NaN over one dimension, and its index."""
     return _median_dim(self, dim, keepdim, True)
 
 
+@kernel
 def mode(self: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
     """The smallest of the most frequent elements and the index of its last occurrence."""
     if self.ndim == 0:
@@ -168,6 +174,7 @@ def mode(self: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, Arra
 # --- unique values ------------------------------------------------------------------------------------------------
 
 
+@kernel
 def unique2(
     self: Array,
     sorted: bool = True,
@@ -200,6 +207,7 @@ def _slices_first(x: Array, dim: int) -> Array:
     return np.moveaxis(np.ascontiguousarray(np.moveaxis(x, dim, 0)), 0, dim)
 
 
+@kernel
 def unique_consecutive(
     self: Array,
     return_inverse: bool = False,

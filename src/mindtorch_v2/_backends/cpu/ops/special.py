@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._dispatch.native import kernel
 from .blocked import blocked
 
 Array = np.ndarray
@@ -159,6 +160,7 @@ def erf(self: Array, out: Array | None = None) -> Array:
     return blocked(_erf_float32 if self.dtype == np.float32 else _erf_float64, self, out)
 
 
+@kernel
 def erfc(self: Array, out: Array | None = None) -> Array:
     """1 - erf without cancellation."""
     return blocked(_erfc_float32 if self.dtype == np.float32 else _erfc_float64, self, out)
@@ -186,6 +188,7 @@ def _erfinv(self: Array, out: Array) -> None:
     np.copysign(y, self, out, casting="same_kind")
 
 
+@kernel
 def erfinv(self: Array, out: Array | None = None) -> Array:
     """The inverse of erf; infinite at -1 and 1, NaN outside."""
     return blocked(_erfinv, self, out)
@@ -220,6 +223,7 @@ def _lgamma_series() -> tuple[float, ...]:
     return (*(float(t) for t in terms[::-1]), 1.0 - _EULER_GAMMA, 0.0)
 
 
+@kernel
 def lgamma(self: Array, out: Array | None = None) -> Array:
     """The logarithm of |gamma|; infinite at the poles."""
     x = self.astype(np.float64)
@@ -238,6 +242,7 @@ def lgamma(self: Array, out: Array | None = None) -> Array:
 _DIGAMMA_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 
 
+@kernel
 def digamma(self: Array, out: Array | None = None) -> Array:
     """The logarithmic derivative of gamma: NaN at negative integers, -inf at 0, inf at -0."""
     x = self.astype(np.float64)
@@ -319,11 +324,13 @@ def polygamma(n: int, self: Array, out: Array | None = None) -> Array:
     return _store(value if n % 2 else -value, self, out)
 
 
+@kernel
 def i0(self: Array, out: Array | None = None) -> Array:
     """The modified Bessel function of order 0."""
     return _store(np.i0(self.astype(np.float64)).reshape(self.shape), self, out)
 
 
+@kernel
 def sinc(self: Array, out: Array | None = None) -> Array:
     """sin(pi x) / (pi x), 1 at 0."""
     y = self * self.dtype.type(math.pi)

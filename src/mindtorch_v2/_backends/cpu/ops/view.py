@@ -127,6 +127,20 @@ def fast_select(self: ndarray, dim: int, index: int) -> ndarray | None:
         return None
 
 
+def fast_as_strided(self: ndarray, size: Any, stride: Any, storage_offset: int | None = None) -> ndarray | None:
+    """`as_strided` from the first element of a contiguous array, within it."""
+    if storage_offset is not None or not self.flags.c_contiguous or len(size) != len(stride) or not self.size:
+        return None
+    last = 0
+    for n, step in zip(size, stride):
+        if n.__class__ is not int or step.__class__ is not int or n < 1 or step < 0:
+            return None
+        last += (n - 1) * step
+    if last >= self.size:
+        return None
+    return ndarray(tuple(size), self.dtype, self, 0, tuple([step * self.itemsize for step in stride]))
+
+
 def fast_slice(
     self: ndarray, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> ndarray | None:
