@@ -161,6 +161,8 @@ FORMULAS = {
     "cholesky_solve": lambda out, self, input2, upper: 2 * numel(self) * columns(input2),
     "cholesky_inverse": lambda out, self, upper: 2 * numel(self) * columns(self) // 3,
     "linalg_lu_factor_ex": lambda out, A, pivot, check_errors: 2 * numel(A) * short_side(A) // 3,
+    "linalg_ldl_factor_ex": lambda out, self, hermitian, check_errors: numel(self) * columns(self) // 3,
+    "linalg_ldl_solve": lambda out, LD, pivots, B, hermitian: 2 * numel(out) * columns(LD),
     "linalg_lu": lambda out, A, pivot: 2 * numel(A) * short_side(A) // 3,
     "lu_unpack": lambda out, LU_data, LU_pivots, unpack_data, unpack_pivots: 0,
     "linalg_qr": lambda out, A, mode: 2 * numel(A) * short_side(A),

@@ -58,6 +58,35 @@ class LinalgLuFactorExBackward0(Node):
         return (lu_factor_gradient(grad, result0, result1),)
 
 
+class NotImplemented_of_linalg_ldl_factor_ex(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
+        return (not_implemented('linalg_ldl_factor_ex'),)
+
+
+NotImplemented_of_linalg_ldl_factor_ex.__name__ = "NotImplemented"
+
+
+class NotImplemented_of_linalg_ldl_solve(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        edges = node.edges
+        of_LD = None
+        of_B = None
+        if edges[0] is not None:
+            of_LD = not_implemented('linalg_ldl_solve')
+        if edges[1] is not None:
+            of_B = not_implemented('linalg_ldl_solve')
+        return (of_LD, of_B)
+
+
+NotImplemented_of_linalg_ldl_solve.__name__ = "NotImplemented"
+
+
 class LinalgLuBackward0(Node):
     __slots__ = ()
 
@@ -242,6 +271,8 @@ tables.linalg_cholesky_ex.record = recorder(tables.linalg_cholesky_ex, LinalgCho
 tables.cholesky_solve.record = recorder(tables.cholesky_solve, CholeskySolveBackward0, 3, (0, 1), ((1, ()), (-1, ())), ((2, None),))
 tables.cholesky_inverse.record = recorder(tables.cholesky_inverse, CholeskyInverseBackward0, 2, (0,), ((0, ()), (-1, ())), ((1, None),))
 tables.linalg_lu_factor_ex.record = recorder(tables.linalg_lu_factor_ex, LinalgLuFactorExBackward0, 3, (0,), ((-1, ()), (-2, ())), (), 2)
+tables.linalg_ldl_factor_ex.record = recorder(tables.linalg_ldl_factor_ex, NotImplemented_of_linalg_ldl_factor_ex, 3, (0,), (), (), 2)
+tables.linalg_ldl_solve.record = recorder(tables.linalg_ldl_solve, NotImplemented_of_linalg_ldl_solve, 4, (0, 2), (), ())
 tables.linalg_lu.record = recorder(tables.linalg_lu, LinalgLuBackward0, 2, (0,), ((-1, ()), (-2, ()), (-3, ())), (), 1)
 tables.lu_unpack.record = recorder(tables.lu_unpack, LuUnpackBackward0, 4, (0,), (), ((0, 'shape'),), 1)
 tables.linalg_qr.record = recorder(tables.linalg_qr, LinalgQrBackward0, 2, (0,), ((-1, ()), (-2, ())), ((1, None), (0, 'shape')), 1)

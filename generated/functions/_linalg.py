@@ -59,6 +59,24 @@ def _lu_with_info(input, pivot=True, check_errors=True):
     return call(tables._lu_with_info, (input, pivot, check_errors))
 
 
+@road((tables.linalg_ldl_factor_ex,), )
+def linalg_ldl_factor_ex(input, *, hermitian=False, check_errors=False, out=None):
+    """linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)"""
+    return call(tables.linalg_ldl_factor_ex, (input, hermitian, check_errors), out)
+
+
+@road((tables.linalg_ldl_factor,), )
+def linalg_ldl_factor(input, *, hermitian=False, out=None):
+    """linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)"""
+    return call(tables.linalg_ldl_factor, (input, hermitian), out)
+
+
+@road((tables.linalg_ldl_solve,), )
+def linalg_ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
+    """linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor"""
+    return call(tables.linalg_ldl_solve, (LD, pivots, B, hermitian), out)
+
+
 @road((tables.linalg_lu,), )
 def linalg_lu(A, *, pivot=True, out=None):
     """linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)"""

@@ -9,6 +9,8 @@ def linalg_cholesky_ex(self, upper, check_errors): return rules_linalg.linalg_ch
 def cholesky_solve(self, input2, upper): return rules_linalg.linalg_cholesky_solve(self, input2)
 def cholesky_inverse(self, upper): return rules_linalg.linalg_cholesky_inverse(self)
 def linalg_lu_factor_ex(A, pivot, check_errors): return rules_linalg.linalg_lu_factor_ex(A, pivot)
+def linalg_ldl_factor_ex(self, hermitian, check_errors): return rules_linalg.linalg_ldl_factor_ex(self)
+def linalg_ldl_solve(LD, pivots, B, hermitian): return rules_linalg.linalg_ldl_solve(LD, B, pivots=pivots)
 def linalg_lu(A, pivot): return rules_linalg.linalg_lu(A, pivot)
 def lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots): return rules_linalg.linalg_lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
 def linalg_qr(A, mode): return rules_linalg.linalg_qr(A, mode)

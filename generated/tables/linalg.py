@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mindtorch_v2._backends.cpu.ops import ldl as kernels_ldl
 from mindtorch_v2._backends.cpu.ops import linalg as kernels_linalg
 from mindtorch_v2._dispatch.operator import Operator, Param
 
@@ -46,6 +47,21 @@ _lu_with_info = Operator("_lu_with_info", "",
     (Param('self', 'Tensor'), Param('pivot', 'bool', default=True), Param('check_errors', 'bool', default=True), ),
     composite="linalg.lu_with_info",
     returns=('LU', 'pivots', 'info'), variants=('function',),
+)
+linalg_ldl_factor_ex = Operator("linalg_ldl_factor_ex", "",
+    (Param('self', 'Tensor'), Param('hermitian', 'bool', default=False, keyword=True), Param('check_errors', 'bool', default=False, keyword=True), ),
+    meta=_meta.linalg_ldl_factor_ex, cast=(0,), kernels={"cpu": kernels_ldl.ldl_factor_ex},
+    out=('exact',), returns=('LD', 'pivots', 'info'), variants=('function', 'out'), derivatives="linalg",
+)
+linalg_ldl_factor = Operator("linalg_ldl_factor", "",
+    (Param('self', 'Tensor'), Param('hermitian', 'bool', default=False, keyword=True), ),
+    composite="ldl.linalg_ldl_factor",
+    out=('exact',), returns=('LD', 'pivots'), variants=('function', 'out'),
+)
+linalg_ldl_solve = Operator("linalg_ldl_solve", "",
+    (Param('LD', 'Tensor'), Param('pivots', 'Tensor'), Param('B', 'Tensor'), Param('hermitian', 'bool', default=False, keyword=True), ),
+    meta=_meta.linalg_ldl_solve, cast=(0, 2), kernels={"cpu": kernels_ldl.ldl_solve},
+    out=('exact',), variants=('function', 'out'), derivatives="linalg",
 )
 linalg_lu = Operator("linalg_lu", "",
     (Param('A', 'Tensor'), Param('pivot', 'bool', default=True, keyword=True), ),

@@ -35,7 +35,7 @@ mean_dim = Operator("mean", "dim",
 nanmean = Operator("nanmean", "",
     (Param('self', 'Tensor'), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('keepdim', 'bool', default=False), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
     composite="reduction.nanmean",
-    variants=('function', 'method', 'out'),
+    out=('nansum',), variants=('function', 'method', 'out'),
 )
 prod = Operator("prod", "",
     (Param('self', 'Tensor'), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),

@@ -40,7 +40,7 @@ topk = Operator("topk", "",
 kthvalue = Operator("kthvalue", "",
     (Param('self', 'Tensor'), Param('k', 'SymInt'), Param('dim', 'int', default=-1), Param('keepdim', 'bool', default=False), ),
     meta=_meta.kthvalue, cast=(0,), kernels={"cpu": kernels_sorting.kthvalue},
-    out=('exact',), returns=('values', 'indices'), variants=('function', 'method', 'out'), derivatives="sorting",
+    out=('exact', 'distinct'), returns=('values', 'indices'), variants=('function', 'method', 'out'), derivatives="sorting",
 )
 median = Operator("median", "",
     (Param('self', 'Tensor'), ),

@@ -45,6 +45,8 @@ FAILING: dict[str, str] = {
         "_cdist_backward",
         "_pdist_backward",
         "_segment_reduce_backward",
+        "linalg_ldl_factor_ex",
+        "linalg_ldl_solve",
         "_ctc_loss_backward",
         "_scaled_dot_product_flash_attention_for_cpu_backward",
     )

@@ -66,3 +66,21 @@ def test_sobol_points_of_many_dimensions_are_even():
     points = torch.quasirandom.SobolEngine(50).draw(256, dtype=torch.float64)
     for column in points.T:  # 256 points have every multiple of 1 / 256 once
         assert torch.equal(column.sort().values, torch.arange(256, dtype=torch.float64) / 256)
+
+
+def test_factors_of_matrices_that_are_not_definite() -> None:
+    """Pivots are LAPACK's: positive for blocks of one row, twice the same negative one for blocks of two."""
+    a = torch.tensor([[0.0, 1.0, 2.0], [1.0, 0.0, 0.5], [2.0, 0.5, 0.0]])
+    factors, pivots = torch.linalg.ldl_factor(a)
+    assert pivots.tolist() == [-3, -3, 3]
+    assert factors.tolist() == [[0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.25, 0.5, -0.5]]
+    x = torch.linalg.ldl_solve(factors, pivots, torch.ones(3, 2))
+    assert torch.allclose(a @ x, torch.ones(3, 2))
+    h = torch.tensor([[1, 1 + 2j, 0], [1 - 2j, 0, 1j], [0, -1j, 0.5]], dtype=torch.complex128)
+    factors, pivots = torch.linalg.ldl_factor(h, hermitian=True)
+    assert pivots.tolist() == [-2, -2, 3]
+    assert torch.allclose(factors[2], torch.tensor([-0.4 - 0.2j, 0.2j, 0.7], dtype=torch.complex128))
+    right = torch.ones(3, 1, dtype=torch.complex128)
+    assert torch.allclose(h @ torch.linalg.ldl_solve(factors, pivots, right, hermitian=True), right)
+    with pytest.raises(RuntimeError, match="torch.linalg.ldl_factor: Unknown error code: 1"):
+        torch.linalg.ldl_factor(torch.zeros(2, 2))

@@ -274,6 +274,9 @@ def _call_out(op: Operator, spec: Any, args: tuple, out: Any, where: device) -> 
         for one in out if isinstance(out, (tuple, list)) else (out,):
             _refuse_inference(one)
     if op.is_view or spec.__class__ is not Spec:
+        if op.distinct_out:
+            for one in out:
+                _check_distinct(op, one, args)
         result = _call(op, args, None)
         return write_out(op, result, out)
     _check_out(op, args, out, where)

@@ -72,6 +72,12 @@ def _normal(want: dtype, out: dtype, name: str) -> Exception | None:
     return NotImplementedError(f"\"normal_kernel_cpu\" not implemented for '{out.cpp}'")
 
 
+def _nansum(want: dtype, out: dtype, name: str) -> Exception | None:
+    if can_cast(want, out):
+        return None
+    return NotImplementedError(f"\"nansum_cpu\" not implemented for '{out.cpp}'")
+
+
 _BY_WORD: dict[str, Callable[[dtype, dtype, str], Exception | None]] = {
     "exact": _exact,
     "castable": _castable(""),
@@ -85,6 +91,7 @@ _BY_WORD: dict[str, Callable[[dtype, dtype, str], Exception | None]] = {
     "long": _long,
     "joined": _joined,
     "normal": _normal,
+    "nansum": _nansum,
 }
 
 

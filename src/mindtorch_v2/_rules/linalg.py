@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _dtype as _d
-from ._common import broadcast, not_implemented, on_meta, shape_text
+from ._common import broadcast, not_implemented, on_meta, shape_text, wrap_dim
 from .geometry import Shape, contiguous_strides
 from .spec import Spec, rule
 
@@ -381,3 +381,40 @@ def linalg_matrix_exp(self: Any) -> Spec:
     check_square(self, "linalg.matrix_exp")
     check_inexact(self, "linalg.matrix_exp")
     return Spec(tuple(self.shape), self.dtype, None, self.dtype.opmath)
+
+
+@rule(flops="numel(self) * columns(self) // 3")
+def linalg_ldl_factor_ex(self: Any) -> tuple[Spec, Spec, Spec]:
+    """(L and D in one matrix, pivots, info)."""
+    check_square(self, "torch.linalg.ldl_factor_ex")
+    check_inexact(self, "torch.linalg.ldl_factor_ex")
+    check_kernel(self, "ldl_factor_kernel_cpu")
+    return _matrices(self.shape, self), Spec(tuple(self.shape[:-1]), _d.int32), _info(self)
+
+
+@rule(flops="2 * numel(out) * columns(LD)")
+def linalg_ldl_solve(LD: Any, B: Any, pivots: Any) -> Spec:
+    """X with A @ X = B, from the factors of A."""
+    op = "torch.linalg.ldl_solve"
+    check_square(LD, op, "LD")
+    check_inexact(LD, op)
+    if B.dim() < 2:
+        wrap_dim(-2, B.dim())
+    if B.dtype is not LD.dtype:
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {B.dtype.cpp} and A of type {LD.dtype.cpp} instead."
+        )
+    if LD.shape[-1] != B.shape[-2]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for {op}: each A matrix is {LD.shape[-2]} by {LD.shape[-1]} but each b matrix is "
+            f"{B.shape[-2]} by {B.shape[-1]}"
+        )
+    if tuple(pivots.shape) != tuple(LD.shape[:-1]):
+        raise RuntimeError(
+            f"{op}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{shape_text(pivots.shape)} instead"
+        )
+    if pivots.dtype.category != _d.CATEGORY_INTEGER:
+        raise RuntimeError(f"{op}: Expected pivots to be integers. Got {pivots.dtype.cpp}")
+    check_kernel(LD, "ldl_solve_kernel_cpu")
+    return _matrices((*broadcast(LD.shape[:-2], B.shape[:-2]), *B.shape[-2:]), LD)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from .cases import strategy
 from .generic import complete
-from .operands import Operand, draw_dtype, draw_operand
+from .operands import Operand, draw_dtype, draw_operand, plain
 from .picking import Picker
 from .table import Row
 
@@ -227,3 +228,30 @@ def histogram(pick: Picker, row: Row) -> dict[str, Any]:
     else:
         given["bins"] = 0 if pick.wrong(8) else pick.integer(1, 5)
     return complete(pick, row, {k: v for k, v in given.items() if row.parameter(k) is not None})
+
+
+@strategy("linalg_ldl_factor_ex", "ldl.linalg_ldl_factor")
+def ldl_factor(pick: Picker, row: Row) -> dict[str, Any]:
+    """Matrices, of which the lower triangle is read, with pivots that do not vanish."""
+    n = pick.integer(1, 4)
+    lead = (2,) if pick.chance(3) else ()
+    dtype = "int64" if pick.wrong() else pick.choice(("float64", "float32", "complex128"))
+    made = draw_operand(
+        pick, (*lead, n, n + (1 if pick.wrong() else 0)), dtype, "nonzero" if dtype != "complex128" else "any"
+    )
+    return {"self": made, "hermitian": pick.boolean() and dtype != "complex128"}
+
+
+@strategy("linalg_ldl_solve")
+def ldl_solve(pick: Picker, row: Row) -> dict[str, Any]:
+    """Factors whose blocks have one row, and right sides."""
+    n, k, dtype = pick.integer(1, 3), pick.integer(1, 2), pick.choice(("float64", "float32"))
+    lead = (2,) if pick.chance(3) else ()
+    pivots = plain(draw_operand(pick, (*lead, n), "int32"))
+    rows = tuple(pick.integer(at % n + 1, n) for at in range(pivots.numel))
+    return {
+        "LD": draw_operand(pick, (*lead, n, n), dtype, "nonzero"),
+        "pivots": replace(pivots, values=rows),
+        "B": draw_operand(pick, (n + (1 if pick.wrong() else 0), k), dtype),
+        "hermitian": pick.boolean(),
+    }
