@@ -401,6 +401,12 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     return call(tables.scaled_dot_product_attention, (query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa))
 
 
+@road((tables._fused_sdp_choice,), )
+def _fused_sdp_choice(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False):
+    """_fused_sdp_choice(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> int"""
+    return call(tables._fused_sdp_choice, (query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa))
+
+
 @road((tables._scaled_dot_product_attention_math,), )
 def _scaled_dot_product_attention_math(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, dropout_mask=None, *, scale=None, enable_gqa=False):
     """_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)"""

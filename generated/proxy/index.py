@@ -340,7 +340,6 @@ STUBS = frozenset(
         "nested._internal",
         "nested._internal.nested_tensor",
         "nested._internal.ops",
-        "nn.attention.bias",
         "nn.attention.varlen",
         "nn.quantized",
         "numa",

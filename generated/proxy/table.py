@@ -1055,13 +1055,6 @@ ROWS = {
         "because": "nested tensors are not implemented",
         "functions": "extract_kwargs lookup_jagged raggedness_matches",
     },
-    "nn.attention.bias": {
-        "tier": 3,
-        "because": "attention bias objects are not implemented",
-        "enums": {'CausalVariant': 'UPPER_LEFT LOWER_RIGHT'},
-        "classes": "CausalBias",
-        "functions": "causal_lower_right causal_upper_left",
-    },
     "nn.attention.varlen": {
         "tier": 3,
         "because": "attention over packed sequences is not implemented",

@@ -247,6 +247,11 @@ scaled_dot_product_attention = Operator("scaled_dot_product_attention", "",
     composite="attention.scaled_dot_product_attention",
     tags=('autocast_lower',), variants=('function',),
 )
+_fused_sdp_choice = Operator("_fused_sdp_choice", "",
+    (Param('query', 'Tensor'), Param('key', 'Tensor'), Param('value', 'Tensor'), Param('attn_mask', 'Tensor', optional=True, default=None), Param('dropout_p', 'float', default=0.0), Param('is_causal', 'bool', default=False), Param('scale', 'float', optional=True, default=None, keyword=True), Param('enable_gqa', 'bool', default=False, keyword=True), ),
+    composite="attention.fused_sdp_choice",
+    variants=('function',),
+)
 _scaled_dot_product_attention_math = Operator("_scaled_dot_product_attention_math", "",
     (Param('query', 'Tensor'), Param('key', 'Tensor'), Param('value', 'Tensor'), Param('attn_mask', 'Tensor', optional=True, default=None), Param('dropout_p', 'float', default=0.0), Param('is_causal', 'bool', default=False), Param('dropout_mask', 'Tensor', optional=True, default=None), Param('scale', 'float', optional=True, default=None, keyword=True), Param('enable_gqa', 'bool', default=False, keyword=True), ),
     composite="attention.attention_math",

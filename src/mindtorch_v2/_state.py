@@ -51,6 +51,7 @@ class ThreadState(threading.local):
     pipeline: Any = None  # the recorder of the active pipelines; see _dispatch/pipeline/
     recorder: Any = None  # that recorder, kept for the thread's next pipeline
     observer: Any = None  # see _dispatch/observer.py
+    attention_backends: Any = None  # those that `sdpa_kernel` allows, by number; None for all
     tangents: Any = None  # of the dual level that is entered; see _autograd/forward.py
     dispatch_modes: tuple = ()  # see _dispatch/below.py
 

@@ -123,3 +123,58 @@ def test_words_of_the_caller_and_half_a_tolerance():
         ValueError, match="^Both 'rtol' and 'atol' must be either specified or omitted, but got no atol.$"
     ):
         assert_close(ONE, ONE, rtol=1)
+
+
+def coordinates(indices, values, size=(2, 2)):
+    return torch.sparse_coo_tensor(T(indices), T(values), size)
+
+
+def rows(starts, columns, values):
+    return torch.sparse_csr_tensor(T(starts), T(columns), T(values), (2, 2))
+
+
+SPARSE = coordinates([[0, 1], [1, 0]], [1.0, 2.0])
+ROWS = rows([0, 1, 2], [1, 0], [1.0, 2.0])
+FAR = "Mismatched elements: 1 / 2 (50.0%)\nGreatest absolute difference: 2.0 at index (1,) (up to 1e-05 allowed)\n"
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "words"),
+    [
+        (SPARSE, coordinates([[0, 1], [1, 0]], [1.0, 4.0]), f"Sparse COO values are not close!\n\n{FAR}"),
+        (SPARSE, coordinates([[0, 1], [1, 1]], [1.0, 2.0]), "Sparse COO indices are not equal!"),
+        (
+            SPARSE,
+            coordinates([[0], [1]], [1.0]),
+            "The number of specified values in sparse COO tensors does not match: 2 != 1",
+        ),
+        (
+            coordinates([[0, 1]], [[0.0, 1.0], [2.0, 0.0]]),
+            SPARSE,
+            "The number of sparse dimensions in sparse COO tensors does not match: 1 != 2",
+        ),
+        (
+            SPARSE,
+            SPARSE.to_dense(),
+            "The values for attribute 'layout' do not match: torch.sparse_coo != torch.strided.",
+        ),
+        (ROWS, rows([0, 1, 2], [1, 0], [1.0, 4.0]), f"Sparse CSR values are not close!\n\n{FAR}"),
+        (ROWS, rows([0, 2, 2], [0, 1], [1.0, 2.0]), "Sparse CSR crow_indices are not equal!"),
+        (ROWS, rows([0, 1, 2], [1, 1], [1.0, 2.0]), "Sparse CSR col_indices are not equal!"),
+        (
+            ROWS,
+            rows([0, 1, 1], [1], [1.0]),
+            "The number of specified values in sparse CSR tensors does not match: 2 != 1",
+        ),
+    ],
+)
+def test_sparse_tensors_that_differ(actual, expected, words):
+    assert_close(actual, actual.clone())
+    with pytest.raises(AssertionError) as error:
+        assert_close(actual, expected)
+    assert str(error.value).startswith(words)
+
+
+def test_layouts_may_be_let_be():
+    assert_close(SPARSE, SPARSE.to_dense(), check_layout=False)
+    assert_close(ROWS, SPARSE, check_layout=False)

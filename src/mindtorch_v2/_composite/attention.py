@@ -7,7 +7,10 @@ import math
 from mindtorch_v2 import _dtype
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._rules import nn as rules
+from mindtorch_v2._state import TLS
 from mindtorch_v2._tensor import Tensor
+
+_TWO_MASKS = "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
 
 
 def scaled_dot_product_attention(
@@ -25,11 +28,17 @@ def scaled_dot_product_attention(
     query (..., heads, L, E), key (..., heads, S, E), value (..., heads, S, Ev). A bool mask says what may be seen. With `enable_gqa` heads of key
     and value are repeated. RuntimeError for shapes and dtypes that do not fit.
     """
-    if attn_mask is None and not dropout_p and _alike(query, key, value):
+    if TLS.attention_backends is not None:
+        if fused_sdp_choice(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa) == _MATH:
+            rules.attention(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa)
+            if attn_mask is not None and is_causal:
+                raise RuntimeError(_TWO_MASKS)
+            return attention_math(query, key, value, attn_mask, dropout_p, is_causal, None, scale, enable_gqa)[0]
+    elif attn_mask is None and not dropout_p and _alike(query, key, value):
         return F._scaled_dot_product_flash_attention_for_cpu(query, key, value, 0.0, is_causal, scale=scale)[0]
     rules.attention(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa)
     if attn_mask is not None and is_causal:
-        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+        raise RuntimeError(_TWO_MASKS)
     if _fits(query, key, value, attn_mask, dropout_p, enable_gqa):
         if query.shape[1] != key.shape[1]:
             key = F.repeat_interleave(key, query.shape[1] // key.shape[1], 1)
@@ -41,6 +50,31 @@ def scaled_dot_product_attention(
             query, key, value, dropout_p, is_causal, attn_mask=mask, scale=scale
         )[0]
     return attention_math(query, key, value, attn_mask, dropout_p, is_causal, None, scale, enable_gqa)[0]
+
+
+def fused_sdp_choice(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> int:
+    """Which way `scaled_dot_product_attention` takes, as the value of a `SDPBackend`. RuntimeError when neither of both here is allowed."""
+    allowed = TLS.attention_backends
+    if allowed is not None and not {_MATH, _FLASH} & allowed:
+        raise RuntimeError(
+            "No viable backend for scaled_dot_product_attention was found. This is likely due to turning off both the math kernel and the "
+            "fused kernels."
+        )
+    fused = query.dtype is key.dtype is value.dtype and _fits(query, key, value, attn_mask, dropout_p, enable_gqa)
+    fused = fused and query.stride(-1) == key.stride(-1) == value.stride(-1) == 1
+    return _FLASH if fused and (allowed is None or _FLASH in allowed) else _MATH
+
+
+_MATH, _FLASH = 0, 1  # of SDPBackend
 
 
 def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import _dtype
 from .._dispatch import ops
+from .._layout import LAYOUTS, strided
 from .._rules.promotion import promote_types
 from .._tensor import Tensor
 
@@ -212,6 +213,13 @@ class _Pair:
                 self.differ(f"The values for attribute '{name}' do not match: {ours} != {theirs}.")
         if actual.is_meta or expected.is_meta:  # there are no values
             return
+        if (
+            options.check_layout
+            and actual.layout is LAYOUTS["sparse_coo"]
+            and actual.sparse_dim() != expected.sparse_dim()
+        ):
+            counts = f"{actual.sparse_dim()} != {expected.sparse_dim()}"
+            self.differ(f"The number of sparse dimensions in sparse COO tensors does not match: {counts}")
         rtol, atol = self.tolerances(actual, expected)
         actual, expected = actual.detach(), expected.detach()
         if actual.device != expected.device:
@@ -219,9 +227,34 @@ class _Pair:
         if actual.dtype is not expected.dtype:
             dtype = promote_types(actual.dtype, expected.dtype)
             actual, expected = actual.to(dtype), expected.to(dtype)
-        self.values(actual, expected, rtol, atol)
+        if actual.layout is not expected.layout:
+            actual, expected = (one if one.layout is strided else one.to_dense() for one in (actual, expected))
+        if actual.layout is not strided:
+            self.sparse(actual, expected, rtol, atol)
+        else:
+            self.values(actual, expected, rtol, atol)
 
-    def values(self, actual: Tensor, expected: Tensor, rtol: float, atol: float) -> None:
+    def sparse(self, actual: Tensor, expected: Tensor, rtol: float, atol: float) -> None:
+        """Compare places, then elements, of two sparse tensors of one layout."""
+        if actual.layout is LAYOUTS["sparse_coo"]:
+            kind, places = "COO", {"indices": "_indices"}
+            elements = "_values"
+        else:
+            kind, elements = actual.layout.name.removeprefix("sparse_").upper(), "values"
+            rows = actual.layout in (LAYOUTS["sparse_csr"], LAYOUTS["sparse_bsr"])
+            places = {
+                name: name for name in (("crow_indices", "col_indices") if rows else ("ccol_indices", "row_indices"))
+            }
+        if actual._nnz() != expected._nnz():
+            counts = f"{actual._nnz()} != {expected._nnz()}"
+            self.differ(f"The number of specified values in sparse {kind} tensors does not match: {counts}")
+        for name, method in places.items():
+            ours, theirs = (getattr(one, method)().to(_dtype.int64) for one in (actual, expected))
+            self.values(ours, theirs, 0, 0, f"Sparse {kind} {name}")
+        ours, theirs = getattr(actual, elements)(), getattr(expected, elements)()
+        self.values(ours, theirs, rtol, atol, f"Sparse {kind} values")
+
+    def values(self, actual: Tensor, expected: Tensor, rtol: float, atol: float, what: str = "Tensor-likes") -> None:
         """Compare the elements of two tensors of one shape, dtype and device."""
         small = actual.dtype.is_floating_point and actual.dtype.itemsize == 1
         if small and (rtol or atol):
@@ -240,8 +273,8 @@ class _Pair:
         share = f"Mismatched elements: {count} / {actual.numel()} ({count / actual.numel():.1%})"
         if small:
             place = tuple((~matches).nonzero()[0].tolist())
-            self.differ(f"Tensor-likes are not 'equal'!\n\n{share}\nThe first mismatched element is at index {place}.")
-        lines = [f"Tensor-likes are not {_wanted(rtol, atol)}!\n", share]
+            self.differ(f"{what} are not 'equal'!\n\n{share}\nThe first mismatched element is at index {place}.")
+        lines = [f"{what} are not {_wanted(rtol, atol)}!\n", share]
         for kind, differences, tolerance in zip(
             ("absolute", "relative"), _distances(actual, expected, matches), (atol, rtol)
         ):

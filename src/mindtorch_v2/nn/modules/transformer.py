@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -156,6 +157,29 @@ class Transformer(Module):
                 xavier_uniform_(param)
 
 
+def _why_not_nested(layer: Module) -> str:
+    """What of a layer keeps PyTorch's encoder from nested tensors; nothing when it could use them."""
+    if not isinstance(layer, TransformerEncoderLayer):
+        return "encoder_layer was not TransformerEncoderLayer"
+    attention = layer.self_attn
+    reasons = (
+        (layer.norm_first, "encoder_layer.norm_first was True"),
+        (
+            not attention.batch_first,
+            "encoder_layer.self_attn.batch_first was not True(use batch_first for better inference performance)",
+        ),
+        (not attention._qkv_same_embed_dim, "encoder_layer.self_attn._qkv_same_embed_dim was not True"),
+        (attention.in_proj_bias is None, "encoder_layer.self_attn was passed bias=False"),
+        (
+            not getattr(layer, "activation_relu_or_gelu", _relu_or_gelu(layer.activation)),
+            "encoder_layer.activation_relu_or_gelu was not True",
+        ),
+        (layer.norm1.eps != layer.norm2.eps, "encoder_layer.norm1.eps was not equal to encoder_layer.norm2.eps"),
+        (attention.num_heads % 2 == 1, "encoder_layer.self_attn.num_heads is odd"),
+    )
+    return next((reason for applies, reason in reasons if applies), "")
+
+
 class TransformerEncoder(Module):
     """``num_layers`` copies of ``encoder_layer``, and a last norm. Nested tensors are not used, whatever is asked for."""
 
@@ -175,6 +199,11 @@ class TransformerEncoder(Module):
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
         self.use_nested_tensor = False
+        why = _why_not_nested(encoder_layer)
+        if enable_nested_tensor and why:
+            warnings.warn(
+                f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why}", stacklevel=2
+            )
         self.mask_check = mask_check
 
     def forward(
