@@ -27,7 +27,6 @@ DIFFERENT: dict[str, dict[str, str]] = {
     # copies
     "view_as_complex_copy": {"error": EMPTY},
     # foreach
-    "_foreach_abs_": {"error": LENIENT, "message": WORDS},
     "_foreach_pow.ScalarAndTensor": {"values": POLES},
     "_foreach_mm": {"message": WORDS},
     "_foreach_pow_.Scalar": {"message": WORDS},
