@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from mindtorch_v2._autograd.formulas import (
-    adjoint_of, sampled_addmm_gradient, scaled, sparse_mask_gradient, sparse_mm_first, sparse_sparse_first,
-    sparse_sparse_second, sparse_values_gradient, to_dense_gradient, to_sparse_gradient, values_gradient,
+    adjoint_of, sampled_addmm_gradient, scaled, sparse_broadcast_gradient, sparse_mask_gradient, sparse_mm_first,
+    sparse_sparse_first, sparse_sparse_second, sparse_values_gradient, to_dense_gradient, to_sparse_gradient,
+    values_gradient,
 )
 from mindtorch_v2._autograd.node import Node
 from mindtorch_v2._autograd.recording import recorder
@@ -94,6 +95,15 @@ class SparseMaskBackward0(Node):
         (grad,) = grads
         (self_, mask) = node.unpack()
         return (sparse_mask_gradient(grad, self_, mask),)
+
+
+class SparseBroadcastToBackward0(Node):
+    __slots__ = ()
+
+    def apply(node, grads):
+        (grad,) = grads
+        (self_,) = node.unpack()
+        return (sparse_broadcast_gradient(grad, self_),)
 
 
 class SparseAddmmBackward0(Node):
@@ -187,6 +197,7 @@ tables._to_sparse_sparse_dim.record = recorder(tables._to_sparse_sparse_dim, ToS
 tables._to_sparse.record = recorder(tables._to_sparse, ToSparseBackward1, 4, (0,), ((0, ()),), ())
 tables._to_sparse_csr.record = recorder(tables._to_sparse_csr, ToSparseCsrBackward0, 2, (0,), ((0, ()),), ())
 tables.sparse_mask.record = recorder(tables.sparse_mask, SparseMaskBackward0, 2, (0,), ((0, ()), (1, ())), ())
+tables._sparse_broadcast_to.record = recorder(tables._sparse_broadcast_to, SparseBroadcastToBackward0, 2, (0,), ((0, ()),), ())
 tables._sparse_addmm.record = recorder(tables._sparse_addmm, SparseAddmmBackward0, 5, (0, 1, 2), ((1, (1, 2)), (2, (1,))), ((3, None), (4, None)))
 tables._sparse_sparse_matmul.record = recorder(tables._sparse_sparse_matmul, SparseSparseMatmulBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
 tables.sparse_sampled_addmm.record = recorder(tables.sparse_sampled_addmm, SparseSampledAddmmBackward0, 5, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None)))

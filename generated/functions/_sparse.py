@@ -81,6 +81,16 @@ def col_indices(input):
     return call(tables.col_indices, (input,))
 
 
+def ccol_indices(input):
+    """ccol_indices(Tensor(a) self) -> Tensor(a)"""
+    return call(tables.ccol_indices, (input,))
+
+
+def row_indices(input):
+    """row_indices(Tensor(a) self) -> Tensor(a)"""
+    return call(tables.row_indices, (input,))
+
+
 @road((tables.to_dense,), )
 def to_dense(input, dtype=None, *, masked_grad=None):
     """to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor"""
@@ -136,6 +146,11 @@ def to_sparse_bsc(input, blocksize, dense_dim=None):
 def sparse_mask(input, mask):
     """sparse_mask(Tensor self, Tensor mask) -> Tensor"""
     return call(tables.sparse_mask, (input, mask))
+
+
+def _sparse_broadcast_to(input, size):
+    """_sparse_broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)"""
+    return call(tables._sparse_broadcast_to, (input, size))
 
 
 def sparse_resize_(input, size, sparse_dim, dense_dim):
@@ -239,6 +254,8 @@ tables._indices.function = _indices
 tables._values.function = _values
 tables.crow_indices.function = crow_indices
 tables.col_indices.function = col_indices
+tables.ccol_indices.function = ccol_indices
+tables.row_indices.function = row_indices
 tables._to_dense.function = _to_dense
 tables._to_sparse_sparse_dim.function = _to_sparse
 tables._to_sparse.function = _to_sparse
@@ -247,6 +264,7 @@ tables.to_sparse_csc.function = to_sparse_csc
 tables.to_sparse_bsr.function = to_sparse_bsr
 tables.to_sparse_bsc.function = to_sparse_bsc
 tables.sparse_mask.function = sparse_mask
+tables._sparse_broadcast_to.function = _sparse_broadcast_to
 tables.sparse_resize_.function = sparse_resize_
 tables.sparse_resize_and_clear_.function = sparse_resize_and_clear_
 tables._sparse_addmm.function = _sparse_addmm

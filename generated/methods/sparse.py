@@ -48,6 +48,16 @@ def col_indices(self):
     return call(tables.col_indices, (self,))
 
 
+def ccol_indices(self):
+    """ccol_indices(Tensor(a) self) -> Tensor(a)"""
+    return call(tables.ccol_indices, (self,))
+
+
+def row_indices(self):
+    """row_indices(Tensor(a) self) -> Tensor(a)"""
+    return call(tables.row_indices, (self,))
+
+
 @road((tables.to_dense,), method=True)
 def to_dense(self, dtype=None, *, masked_grad=None):
     """to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor"""
@@ -136,6 +146,8 @@ METHODS: dict = {
     "_values": _values, 
     "crow_indices": crow_indices, 
     "col_indices": col_indices, 
+    "ccol_indices": ccol_indices, 
+    "row_indices": row_indices, 
     "to_dense": to_dense, 
     "_to_dense": _to_dense, 
     "to_sparse": to_sparse, 

@@ -502,7 +502,6 @@ ROOT_NAMES = frozenset(
         "get_device_module",
         "Gradient",
         "Graph",
-        "hsmm",
         "is_autocast_cache_enabled",
         "is_autocast_cpu_enabled",
         "is_autocast_enabled",

@@ -69,6 +69,16 @@ col_indices = Operator("col_indices", "",
     sparse={"strided": "construct.col_indices", "coo": "construct.col_indices", "csr": "construct.col_indices"},
     variants=('method',),
 )
+ccol_indices = Operator("ccol_indices", "",
+    (Param('self', 'Tensor'), ),
+    sparse={"strided": "construct.ccol_indices", "coo": "construct.ccol_indices", "csr": "construct.ccol_indices"},
+    variants=('method',),
+)
+row_indices = Operator("row_indices", "",
+    (Param('self', 'Tensor'), ),
+    sparse={"strided": "construct.row_indices", "coo": "construct.row_indices", "csr": "construct.row_indices"},
+    variants=('method',),
+)
 to_dense = Operator("to_dense", "",
     (Param('self', 'Tensor'), Param('dtype', 'ScalarType', optional=True, default=None), Param('masked_grad', 'bool', optional=True, default=None, keyword=True), ),
     composite="sparse.to_dense",
@@ -128,6 +138,11 @@ sparse_mask = Operator("sparse_mask", "",
     (Param('self', 'Tensor'), Param('mask', 'Tensor'), ),
     sparse={"strided": "shape.sparse_mask", "coo": "shape.sparse_mask", "csr": "shape.sparse_mask"},
     variants=('method',), derivatives="sparse", saves_self=True,
+)
+_sparse_broadcast_to = Operator("_sparse_broadcast_to", "",
+    (Param('self', 'Tensor'), Param('size', 'int', is_list=True), ),
+    sparse={"coo": "shape.broadcast_to"},
+    variants=('function',), derivatives="sparse", saves_self=True,
 )
 sparse_resize_ = Operator("sparse_resize_", "",
     (Param('self', 'Tensor'), Param('size', 'int', is_list=True), Param('sparse_dim', 'int'), Param('dense_dim', 'int'), ),

@@ -60,12 +60,12 @@ transpose_int = Operator("transpose", "int",
 )
 swapaxes = Operator("swapaxes", "",
     (Param('self', 'Tensor'), Param('axis0', 'int'), Param('axis1', 'int'), ),
-    meta=_meta.swapaxes, cast=(0,),
+    meta=_meta.swapaxes, cast=(0,), sparse={"coo": "shape.transpose", "csr": "shape.transpose"},
     is_view=True, tags=('view',), variants=('function', 'method', 'inplace'), derivatives="view",
 )
 swapdims = Operator("swapdims", "",
     (Param('self', 'Tensor'), Param('dim0', 'int'), Param('dim1', 'int'), ),
-    meta=_meta.swapdims, cast=(0,),
+    meta=_meta.swapdims, cast=(0,), sparse={"coo": "shape.transpose", "csr": "shape.transpose"},
     is_view=True, tags=('view',), variants=('function', 'method', 'inplace'), derivatives="view",
 )
 t = Operator("t", "",
@@ -105,22 +105,22 @@ permute = Operator("permute", "",
 )
 movedim_intlist = Operator("movedim", "intlist",
     (Param('self', 'Tensor'), Param('source', 'int', is_list=True), Param('destination', 'int', is_list=True), ),
-    meta=_meta.movedim_intlist, cast=(0,),
+    meta=_meta.movedim_intlist, cast=(0,), sparse={"coo": "shape.movedim"},
     is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
 movedim_int = Operator("movedim", "int",
     (Param('self', 'Tensor'), Param('source', 'int'), Param('destination', 'int'), ),
-    meta=_meta.movedim_int, cast=(0,),
+    meta=_meta.movedim_int, cast=(0,), sparse={"coo": "shape.movedim"},
     is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
 moveaxis_intlist = Operator("moveaxis", "intlist",
     (Param('self', 'Tensor'), Param('source', 'int', is_list=True), Param('destination', 'int', is_list=True), ),
-    meta=_meta.moveaxis_intlist, cast=(0,),
+    meta=_meta.moveaxis_intlist, cast=(0,), sparse={"coo": "shape.movedim"},
     is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
 moveaxis_int = Operator("moveaxis", "int",
     (Param('self', 'Tensor'), Param('source', 'int'), Param('destination', 'int'), ),
-    meta=_meta.moveaxis_int, cast=(0,),
+    meta=_meta.moveaxis_int, cast=(0,), sparse={"coo": "shape.movedim"},
     is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
 expand = Operator("expand", "",
@@ -320,12 +320,12 @@ contiguous = Operator("contiguous", "",
 )
 view_as_real = Operator("view_as_real", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.view_as_real, cast=(0,),
+    meta=_meta.view_as_real, cast=(0,), sparse={"coo": "shape.view_as_real"},
     is_view=True, tags=('view',), variants=('function',), derivatives="view",
 )
 view_as_complex = Operator("view_as_complex", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.view_as_complex, cast=(0,),
+    meta=_meta.view_as_complex, cast=(0,), sparse={"coo": "shape.view_as_complex"},
     is_view=True, tags=('view', 'autocast_float32'), variants=('function',), derivatives="view",
 )
 real = Operator("real", "",

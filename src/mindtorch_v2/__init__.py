@@ -101,8 +101,8 @@ _BY_MODULE = {
         "meshgrid nonzero norm resize_as_ split stft tensordot unique unique_consecutive unravel_index where"
     ),
     "_api.functions.sparse": (
-        "_validate_sparse_compressed_tensor_args _validate_sparse_coo_tensor_args _validate_sparse_csr_tensor_args dsmm sparse_bsc_tensor "
-        "sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor"
+        "_validate_sparse_compressed_tensor_args _validate_sparse_coo_tensor_args _validate_sparse_csr_tensor_args dsmm hsmm saddmm sparse_bsc_tensor "
+        "sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor spmm"
     ),
     "_api.functions.settings": (
         "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision get_num_interop_threads "

@@ -334,3 +334,9 @@ def test_refusals_of_optimizers():
             torch.optim.SparseAdam(embedding.parameters(), **options)
     with pytest.raises(ValueError, match=r"Sparse params at indices \[\[0, 0\]\]"):
         torch.optim.SparseAdam([A().requires_grad_(True)])
+
+
+def test_comparisons_take_what_is_sorted_for_what_is_not():
+    torch.testing.assert_close(U(), U().coalesce())
+    with pytest.raises(AssertionError, match="Sparse COO values are not close"):
+        torch.testing.assert_close(U() * 2, U().coalesce())

@@ -316,7 +316,7 @@ def _first_sparse(payload: Any) -> Tensor:
     """A sparse gradient with values of its own. That coordinates stand once is not remembered, since what is added in place need not keep it so."""
     made = payload.like(ops.clone(payload.values))
     if isinstance(made, CooPayload):
-        made.coalesced = False
+        made.coalesced = made.nnz < 2
     return wrap(made, made.dtype)
 
 

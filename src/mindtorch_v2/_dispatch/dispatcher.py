@@ -428,7 +428,7 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
         _refuse_inference(target)
     if SPARSE:
         layout = sparse.layout_of(op, args)
-        if layout is not None and (kernel := sparse.kernel_of(op, layout)) is not None:
+        if layout is not None and (kernel := sparse.kernel_of(op, layout, inplace=True)) is not None:
             return sparse.run_inplace(op, kernel, args)
     if op.composite is not None:
         if op.is_inplace:

@@ -71,13 +71,13 @@ def _requested(op: Operator, asked: Any) -> str:
     return key
 
 
-def kernel_of(op: Operator, layout: str) -> Callable | None:
+def kernel_of(op: Operator, layout: str, inplace: bool = False) -> Callable | None:
     """The kernel of a layout; None for a composite without one, which is made of other operators. NotImplementedError without any."""
     name = None if op.sparse is None else op.sparse.get(layout)
     if name is None:
         if op.composite is not None:
             return None
-        refuse(op, layout)
+        refuse(op, layout, inplace)
     if callable(name):
         return name
     if name == "values":
@@ -105,11 +105,12 @@ def _with_sparse(op: Operator, function: Callable) -> Callable:
 operator.with_sparse = _with_sparse
 
 
-def refuse(op: Operator, layout: str) -> NoReturn:
+def refuse(op: Operator, layout: str, inplace: bool = False) -> NoReturn:
     """The error of an operator that has no kernel of a layout."""
     if op.missing is not None:
         raise NotImplementedError(f"{op.full_name} is not implemented: {op.missing}")
-    raise unavailable(op.full_name, layout)
+    name = f"{op.name}_.{op.overload}".rstrip(".") if inplace and not op.is_inplace else op.full_name
+    raise unavailable(name, layout)
 
 
 def unavailable(name: str, layout: str) -> NotImplementedError:

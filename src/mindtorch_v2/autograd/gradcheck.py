@@ -19,6 +19,7 @@ from .._autograd.modes import enable_grad
 from .._dispatch import ops
 from .._pending import exposed, settled
 from .._tensor import Tensor
+from ..sparse import _is_sparse_variable, _of_dense_variables
 from . import forward_ad
 from ._functions import UndefinedGrad
 
@@ -197,7 +198,8 @@ def gradcheck(
         check_batched_grad, check_batched_forward_grad: whether derivatives of a batch of cotangents or tangents must be those of single ones.
         check_forward_ad, check_backward_ad: which modes are checked.
         check_undefined_grad: whether no gradient of an output is taken for one of zeros.
-        fast_mode, masked: taken, and change nothing: the whole Jacobian is compared.
+        masked: whether a dense result of a sparse one has gradients where it has specified elements only. Of sparse inputs specified elements are variables.
+        fast_mode: taken, and changes nothing: the whole Jacobian is compared.
 
     Raises:
         GradcheckError: where they do not agree.
@@ -221,6 +223,8 @@ def gradcheck(
         if not needed:
             raise AssertionError(message)
     points = _as_tuple(inputs)
+    if any(map(_is_sparse_variable, points)):  # whose specified elements are the variables
+        func, points = _of_dense_variables(func, points, bool(masked), False)
     try:
         _check_inputs(points)
         outputs = _as_tuple(func(*points))

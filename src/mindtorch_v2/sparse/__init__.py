@@ -135,42 +135,53 @@ def as_sparse_gradcheck(gradcheck: Callable[..., bool]) -> Callable[..., bool]:
     def checked(func: Callable[..., Any], inputs: Any, **kwargs: Any) -> bool:
         masked = kwargs.pop("masked", False)
         given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-        dense: list[Any] = []
-        makers: list[Callable[[Tensor], Any] | None] = []
-        for value in given:
-            if not isinstance(value, Tensor) or not (value.is_sparse or value.is_sparse_csr) or not value.requires_grad:
-                dense.append(value)
-                makers.append(None)
-                continue
-            if masked:
-                found = value.detach().coalesce() if value.is_sparse else value.detach()
-                dense.append(found.values().clone().requires_grad_(True))
-                makers.append(functools.partial(_of_values, found))
-            else:
-                dense.append(value.detach().to_dense().requires_grad_(True))
-                makers.append(functools.partial(_of_dense, value.layout, value.sparse_dim()))
-
-        def shown(*args: Any) -> Any:
-            made = [value if maker is None else maker(value) for value, maker in zip(args, makers)]
-            results = func(*made)
-            listed = results if isinstance(results, (tuple, list)) else (results,)
-            plain = tuple(r.to_dense(masked_grad=masked) if isinstance(r, Tensor) else r for r in listed)
-            return plain if isinstance(results, (tuple, list)) else plain[0]
-
-        return gradcheck(shown, tuple(dense), **kwargs)
+        return gradcheck(*_of_dense_variables(func, given, masked, not masked), **kwargs)
 
     return checked
+
+
+def _is_sparse_variable(value: Any) -> bool:
+    return isinstance(value, Tensor) and (value.is_sparse or value.is_sparse_csr) and value.requires_grad
+
+
+def _of_dense_variables(func: Callable[..., Any], given: Sequence[Any], masked: bool, whole: bool) -> tuple:
+    """The same function of dense variables, and these: the values of sparse tensors, or (`whole`) all their elements."""
+    dense: list[Any] = []
+    makers: list[Callable[[Tensor], Any] | None] = []
+    for value in given:
+        if not _is_sparse_variable(value):
+            dense.append(value)
+            makers.append(None)
+        elif whole:
+            dense.append(value.detach().to_dense().requires_grad_(True))
+            makers.append(functools.partial(_of_dense, value.layout, value.sparse_dim()))
+        else:
+            found = value.detach()
+            dense.append(found._data.values.clone().requires_grad_(True))
+            makers.append(functools.partial(_of_values, found))
+
+    def shown(*args: Any) -> Any:
+        results = func(*[value if maker is None else maker(value) for value, maker in zip(args, makers)])
+        listed = results if isinstance(results, (tuple, list)) else (results,)
+        plain = tuple(r.to_dense(masked_grad=masked) if isinstance(r, Tensor) else r for r in listed)
+        return plain if isinstance(results, (tuple, list)) else plain[0]
+
+    return shown, tuple(dense)
 
 
 def _of_values(like: Tensor, values: Tensor) -> Tensor:
     data: Any = like._data
     if like.is_sparse:
-        return _ops._sparse_coo_tensor_unsafe(data.indices, values, data.shape, is_coalesced=True)
+        return _ops._sparse_coo_tensor_unsafe(data.indices, values, data.shape, is_coalesced=data.coalesced)
     return _ops._sparse_compressed_tensor_unsafe(data.crow, data.col, values, data.shape)
 
 
 def _of_dense(layout: _layout, sparse_dim: int, dense: Tensor) -> Tensor:
-    return dense.to_sparse(sparse_dim) if layout.name == "sparse_coo" else dense.to_sparse(layout=layout)
+    """A sparse tensor of every element."""
+    whole = _ops.ones_like(dense.detach())
+    return dense.sparse_mask(
+        whole.to_sparse(sparse_dim) if layout.name == "sparse_coo" else whole.to_sparse(layout=layout)
+    )
 
 
 class _SparseType(type):

@@ -236,6 +236,8 @@ class _Pair:
 
     def sparse(self, actual: Tensor, expected: Tensor, rtol: float, atol: float) -> None:
         """Compare places, then elements, of two sparse tensors of one layout."""
+        if actual.is_sparse and actual.is_coalesced() != expected.is_coalesced():
+            actual, expected = actual.coalesce(), expected.coalesce()
         if actual.layout is LAYOUTS["sparse_coo"]:
             kind, places = "COO", {"indices": "_indices"}
             elements = "_values"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from ..._dtype import int64
 from ..._layout import LAYOUTS, layout as _layout
 from ..._pending import settled
 from ..._sparse_payload import CooPayload, CsrPayload, SparsePayload
-from ..._tensor import Tensor
+from ..._tensor import Size, Tensor
 from .construct import as_tensor, dtype_argument
 
 _COMPRESSED = {
@@ -24,6 +25,7 @@ _COMPRESSED = {
     "sparse_bsc": ("ccol_indices", "row_indices", "SparseBsc"),
 }
 _CSR = CsrPayload.layout
+_MOST_ELEMENTS = (1 << 63) - 1
 
 
 class _Checks:
@@ -54,7 +56,7 @@ def _members(name: str, indices: Sequence[Any], values: Any, dtype: Any, device:
 
 
 def sparse_coo_tensor(
-    indices: Any,
+    indices: Any = None,
     values: Any = None,
     size: Any = None,
     *more: int,
@@ -71,7 +73,7 @@ def sparse_coo_tensor(
     `torch.sparse.check_sparse_tensor_invariants`, says so.
     """
     if values is None:
-        shape = tuple(indices)
+        shape = tuple(size if indices is None else indices)
         return ops.empty(shape, dtype=dtype, layout=CooPayload.layout, device=device, requires_grad=requires_grad)
     at, given = _members("sparse_coo_tensor", (indices,), values, dtype, device, True)
     if given.dim() == 0:
@@ -127,7 +129,7 @@ def check_coo(indices: Tensor, values: Tensor, size: Sequence[int], is_coalesced
                 f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = {lead}, dense_dim = {dense_dim}"
             )
     _check_indices(indices)
-    if any(n < 0 for n in size):
+    if any(n < 0 for n in size) or math.prod(size) > _MOST_ELEMENTS:
         raise RuntimeError("numel: integer multiplication overflow")
     if indices.shape[1] != values.shape[0]:
         raise RuntimeError(
@@ -246,7 +248,8 @@ def check_csr(crow: Tensor, col: Tensor, values: Tensor, size: Sequence[int], de
             f"values has incorrect size: its dense dimensions {list(values.shape[batch + 1 :])} are not those of {list(size)}"
         )
     if deep:
-        _check_rows(settled(crow).reshape(-1, rows + 1), settled(col).reshape(-1, nnz), columns)
+        count = math.prod(size[:batch])
+        _check_rows(settled(crow).reshape(count, rows + 1), settled(col).reshape(count, nnz), columns)
 
 
 def _check_rows(crow: np.ndarray, col: np.ndarray, columns: int) -> None:
@@ -316,6 +319,13 @@ def sparse_bsc_tensor(*args: Any, **kwargs: Any) -> Tensor:
 
 def legacy_sparse_tensor(dtype: Any, args: tuple, device: Any = None) -> Tensor:
     """`torch.sparse.FloatTensor(...)`: an empty tensor of a shape, or one of indices, values and perhaps a shape."""
+    if device is not None and _device(device).type == "cuda":
+        raise RuntimeError("legacy constructor expects device type: cpu but device type: cuda was passed")
+    if len(args) == 1 and not isinstance(args[0], (int, Size)):
+        raise TypeError(
+            "SparseTensor.new(sequence) only accepts sizes.  Please use torch.sparse_coo_tensor() or construct a strided tensor and convert it "
+            "to sparse via to_sparse."
+        )
     if len(args) > 1 and isinstance(args[0], Tensor):
         return sparse_coo_tensor(*args, dtype=dtype)
     shape = tuple(args[0]) if len(args) == 1 and not isinstance(args[0], int) else args or (0,)
@@ -323,8 +333,23 @@ def legacy_sparse_tensor(dtype: Any, args: tuple, device: Any = None) -> Tensor:
 
 
 def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The product of a dense or sparse matrix with another one."""
+    """`mm`."""
     return ops.mm(input, mat2)
+
+
+def spmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """`mm`."""
+    return ops.mm(input, mat2)
+
+
+def hsmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """`hspmm`."""
+    return ops.hspmm(mat1, mat2)
+
+
+def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`sspaddmm`."""
+    return ops.sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha)
 
 
 def _validate_sparse_coo_tensor_args(

@@ -11,6 +11,7 @@ from ..._tensor import Tensor
 from .matmul import adjoint_of
 
 __all__ = [
+    "sparse_broadcast_gradient",
     "sampled_addmm_gradient",
     "sparse_mask_gradient",
     "sparse_mm_first",
@@ -75,9 +76,23 @@ def to_sparse_gradient(grad: Tensor, self: Tensor) -> Tensor:
     return grad if grad.layout is self.layout else grad.to_sparse(layout=self.layout)
 
 
+def sparse_broadcast_gradient(grad: Tensor, self: Tensor) -> Tensor:
+    """The gradient of a sparse tensor whose elements were repeated: sums over the repetitions."""
+    shape = self.shape
+    lead = grad.dim() - len(shape)
+    over = [*range(lead), *(lead + d for d, n in enumerate(shape) if n == 1 and grad.shape[lead + d] != 1)]
+    if not _is_sparse(grad) or not over:
+        return ops.sum_to_size(grad, shape) if not _is_sparse(grad) else grad
+    made = ops._sparse_sum(grad, over)
+    for d in over[lead:]:
+        made = ops.unsqueeze(made, d - lead)
+    return made
+
+
 def sparse_mask_gradient(grad: Tensor, self: Tensor, mask: Tensor) -> Tensor:
     """The gradient of what was masked, in its own layout."""
-    return grad if _is_sparse(self) else _dense(grad)
+    masked = ops.sparse_mask(grad, mask)
+    return masked if _is_sparse(self) else _dense(masked)
 
 
 def sparse_mm_first(grad: Tensor, mat1: Tensor, mat2: Tensor, alpha: Any) -> Tensor:

@@ -32,7 +32,7 @@ def from_indices(
     is_coalesced: bool | None = None,
 ) -> Tensor:
     """A coo tensor over the memory of its members."""
-    return coo(size, alias(indices), alias(values), bool(is_coalesced))
+    return coo(size, alias(indices), alias(values), bool(is_coalesced) or values._data.shape[0] < 2)
 
 
 def from_rows(
@@ -99,6 +99,9 @@ def like(
 ) -> Tensor:
     """`empty_like` and `zeros_like`: no specified elements, or dense zeros."""
     data = self._data
+    made_sparse = layout is not strided
+    if made_sparse and memory_format is not None and memory_format is not preserve_format:
+        raise RuntimeError("memory format option is only supported by strided tensors")
     kind = self._dtype if dtype is None else dtype
     where = self.device if device is None else device
     if layout is strided:
@@ -179,6 +182,16 @@ def col_indices(self: Tensor) -> Tensor:
     return alias(self._data.col)
 
 
+def ccol_indices(self: Tensor) -> Tensor:
+    """Of compressed columns, which no tensor here has. RuntimeError."""
+    raise RuntimeError(f"ccol_indices expected sparse column compressed tensor layout but got {layout_name(self)}")
+
+
+def row_indices(self: Tensor) -> Tensor:
+    """Of compressed columns, which no tensor here has. RuntimeError."""
+    raise RuntimeError(f"row_indices expected sparse column compressed tensor layout but got {layout_name(self)}")
+
+
 # Conversions
 
 
@@ -202,6 +215,10 @@ def to_sparse_dim(self: Tensor, sparse_dim: int) -> Tensor:
         if self._data.layout is CooPayload.layout and sparse_dim != self._data.sparse_dim:
             raise RuntimeError(
                 "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not supported"
+            )
+        if is_csr(self) and sparse_dim != 2:
+            raise RuntimeError(
+                "sparse_compressed_to_sparse: conversion from SparseCsr to Sparse with sparse_dim argument !=2 is not supported"
             )
         return as_coo(self)
     array = settled(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -67,6 +68,11 @@ def add(self: Any, other: Any, alpha: Any = 1, out: Tensor | None = None) -> Ten
     if is_csr(self):
         return _add_rows(self, other, alpha, kind)
     a, b = self._data, other._data
+    if not a.nnz:
+        values = b.values.to(kind)
+        return with_values(other, values * alpha if alpha != 1 else ops.clone(values))
+    if not b.nnz:
+        return with_values(self, ops.clone(a.values.to(kind)))
     if a.sparse_dim != b.sparse_dim:
         raise RuntimeError(
             f"add: expected 'self' and 'other' to have same density, but 'self' has {a.sparse_dim} sparse dimensions while 'other' has "
@@ -217,16 +223,17 @@ def mul(self: Any, other: Any) -> Tensor:
         self, other = other, self
     if not isinstance(other, Tensor) or (other.dim() == 0 and not pieces.is_sparse(other)):
         return with_values(self, ops.mul(self._data.values, other))
-    if self.dim() == 0 and not pieces.is_sparse(other):
-        raise RuntimeError("mul: a sparse tensor without dimensions with a dense tensor is not supported")
     if not pieces.is_sparse(other):
         return _mul_dense(self, other)
+    for one, number in ((self, other), (other, self)):
+        if number.dim() == 0 and is_coo(number) and number._data.nnz < 2:
+            return mul(one, ops._to_dense(number))
     if self._data.shape != other._data.shape:
         raise RuntimeError(
             "sparse_binary_op_intersection_cpu(): expects sparse inputs with equal dimensionality, number of sparse dimensions, and shape of "
             "sparse dimensions"
         )
-    if is_csr(self) and is_csr(other):
+    if is_csr(self):
         return as_csr(_mul_sparse(as_coo(self), as_coo(other)))
     return _mul_sparse(as_coo(self), as_coo(other))
 
@@ -256,6 +263,10 @@ def _mul_sparse(self: Tensor, other: Tensor) -> Tensor:
 
 def _mul_dense(self: Tensor, other: Tensor) -> Tensor:
     shape = self._data.shape
+    if other._data.shape != shape and is_csr(self):
+        raise RuntimeError(
+            f"sparse_mask(): operands have incompatible sizes; self has size {list(other.shape)} but mask has size {list(shape)}"
+        )
     if other._data.shape != shape:
         wider = len(other._data.shape) > len(shape)
         if wider or any(n not in (1, m) for n, m in zip(reversed(other._data.shape), reversed(shape))):
@@ -275,29 +286,27 @@ def _expanded(self: Tensor, other: Tensor) -> Tensor:
             f"The size of tensor a ({n}) must match the size of tensor b ({m}) at non-singleton dimension "
             f"{max(self.dim(), other.dim()) - 1 - back}"
         ) from None
-    return broadcast(as_coo(self), shape)
+    made = broadcast(as_coo(self), shape)
+    order = pieces.integers(np.argsort(pieces.flat(made), kind="stable"))
+    data = made._data
+    return coo(
+        shape, ops.index_select(data.indices, 1, order), ops.index_select(data.values, 0, order), self._data.coalesced
+    )
 
 
 def broadcast(self: Tensor, shape: tuple) -> Tensor:
-    """A coo tensor with its elements repeated along dimensions that are new or of size 1."""
+    """A coo tensor with each of its elements repeated along dimensions that are new or of size 1."""
     data = self._data
     lead = len(shape) - len(data.shape)
-    indices = pieces.indices_of(self)
-    values = settled(data.values)
-    for dim in range(lead):
-        count = shape[lead - 1 - dim]
-        indices = np.concatenate([np.repeat(np.arange(count), indices.shape[1])[None], np.tile(indices, (1, count))], 0)
-        values = np.concatenate([values] * count) if count else values[:0]
-    for dim in range(lead, lead + data.sparse_dim):
-        if shape[dim] != data.shape[dim - lead]:
-            count, found = shape[dim], indices.shape[1]
-            indices = np.tile(indices, (1, count))
-            indices[dim] = np.repeat(np.arange(count), found)
-            values = np.concatenate([values] * count) if count else values[:0]
-    tail = shape[lead + data.sparse_dim :]
-    values = np.broadcast_to(values, (len(values), *tail))
-    made = coo(shape, pieces.integers(indices), pieces.of_array(values, data.values), False)
-    return coalesced(made) if data.coalesced else made
+    dims = [*range(lead), *(lead + d for d in range(data.sparse_dim) if shape[lead + d] != data.shape[d])]
+    counts = [shape[d] for d in dims]
+    places = np.indices(counts).reshape(len(dims), math.prod(counts))
+    indices = np.zeros((lead + data.sparse_dim, data.nnz * places.shape[1]), np.int64)
+    indices[lead:] = np.repeat(pieces.indices_of(self), places.shape[1], 1)
+    indices[dims] = np.tile(places, (1, data.nnz))
+    values = np.repeat(settled(data.values), places.shape[1], 0)
+    values = np.broadcast_to(values, (len(values), *shape[lead + data.sparse_dim :]))
+    return coo(shape, pieces.integers(indices), pieces.of_array(values, data.values), False)
 
 
 def sampled(dense: Tensor, mask: Tensor) -> Tensor:
@@ -317,11 +326,10 @@ def sampled(dense: Tensor, mask: Tensor) -> Tensor:
     return pieces.of_array(array[tuple(found)], dense)
 
 
-def _divisor(self: Tensor, other: Any) -> Any:
+def _divisor(self: Tensor, other: Any, name: str = "division") -> Any:
     if isinstance(other, Tensor) and (other.dim() or pieces.is_sparse(other)) and isinstance(self, Tensor):
-        raise RuntimeError(
-            f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {list(other.shape)} for divisor)"
-        )
+        got = f"shape {list(other.shape)} for divisor" if other.dim() else "a sparse divisor"
+        raise RuntimeError(f"Sparse {name} requires a scalar or zero-dim dense tensor divisor (got {got})")
     if not pieces.is_sparse(self):
         raise unavailable("reciprocal", "coo")
     return other
@@ -343,7 +351,7 @@ def div_mode(self: Any, other: Any, rounding_mode: str | None) -> Tensor:
 
 def floor_divide(self: Any, other: Any) -> Tensor:
     """self // other, of what is there once."""
-    return div_mode(self, other, "floor")
+    return div_mode(self, _divisor(self, other, "floor division"), "floor")
 
 
 def pow(self: Any, exponent: Any) -> Tensor:

@@ -90,13 +90,13 @@ def _check_dtypes(self: Tensor, other: Tensor) -> None:
 
 def mm(self: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices; sparse only where both are."""
+    if pieces.is_sparse(self) and pieces.is_sparse(mat2):
+        return sparse_sparse(self, mat2)
     _check_product(self, mat2)
     if not pieces.is_sparse(mat2):
         return pieces.of_array(times_dense(self, settled(mat2)), mat2)
-    if not pieces.is_sparse(self):
-        made = times_dense(_transposed(mat2), settled(self).T)
-        return pieces.of_array(made.T, self)
-    return sparse_sparse(self, mat2)
+    made = times_dense(_transposed(mat2), settled(self).T)
+    return pieces.of_array(made.T, self)
 
 
 def _transposed(self: Tensor) -> Tensor:
@@ -107,6 +107,8 @@ def _transposed(self: Tensor) -> Tensor:
 
 def sparse_sparse(self: Tensor, other: Tensor) -> Tensor:
     """The product of two sparse matrices, in the layout of the first one."""
+    if self._dtype is not other._dtype:
+        raise RuntimeError(f"mat1 dtype {self._dtype.cpp} does not match mat2 dtype {other._dtype.cpp}")
     _check_product(self, other)
     left, right = (coalesced(t) if is_coo(t) else t for t in (self, other))
     rows, middle, values = _arrays(left)
@@ -166,6 +168,11 @@ def matmul(self: Tensor, other: Tensor) -> Tensor:
     """Matrices and vectors of which one is sparse."""
     if self.dim() == 2 and other.dim() == 2:
         return mm(self, other)
+    if self.dim() == 2 and other.dim() > 2 and not pieces.is_sparse(other):
+        return _times_batch(self, other)
+    if self.dim() > 2 and other.dim() == 2 and not pieces.is_sparse(self):
+        made = mm(ops.reshape(self, [-1, self.shape[-1]]), other)
+        return ops.reshape(made, [*self.shape[:-1], other.shape[-1]])
     if self.dim() == 2 and other.dim() == 1:
         return mv(self, other)
     if self.dim() == 1 and other.dim() == 2 and pieces.is_sparse(other) and not pieces.is_sparse(self):
@@ -175,6 +182,13 @@ def matmul(self: Tensor, other: Tensor) -> Tensor:
     raise RuntimeError(
         f"matmul: products of {self.dim()}D {self.layout} and {other.dim()}D {other.layout} tensors are not there"
     )
+
+
+def _times_batch(self: Tensor, batch: Tensor) -> Tensor:
+    """A sparse matrix times each matrix of a batch of dense ones, whose columns stand side by side for it."""
+    columns = ops.movedim(batch, -2, 0)
+    made = mm(self, ops.reshape(columns, [columns.shape[0], -1]))
+    return ops.movedim(ops.reshape(made, [self.shape[0], *columns.shape[1:]]), 0, -2).contiguous()
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -89,11 +89,20 @@ def any(self: Tensor) -> Tensor:
     return ops.any(self._data.values)
 
 
+_FULL = "norm_sparse currently only supports full reductions, so 'dim' must either be empty or contain all dimensions of the input"
+
+
 def vector_norm(self: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The norm of all elements."""
-    if dim is not None and len(_dims(self, dim)) != self.dim() or keepdim:
-        raise RuntimeError("norm_sparse currently only supports full reductions")
+    if dim is not None and dim != () and len(_dims(self, dim)) != self.dim():
+        raise RuntimeError(_FULL)
+    if keepdim:
+        raise RuntimeError("norm_sparse currently does not support keepdim=True")
     self = coalesced(self) if not is_csr(self) else self
+    if self._dtype.category < 2:
+        raise RuntimeError(
+            f"norm(): input dtype should be either floating point or complex. Got {self._dtype.cpp} instead."
+        )
     values = ops.reshape(self._data.values, [-1])
     return ops.linalg_vector_norm(values, ord, dtype=dtype)
 
@@ -104,17 +113,15 @@ def norm(self: Tensor, p: Any = 2) -> Tensor:
 
 
 def norm_dtype(self: Tensor, p: Any, dtype: Any) -> Tensor:
-    """The norm of all elements."""
-    return vector_norm(self, 2 if p is None else p, dtype=dtype)
+    """The norm of all elements has no dtype of its own. ValueError, RuntimeError."""
+    if p in (None, 2):
+        raise ValueError("dtype argument is not supported in frobenius norm")
+    raise RuntimeError("norm_sparse currently does not support 'dtype' argument")
 
 
 def norm_dim(self: Tensor, p: Any, dim: Any, keepdim: bool = False) -> Tensor:
     """The norm of all elements. RuntimeError for some dimensions only."""
-    if dim and len(_dims(self, dim)) != self.dim():
-        raise RuntimeError("norm_sparse currently only supports full reductions")
-    if keepdim:
-        raise RuntimeError("norm_sparse currently does not support keepdim=True")
-    return norm(self, p)
+    return vector_norm(self, 2 if p is None else p, dim, keepdim)
 
 
 def norm_dim_dtype(self: Tensor, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:

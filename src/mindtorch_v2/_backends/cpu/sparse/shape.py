@@ -13,7 +13,7 @@ from ...._pending import settled
 from ...._tensor import Tensor
 from . import pieces
 from .pieces import as_coo, as_csr, coalesced, coo, integers, is_coo, is_csr, with_values
-from .pointwise import sampled
+from .pointwise import broadcast, sampled
 
 
 def _dim(self: Tensor, dim: int, extra: int = 0) -> int:
@@ -58,6 +58,37 @@ def t(self: Tensor) -> Tensor:
 def reverse_dims(self: Tensor) -> Tensor:
     """All dimensions in the opposite order."""
     return t(self) if self.dim() <= 2 else permute(self, list(range(self.dim()))[::-1])
+
+
+def movedim(self: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+    """Dimensions put to other places, the others in their order."""
+    froms = [_dim(self, d) for d in ([source] if isinstance(source, int) else source)]
+    places = [_dim(self, d) for d in ([destination] if isinstance(destination, int) else destination)]
+    left = [d for d in range(self.dim()) if d not in froms]
+    taken = dict(zip(places, froms))
+    return permute(self, [taken[d] if d in taken else left.pop(0) for d in range(self.dim())])
+
+
+def view_as_real(self: Tensor) -> Tensor:
+    """Real and imaginary parts along a new dense dimension."""
+    data = self._data
+    return coo((*data.shape, 2), data.indices, ops.view_as_real(data.values), data.coalesced)
+
+
+def view_as_complex(self: Tensor) -> Tensor:
+    """Complex numbers of the last dimension, a dense one."""
+    data = self._data
+    return coo(data.shape[:-1], data.indices, ops.view_as_complex(data.values), data.coalesced)
+
+
+def broadcast_to(self: Tensor, size: Sequence[int]) -> Tensor:
+    """The elements repeated along dimensions that are new or of size 1."""
+    shape = self._data.shape
+    if len(size) < len(shape) or any(n not in (1, m) for n, m in zip(reversed(shape), reversed(size))):
+        raise RuntimeError(
+            f"The expanded size of the tensor {list(size)} does not go with the existing size {list(shape)}"
+        )
+    return broadcast(self, tuple(size))
 
 
 def matrix_transpose(self: Tensor) -> Tensor:
@@ -164,10 +195,9 @@ def unbind(self: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 def narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Tensor:
     """A range of places of a dimension."""
-    dim = _dim(self, dim)
+    if not 0 <= dim < self.dim():
+        raise RuntimeError(f"Dimension {dim} out of range. Expecting 0 <= dim < {self.dim()}.")
     size = self.shape[dim]
-    if start < 0:
-        start += size
     if not 0 <= start <= size or length < 0 or start + length > size:
         raise RuntimeError(f"Invalid range to narrow. range(start, start+length) must be a subset of range(0, {size}).")
     if is_csr(self):
@@ -245,14 +275,13 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
         data = each._data
         if data.sparse_dim != first.sparse_dim or data.ndim != first.ndim:
             raise RuntimeError(
-                "All tensors must have the same number of sparse and dense dimensions, but tensor at position "
-                f"{at} has {data.sparse_dim} sparse and {data.ndim - data.sparse_dim} dense dimensions while tensor at position 0 has "
-                f"{first.sparse_dim} sparse and {first.ndim - first.sparse_dim} dense dimensions"
+                f"All tensors must have the same sparse_dim and dense_dim: {first.sparse_dim}, {first.ndim - first.sparse_dim}, but tensor at "
+                f"position {at} has {data.sparse_dim}, {data.ndim - data.sparse_dim}."
             )
         if any(d != dim and n != m for d, (n, m) in enumerate(zip(first.shape, data.shape))):
             raise RuntimeError(
                 f"All tensors must have the same shape: {list(first.shape)} (except in the concatenating dimension), but found shape: "
-                f"{list(data.shape)}"
+                f"{list(data.shape)} at position {at}."
             )
     total = 0
     for each in tensors:
@@ -311,12 +340,12 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
             f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but mask has size {list(mask.shape)}"
         )
     if not pieces.is_sparse(self):
-        if is_coo(mask) and not mask._data.coalesced:
-            mask = coalesced(mask)
         return with_values(mask, sampled(self, mask))
     if is_csr(mask):
         return with_values(mask, sampled(ops._to_dense(self), mask))
-    kept, given = coalesced(mask), coalesced(as_coo(self))
+    if is_csr(self):
+        raise RuntimeError("sparse_mask_sparse_compressed expects mask to have sparse compressed layout, got Sparse")
+    kept, given = mask, coalesced(as_coo(self))
     have, want = pieces.flat(given), pieces.flat(kept)
     at = np.searchsorted(have, want)
     at[at == len(have)] = 0
@@ -400,6 +429,11 @@ def resize_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int) 
                 f"changing the number of sparse dimensions (from {data.sparse_dim} to {sparse_dim}) on a non-empty sparse tensor is not "
                 f"supported.\n{_ADVICE}"
             )
+        if dense_dim != data.ndim - data.sparse_dim:
+            raise RuntimeError(
+                f"changing the number of dense dimensions (from {data.ndim - data.sparse_dim} to {dense_dim}) on a non-empty sparse tensor is "
+                f"not supported.\n{_ADVICE}"
+            )
         if any(n < m for n, m in zip(size, data.shape)):
             which = "sparse" if any(n < m for n, m in zip(size[:sparse_dim], data.shape[:sparse_dim])) else "dense"
             part = np.s_[:sparse_dim] if which == "sparse" else np.s_[sparse_dim:]
@@ -411,7 +445,9 @@ def resize_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int) 
         tail = tuple(size[sparse_dim:])
         if values.shape[1:] != tail:
             grown = np.zeros((len(values), *tail), values.dtype)
-            grown[tuple(np.s_[:n] for n in values.shape)] = values
+            grown.reshape(-1)[: values.size] = values.reshape(
+                -1
+            )  # memory stays as it is, whatever its elements are then
             kept = pieces.of_array(grown, data.values)
         else:
             kept = data.values
