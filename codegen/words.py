@@ -161,11 +161,15 @@ OUT = (
     Word("scan", "The result's dtype; else `expected scalar_type ...`."),
     Word("joined", "One that the result can be cast to; else a TypeError, as cat says it."),
     Word("normal", 'A floating one; else `"normal_kernel_cpu" not implemented for ...`.'),
-    Word("nansum", 'One that the result can be cast to; else `"nansum_cpu" not implemented for ...`.'),
+    Word(
+        "nansum",
+        'One that the result (with `dtype`: the input) can be cast to; else `"nansum_cpu" not implemented for ...`.',
+    ),
     # What else
     Word("contiguous", "A buffer that is resized becomes contiguous, whatever strides the result has."),
     Word("any_shape", "A buffer with as many elements keeps its shape."),
     Word("distinct", "The buffer may not be one of the inputs."),
+    Word("given", "The composite's function takes the buffer as `out` and writes into it."),
     Word("dtype", "Without a `dtype` argument the buffer's dtype is taken for it."),
 )
 

@@ -20,7 +20,7 @@ sum_dim_IntList = Operator("sum", "dim_IntList",
 nansum = Operator("nansum", "",
     (Param('self', 'Tensor'), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('keepdim', 'bool', default=False), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
     meta=_meta.nansum, cast=(0,), kernels={"cpu": kernels_reduction.nansum},
-    out=('dtype',), variants=('function', 'method', 'out'), derivatives="reduction", saves_self=True,
+    out=('dtype', 'nansum'), variants=('function', 'method', 'out'), derivatives="reduction", saves_self=True,
 )
 mean = Operator("mean", "",
     (Param('self', 'Tensor'), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),

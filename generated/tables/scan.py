@@ -35,7 +35,7 @@ cummin = Operator("cummin", "",
 diff = Operator("diff", "",
     (Param('self', 'Tensor'), Param('n', 'int', default=1), Param('dim', 'int', default=-1), Param('prepend', 'Tensor', optional=True, default=None), Param('append', 'Tensor', optional=True, default=None), ),
     composite="scan.diff",
-    tags=('any_device',), variants=('function', 'method', 'out'),
+    tags=('any_device',), out=('given',), variants=('function', 'method', 'out'),
 )
 trapezoid_x = Operator("trapezoid", "x",
     (Param('y', 'Tensor'), Param('x', 'Tensor'), Param('dim', 'int', default=-1, keyword=True), ),

@@ -235,6 +235,9 @@ def _dtypes(result: Any) -> list[tuple[Any, int]]:
 
 def _meta_differs(case: Case, cpu: Any) -> str | None:
     meta = run(case, "meta")
+    # In PyTorch, lists of meta tensors meet no kernel that does not know their dtype.
+    if case.row.base_name.startswith("_foreach_") and isinstance(cpu, Failure) and cpu.kind == "NotImplementedError":
+        return None
     if isinstance(cpu, Failure) or isinstance(meta, Failure):
         if isinstance(cpu, Failure) and _has_no_cpu_dtype(meta):
             return None if "not supported on the CPU" in cpu.message else f"cpu: {cpu}\nmeta: {_text(meta)}"

@@ -111,7 +111,7 @@ BAGS = (torch.tensor([0, 1, 3, 2, 1]), W, torch.tensor([0, 2]))
 )
 def test_refused_bags(call, message):
     with pytest.raises(RuntimeError, match=message):
-        call()
+        call().tolist()
 
 
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])
@@ -182,3 +182,40 @@ def test_references_are_the_operators():
     assert _refs.contiguous(torch.ones(2)).tolist() == [1.0, 1.0]
     assert not hasattr(_refs, "nothing") and not hasattr(_refs._conversions, "contiguous")
     assert callable(_refs._conversions.chalf)  # that there is no such dtype on the CPU, calling it says
+
+
+def test_buffers_of_other_dtypes() -> None:
+    """As PyTorch takes and refuses them."""
+    whole = torch.tensor([1, 2])
+    assert torch.inner(torch.tensor(2), whole, out=torch.zeros(2, dtype=torch.int16)).tolist() == [2, 4]
+    with pytest.raises(
+        RuntimeError, match="tensordot: Expected the output tensor to have dtype Long, but got .* Short"
+    ):
+        torch.inner(whole, whole, out=torch.zeros((), dtype=torch.int16))
+    assert torch.diff(whole, out=torch.zeros(1, dtype=torch.int16)).tolist() == [1]
+    with pytest.raises(RuntimeError, match="expected scalar_type Long but found Short"):
+        torch.diff(whole, n=0, out=torch.zeros(2, dtype=torch.int16))
+    x = torch.tensor([1.0, float("nan"), 3.0])
+    for function in (torch.nansum, torch.nanmean):
+        with pytest.raises(NotImplementedError, match="\"nansum_cpu\" not implemented for 'Short'"):
+            function(x, out=torch.zeros((), dtype=torch.int16))
+    assert torch.nansum(x, out=torch.zeros((), dtype=torch.float64)).item() == 4.0
+    with pytest.raises(RuntimeError, match="unsupported operation"):
+        torch.kthvalue(x, 1, out=(x, torch.zeros(3, dtype=torch.int64)))
+
+
+def test_lists_on_meta_have_no_kernels_that_do_not_know_a_dtype() -> None:
+    flags = [torch.empty(2, dtype=torch.bool, device="meta")]
+    assert torch._foreach_abs(flags)[0].dtype is torch.bool
+    assert torch._foreach_clamp_min(flags, 2)[0].dtype is torch.int64
+    assert torch._foreach_lerp(flags, flags, 0.5)[0].dtype is torch.bool
+    with pytest.raises(NotImplementedError, match="abs_cpu"):
+        torch._foreach_abs([torch.ones(2, dtype=torch.bool)])
+
+
+def test_what_counts_as_an_index_is_one() -> None:
+    class Index:
+        def __index__(self) -> int:
+            return 1
+
+    assert torch.ones(2, 3).sum(dim=[Index()]).tolist() == [3.0, 3.0]

@@ -18,16 +18,22 @@ def linalg_matmul(self: Tensor, other: Tensor) -> Tensor:
     return F.matmul(self, other)
 
 
-def inner(self: Tensor, other: Tensor) -> Tensor:
+def inner(self: Tensor, other: Tensor, out: Tensor | None = None) -> Tensor:
     """The sum of products over the last dimension of both."""
     if not self.dim() or not other.dim():
-        return F.mul(self, other)
+        return F.mul(self, other) if out is None else F.mul(self, other, out=out)
     if self.shape[-1] != other.shape[-1]:
         raise RuntimeError(
             "inner() the last dimension must match on both input tensors but got shapes "
             f"{list(self.shape)} and {list(other.shape)}"
         )
-    return tensordot(self, other, [-1], [-1])
+    if out is None:
+        return tensordot(self, other, [-1], [-1])
+    if out.dtype is not self.dtype:
+        raise RuntimeError(
+            f"tensordot: Expected the output tensor to have dtype {self.dtype.cpp}, but got an output tensor with dtype {out.dtype.cpp}"
+        )
+    return F.tensordot(self, other, [-1], [-1], out=out)
 
 
 def tensordot(self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other: Sequence[int]) -> Tensor:
@@ -306,10 +312,14 @@ def scaled_mm_v2(
     out_dtype: Any,
     contraction_dim: Sequence[int],
     use_fast_accum: bool,
+    out: Tensor | None = None,
 ) -> Tensor:
     """`scaled_mm` by recipes: 0, one scale for a matrix, or 1, one for each row and column. NotImplementedError for others."""
     if list(recipe_a) != list(recipe_b) or list(recipe_a) not in ([0], [1]) or any(swizzle_a) or any(swizzle_b):
         raise NotImplementedError(
             "_scaled_mm_v2: only scales of whole matrices, or of rows and columns, are supported on CPU"
         )
-    return scaled_mm(self, mat2, scale_a[0], scale_b[0], bias, None, out_dtype, use_fast_accum)
+    if out is not None and out.dtype is not (out_dtype or self.dtype):
+        raise ValueError("out_dtype must match output matrix type")
+    product = scaled_mm(self, mat2, scale_a[0], scale_b[0], bias, None, out_dtype, use_fast_accum)
+    return product if out is None else F.narrow_copy(product, 0, 0, product.shape[0], out=out)

@@ -16,6 +16,7 @@ def diff(
     dim: int = -1,
     prepend: Tensor | None = None,
     append: Tensor | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The n-th difference of neighbours. RuntimeError for a 0-dim tensor or a negative n."""
     if not self.dim():
@@ -32,17 +33,21 @@ def diff(
                     f"input.size({at}) = {self.shape[at]}, but got tensor.size({at}) = {part.shape[at]}"
                 )
     if n == 0:
-        return F.clone(self)
+        if out is not None and out.dtype is not self.dtype:
+            raise RuntimeError(f"expected scalar_type {self.dtype.cpp} but found {out.dtype.cpp}")
+        return F.clone(self) if out is None else F.narrow_copy(self, 0, 0, self.shape[0], out=out)
     parts = [part for part in (prepend, self, append) if part is not None]
     x = F.cat(parts, dim) if len(parts) > 1 else self
-    for _ in range(min(n, x.shape[dim])):
+    steps = min(n, x.shape[dim])
+    for step in range(steps):
         length = max(x.shape[dim] - 1, 0)
         later, earlier = (
             F.narrow(x, dim, x.shape[dim] - length, length),
             F.narrow(x, dim, 0, length),
         )
-        x = F.logical_xor(later, earlier) if x.dtype is _dtype.bool else F.sub(later, earlier)
-    return x
+        function = F.logical_xor if x.dtype is _dtype.bool else F.sub
+        x = function(later, earlier, out=out) if out is not None and step == steps - 1 else function(later, earlier)
+    return x if out is None or steps else F.sub(x, x, out=out)
 
 
 def _check(name: str, y: Tensor, x: Tensor | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from operator import index as to_index
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,9 @@ def _int(value: Any) -> Any:
         return _tensor_int(value)
     if isinstance(value, int) or (isinstance(value, np.ndarray) and not value.ndim and value.dtype.kind in "iu"):
         return int(value)
+    # What counts as an index, as enumerations may; numpy's other numbers and tensors do not.
+    if hasattr(kind, "__index__") and not isinstance(value, (np.generic, np.ndarray)):
+        return to_index(value)
     return _NO
 
 

@@ -79,6 +79,8 @@ def _call(op: Operator, args: tuple, out: Any) -> Any:
     if op.composite is not None:
         if op.factory and isinstance(out, Tensor):
             args = _beside(op, args, out)
+        if out is not None and op.given_out:
+            return op.composite_function()(*args, out=out)
         result = op.composite_function()(*args)
         if result.__class__ is tuple and len(op.returns) > 1:
             result = return_type(op, list(result))
@@ -314,6 +316,8 @@ def _with_dtype_of(op: Operator, args: tuple, out: Any) -> tuple:
     at = op.dtype_of_out
     given = args[at]
     if (given is None or given is op.params[at].default) and isinstance(out, Tensor):
+        if op.out_refuses_input and (error := op.out_refusal(args[0]._dtype, out._dtype, op.name)) is not None:
+            raise error
         return (*args[:at], out._dtype, *args[at + 1 :])
     if op.factory and isinstance(out, Tensor) and given is not out._dtype:
         raise RuntimeError(f"dtype {given.cpp} does not match dtype of out parameter ({out._dtype.cpp})")

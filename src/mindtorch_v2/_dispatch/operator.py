@@ -121,6 +121,8 @@ class Operator:
         "label",
         "out_refusal",
         "distinct_out",
+        "given_out",
+        "out_refuses_input",
         "out_is_contiguous",
         "out_of_any_shape",
         "dtype_of_out",
@@ -187,6 +189,9 @@ class Operator:
         self.out_of_any_shape = "any_shape" in out
         # Whether `out=` may share no memory with an input, not even be the input.
         self.distinct_out = "distinct" in out
+        self.given_out = "given" in out
+        # Whether the buffer's dtype has to be one that the input can be cast to, though it is what the operator computes in.
+        self.out_refuses_input = "nansum" in out and "dtype" in out
         # Which argument is a dtype that an `out=` buffer gives when the caller gives none.
         asks = self.factory or "dtype" in out
         self.dtype_of_out = next((i for i, p in enumerate(params) if asks and p.name == "dtype"), None)
