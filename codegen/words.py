@@ -130,6 +130,7 @@ TAGS = (
     Word("uninitialized", "What it makes is filled while deterministic algorithms are asked for."),
     Word("data_dependent", "The shape of the result depends on values: the meta device refuses it."),
     Word("lookup", "It reads of its first argument only what it gives back, which counts for the bytes it moves."),
+    Word("product", "Its work is that of matrix products, which `torch.utils.flop_counter` counts."),
     Word("any_device", "Its tensors may be on different devices."),
     Word("updates_statistics", "In training it writes the running statistics that it is given."),
     # Changes in place

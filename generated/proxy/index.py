@@ -372,7 +372,6 @@ STUBS = frozenset(
         "utils.data.datapipes.iter",
         "utils.data.datapipes.iter.combinatorics",
         "utils.data.graph_settings",
-        "utils.flop_counter",
         "utils.mobile_optimizer",
         "utils.tensorboard",
         "xpu",

@@ -1218,12 +1218,6 @@ ROWS = {
         "returns": {'get_all_graph_pipes': []},
         "identity": "apply_random_seed apply_sharding apply_shuffle_settings",
     },
-    "utils.flop_counter": {
-        "tier": 3,
-        "because": "operators are not counted",
-        "classes": "FlopCounterMode",
-        "functions": "register_flop_formula",
-    },
     "utils.mobile_optimizer": {
         "tier": 3,
         "because": "there is no TorchScript compiler",
