@@ -8,7 +8,7 @@ DEMO := .venv/demo
 REF := .venv/reference
 TORCH := torch==2.13.0
 
-PYTHONS ?= $(foreach minor,10 11 12 13 14,$(shell command -v python3.$(minor)))
+PYTHONS ?= $(foreach minor,10 11 12 13 14,$(shell python3.$(minor) -c 'import sys; print(sys.executable)' 2>/dev/null))
 WHEELS := .venv/wheels
 
 .PHONY: demo wheels test test-npu test-properties codegen codegen-check check-signatures lint format record benchmarks emulator clean

@@ -11,10 +11,14 @@ import builtins
 import math
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from . import _state
+
+try:
+    import ml_dtypes
+except ImportError:  # where numpy alone can be had
+    ml_dtypes = None
 
 CATEGORY_BOOL, CATEGORY_INTEGER, CATEGORY_FLOATING, CATEGORY_COMPLEX = range(4)
 
@@ -99,6 +103,19 @@ def by_name(name: str) -> dtype:
     return DTYPES[name]
 
 
+def _extended(name: str) -> Any:
+    """ml_dtypes' type of this name, or None where ml_dtypes is not there."""
+    return None if ml_dtypes is None else getattr(ml_dtypes, name)
+
+
+def unsupported(d: dtype) -> str:
+    """The sentence that says why arrays cannot have a dtype."""
+    words = f"tensors of dtype {d} are not supported on the CPU"
+    if ml_dtypes is None and (d is bfloat16 or d in FLOAT8):
+        return f"{words} without ml_dtypes, which is not installed: pip install ml_dtypes"
+    return words
+
+
 def _make(
     name: str,
     np_type: object,
@@ -130,20 +147,20 @@ _F, _I, _C = CATEGORY_FLOATING, CATEGORY_INTEGER, CATEGORY_COMPLEX
 float32 = _make("float32", np.float32, 4, _F, ("Float", "float", "f32"), alias="float")
 float64 = _make("float64", np.float64, 8, _F, ("Double", "double", "f64"), alias="double")
 float16 = _make("float16", np.float16, 2, _F, ("Half", "c10::Half", "f16"), alias="half")
-bfloat16 = _make("bfloat16", ml_dtypes.bfloat16, 2, _F, ("BFloat16", "c10::BFloat16", "bf16"))
+bfloat16 = _make("bfloat16", _extended("bfloat16"), 2, _F, ("BFloat16", "c10::BFloat16", "bf16"))
 float8_e4m3fn = _make(
-    "float8_e4m3fn", ml_dtypes.float8_e4m3fn, 1, _F, ("Float8_e4m3fn", "c10::Float8_e4m3fn", "f8e4m3fn")
+    "float8_e4m3fn", _extended("float8_e4m3fn"), 1, _F, ("Float8_e4m3fn", "c10::Float8_e4m3fn", "f8e4m3fn")
 )
-float8_e5m2 = _make("float8_e5m2", ml_dtypes.float8_e5m2, 1, _F, ("Float8_e5m2", "c10::Float8_e5m2", "f8e5m2"))
+float8_e5m2 = _make("float8_e5m2", _extended("float8_e5m2"), 1, _F, ("Float8_e5m2", "c10::Float8_e5m2", "f8e5m2"))
 float8_e4m3fnuz = _make(
-    "float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, 1, _F, ("Float8_e4m3fnuz", "c10::Float8_e4m3fnuz", "f8e4m3fnuz")
+    "float8_e4m3fnuz", _extended("float8_e4m3fnuz"), 1, _F, ("Float8_e4m3fnuz", "c10::Float8_e4m3fnuz", "f8e4m3fnuz")
 )
 float8_e5m2fnuz = _make(
-    "float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, 1, _F, ("Float8_e5m2fnuz", "c10::Float8_e5m2fnuz", "f8e5m2fnuz")
+    "float8_e5m2fnuz", _extended("float8_e5m2fnuz"), 1, _F, ("Float8_e5m2fnuz", "c10::Float8_e5m2fnuz", "f8e5m2fnuz")
 )
 float8_e8m0fnu = _make(
     "float8_e8m0fnu",
-    ml_dtypes.float8_e8m0fnu,
+    _extended("float8_e8m0fnu"),
     1,
     _F,
     ("Float8_e8m0fnu", "c10::Float8_e8m0fnu", "f8e8m0fnu"),
@@ -299,6 +316,22 @@ def _limits_argument(function: str, given: tuple[Any, ...], default: dtype | Non
     return given[0]
 
 
+# eps, max and the smallest normal number of types that are not numpy's. PyTorch gives the eps of e4m3 for e5m2fnuz too, and programs compare the figures.
+_EXTENDED_LIMITS = {
+    "bfloat16": (2.0**-7, (2 - 2.0**-7) * 2.0**127, 2.0**-126),
+    "float8_e4m3fn": (2.0**-3, 448.0, 2.0**-6),
+    "float8_e5m2": (2.0**-2, 57344.0, 2.0**-14),
+    "float8_e4m3fnuz": (2.0**-3, 240.0, 2.0**-7),
+    "float8_e5m2fnuz": (2.0**-3, 57344.0, 2.0**-15),
+    "float8_e8m0fnu": (1.0, 2.0**127, 2.0**-127),
+}
+
+
+def float_limits(kind: np.dtype[Any]) -> Any:
+    """numpy's or ml_dtypes' `finfo` of a floating type of arrays."""
+    return np.finfo(kind) if ml_dtypes is None or kind.kind == "f" else ml_dtypes.finfo(kind)
+
+
 class finfo:
     """The limits of a floating dtype (of the parts, for a complex one); without argument, of the default dtype.
 
@@ -329,15 +362,17 @@ class finfo:
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'"
             )
         d = d.to_real()
-        if d.np is None:
+        if d.name in _EXTENDED_LIMITS:
+            self.eps, self.max, self.tiny = _EXTENDED_LIMITS[d.name]
+            self.min = -self.max if d.is_signed else self.tiny
+        elif d.np is None:
             raise TypeError(f"torch.finfo() does not support {d}")
-        limits = ml_dtypes.finfo(d.np)
+        else:
+            limits = np.finfo(d.np)
+            self.eps, self.max, self.min = limits.eps.item(), limits.max.item(), limits.min.item()
+            self.tiny = limits.smallest_normal.item()
         self.bits = d.itemsize * 8
-        # PyTorch gives the eps of e4m3 for e5m2fnuz too, and programs compare the figures.
-        self.eps = 0.125 if d is float8_e5m2fnuz else limits.eps.item()
-        self.max = limits.max.item()
-        self.min = limits.min.item()
-        self.tiny = self.smallest_normal = limits.smallest_normal.item()
+        self.smallest_normal = self.tiny
         # The decimal digits that survive a round trip: C++'s digits10.
         mantissa_bits = round(-math.log2(self.eps))
         self.resolution = builtins.float(f"1e-{math.floor(mantissa_bits * math.log10(2))}")

@@ -11,8 +11,8 @@ the slow way where that does not hold.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
-from ctypes import c_size_t
 
 import numpy as np
 from numpy import ndarray
@@ -29,20 +29,24 @@ def _address_by_interface(array: ndarray) -> int:
     return array.__array_interface__["data"][0]
 
 
-def _address_by_struct(array: ndarray, read=c_size_t.from_address, header: int = _HEADER) -> int:
-    return read(id(array) + header).value
-
-
-def _struct_is_readable() -> bool:
-    import sys
-
+def _address_by_struct() -> Callable[[ndarray], int] | None:
+    """A function that reads the address, or None where it does not lie there or nothing can read it (WebAssembly has no ctypes)."""
     if sys.implementation.name != "cpython":
-        return False
+        return None
+    try:
+        from ctypes import c_size_t
+    except ImportError:
+        return None
+
+    def read_address(array: ndarray, read=c_size_t.from_address, header: int = _HEADER) -> int:
+        return read(id(array) + header).value
+
     whole = np.zeros((3, 4), np.int16)
-    return all(_address_by_struct(a) == _address_by_interface(a) for a in (whole, whole[1:], whole.T[2:, 1]))
+    there = all(read_address(a) == _address_by_interface(a) for a in (whole, whole[1:], whole.T[2:, 1]))
+    return read_address if there else None
 
 
-address = _address_by_struct if _struct_is_readable() else _address_by_interface
+address = _address_by_struct() or _address_by_interface
 """``address(array) -> int``: where the first element lies. See Note [Address of an array]."""
 
 

@@ -5,8 +5,8 @@ The memory itself is found and viewed by `_memory`, whose functions are offered 
 
 from __future__ import annotations
 
-import mmap
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -147,7 +147,8 @@ class UntypedStorage:
 
     def is_shared(self) -> bool:
         """Whether other processes may see the memory: it is a mapping."""
-        return isinstance(_foundation(self._root), mmap.mmap)
+        mapping = sys.modules.get("mmap")  # without the module there is no mapping either
+        return mapping is not None and isinstance(_foundation(self._root), mapping.mmap)
 
     @property
     def filename(self) -> str | None:
@@ -280,6 +281,8 @@ class UntypedStorage:
     @classmethod
     def _new_shared(cls, nbytes: int, *, device: Any = "cpu") -> UntypedStorage:
         """A storage of `nbytes` zeros in memory that forked processes share."""
+        import mmap
+
         return storage_from_root(np.frombuffer(mmap.mmap(-1, max(nbytes, 1)), _U8)[:nbytes], cls)
 
     # devices

@@ -16,7 +16,6 @@ import pickle
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from mmap import MAP_PRIVATE, MAP_SHARED
 from pickle import UnpicklingError
 from types import FunctionType
 from typing import IO, Any, Union
@@ -93,7 +92,7 @@ class LoadEndianness(enum.Enum):
 # ------------------------------------------------------------------------------------------------------------------ options
 
 _endianness: LoadEndianness | None = None
-_mmap_flags = MAP_PRIVATE
+_mmap_flags: int | None = None  # MAP_PRIVATE
 _crc32 = True
 
 
@@ -112,7 +111,9 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
 
 def get_default_mmap_options() -> int:
     """MAP_PRIVATE or MAP_SHARED: what `load(..., mmap=True)` does with changes to the tensors."""
-    return _mmap_flags
+    from mmap import MAP_PRIVATE
+
+    return MAP_PRIVATE if _mmap_flags is None else _mmap_flags
 
 
 class set_default_mmap_options:
@@ -120,6 +121,8 @@ class set_default_mmap_options:
 
     def __init__(self, flags: int) -> None:
         global _mmap_flags
+        from mmap import MAP_PRIVATE, MAP_SHARED
+
         if flags not in (MAP_PRIVATE, MAP_SHARED):
             raise ValueError(
                 f"Invalid argument in function set_default_mmap_options, expected mmap.MAP_PRIVATE or mmap.MAP_SHARED, but got {flags}"
@@ -505,7 +508,9 @@ def _trusting_unpickler(pickle_module: Any) -> type:
 
 
 def _mapped(path: str) -> np.ndarray:
-    return np.memmap(path, np.uint8, "c" if _mmap_flags == MAP_PRIVATE else "r+")
+    from mmap import MAP_PRIVATE
+
+    return np.memmap(path, np.uint8, "c" if get_default_mmap_options() == MAP_PRIVATE else "r+")
 
 
 def _load_archive(

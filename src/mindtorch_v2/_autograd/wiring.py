@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import numpy as np
+
 from .. import _dtype
 from .._above import above
 from .._device import CPU, META
@@ -68,9 +70,10 @@ native.connect(
     strided=strided,
 )
 _errors, _quiet = plans.quiet_errors()
-native.connect_road(learn=plans.learn, errors=_errors, quiet=_quiet, bfloat16=_dtype.bfloat16.np)
+_bfloat16 = _dtype.bfloat16.np or np.dtype("V2")  # without ml_dtypes one that no tensor has
+native.connect_road(learn=plans.learn, errors=_errors, quiet=_quiet, bfloat16=_bfloat16)
 native.connect_meta(payload=MetaPayload, storage=MetaStorage, device=META)
-native.connect_making(dtype=_dtype.dtype, namespace=vars(_dtype), bfloat16=_dtype.bfloat16.np, kinds=_dtype.FROM_NUMPY)
+native.connect_making(dtype=_dtype.dtype, namespace=vars(_dtype), bfloat16=_bfloat16, kinds=_dtype.FROM_NUMPY)
 
 
 def _late(member: Any) -> Any:

@@ -46,7 +46,7 @@ def payload_of_storage(
         return _payload.MetaPayload(shape, stride, dtype, offset, storage)
     if storage.device.type == "cpu":
         if dtype.np is None:
-            raise NotImplementedError(f"tensors of {dtype} are not supported on the CPU")
+            raise NotImplementedError(_dtype.unsupported(dtype))
         return view_of_root(storage._root, shape, stride, offset, dtype.np)
     return storage.view_payload(dtype, shape, stride, offset)
 

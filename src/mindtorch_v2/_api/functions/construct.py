@@ -171,6 +171,8 @@ def _array(data: Any, kind: _dtype_class | None) -> tuple[ndarray, _dtype_class]
         inferred = kind or _infer(data)
     except TypeError:
         raise _not_data(data) from None
+    if inferred.np is None:
+        raise RuntimeError(_dtype.unsupported(inferred))
     if isinstance(data, (list, tuple, range)):
         shape = _shape(data, inferred)
         data = _plain(data, inferred)
@@ -362,6 +364,8 @@ def frombuffer(
         )
     if requires_grad and dtype.category < 2:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    if dtype.np is None:
+        raise RuntimeError(_dtype.unsupported(dtype))
     size = dtype.itemsize
     if len(view) == 0 or count == 0:
         raise ValueError(f"both buffer length ({len(view)}) and count ({count}) must not be 0")

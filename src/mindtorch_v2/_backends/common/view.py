@@ -7,6 +7,7 @@ from typing import Any
 from numpy import ndarray
 
 from ... import _memory, _payload
+from ..._dtype import unsupported
 from ..._rules.spec import ViewSpec
 
 
@@ -22,7 +23,7 @@ def _as_dtype(payload: Any, spec: ViewSpec) -> Any:
     assert spec.dtype is not None
     shape, stride = tuple(spec.shape), tuple(spec.stride)
     if spec.dtype.np is None and _payload.device_of(payload).type == "cpu":
-        raise RuntimeError(f"tensors of dtype {spec.dtype} are not supported on the CPU")
+        raise RuntimeError(unsupported(spec.dtype))
     if payload.__class__ is ndarray:
         byte_offset = _memory.address(payload) - _memory.root_address(payload) if payload.size else 0
         offset = byte_offset // spec.dtype.itemsize + spec.offset

@@ -6,13 +6,13 @@ from numpy import ndarray
 
 from ... import _memory
 from ..._device import device
-from ..._dtype import dtype
+from ..._dtype import dtype, unsupported
 
 
 def empty(shape: tuple, stride: tuple | None, dtype: dtype, where: device | None = None) -> ndarray:
     """An uninitialised array; `stride` in elements, None for contiguous. RuntimeError for dtypes without CPU storage."""
     if dtype.np is None:
-        raise RuntimeError(f"empty(): tensors of dtype {dtype} are not supported on the CPU")
+        raise RuntimeError(f"empty(): {unsupported(dtype)}")
     try:
         if stride is None:
             return _memory.allocate(shape, dtype.np)

@@ -11,6 +11,7 @@ from ... import _memory
 from ..._dispatch.backends import backend_of, no_kernel
 from ..._dispatch.native import blocked
 from ..._dispatch.operator import Operator
+from ..._dtype import unsupported
 from ..._payload import contiguous_strides
 from ..._pending import settled
 from ..._rules.spec import Spec
@@ -136,7 +137,7 @@ def laid_out(result: Any, spec: Spec) -> ndarray:
         result = np.asarray(result)
     want = spec.dtype.np
     if want is None:
-        raise RuntimeError(f"tensors of dtype {spec.dtype} are not supported on the CPU")
+        raise RuntimeError(unsupported(spec.dtype))
     if result.dtype != want:
         result = result.astype(want, order="K")
     shape = result.shape

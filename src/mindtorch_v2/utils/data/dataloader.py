@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import multiprocessing
-import multiprocessing.context
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sized
@@ -178,6 +176,8 @@ class DataLoader(Generic[_T_co]):
     @multiprocessing_context.setter
     def multiprocessing_context(self, context: Any) -> None:
         if context is not None:
+            import multiprocessing.context
+
             if self.num_workers <= 0:
                 raise ValueError(
                     "multiprocessing_context can only be used with multi-process loading (num_workers > 0), "

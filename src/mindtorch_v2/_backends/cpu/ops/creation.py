@@ -15,7 +15,7 @@ import numpy as np
 
 from .... import _memory
 from ...._dispatch.native import kernel
-from ...._dtype import dtype as DType, get_default_dtype, int64
+from ...._dtype import dtype as DType, get_default_dtype, int64, unsupported
 from ...._random.arithmetic import fma64
 from .view import FEW
 
@@ -25,7 +25,10 @@ Number = int | float | complex | bool
 
 def _np(dtype: DType | None) -> Any:
     """numpy's dtype of the one asked for, or of the default."""
-    return (dtype or get_default_dtype()).np
+    found = (dtype or get_default_dtype()).np
+    if found is None and dtype is not None:
+        raise RuntimeError(unsupported(dtype))
+    return found
 
 
 def _like(self: Array, dtype: DType | None) -> Any:

@@ -12,10 +12,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from ...._dispatch.native import kernel
+from ...._dtype import float_limits
 from .blocked import chosen
 from .elements import rint
 
@@ -170,7 +170,7 @@ def nan_to_num(
         return result
     if self.dtype.kind in "bui":
         return _store(self.copy(), out)
-    limits = ml_dtypes.finfo(self.dtype)
+    limits = float_limits(self.dtype)
     kind = self.dtype.type
     value = np.where(np.isnan(self), kind(0 if nan is None else nan), self)
     value = np.where(self == np.inf, kind(limits.max if posinf is None else posinf), value)

@@ -6,7 +6,6 @@ queue that all workers share. The result may be a `Failure` or, at the end of th
 
 from __future__ import annotations
 
-import multiprocessing
 import queue
 import random
 import traceback
@@ -118,6 +117,8 @@ def worker_loop(
 ) -> None:
     """Load what is asked for until None comes or the parent is gone."""
     global _worker_info
+    import multiprocessing
+
     parent = multiprocessing.parent_process()
     set_num_threads = getattr(mt, "set_num_threads", None)
     if set_num_threads is not None:
