@@ -65,7 +65,7 @@ wheels: $(WHEELS)/.made  ## dist/: a wheel for every machine, one with the C ext
 	for python in $(PYTHONS); do \
 	  MINDTORCH_V2_REQUIRE_NATIVE=1 $(WHEELS)/bin/python -m pip --python $$python wheel -q --no-deps -w dist/native . || exit 1; \
 	done
-	$(WHEELS)/bin/auditwheel -q repair -w dist dist/native/*.whl
+	PATH=$(abspath $(WHEELS))/bin:$$PATH $(WHEELS)/bin/auditwheel repair --strip -w dist dist/native/*.whl
 	rm -r dist/native
 	PYTHONPATH=src $(WHEELS)/bin/python -m mindtorch_v2 torch-wheel dist
 

@@ -6,9 +6,8 @@ ROWS = {
         "tier": 2,
         "doc": "what torch has beyond the runtime",
         "because": "there is no such device, no symbolic tracing, and no nested or quantized tensor",
-        "from": {'mindtorch_v2._torch_proxy.stubs.compiler': 'compile', 'mindtorch_v2._torch_proxy.stubs.higher_order': 'cond while_loop', 'mindtorch_v2.futures': 'Future', 'torch._C': 'StorageBase TensorType FunctionSchema Graph Node Value Type ScriptObject DispatchKey DispatchKeySet PyTorchFileReader PyTorchFileWriter DisableTorchFunctionSubclass ExcludeDispatchKeyGuard Gradient JITException FatalError', 'torch.jit': 'ScriptModule ScriptFunction CompilationUnit', 'mindtorch_v2.amp._state': 'autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype', 'mindtorch_v2._torch_proxy.stubs.symbols': 'SymInt SymFloat SymBool sym_int sym_float sym_max sym_min sym_not sym_ite sym_sum', 'mindtorch_v2._torch_proxy.stubs.checks': '_check _check_is_size _check_index _check_type _check_value _check_with _check_tensor_all _check_tensor_all_with', 'mindtorch_v2._torch_proxy.stubs.toplevel': 'torch _running_with_deploy compiled_with_cxx11_abi get_device_module'},
+        "from": {'mindtorch_v2._torch_proxy.stubs.compiler': 'compile', 'mindtorch_v2._torch_proxy.stubs.streams': 'Event Stream', 'mindtorch_v2._torch_proxy.stubs.higher_order': 'cond while_loop', 'mindtorch_v2.futures': 'Future', 'torch._C': 'StorageBase TensorType FunctionSchema Graph Node Value Type ScriptObject DispatchKey DispatchKeySet PyTorchFileReader PyTorchFileWriter DisableTorchFunctionSubclass ExcludeDispatchKeyGuard Gradient JITException FatalError', 'torch.jit': 'ScriptModule ScriptFunction CompilationUnit', 'mindtorch_v2.amp._state': 'autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype', 'mindtorch_v2._torch_proxy.stubs.symbols': 'SymInt SymFloat SymBool sym_int sym_float sym_max sym_min sym_not sym_ite sym_sum', 'mindtorch_v2._torch_proxy.stubs.checks': '_check _check_is_size _check_index _check_type _check_value _check_with _check_tensor_all _check_tensor_all_with', 'mindtorch_v2._torch_proxy.stubs.toplevel': 'torch _running_with_deploy compiled_with_cxx11_abi get_device_module'},
         "exceptions": "AcceleratorError",
-        "classes": "Event Stream",
         "functions": "quantize_per_tensor quantize_per_channel quantize_per_tensor_dynamic _make_per_tensor_quantized_tensor _make_per_channel_quantized_tensor _nested_view_from_buffer",
     },
     "_C": {
@@ -119,9 +118,10 @@ ROWS = {
     "_dynamo.eval_frame": {
         "tier": 2,
         "because": "there is no compiler",
+        "from": {'mindtorch_v2._torch_proxy.stubs.optimized': 'OptimizedModule'},
         "returns": {'is_dynamo_supported': False, 'is_inductor_supported': False, 'reset_code': None, 'set_eval_frame': None},
         "identity": "innermost_fn",
-        "classes": "OptimizedModule DisableContext RunOnlyContext OptimizeContext",
+        "classes": "DisableContext RunOnlyContext OptimizeContext",
         "functions": "explain export optimize",
     },
     "_dynamo.exc": {

@@ -90,8 +90,8 @@ _BY_MODULE = {
     "_dispatch.pipeline": "pipeline",
     "_api.functions.construct": "as_tensor asarray from_numpy frombuffer tensor",
     "_api.functions.queries": (
-        "get_device is_complex is_conj is_floating_point is_inference is_nonzero is_same_size is_signed is_storage is_tensor numel "
-        "resolve_conj resolve_neg typename"
+        "can_cast get_device is_complex is_conj is_floating_point is_inference is_nonzero is_same_size is_signed is_storage is_tensor numel "
+        "promote_types resolve_conj resolve_neg typename"
     ),
     "_api.functions.randomness": (
         "Generator default_generator get_rng_state initial_seed manual_seed seed set_rng_state"
@@ -113,7 +113,7 @@ _BY_MODULE = {
     "_lowrank": "pca_lowrank svd_lowrank",
     "_planning.run": "plan",
     "_printing": "set_printoptions",
-    "_rules.promotion": "can_cast promote_types result_type",
+    "_rules.promotion": "result_type",
     "_storage": "UntypedStorage",
     "_typed_storage": "TypedStorage",
     "amp": "GradScaler autocast",

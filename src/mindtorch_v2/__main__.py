@@ -59,7 +59,13 @@ def main(argv: list[str]) -> int:
         print(f"mindtorch_v2, compatible with torch {mindtorch_v2.__version__}")
         return 0
     if first in COMMANDS and not os.path.exists(first):
-        return importlib.import_module(COMMANDS[first]).main(rest)
+        try:
+            status = importlib.import_module(COMMANDS[first]).main(rest)
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader has seen enough: `| head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+        return status
     if first in ("-m", "-c"):
         if not rest:
             return _fail(f"argument expected for the {first} option")

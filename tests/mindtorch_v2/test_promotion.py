@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+import mindtorch_v2 as torch
 from mindtorch_v2 import _dtype as d
 from mindtorch_v2._rules.promotion import can_cast, check_can_cast, promote_types, result_type, scalar_dtype
 
@@ -188,3 +189,31 @@ def test_the_message_of_an_impossible_cast():
     with pytest.raises(RuntimeError) as caught:
         check_can_cast(d.float32, d.int64)
     assert str(caught.value) == "result type Float can't be cast to the desired output type Long"
+
+
+def test_pythons_types_stand_for_dtypes():
+    assert (
+        torch.promote_types(torch.float32, int) is torch.float32
+        and torch.promote_types(type1=int, type2=bool) is torch.int64
+    )
+    assert (
+        torch.can_cast(from_=torch.int8, to=float)
+        and not torch.can_cast(torch.float32, bool)
+        and torch.can_cast(int, complex)
+    )
+    x = torch.ones(3)
+    for kind, dtype in ((int, torch.int64), (float, torch.float64), (bool, torch.bool), (complex, torch.complex128)):
+        assert x.to("cpu", kind).dtype is x.to(kind).dtype is x.to(device="cpu", dtype=kind).dtype is dtype
+        assert x.to(torch.device("meta"), kind).dtype is dtype
+    with pytest.raises(TypeError, match=r"can_cast\(\): argument 'from_' \(position 1\) must be torch.dtype, not int"):
+        torch.can_cast(3, torch.int8)
+    with pytest.raises(
+        TypeError, match=r"promote_types\(\): argument 'type1' \(position 1\) must be torch.dtype, not type"
+    ):
+        torch.promote_types(str, int)
+    with pytest.raises(TypeError, match=r"to\(\) received an invalid combination of arguments - got \(str, type\)"):
+        x.to("cpu", str)
+    with pytest.raises(ValueError, match="invalid type: 'int'"):
+        x.type(int)
+    with pytest.raises(TypeError, match="dtype must be a type, str, or dtype object"):
+        x.type(3)

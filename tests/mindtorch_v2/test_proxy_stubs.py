@@ -82,6 +82,83 @@ def test_stubs_answer_as_attributes():
     """)
 
 
+def test_compiled_modules_stand_for_the_module():
+    python("""
+        import copy, pickle
+        from torch._dynamo.eval_frame import OptimizedModule
+        class Doubling(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner, self.factor = torch.nn.Linear(2, 2), 2
+            def forward(self, x, more=0):
+                return self.inner(x) * self.factor + more
+            def other(self):
+                return self.factor
+        module = Doubling()
+        compiled = torch.compile(module)
+        assert type(compiled) is OptimizedModule is torch._dynamo.OptimizedModule and not isinstance(compiled, Doubling)
+        assert compiled._orig_mod is module and compiled.inner is module.inner and compiled.other() == 2
+        x = torch.randn(3, 2)
+        assert torch.equal(compiled(x, more=1), module(x, more=1)) and torch.equal(compiled.forward(x), module(x))
+        assert list(compiled.state_dict()) == ["_orig_mod.inner.weight", "_orig_mod.inner.bias"]
+        assert [n for n, _ in compiled.named_modules()] == ["", "_orig_mod", "_orig_mod.inner"]
+        assert repr(compiled).startswith("OptimizedModule(\\n  (_orig_mod): Doubling(")
+        compiled.factor = 5
+        compiled.eval()
+        assert module.factor == 5 and not module.training and not compiled.training and compiled.train() is compiled and module.inner.training
+        del compiled.factor
+        assert not hasattr(module, "factor") and "other" in dir(compiled)
+        compiled.further = torch.nn.Parameter(torch.ones(1))
+        assert module.further is compiled.further and list(compiled.state_dict())[0] == "_orig_mod.further"
+        compiled.load_state_dict(compiled.state_dict())
+        again = copy.deepcopy(compiled)
+        assert type(again) is OptimizedModule and again._orig_mod is not module
+        assert isinstance(pickle.loads(pickle.dumps(torch.compile(torch.nn.ReLU())))._orig_mod, torch.nn.ReLU)
+        calls = []
+        compiled.register_forward_hook(lambda *a: calls.append(a))
+        assert torch.compile(module, disable=True) is module and len(torch.compile(torch.nn.Sequential(module))) == 1
+        assert type(torch.compile(mode="default")(module)) is OptimizedModule and torch.compile(dynamic=True)(len) is len
+        assert module.compile() is None
+        (compiled(x[:, :2]).sum() if hasattr(module, "factor") else module.inner(x).sum()).backward()
+        assert module.inner.weight.grad is not None
+        try:
+            compiled.absent
+        except AttributeError as error:
+            assert str(error) == "'Doubling' object has no attribute 'absent'"
+    """)
+
+
+def test_streams_and_events_of_the_cpu():
+    python("""
+        stream, event = torch.Stream(), torch.Event()
+        assert repr(stream) == "torch.Stream device_type=cpu, device_index=-1, stream_id=0" and isinstance(stream, torch.Stream)
+        assert repr(event) == "torch.Event device_type=cpu, device_index=-1, event_flag=0, event_id=0"
+        assert (stream.device, stream.stream_id, stream.device_index, stream.device_type) == (torch.device("cpu"), 0, -1, 0)
+        assert repr(torch.Stream(stream_id=1, device_index=0, device_type=0)) == "torch.Stream device_type=cpu, device_index=0, stream_id=1"
+        assert stream == torch.Stream("cpu", priority=1) and hash(stream) == hash(torch.Stream(device="cpu")) and stream != torch.Stream("meta")
+        assert stream.query() and stream.synchronize() is None and stream.wait_event(event) is None and not stream.is_capturing()
+        assert event.query() and event.wait() is None and event.synchronize() is None and repr(torch.Event(enable_timing=True)).count("flag=1")
+        with stream as entered:
+            assert entered is stream
+        for call, words in (
+            (lambda: stream.record_event(), "cpu backend doesn't support events."), (lambda: stream.wait_stream(stream), "cpu backend doesn't support events."),
+            (lambda: event.record(), "cpu backend doesn't support events."), (lambda: torch.Stream("cuda"), "PyTorch is not linked with support for cuda devices"),
+            (lambda: torch.Event("cuda"), "PyTorch is not linked with support for cuda devices"), (lambda: torch.Stream(3), "Cannot access accelerator device"),
+            (lambda: stream.native_handle(), "Backend doesn't support getting stream native handle."),
+        ):
+            try:
+                call()
+            except RuntimeError as error:
+                assert words in str(error), error
+            else:
+                raise SystemExit(words)
+        try:
+            event.elapsed_time(torch.Event())
+        except ValueError as error:
+            assert str(error) == "Both events must be created with argument 'enable_timing=True'."
+    """)
+
+
 def test_functional_stubs():
     python("""
         f = lambda x: x + 1

@@ -121,6 +121,12 @@ def _dtype(value: Any) -> Any:
     return _NO
 
 
+def as_dtype(value: Any) -> Any:
+    """The dtype that an argument means, a dtype or Python's float, int, bool or complex; None for all else."""
+    found = _dtype(value)
+    return None if found is _NO else found
+
+
 def _tensor(value: Any) -> Any:
     if isinstance(value, Tensor) or hasattr(type(value), "__torch_function__"):  # the latter takes over the call later
         return value

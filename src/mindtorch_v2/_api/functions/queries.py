@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._dispatch.convert import as_dtype
+from ..._dtype import dtype
+from ..._rules import promotion
 from ..._tensor import Tensor
 
 
@@ -80,3 +83,26 @@ def typename(obj: object) -> str:
     named: Any = obj if hasattr(obj, "__qualname__") else type(obj)
     module = named.__module__
     return named.__qualname__ if module in ("builtins", None) else f"{module}.{named.__qualname__}"
+
+
+def _dtype_argument(function: str, name: str, position: int, value: object) -> dtype:
+    found = as_dtype(value)
+    if found is None:
+        raise TypeError(
+            f"{function}(): argument '{name}' (position {position}) must be torch.dtype, not {type(value).__name__}"
+        )
+    return found
+
+
+def can_cast(from_: object, to: object) -> bool:
+    """Whether a result of dtype `from_` may be written into a tensor of dtype `to`: the category must not fall.
+
+    Integers do not go to bool, floating types not to integers, complex types not to real ones.
+    """
+    return promotion.can_cast(_dtype_argument("can_cast", "from_", 1, from_), _dtype_argument("can_cast", "to", 2, to))
+
+
+def promote_types(type1: object, type2: object) -> dtype:
+    """The smallest dtype of the higher category that holds both. RuntimeError where promotion is not defined (float8, wide unsigned, quantised)."""
+    first = _dtype_argument("promote_types", "type1", 1, type1)
+    return promotion.promote_types(first, _dtype_argument("promote_types", "type2", 2, type2))

@@ -68,4 +68,6 @@ def as_dtype(value: Any) -> _dtype.dtype:
                 device(value.split(".")[1])
                 raise RuntimeError(f"{value}: only CPU types can be made here")
             return DTYPES[LEGACY[legacy]]
-    raise ValueError(f"invalid type: '{value}'")
+    if not isinstance(value, str | type):
+        raise TypeError("dtype must be a type, str, or dtype object")
+    raise ValueError(f"invalid type: '{value.__name__ if isinstance(value, type) else value}'")

@@ -11,6 +11,7 @@ from ... import _payload
 from ..._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
 from ..._device import device as _device
 from ..._dispatch import backends, below, native, ops
+from ..._dispatch.convert import as_dtype
 from ..._dtype import DTYPES, dtype as _dtype_class
 from ..._layout import (
     channels_last,
@@ -78,6 +79,17 @@ def _suggested_format(self: Tensor) -> _memory_format:
     return channels_last if self._data.ndim == 4 else channels_last_3d
 
 
+def _refused(args: tuple) -> TypeError:
+    given = ", ".join(type(value).__name__ for value in args)
+    return TypeError(
+        f"to() received an invalid combination of arguments - got ({given}), but expected one of:\n"
+        " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
+        "torch.memory_format memory_format = None)\n"
+        " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+        " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+    )
+
+
 def parse_to(args: tuple, kwargs: dict) -> tuple:
     """(dtype, device, copy, memory_format) of a call of `to`. TypeError for what `to` does not take."""
     kind = kwargs.pop("dtype", None)
@@ -93,7 +105,7 @@ def parse_to(args: tuple, kwargs: dict) -> tuple:
         first = rest.pop(0)
         if isinstance(first, Tensor):
             other = first
-        elif isinstance(first, _dtype_class):
+        elif isinstance(first, type | _dtype_class):
             kind = first
         elif (
             first is None
@@ -101,18 +113,16 @@ def parse_to(args: tuple, kwargs: dict) -> tuple:
             or (isinstance(first, int) and not isinstance(first, bool))
         ):
             where = first
-            if rest and (rest[0] is None or isinstance(rest[0], _dtype_class)):
+            if rest and (rest[0] is None or isinstance(rest[0], type | _dtype_class)):
                 kind = rest.pop(0)
-        elif first in (float, int, bool, complex):
-            kind = DTYPES[{float: "float64", int: "int64", bool: "bool", complex: "complex128"}[first]]
         else:
-            raise TypeError(
-                f"to() received an invalid combination of arguments - got ({type(first).__name__}), but expected one of:\n"
-                " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
-                "torch.memory_format memory_format = None)\n"
-                " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
-                " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
-            )
+            raise _refused(args)
+    if kind is not None:
+        kind = as_dtype(kind)
+        if kind is None:
+            raise _refused(args)
+    if not all(value is None or isinstance(value, bool) for value in rest[:2]):
+        raise _refused(args)
     if rest:
         rest.pop(0)  # non_blocking
     if rest:

@@ -1,7 +1,8 @@
-"""`torch.compile` and its relatives: a function that should be compiled is returned as it is."""
+"""`torch.compile` and its relatives: a function that should be compiled is returned as it is, a module in a module that calls it."""
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mindtorch_v2._torch_proxy.placeholders import NoOpContext
+from mindtorch_v2.nn.modules.module import Module
 
 
 def compile(
@@ -22,7 +24,7 @@ def compile(
     options: dict[str, Any] | None = None,
     disable: bool = False,
 ) -> Any:
-    """Return `model` as it is, or a decorator that does when no model is given.
+    """Return a function as it is, and a module in an `OptimizedModule` (unless `disable`); a decorator that does when no model is given.
 
     Raises:
         RuntimeError: if both `mode` and `options` are given.
@@ -31,9 +33,13 @@ def compile(
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     if model is None:
-        return compile
+        return functools.partial(compile, backend=backend, disable=disable)
     if not callable(model):
         raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
+    if isinstance(model, Module) and not disable:
+        from .optimized import OptimizedModule
+
+        return OptimizedModule(model)
     return model
 
 

@@ -352,9 +352,8 @@ class Module(HookMethods, StateDictMethods, TreeMethods, MovementMethods):
     def _slow_forward(self, *input: Any, **kwargs: Any) -> Any:
         return self.forward(*input, **kwargs)
 
-    def compile(self, *args: Any, **kwargs: Any) -> Self:
+    def compile(self, *args: Any, **kwargs: Any) -> None:
         """Accepts the arguments of ``torch.compile`` and changes nothing: there is no compiler to hand the module to."""
-        return self
 
     # Modes
 
