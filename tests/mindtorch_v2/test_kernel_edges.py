@@ -122,3 +122,31 @@ def test_no_dimension_to_roll_and_no_mean_of_bools(device: str) -> None:
 def test_threshold_wraps_its_value() -> None:
     assert torch.threshold(torch.tensor([2, 3], dtype=torch.uint8), 2, -1).tolist() == [255, 3]
     assert torch.threshold(torch.tensor([1, 2], dtype=torch.uint8), 1.5, 1.5).tolist() == [1, 2]
+
+
+def test_windows_far_larger_than_the_input():
+    """As EfficientNet has them on small images: memory goes by the input, not by the window."""
+    F = torch.nn.functional
+    x = torch.arange(8.0).reshape(1, 2, 2, 2).requires_grad_()
+    out = F.avg_pool2d(x, 1 << 20, ceil_mode=True)
+    assert out.shape == (1, 2, 1, 1) and out.flatten().tolist() == [1.5, 5.5]
+    out.sum().backward()
+    assert x.grad.flatten().tolist() == [0.25] * 8
+    assert F.avg_pool2d(x, (1 << 20, 1), ceil_mode=True).flatten().tolist() == [1, 2, 5, 6]
+    assert F.max_pool2d(x, 1 << 20, ceil_mode=True).flatten().tolist() == [3, 7]
+    values, indices = F.max_pool2d(x.detach().repeat(8, 1, 1, 1), (1, 1 << 20), ceil_mode=True, return_indices=True)
+    assert values[5, 1].flatten().tolist() == [5, 7] and indices[5, 1].flatten().tolist() == [1, 3]
+    with pytest.raises(
+        RuntimeError, match=r"Given input size: \(2x2x2\). Calculated output size: \(2x0x0\). Output size is too small"
+    ):
+        F.avg_pool2d(x, 1 << 20)
+
+
+def test_a_stride_of_none_is_the_window():
+    x = torch.arange(16.0).reshape(1, 1, 4, 4)
+    for pool in (torch.nn.functional.avg_pool2d, torch.max_pool2d, torch.nn.functional.max_pool2d):
+        assert torch.equal(pool(x, 2, None), pool(x, 2)) and torch.equal(pool(x, 2, stride=None), pool(x, 2))
+    with pytest.raises(
+        TypeError, match=r"avg_pool2d\(\): argument 'padding' \(position 4\) must be tuple of ints, not NoneType"
+    ):
+        torch.nn.functional.avg_pool2d(x, 2, None, None)

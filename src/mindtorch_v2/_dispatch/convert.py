@@ -162,8 +162,8 @@ def convert_one(op: Operator, param: Param, value: Any, position: int) -> Any:
     if value is None:
         if param.optional:
             return None
-        if param.is_list and param.size is not None and not param.required:
-            return param.default
+        if param.is_list and param.default == ():  # `stride=None`: what is empty by default may be left out like that
+            return ()
         raise Mismatch(param, value, position)
     converter = _CONVERTERS[param.type]
     if not param.is_list:

@@ -42,10 +42,15 @@ class _Geometry:
             _pooled_size(n, k, s, p, d, ceil_mode)
             for n, k, s, p, d in zip(self.spatial, self.kernel, self.stride, self.padding, self.dilation, strict=True)
         )
+        # A window may be far larger than the input: its places behind the input's end have nothing in them.
+        self.reach: Sizes = tuple(
+            min(k, max(n + p - 1, 0) // d + 1)
+            for n, k, p, d in zip(self.spatial, self.kernel, self.padding, self.dilation, strict=True)
+        )
         self.padded = tuple(
-            max(n + 2 * p, (o - 1) * s + d * (k - 1) + 1)
-            for n, p, o, s, d, k in zip(
-                self.spatial, self.padding, self.out, self.stride, self.dilation, self.kernel, strict=True
+            max(n + p, (o - 1) * s + d * (r - 1) + 1)
+            for n, p, o, s, d, r in zip(
+                self.spatial, self.padding, self.out, self.stride, self.dilation, self.reach, strict=True
             )
         )
 
@@ -61,7 +66,7 @@ class _Geometry:
 
     def places(self) -> Iterator[tuple[Sizes, tuple]]:
         """(place in the kernel in input steps, index of the padded input's elements at this place)."""
-        for place in itertools.product(*[range(k) for k in self.kernel]):
+        for place in itertools.product(*[range(r) for r in self.reach]):
             shift = tuple(p * d for p, d in zip(place, self.dilation, strict=True))
             index = [slice(f, f + (o - 1) * s + 1, s) for f, o, s in zip(shift, self.out, self.stride, strict=True)]
             yield shift, (..., *index)
