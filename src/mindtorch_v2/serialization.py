@@ -96,6 +96,14 @@ _mmap_flags: int | None = None  # MAP_PRIVATE
 _crc32 = True
 
 
+def __getattr__(name: str) -> Any:
+    if name in ("MAP_PRIVATE", "MAP_SHARED"):
+        import mmap
+
+        return getattr(mmap, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+
+
 def get_default_load_endianness() -> LoadEndianness | None:
     """The byte order assumed for files that do not say theirs; None is little."""
     return _endianness
