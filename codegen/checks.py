@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from codegen import arrays, blocks, words
 from codegen.aclnn import kind_of, takes
 from codegen.entries import result_number
-from codegen.forms import INLINE_RULES
 from codegen.model import (
     DEVICES,
     LAYOUTS,
@@ -414,9 +413,10 @@ def _check_fast_ufunc(op: Op, fast: str) -> Iterator[Problem]:
         yield _problem(op, "fast", f"unknown fast path '{fast}'{did_you_mean(fast, numpy_names())}")
     elif not hasattr(function, "nin"):
         yield _problem(op, "fast", f"'{target}' is no ufunc")
-    elif op.meta is not None and op.meta.function not in INLINE_RULES:
-        rules = ", ".join(sorted(INLINE_RULES))
-        yield _problem(op, "fast", f"a ufunc as the fast path needs one of the rules {rules}")
+    elif op.meta is not None and op.inline is None:
+        yield _problem(
+            op, "fast", f"a ufunc as the fast path needs a rule that says 'inline'; '{op.meta.function}' does not"
+        )
 
 
 def _lookup(

@@ -8,22 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from codegen import words
 from codegen.model import Argument, Op, Schema
 
-# A pure ufunc with one of these rules may be inlined: for equal floating dtypes the rule only broadcasts.
-INLINE_RULES = {
-    "elementwise": None,
-    "subtraction": None,
-    "division": None,
-    "comparison": "bool",
-    "same": None,
-    "negation": None,
-    "absolute": None,
-    "rounding": None,
-    "extremum": None,
-    "clamp": None,
-    "pow": None,
-}
 SPELLED = ("dim", "keepdim")
 
 
@@ -372,10 +359,7 @@ class Fast:
     @property
     def result(self) -> str | None:
         """The dtype of an inlined ufunc's result where it is not the operands'."""
-        assert self.op.meta is not None
-        if self.op.meta.function not in INLINE_RULES:
-            raise ValueError(f"{self.op.full_name}: fast: ufunc needs a rule of {sorted(INLINE_RULES)}")
-        return INLINE_RULES[self.op.meta.function]
+        return "bool" if self.op.inline == "bool" else None
 
     @property
     def kernel(self) -> str:
@@ -487,17 +471,10 @@ def _operator_fast(dunder: str, op: Op, kind: str, own: list[Function]) -> Fast 
 
 
 def _operator_kind(dunder: str, op: Op) -> str:
-    bare = dunder.strip("_")
-    tensors = [a for a in op.arguments if a.is_tensor or a.type.base == "Scalar"]
-    if bare.startswith("i") and bare[1:] in _BINARY:
-        return "inplace"
-    if bare.startswith("r") and bare[1:] in _BINARY:
-        return "binary" if op.name == bare or "commutative" in op.tags else "reflected"
-    return "binary" if bare in _BINARY or len(tensors) > 1 and bare in _COMPARE else "unary"
-
-
-_BINARY = set("add sub mul truediv div floordiv mod pow matmul and or xor lshift rshift".split())
-_COMPARE = set("eq ne lt le gt ge".split())
+    kind = words.DUNDER_KINDS[dunder]
+    if kind == "reflected":
+        return "binary" if op.name == dunder.strip("_") or "commutative" in op.tags else "reflected"
+    return kind
 
 
 def report(schema: Schema) -> dict[str, Any]:

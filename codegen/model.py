@@ -347,6 +347,8 @@ class Op:
     """Kernels of sparse tensors; the `device` of each is a layout."""
     mutates: tuple[str, ...] = ()
     fast: str | None = None
+    inline: str | None = None
+    """What a ufunc as the short cut gives, as the rule says: the dtype of the `operands`, or `bool`; None where it may not be one."""
     block: tuple[Block, ...] = ()
     """The operator element by element, for the block interpreter: alternatives, of which the first that fits is taken."""
     tags: tuple[str, ...] = ()

@@ -15,14 +15,16 @@ from pathlib import Path
 from codegen.entries import read_work
 from codegen.loader import Scalar
 from codegen.model import Location, Work
-from codegen.problems import Problem
+from codegen.problems import Problem, did_you_mean
 
 MARK = "rule"
+INLINE = ("operands", "bool")
+"""What a ufunc gives that stands for a rule and the kernel: the dtype of the operands, or bool."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule. `flops` is None where its operators cost nothing, as views do."""
+    """One rule. `flops` is None where its operators cost nothing, as views do; `inline` where no ufunc may stand for it."""
 
     name: str
     module: str
@@ -30,6 +32,7 @@ class Rule:
     meaning: str
     flops: Work | None
     location: Location
+    inline: str | None = None
 
     @property
     def call(self) -> str:
@@ -73,16 +76,27 @@ def _rules(tree: ast.Module, module: str, file: str, problems: list[Problem]) ->
                 if not document:
                     problems.append(Problem(place, function.name, "a rule needs a docstring, which the manual prints"))
                 meaning = document.partition("\n\n")[0].replace("\n", " ")
-                flops = _flops(mark, function.name, file, problems)
-                yield Rule(function.name, module, function.args, meaning, flops, place)
+                marks = dict(_marks(mark, function.name, file, problems))
+                flops = marks.get("flops")
+                work = None if flops is None else read_work(flops, function.name, problems)
+                inline = marks.get("inline")
+                if inline is not None and inline.text not in INLINE:
+                    message = f"unknown word '{inline.text}' for 'inline'{did_you_mean(inline.text, INLINE)}"
+                    problems.append(Problem(inline.location, function.name, message))
+                yield Rule(function.name, module, function.args, meaning, work, place, inline and inline.text)
 
 
-def _flops(mark: ast.Call, name: str, file: str, problems: list[Problem]) -> Work | None:
+def _marks(mark: ast.Call, name: str, file: str, problems: list[Problem]) -> Iterator[tuple[str, Scalar]]:
+    """What a mark says, by keyword."""
     for keyword in mark.keywords:
         value = keyword.value
         place = Location(file, value.lineno, value.col_offset + 1)
-        if keyword.arg != "flops" or not isinstance(value, ast.Constant) or not isinstance(value.value, str):
-            problems.append(Problem(place, name, "a rule is marked by @rule(), or @rule(flops='a formula')"))
+        if (
+            keyword.arg not in ("flops", "inline")
+            or not isinstance(value, ast.Constant)
+            or not isinstance(value.value, str)
+        ):
+            message = "a rule is marked by @rule(), @rule(flops='a formula') or @rule(inline='operands')"
+            problems.append(Problem(place, name, message))
             continue
-        return read_work(Scalar(place, value.value, value.value, f"'{value.value}'"), name, problems)
-    return None
+        yield keyword.arg, Scalar(place, value.value, value.value, f"'{value.value}'")

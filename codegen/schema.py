@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from codegen.acl import ACL, read_acl
@@ -38,7 +39,7 @@ def read_schema(root: Path) -> tuple[Schema, list[Problem]]:
         aclnn = _prototypes(tree, problems)
         sources.append(ACLNN.as_posix())
     runtime = Sources(root)
-    ops = list(with_derived(with_kernels(ops, runtime)))
+    ops = list(with_derived(with_kernels([_inlined(op, runtime) for op in ops], runtime)))
     problems += check(tuple(ops), aclnn, runtime)
     problems += [*check_rules(runtime), *check_entries(tuple(ops), runtime)]
     if (root / "schema" / ACL).exists():
@@ -56,6 +57,12 @@ def read_schema(root: Path) -> tuple[Schema, list[Problem]]:
         runtime.rule_table,
     )
     return schema, sorted(set(problems))
+
+
+def _inlined(op: Op, runtime: Sources) -> Op:
+    """The operator with what its rule says of ufuncs."""
+    rule = None if op.meta is None else runtime.rule_table.get(op.meta.function)
+    return op if rule is None or rule.inline is None else replace(op, inline=rule.inline)
 
 
 def _prototypes(tree: Node | None, problems: list[Problem]) -> dict[str, Prototype]:

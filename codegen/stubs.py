@@ -26,7 +26,6 @@ _TYPES = {
     "Generator": "_Generator",
 }
 _SPREAD = ("int", "SymInt")  # a lone list of these may be given item by item
-_NUMBERS_FIRST = ("add", "sub", "mul", "div", "floor_divide")
 
 
 @dataclass(frozen=True)
@@ -151,7 +150,7 @@ def _type(a: Argument, op: Op) -> str:
     """The type of what may be given for a parameter. Numbers stand for the tensors of pointwise operators, but for the first one of most."""
     kind = _TYPES.get(a.type.base, "Any")
     if a.is_tensor and {"pointwise", "numbers"} & {*op.tags} and "tensors" not in op.tags:
-        if a is not op.arguments[0] or op.name in _NUMBERS_FIRST:
+        if a is not op.arguments[0] or "numbers_first" in op.tags:
             kind = "Tensor | _Number"
     if a.type.list:
         kind = f"_Sequence[{kind}{' | None' if a.type.element_optional else ''}]"

@@ -137,6 +137,7 @@ TAGS = (
     Word("inplace_function", "The in-place form is a function too: `torch.relu_(x)`."),
     Word("real_result", "In place it refuses complex tensors, of which it makes real ones."),
     Word("fills", "In place it may write elements that share memory: each gets one of the values meant for it."),
+    Word("warns_expanded", "In place on elements that share memory it warns that this is deprecated, and fills them."),
     Word(
         "overlap",
         "In place and with `out=`, an input that shares part of the written memory is refused, as for `pointwise`.",
@@ -205,14 +206,17 @@ HINTS = (
     Word("skip", "The strategy of the rule leaves the argument at its default."),
 )
 
-_BINARY = "add sub mul truediv div floordiv mod pow matmul and or xor lshift rshift".split()
-DUNDERS = (
-    *(Word(f"__{name}__", "The operands in order.") for name in _BINARY),
-    *(Word(f"__r{name}__", "The operands in reverse.") for name in _BINARY),
-    *(Word(f"__i{name}__", "Changes the first operand.") for name in _BINARY),
-    *(Word(f"__{name}__", "A comparison.") for name in "eq ne lt le gt ge".split()),
-    *(Word(f"__{name}__", "Of one operand.") for name in "neg pos abs invert".split()),
+_BINARY = "add sub mul truediv div floordiv mod pow matmul and or xor lshift rshift"
+_DUNDERS = (  # kind, how it is written, which there are, what it says
+    ("binary", "__{}__", _BINARY, "The operands in order."),
+    ("reflected", "__r{}__", _BINARY, "The operands in reverse."),
+    ("inplace", "__i{}__", _BINARY, "Changes the first operand."),
+    ("binary", "__{}__", "eq ne lt le gt ge", "A comparison."),
+    ("unary", "__{}__", "neg pos abs invert", "Of one operand."),
 )
+DUNDERS = tuple(Word(form.format(name), meaning) for _, form, which, meaning in _DUNDERS for name in which.split())
+DUNDER_KINDS = {form.format(name): kind for kind, form, which, _ in _DUNDERS for name in which.split()}
+"""How each takes its operands: `binary`, `reflected`, `inplace` or `unary`."""
 
 
 def names(words: tuple[Word, ...]) -> tuple[str, ...]:

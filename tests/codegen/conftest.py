@@ -15,7 +15,7 @@ from codegen.schema import read_schema
 
 RUNTIME = {
     "_rules/pointwise.py": """\
-        @rule(flops="1")
+        @rule(flops="1", inline="operands")
         def elementwise(*operands, dtypes="all", float=False):
             '''Broadcasts.'''
         def _helper(): ...

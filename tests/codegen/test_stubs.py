@@ -25,7 +25,7 @@ def test_types_and_the_in_place_form(tree: Path) -> None:
         """\
         - func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
           variants: [function, method, inplace, out]
-          tags: [pointwise]
+          tags: [pointwise, numbers_first]
         """,
     )
     assert _lines(stubs.functions_of(add)) == [

@@ -566,8 +566,8 @@ def _tensors_of(op: Operator, args: tuple) -> list[tuple[int, Tensor]]:
 
 def _warn_expanded(op: Operator) -> None:
     """Warn, where PyTorch does, that elements which share memory are filled."""
-    if op.label in ("masked_fill", "index_fill", "index_put"):
-        example = "tensor[indices] = tensor" if op.label == "index_put" else "tensor[mask] = scalar"
+    if "warns_expanded" in op.tags:
+        example = "tensor[indices] = tensor" if any(p.is_list for p in op.params) else "tensor[mask] = scalar"
         warnings.warn(
             f"Use of {op.label}_ on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also "
             f"applies to advanced indexing e.g. {example}",

@@ -119,7 +119,7 @@ def _joined(operands: Sequence[Any], promoted: dtype | None) -> tuple[Shape, Sha
     return shape, _strides(shape, operands, promoted)
 
 
-@rule(flops="numel(out)")
+@rule(flops="numel(out)", inline="operands")
 def elementwise(
     *operands: Any,
     dtypes: str = "all",
@@ -150,13 +150,13 @@ def elementwise(
     return Spec(shape, _result_dtype(promoted, result), stride, promoted.opmath)
 
 
-@rule(flops="numel(out)")
+@rule(flops="numel(out)", inline="bool")
 def comparison(*operands: Any, dtypes: str = "all", op: str = "") -> Spec:
     """bool, compared in the promoted dtype."""
     return elementwise(*operands, dtypes=dtypes, result=_d.bool, op=op)
 
 
-@rule(flops="numel(out)")
+@rule(flops="numel(out)", inline="operands")
 def extremum(self: Any, other: Any, op: str = "maximum") -> Spec:
     """maximum, minimum, fmax, fmin: elementwise without complex numbers."""
     if result_type(self, other).is_complex:
@@ -187,7 +187,7 @@ def _is_bool(operand: Any) -> bool:
     return (operand.dtype if is_tensor(operand) else scalar_dtype(operand)) is _d.bool
 
 
-@rule(flops="numel(out)")
+@rule(flops="numel(out)", inline="operands")
 def subtraction(self: Any, other: Any, alpha: Any = 1) -> Spec:
     """As elementwise; RuntimeError for bool operands."""
     first, second = _is_bool(self), _is_bool(other)
@@ -204,7 +204,7 @@ def subtraction(self: Any, other: Any, alpha: Any = 1) -> Spec:
     return elementwise(self, other, alpha=alpha)
 
 
-@rule(flops="numel(out)")
+@rule(flops="numel(out)", inline="operands")
 def negation(self: Any) -> Spec:
     """As elementwise; RuntimeError for bool."""
     if self.dtype is _d.bool:
@@ -222,7 +222,7 @@ def nan_to_num(self: Any) -> Spec:
     return Spec(shape, self.dtype, stride)
 
 
-@rule(flops="numel(out)")
+@rule(flops="numel(out)", inline="operands")
 def absolute(self: Any) -> Spec:
     """The magnitude: real for complex numbers; NotImplementedError for bool."""
     if self.dtype.is_complex:
@@ -240,7 +240,7 @@ def sign(self: Any) -> Spec:
     return elementwise(self)
 
 
-@rule(flops="numel(out)")
+@rule(flops="numel(out)", inline="operands")
 def rounding(self: Any, op: str = "round_vml_cpu", decimals: int = 0) -> Spec:
     """floor, ceil, trunc, round: real numbers in their own dtype; with decimals floating ones only."""
     name = op.partition("_")[0]
@@ -262,7 +262,7 @@ def test(self: Any, op: str = "") -> Spec:
     return Spec(tuple(self.shape), _d.bool, elementwise_strides(tuple(self.shape), [geometry(self)]))
 
 
-@rule(flops="numel(out)")
+@rule(flops="numel(out)", inline="operands")
 def pow(self: Any, exponent: Any) -> Spec:
     """RuntimeError for integers to a negative number, NotImplementedError for bool to bool."""
     if is_tensor(exponent):
@@ -279,7 +279,7 @@ def _with_numbers(self: Any, promoted: dtype) -> Spec:
     return Spec(shape, promoted, _strides(shape, (self,), promoted), promoted.opmath)
 
 
-@rule(flops="numel(out)")
+@rule(flops="numel(out)", inline="operands")
 def division(self: Any, other: Any, rounding_mode: str | None = None) -> Spec:
     """True division of integers is floating; 'trunc' and 'floor' keep the dtype and refuse bool and complex numbers."""
     if rounding_mode is None:
@@ -297,7 +297,7 @@ def remainder(self: Any, other: Any, op: str = "remainder_cpu") -> Spec:
     return elementwise(self, other, dtypes="real_numeric", op=op)
 
 
-@rule(flops="numel(out)")
+@rule(flops="numel(out)", inline="operands")
 def clamp(self: Any, min: Any = None, max: Any = None, one: bool = False) -> Spec:
     """Promotes with the given bounds, numbers or tensors. RuntimeError without a bound, NotImplementedError for
     complex numbers. one: clamp_min or clamp_max, whose kernel refuses these itself."""

@@ -11,12 +11,14 @@ from .geometry import Shape, contiguous_strides
 Function = TypeVar("Function", bound=Callable)
 
 
-def rule(*, flops: str | None = None) -> Callable[[Function], Function]:
+def rule(*, flops: str | None = None, inline: str | None = None) -> Callable[[Function], Function]:
     """Marks a function that the `meta:` of an entry may name. The generator reads name, parameters and first sentence from the source.
 
     flops: what a call of its operators costs, over `out`, the rule's parameters and the functions of `_planning/costs.py`; an entry's own `flops:`
     comes first. One for a multiplication, an addition, or any function of one element; none for what moves or compares indices. The addition of a
     bias to a product is not counted, as usual. Views cost nothing and have no formula.
+    inline: of operands of one float dtype the rule says no more than that they broadcast, so that a ufunc may stand for it and the kernel; the result has
+    the dtype of the "operands", or is "bool".
     """
     return _as_it_is
 
