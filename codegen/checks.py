@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from codegen import arrays, blocks, words
 from codegen.aclnn import kind_of, takes
@@ -213,6 +213,24 @@ def check_meta(op: Op, context: Context) -> Iterator[Problem]:
     elif (parameters := rules[name]) is not None:
         yield from _check_binding(op, op.meta, f"rule '{name}'", parameters)
     yield from _check_names(op, op.meta, "meta")
+
+
+def check_vmap(op: Op, context: Context) -> Iterator[Problem]:
+    if op.vmap is None:
+        return
+    functions = context.sources.batches
+    parameters = functions.get(op.vmap.function)
+    if parameters is None:
+        yield _problem(
+            op,
+            op.vmap.location,
+            f"vmap: unknown function '{op.vmap.function}'{did_you_mean(op.vmap.function, functions)}",
+        )
+        return
+    # The first parameter is the level.
+    own = replace(parameters, positional=parameters.positional[1:], required=max(parameters.required - 1, 0))
+    yield from _check_binding(op, op.vmap, f"'{op.vmap.function}'", own)
+    yield from _check_names(op, op.vmap, "vmap")
 
 
 def _check_binding(op: Op, call: Call, what: str, parameters: Parameters) -> Iterator[Problem]:
@@ -562,6 +580,7 @@ OP_CHECKS: tuple[Callable[[Op, Context], Iterator[Problem]], ...] = (
     check_node,
     check_implementation,
     check_meta,
+    check_vmap,
     check_kernels,
     check_sparse,
     check_composite,

@@ -120,6 +120,7 @@ def _products(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
     rows = _formulas(schema)
     costs = [name for name in schema.costs if any(re.search(rf"\b{name}\(", formula) for _, _, formula in rows)]
     yield "flops.py.j2", "flops.py", {"formulas": rows, "costs": costs, "source": source}
+    yield "vmap.py.j2", "vmap.py", {"rows": _batches(schema)}
     yield from _npu(schema)
     for template, file in (
         ("block_loops.h.j2", "block_loops.h"),
@@ -190,6 +191,17 @@ def _formulas(schema: Schema) -> list[tuple[str, str, str]]:
         names = [forms.safe(a.name) for a in schema.by_full_name[name].arguments]
         parameters = ["out", *(f"{n}_" if n == "out" else n for n in names)]
         found.append((name, ", ".join(parameters), formula))
+    return found
+
+
+def _batches(schema: Schema) -> list[tuple[str, str, str]]:
+    """(full name, parameters, call) of every operator that has a rule for whole batches of examples."""
+    found = []
+    for op in schema.ops:
+        if op.vmap is not None:
+            parameters = ", ".join(["level", *(a.python_name for a in op.arguments)])
+            given = ", ".join(["level", *map(str, op.vmap.args), *(f"{k}={v}" for k, v in op.vmap.kwargs)])
+            found.append((op.full_name, parameters, f"{op.vmap.function}({given})"))
     return found
 
 

@@ -67,6 +67,7 @@ class _Entry:
             "tags": self.names(entry, "tags"),
             "out": self.names(entry, "out"),
             "meta": self.call(entry.get("meta"), "meta"),
+            "vmap": self.call(entry.get("vmap"), "vmap"),
             "grad": self.grad(entry.get("grad"), signature),
             "kernels": self.kernels(entry.get("kernels")),
             "sparse": self.sparse(entry.get("sparse")),

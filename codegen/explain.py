@@ -60,6 +60,8 @@ def _explained(op: Op, root: Path, flops: str | None) -> str:
     for block in op.block:
         when = ", ".join(f"{name} is {value!r}" for name, value in block.conditions)
         rows.append(("block", f"{block.text} where {when}" if when else block.text))
+    if op.vmap is not None:
+        rows.append(("vmap", str(op.vmap)))
     if op.mutates:
         rows.append(("mutates", ", ".join(op.mutates)))
     if flops is not None:

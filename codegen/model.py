@@ -351,6 +351,8 @@ class Op:
     """What a ufunc as the short cut gives, as the rule says: the dtype of the `operands`, or `bool`; None where it may not be one."""
     block: tuple[Block, ...] = ()
     """The operator element by element, for the block interpreter: alternatives, of which the first that fits is taken."""
+    vmap: Call | None = None
+    """What it does to a whole batch of examples: a call of a function of `func/whole.py`."""
     tags: tuple[str, ...] = ()
     out: tuple[str, ...] = ()
     """How the `out=` form treats a buffer that is not as the result."""

@@ -29,6 +29,7 @@ NPU_ARGUMENTS = PACKAGE / "_backends/npu/arguments"
 NATIVE = Path("native/kernels")
 NATIVE_HEADERS = ("ieee.h", "vecmath.h", "pointwise_math.h")  # the first one has single operations
 COSTS = PACKAGE / "_planning/costs"
+BATCHES = PACKAGE / "func/whole"
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,12 @@ class Sources:
     def costs(self) -> Functions:
         """Functions that formulas of floating-point operations call."""
         return {name: p for name, p in self._public(COSTS).items() if name != "annotations"}
+
+    @cached_property
+    def batches(self) -> Functions:
+        """What operators may do to whole batches of examples."""
+        imported = ("annotations", "Sequence", "Any", "ops", "Tensor", "Level", "line_up")
+        return {name: p for name, p in self._public(BATCHES).items() if name not in imported}
 
     @cached_property
     def native_functions(self) -> dict[str, NativeFunction]:

@@ -72,6 +72,12 @@ FIELDS = (
         "One element of the result as an expression, of which loops in C are made, and the cpu kernel where none is named; see below.",
         "block: [self + other, self + alpha * other]",
     ),
+    Word(
+        "vmap",
+        "What it does to a whole batch of examples, where it is neither pointwise nor a view that its parameters explain: a call of a function of "
+        "`src/mindtorch_v2/func/whole.py`.",
+        "vmap: product(self, mat2, 2, 2)",
+    ),
     Word("tags", "What is said about it in one word; see below.", "tags: [pointwise, commutative]"),
     Word(
         "out", "How the `out=` form treats a buffer that is not as the result; see below.", "out: [exact, contiguous]"
@@ -133,6 +139,13 @@ TAGS = (
     Word("product", "Its work is that of matrix products, which `torch.utils.flop_counter` counts."),
     Word("any_device", "Its tensors may be on different devices."),
     Word("updates_statistics", "In training it writes the running statistics that it is given."),
+    # Batches of `vmap`
+    Word(
+        "draws",
+        "A composite that draws numbers, unless `train` or `training` says no: `vmap` is told whether all examples draw the same.",
+    ),
+    Word("draws_by_rows", "Inside `vmap` it draws for one example after the other."),
+    Word("draws_apart", "Inside `vmap` a batch's examples cannot draw the same numbers."),
     # Changes in place
     Word("inplace_function", "The in-place form is a function too: `torch.relu_(x)`."),
     Word("real_result", "In place it refuses complex tensors, of which it makes real ones."),

@@ -37,6 +37,7 @@ RUNTIME = {
         def three(self, other, n): ...
         mean = sum
     """,
+    "func/whole.py": "def product(level, a, b): ...\n",
     "_composite/shapes.py": "def flatten(self, start, *, end): ...\n",
     "_autograd/formulas.py": "def sum_backward(grad, shape, dim, keepdim): ...\n",
 }

@@ -282,6 +282,18 @@ CASES = {
         ),
         "6:9: mul: 'fast: ufunc' needs a numpy ufunc as the cpu kernel",
     ),
+    "unknown function of batches": (
+        entry(vmap="prodct(self, other)"),
+        "6:9: mul: vmap: unknown function 'prodct'; did you mean 'product'?",
+    ),
+    "a function of batches with too many arguments": (
+        entry(vmap="product(self, other, n)"),
+        "6:30: mul: 'product' takes at most 2 positional arguments, 3 given",
+    ),
+    "a function of batches of what is no argument": (
+        entry(vmap="product(self, othr)"),
+        "6:23: mul: vmap: unknown argument 'othr'; did you mean 'other'?",
+    ),
     "unknown fast ufunc": (
         entry(fast="numpy.multply"),
         "6:9: mul: unknown fast path 'numpy.multply'; did you mean 'numpy.multiply'?",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import mindtorch_v2 as torch
@@ -33,6 +35,11 @@ VIEWS = {
     "unfold": lambda x: x.unfold(1, 2, 1),
     "mT": lambda x: x.mT,
     "select": lambda x: x.select(1, 2),
+    "broadcast_to": lambda x: x.broadcast_to((2, 3, 5)),
+    "expand_as": lambda x: x.expand_as(torch.ones(2, 3, 5)),
+    "reshape_as": lambda x: x.reshape_as(torch.ones(5, 3)),
+    "squeeze of one": lambda x: x[:, :1].squeeze(1),
+    "squeeze of several": lambda x: x[:1, :1].squeeze((0, -1)),
 }
 
 
@@ -118,3 +125,71 @@ def test_writes_into_what_they_read(repeat):
         ):
             write()
     assert torch.equal(mask.clone().masked_fill_(mask, False), torch.zeros(3, dtype=torch.bool))
+
+
+def test_shapes_of_batched_tensors_count_alone():
+    x = torch.arange(6.0)
+    shapes = torch.ones(4, 2, 3)
+    assert torch.equal(vmap(lambda s: x.view_as(s), out_dims=0)(shapes), torch.stack([x.view(2, 3)] * 4))
+    assert torch.equal(vmap(lambda s: x[:1].expand_as(s))(shapes), torch.zeros(4, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: x.unsqueeze(4), "Dimension out of range (expected to be in range of [-3, 2], but got 4)"),
+        (lambda x: x.squeeze(2), "Dimension out of range (expected to be in range of [-2, 1], but got 2)"),
+        (lambda x: x.transpose(0, 2), "Dimension out of range (expected to be in range of [-2, 1], but got 2)"),
+        (lambda x: torch.nonzero(x), "Attempted to vmap over aten::nonzero"),
+        (lambda x: torch.unique(x), "Attempted to vmap over aten::_unique2"),
+        (lambda x: torch.masked_select(x, x > 0), "Attempted to vmap over `mask` in torch.masked_select(self, mask)"),
+        (lambda x: x[x > 0], "Attempting to batch over indexing with a boolean mask"),
+    ],
+)
+def test_what_an_example_or_a_batch_refuses(function, message):
+    with pytest.raises((RuntimeError, IndexError), match=re.escape(message)):
+        vmap(function)(torch.arange(12.0).reshape(2, 3, 2))
+
+
+# Which of PyTorch 2.13's random operators take randomness="same" of a batch, and which refuse.
+REFUSED_THE_SAME = {
+    "_standard_gamma": lambda x: torch._standard_gamma(x),
+    "_sample_dirichlet": lambda x: torch._sample_dirichlet(x),
+    "binomial": lambda x: torch.binomial(x * 10 // 1, x * 0 + 0.5),
+    "poisson": torch.poisson,
+    "bernoulli": lambda x: torch.bernoulli(x * 0.5),
+    "multinomial": lambda x: torch.multinomial(x, 2),
+    "normal": lambda x: torch.normal(x, 1.0),
+}
+TAKEN_THE_SAME = {
+    "native_dropout": lambda x: torch.native_dropout(x, 0.5, True)[0],
+    "dropout": lambda x: torch.nn.functional.dropout(x, 0.5),
+    "rand_like": torch.rand_like,
+}
+
+
+@pytest.mark.parametrize("name", [*REFUSED_THE_SAME, *TAKEN_THE_SAME])
+def test_examples_that_draw(name):
+    function = (REFUSED_THE_SAME | TAKEN_THE_SAME)[name]
+    x = torch.arange(1.0, 5.0).repeat(3, 1) / 5
+    with pytest.raises(RuntimeError, match="called random operation while in randomness error mode"):
+        vmap(function)(x)
+    torch.manual_seed(0)
+    different = vmap(function, randomness="different")(x)
+    assert different.shape[0] == 3
+    if name in REFUSED_THE_SAME:
+        with pytest.raises(
+            RuntimeError, match="does not currently support same randomness with a batched tensor input"
+        ):
+            vmap(function, randomness="same")(x)
+    else:
+        same = vmap(function, randomness="same")(x)
+        assert torch.equal(same[0], same[1]) and torch.equal(same[1], same[2])
+        assert not torch.equal(different[0], different[1])
+
+
+def test_what_is_switched_off_draws_nothing():
+    x = torch.ones(2, 3)
+    assert torch.equal(vmap(lambda x: torch.nn.functional.dropout(x, 0.5, training=False))(x), x)
+    assert torch.equal(vmap(lambda x: torch.native_dropout(x, 0.5, False)[0])(x), x)
+    assert torch.equal(vmap(lambda x: torch.nn.functional.rrelu(x))(x), x)

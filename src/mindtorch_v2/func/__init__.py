@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from . import batched as _batched, rules as _rules
 from .gradients import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
 from .vmap import vmap
+
+_batched.run = _rules.run
+_rules.RULES.update(importlib.import_module("mindtorch_v2._generated.vmap").RULES)  # which stands above them
 
 __all__ = [
     "functional_call",

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from .._autograd import api
 from .._dispatch import ops
 from .._tensor import Size, Tensor, alias_as
-from . import rules
+
+run: Any = None
+"""Runs a function on batches: that of `rules.py`, which stands above and is handed down."""
 
 
 class BatchedTensor(Tensor):
@@ -71,7 +73,18 @@ class BatchedTensor(Tensor):
         return run(func, args, kwargs or {})
 
 
-Level = Callable[[Any], TypeGuard[BatchedTensor]]
+@dataclass(frozen=True)
+class Level:
+    """A level of `vmap`; called, it says whether something is batched there."""
+
+    number: int
+
+    def __call__(self, value: Any) -> TypeGuard[BatchedTensor]:
+        return isinstance(value, BatchedTensor) and value._level == self.number
+
+    def wrap(self, value: Tensor) -> BatchedTensor:
+        """A whole batch as the tensor of one example."""
+        return batched(value, self.number)
 
 
 def batched(value: Tensor, level: int) -> BatchedTensor:
@@ -93,11 +106,7 @@ def innermost(value: Tensor) -> Tensor:
 
 def at(level: int) -> Level:
     """Whether something is batched at a level."""
-
-    def check(value: Any) -> TypeGuard[BatchedTensor]:
-        return isinstance(value, BatchedTensor) and value._level == level
-
-    return check
+    return Level(level)
 
 
 def tensors_in(tree: Any) -> list:
@@ -122,34 +131,6 @@ def mapped(tree: Any, function: Callable) -> Any:
     if isinstance(tree, (tuple, list)):
         return type(tree)(mapped(item, function) for item in tree)
     return tree
-
-
-def run(func: Callable, args: tuple, kwargs: dict) -> Any:
-    """Run a torch function on the innermost level of its batched arguments."""
-    given = tensors_in((args, kwargs))
-    level = max(t._level for t in given if isinstance(t, BatchedTensor))
-    at_level = at(level)
-    name = getattr(func, "__name__", "")
-    if func is api.grad:
-        size = next(t for t in given if at_level(t))._value.shape[0]
-        found = rules.gradients(args, kwargs, at_level, size)
-        return tuple(None if g is None else batched(g, level) for g in found)
-    inplace = is_inplace(name)
-    if inplace or kwargs.get("out") is not None:
-        _check_target(name, args[0] if inplace else kwargs["out"], given, at_level)
-    _check_dynamic(name, args, at_level)
-    found = _inplace_at_once(func, name, args, kwargs, at_level) if inplace else None
-    if not inplace:
-        found = _at_once(func, name, args, kwargs, at_level, level)
-    if found is not None:
-        return found
-    if not Fallback.enabled:
-        raise RuntimeError(
-            f"Batching rule not implemented for aten::{name}. We could not generate a fallback. (torch._C._functorch._set_vmap_fallback_enabled "
-            "has switched it off)"
-        )
-    rows = run_rows(func, args, kwargs, level)
-    return args[0] if inplace and isinstance(args[0], Tensor) else stack(rows, level)
 
 
 class Fallback:
@@ -193,7 +174,7 @@ def is_inplace(name: str) -> bool:
     return name == "__setitem__" or (name.endswith("_") and not name.endswith("__"))
 
 
-def _check_target(name: str, target: Any, given: list, at_level: Level) -> None:
+def check_target(name: str, target: Any, given: list, at_level: Level) -> None:
     """RuntimeError when examples would write into one tensor that is not batched."""
     if isinstance(target, Tensor) and not at_level(target) and any(at_level(t) for t in given):
         raise RuntimeError(
@@ -202,90 +183,6 @@ def _check_target(name: str, target: Any, given: list, at_level: Level) -> None:
             "being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic. If said operator is being "
             "called inside the PyTorch framework, please file a bug report instead."
         )
-
-
-_DYNAMIC = {"nonzero", "argwhere", "unique", "_unique2", "unique_dim", "unique_consecutive"}
-
-
-def _check_dynamic(name: str, args: tuple, at_level: Level) -> None:
-    """RuntimeError for operators whose result has another shape for each example."""
-    if name in _DYNAMIC or (name == "where" and len(args) == 1):
-        shown = {"unique": "_unique2"}.get(name, name)
-        raise RuntimeError(
-            f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::{shown}. Please file an "
-            "issue at https://github.com/pytorch/pytorch/issues if you need this feature."
-        )
-    if name == "masked_select" and at_level(args[1]):
-        raise RuntimeError(
-            "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for each batch this would "
-            "return a differently shaped Tensor. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
-        )
-    if name == "__getitem__":
-        items = args[1] if isinstance(args[1], tuple) else (args[1],)
-        if any(at_level(i) and i.dtype.category == 0 for i in items):
-            raise RuntimeError(
-                "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a boolean mask."
-            )
-
-
-# Whole batches at once
-
-
-_PRODUCTS = {"matmul": None, "__matmul__": None, "mm": (2, 2), "bmm": (3, 3), "mv": (2, 1), "dot": (1, 1)}
-"""Products, and how many dimensions their operands have."""
-
-
-def _inplace_at_once(func: Callable, name: str, args: Any, kwargs: dict, at_level: Level) -> Any:
-    """The target of a pointwise operator that has written to the whole batch, or None."""
-    target = args[0] if args else None
-    if not isinstance(target, Tensor) or not at_level(target) or not _is_pointwise(name[:-1]):
-        return None
-    width = target.dim()
-    if any(t.dim() > width for t in tensors_in((args, kwargs))):
-        return None
-    lined_up = functools.partial(line_up, at_level=at_level, width=width)
-    func(*mapped(args, lined_up), **mapped(kwargs, lined_up))
-    return target
-
-
-def _at_once(func: Callable, name: str, args: Any, kwargs: dict, at_level: Level, level: int) -> Any:
-    """The result of an operator that can run on the whole batch, or None."""
-    if _is_pointwise(name):
-        operands = tensors_in((args, kwargs))
-        width = max(t.dim() for t in operands)
-        if any(t.dim() == 0 < width for t in operands) and any(t.dtype is not operands[0].dtype for t in operands):
-            return None  # examples without dimensions promote as numbers do, and in a batch they have one
-        lined_up = functools.partial(line_up, at_level=at_level, width=width)
-        result = func(*mapped(args, lined_up), **mapped(kwargs, lined_up))
-        return mapped(result, lambda t: batched(t, level))
-    if name in rules.AS and len(args) == 2 and not at_level(args[0]):
-        return getattr(ops, rules.AS[name])(args[0], list(args[1].shape))  # of the other one the shape counts alone
-    seen = rules.view(func, name, args, kwargs, at_level)
-    if seen is not None:
-        return mapped(seen, lambda t: batched(t, level))
-    if name == "__getitem__":
-        if not at_level(args[0]):
-            return _index(args[0], args[1], at_level, level)
-        part = rules.subscript(args[0], args[1])
-        return None if part is None else batched(part, level)
-    if name in ("sum", "mean") and len(args) == 1 and not kwargs.keys() - {"dtype"} and args[0].dim():
-        value = args[0]._value
-        return batched(func(value, list(range(1, value.dim())), **kwargs), level)
-    if name in _PRODUCTS and len(args) == 2 and not kwargs:
-        if _PRODUCTS[name] not in (None, tuple(t.dim() for t in args)):
-            return None  # the example's own call says what is wrong
-        return batched(_product(args[0], args[1], at_level), level) if all(t.dim() for t in args) else None
-    if name == "linear" and not kwargs and len(args) in (2, 3) and args[0].dim() and args[1].dim() == 2:
-        flipped = (
-            args[1].transpose(-2, -1) if not at_level(args[1]) else batched(args[1]._value.transpose(-2, -1), level)
-        )
-        made: Any = (
-            batched(_product(args[0], flipped, at_level), level)
-            if at_level(args[0]) or at_level(flipped)
-            else args[0] @ flipped
-        )
-        return made if len(args) == 2 or args[2] is None else made + args[2]
-    return None
 
 
 def line_up(t: Tensor, at_level: Level, width: int) -> Tensor:
@@ -297,50 +194,3 @@ def line_up(t: Tensor, at_level: Level, width: int) -> Tensor:
     if missing:
         value = value.reshape((value.shape[0], *([1] * missing), *value.shape[1:]))
     return value
-
-
-def _product(a: Tensor, b: Tensor, at_level: Level) -> Tensor:
-    """`a @ b` of every example."""
-    row, column = a.dim() == 1, b.dim() == 1
-    width = max(a.dim() + row, b.dim() + column)
-    left = _as_matrix(a, -2, at_level) if row else a
-    right = _as_matrix(b, -1, at_level) if column else b
-    result = line_up(left, at_level, width) @ line_up(right, at_level, width)
-    if row:
-        result = result.squeeze(-2 + column) if column else result.squeeze(-2)
-    return result.squeeze(-1) if column else result
-
-
-def _as_matrix(t: Tensor, place: int, at_level: Level) -> Any:
-    return batched(t._value.unsqueeze(place), t._level) if at_level(t) else t.unsqueeze(place)
-
-
-def _index(source: Tensor, index: Any, at_level: Level, level: int) -> Any:
-    """`source[i, j, ...]` with positions for leading dimensions, some of them batched: one index operation.
-
-    Positions have dimensions where another level's batch lies in them.
-    """
-    items = index if isinstance(index, tuple) else (index,)
-    if not all(isinstance(i, int) or (isinstance(i, Tensor) and i.dtype.category == 1) for i in items):
-        return None
-    width = max(i.dim() for i in items if isinstance(i, Tensor))
-
-    def position(item: Any) -> Any:
-        if not isinstance(item, Tensor):
-            return item
-        lined_up = line_up(item, at_level, width)
-        # A tensor without dimensions would be read for its number.
-        return lined_up if isinstance(lined_up, BatchedTensor) or lined_up.dim() else lined_up.reshape((1,))
-
-    return batched(source[tuple(map(position, items))], level)
-
-
-@functools.cache
-def _pointwise_names() -> frozenset:
-    from .._generated.tables import operators
-
-    return frozenset(op.name for op in operators() if "pointwise" in op.tags)
-
-
-def _is_pointwise(name: str) -> bool:
-    return name in _pointwise_names()

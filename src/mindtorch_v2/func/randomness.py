@@ -2,49 +2,32 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from .._dispatch import ops
+from .._dispatch.operator import Operator
 from .._random.generator import default_generator
 from .batched import at, batched, is_inplace, line_up, mapped, run_rows, stack, tensors_in
+from .rules import operators_by_name
 
-_FACTORIES = {"rand", "randn", "randint"}
-_WHOLE = {
-    "rand_like",
-    "randn_like",
-    "randint_like",
-    "bernoulli",
-    "normal",
-    "poisson",
-    "dropout",
-    "alpha_dropout",
-    "native_dropout",
-}
-_BY_ROWS = {
-    "randperm",
-    "multinomial",
-    "feature_dropout",
-    "feature_alpha_dropout",
-    "rrelu",
-    "gumbel_softmax",
-    "fractional_max_pool2d",
-    "fractional_max_pool3d",
-}
-_INPLACE = {
-    "uniform_",
-    "normal_",
-    "random_",
-    "bernoulli_",
-    "exponential_",
-    "geometric_",
-    "cauchy_",
-    "log_normal_",
-    "dropout_",
-    "alpha_dropout_",
-}
-_NAMES = _FACTORIES | _WHOLE | _BY_ROWS | _INPLACE
-_NOT_THE_SAME = {"bernoulli", "normal", "poisson", "multinomial"}
+
+@functools.cache
+def _drawing() -> dict[str, tuple[Operator, ...]]:
+    """Operators that draw, by the names of their functions, those in place too."""
+    found: dict[str, tuple[Operator, ...]] = {}
+    for name, overloads in operators_by_name().items():
+        own = tuple(op for op in overloads if "random" in op.tags or "draws" in op.tags)
+        if own:
+            found[name] = own
+            if any("inplace" in op.variants for op in own):
+                found[f"{name}_"] = own
+    return found
+
+
+def _tagged(name: str, tag: str) -> bool:
+    return any(tag in op.tags for op in _drawing()[name])
 
 
 class RandomMode:
@@ -58,7 +41,7 @@ class RandomMode:
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        if name not in _NAMES or _draws_nothing(name, args):
+        if name not in _drawing() or _draws_nothing(name, args):
             return func(*args, **kwargs)
         if self.randomness == "error":
             raise RuntimeError(
@@ -71,16 +54,16 @@ class RandomMode:
         is_mine = at(self.level)
         if not any(is_mine(t) for t in tensors_in((args, kwargs))):
             return func(*args, **kwargs)
-        if name in _NOT_THE_SAME:
+        if _tagged(name, "draws_apart"):
             raise RuntimeError(
                 "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
             )
         first = args[0]
-        if is_inplace(name) and is_mine(first) and "dropout" not in name:
+        if is_inplace(name) and is_mine(first) and _tagged(name, "random"):
             example = ops.empty(tuple(first._value.shape[1:]), dtype=first.dtype, device=first._value.device)
             ops.copy_(first._value, ops.expand(func(example, *args[1:], **kwargs), tuple(first._value.shape)))
             return first
-        if name.endswith("_like") and is_mine(first):
+        if _tagged(name, "creation") and is_mine(first):
             return func(first._value[0], *args[1:], **kwargs)
         generator = kwargs.get("generator") or default_generator
         state = generator.get_state()
@@ -105,9 +88,9 @@ class RandomMode:
             func(args[0]._value, *(line_up(a, is_mine, args[0].dim()) for a in args[1:]), **kwargs)
             return args[0]
         sized = next((i for i in range(len(args) - 1, -1, -1) if isinstance(args[i], (list, tuple))), None)
-        if not given and sized is not None and name not in _BY_ROWS:  # a shape
+        if not given and sized is not None and not _tagged(name, "draws_by_rows"):  # a shape
             return batched(func(*args[:sized], [self.size, *args[sized]], *args[sized + 1 :], **kwargs), level)
-        if name in _BY_ROWS or not given:
+        if _tagged(name, "draws_by_rows") or not given:
             if any(is_mine(t) for t in given):
                 return stack(run_rows(func, args, kwargs, level), level)
             return stack([func(*args, **kwargs) for _ in range(self.size)], level)
@@ -119,7 +102,10 @@ class RandomMode:
 
 
 def _draws_nothing(name: str, args: tuple) -> bool:
-    """Whether a dropout is switched off, or `normal` and the like are given no example to draw for."""
-    if "dropout" in name and len(args) > 2:
-        return not args[2]
-    return name == "rrelu" and not (len(args) > 3 and args[3])
+    """Whether a dropout or its like is switched off."""
+    op = _drawing()[name][0]
+    at = next((i for i, p in enumerate(op.params) if p.name in ("train", "training")), None)
+    if at is None:
+        return False
+    given = args[at] if at < len(args) else op.params[at].default
+    return given is not None and not given

@@ -1,4 +1,4 @@
-"""Operators on whole batches whose rule follows from what the schema says of them, and gradients of examples.
+"""How functions run on batches: whole batches at once, by what the schema says of operators, else example by example; and gradients of examples.
 
 Note [Views of batches]
 A view of every example is a view of the batch: its geometry is that of the example with the batch in front. Where an operator names dimensions, the
@@ -16,6 +16,19 @@ from .._dispatch import ops
 from .._dispatch.operator import Operator, Param
 from .._dispatch.resolver import resolve
 from .._tensor import Tensor
+from .batched import (
+    BatchedTensor,
+    Fallback,
+    Level,
+    at,
+    check_target,
+    is_inplace,
+    line_up,
+    mapped,
+    run_rows,
+    stack,
+    tensors_in,
+)
 
 _DIMS = {
     "dim",
@@ -32,63 +45,141 @@ _DIMS = {
     "dimension",
 }
 _SIZES = {"size", "shape"}
-AS = {"view_as": "view", "expand_as": "expand", "reshape_as": "reshape"}
-"""Functions of two tensors, of the second of which the shape counts alone, and the operators that they are."""
+RULES: dict[str, Callable] = {}
+"""By operator, what it does to a whole batch: the functions of `whole.py` that entries name."""
 
 
 @functools.cache
-def _views() -> dict[str, tuple[Operator, ...]]:
+def operators_by_name() -> dict[str, tuple[Operator, ...]]:
+    """Operators by the names of their functions, overloads in the order in which they are tried."""
     from .._generated.tables import operators
 
     found: dict[str, tuple[Operator, ...]] = {}
     for op in operators():
-        if op.is_view and op.composite is None:
-            for name in (op.name, op.function.__name__ if op.function is not None else op.name):
-                found[name] = (*found.get(name, ()), op)
+        found[op.name] = (*found.get(op.name, ()), op)
     return found
 
 
-def view(func: Callable, name: str, args: tuple, kwargs: dict, is_mine: Callable) -> Any:
+def run(func: Callable, args: tuple, kwargs: dict) -> Any:
+    """Run a torch function on the innermost level of its batched arguments."""
+    given = tensors_in((args, kwargs))
+    level = at(max(t._level for t in given if isinstance(t, BatchedTensor)))
+    name = getattr(func, "__name__", "")
+    if func is api.grad:
+        size = next(t for t in given if level(t))._value.shape[0]
+        return tuple(None if g is None else level.wrap(g) for g in gradients(args, kwargs, level, size))
+    inplace = is_inplace(name)
+    if inplace or kwargs.get("out") is not None:
+        check_target(name, args[0] if inplace else kwargs["out"], given, level)
+    found = _inplace_at_once(func, name, args, kwargs, level) if inplace else _at_once(func, name, args, kwargs, level)
+    if found is not None:
+        return found
+    if not Fallback.enabled:
+        raise RuntimeError(
+            f"Batching rule not implemented for aten::{name}. We could not generate a fallback. (torch._C._functorch._set_vmap_fallback_enabled "
+            "has switched it off)"
+        )
+    rows = run_rows(func, args, kwargs, level.number)
+    return args[0] if inplace and isinstance(args[0], Tensor) else stack(rows, level.number)
+
+
+def _inplace_at_once(func: Callable, name: str, args: Any, kwargs: dict, level: Level) -> Any:
+    """The target of a pointwise operator that has written to the whole batch, or None."""
+    target = args[0] if args else None
+    if not isinstance(target, Tensor) or not level(target) or not _is_pointwise(name[:-1]):
+        return None
+    width = target.dim()
+    if any(t.dim() > width for t in tensors_in((args, kwargs))):
+        return None
+    lined_up = functools.partial(line_up, at_level=level, width=width)
+    func(*mapped(args, lined_up), **mapped(kwargs, lined_up))
+    return target
+
+
+def _at_once(func: Callable, name: str, args: Any, kwargs: dict, level: Level) -> Any:
+    """The result of an operator that can run on the whole batch, or None."""
+    overloads = operators_by_name().get(name, ())
+    if any(op.full_name in RULES for op in overloads) and "out" not in kwargs:
+        try:
+            op, bound = resolve(overloads, args, kwargs)
+        except TypeError:
+            return None  # the example's own call says what is wrong
+        rule = RULES.get(op.full_name)
+        if rule is not None:
+            return rule(level, *bound)
+    if _is_pointwise(name):
+        operands = tensors_in((args, kwargs))
+        width = max(t.dim() for t in operands)
+        if any(t.dim() == 0 < width for t in operands) and any(t.dtype is not operands[0].dtype for t in operands):
+            return None  # examples without dimensions promote as numbers do, and in a batch they have one
+        lined_up = functools.partial(line_up, at_level=level, width=width)
+        result = func(*mapped(args, lined_up), **mapped(kwargs, lined_up))
+        return mapped(result, level.wrap)
+    if name == "__getitem__":
+        return _subscripted(args[0], args[1], level)
+    seen = _view(func, overloads, args, kwargs, level)
+    return None if seen is None else mapped(seen, level.wrap)
+
+
+def _is_pointwise(name: str) -> bool:
+    return any("pointwise" in op.tags for op in operators_by_name().get(name, ()))
+
+
+def _view(func: Callable, overloads: tuple[Operator, ...], args: tuple, kwargs: dict, level: Level) -> Any:
     """The view of the values of a batch that stands for a view of every example; None when it is no case for this rule."""
-    if name in AS and len(args) == 2 and is_mine(args[0]):
-        return view(getattr(ops, AS[name]), AS[name], (args[0], list(args[1].shape)), {}, is_mine)
-    overloads = _views().get(name)
-    if not overloads or not args or not is_mine(args[0]) or any(is_mine(t) for t in (*args[1:], *kwargs.values())):
+    overloads = tuple(op for op in overloads if op.is_view and op.composite is None)
+    if not overloads or not args or not level(args[0]) or any(level(t) for t in (*args[1:], *kwargs.values())):
         return None
     op, bound = resolve(overloads, args, kwargs)
-    example, value = args[0], args[0]._value
-    count = example.dim()
-    if name in ("t", "numpy_T", "T"):
-        order = [0, *range(count, 0, -1)]
-        return value.permute(order)
-    if name == "squeeze" and not count and all(d in (0, -1) for d in bound[1:]):
-        return ops.alias(value)
-    if name == "squeeze" and len(bound) == 1:
-        return ops.squeeze(value, [d + 1 for d, n in enumerate(example.shape) if n == 1])
-    if name == "as_strided":
-        return None
-    given = [value]
+    count = args[0].dim()
+    given: list[Any] = [args[0]._value]
     for param, argument in zip(op.params[1:], bound[1:]):
         if param.name in _DIMS:
-            argument = _moved(param, argument, count + (name == "unsqueeze"))
+            argument = _moved(param, argument, count)
             if argument is None:
                 return None
-        elif param.name in _SIZES and name not in ("unfold", "narrow"):
-            wide = list(argument)
-            if name in ("expand", "broadcast_to"):
-                missing = len(wide) - count
-                if missing < 0:
-                    return None
-                if missing:
-                    given[0] = value.reshape((value.shape[0], *([1] * missing), *value.shape[1:]))
-            argument = [value.shape[0], *wide]
+        elif param.name in _SIZES and param.is_list:
+            argument = [given[0].shape[0], *argument]
         given.append(argument)
     positional = [a for p, a in zip(op.params, given) if not p.keyword]
     named = {p.name: a for p, a in zip(op.params, given) if p.keyword}
     return (op.function or func)(*positional, **named)
 
 
-def subscript(source: Any, index: Any) -> Any:
+def _subscripted(source: Any, index: Any, level: Level) -> Any:
+    """`source[index]`, or None."""
+    items = index if isinstance(index, tuple) else (index,)
+    if any(level(i) and i.dtype.category == 0 for i in items):
+        raise RuntimeError(
+            "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a boolean mask."
+        )
+    if not level(source):
+        return _index(source, index, level)
+    part = _part(source, index)
+    return None if part is None else level.wrap(part)
+
+
+def _index(source: Tensor, index: Any, level: Level) -> Any:
+    """`source[i, j, ...]` with positions for leading dimensions, some of them batched: one index operation.
+
+    Positions have dimensions where another level's batch lies in them.
+    """
+    items = index if isinstance(index, tuple) else (index,)
+    if not all(isinstance(i, int) or (isinstance(i, Tensor) and i.dtype.category == 1) for i in items):
+        return None
+    width = max(i.dim() for i in items if isinstance(i, Tensor))
+
+    def position(item: Any) -> Any:
+        if not isinstance(item, Tensor):
+            return item
+        lined_up = line_up(item, level, width)
+        # A tensor without dimensions would be read for its number.
+        return lined_up if isinstance(lined_up, BatchedTensor) or lined_up.dim() else lined_up.reshape((1,))
+
+    return level.wrap(source[tuple(map(position, items))])
+
+
+def _part(source: Any, index: Any) -> Any:
     """`source[index]` of every example of a batch by numbers, slices, None and an ellipsis; None for other subscripts."""
     items = index if isinstance(index, tuple) else (index,)
     if not all(i is None or i is Ellipsis or isinstance(i, (int, slice)) and not isinstance(i, bool) for i in items):

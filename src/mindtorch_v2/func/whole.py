@@ -1,0 +1,133 @@
+"""What operators do to whole batches of examples, by the words of their entries: `vmap: product(self, mat2, 2, 2)`.
+
+Each function takes the level, and the arguments as the examples show them; what is batched there has the whole batch as `_value`. It returns the
+result as the examples show it, or None where they are to run one by one, which also says what is wrong with their arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._dispatch import ops
+from .._tensor import Tensor
+from .batched import Level, line_up
+
+
+def each(level: Level) -> None:
+    """One by one, though the operator is a view."""
+
+
+def dynamic(level: Level, name: str) -> None:
+    """RuntimeError: the result has another shape for each example."""
+    raise RuntimeError(
+        f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::{name}. Please file an "
+        "issue at https://github.com/pytorch/pytorch/issues if you need this feature."
+    )
+
+
+def by_mask(level: Level, mask: Tensor) -> None:
+    """RuntimeError where each example has a mask of its own."""
+    if level(mask):
+        raise RuntimeError(
+            "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for each batch this would "
+            "return a differently shaped Tensor. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
+        )
+
+
+def reduced(level: Level, name: str, self: Any, dtype: Any) -> Any:
+    """All elements of each example reduced by the operator of a name."""
+    if not self.dim():
+        return None
+    value = self._value
+    return level.wrap(getattr(ops, name)(value, list(range(1, value.dim())), dtype=dtype))
+
+
+# Views
+
+
+def permuted(level: Level, self: Any) -> Any:
+    """The dimensions of each example in reverse."""
+    return level.wrap(self._value.permute([0, *range(self.dim(), 0, -1)]))
+
+
+def squeezed(level: Level, self: Any) -> Any:
+    """Each example without its dimensions of size 1."""
+    return level.wrap(ops.squeeze(self._value, [d + 1 for d, n in enumerate(self.shape) if n == 1]))
+
+
+def squeezed_at(level: Level, self: Any, dim: Any) -> Any:
+    """Each example without some of them; one without dimensions takes 0 and -1 for its own."""
+    dims = list(dim) if isinstance(dim, (list, tuple)) else [dim]
+    count = self.dim()
+    if not count and all(d in (0, -1) for d in dims):
+        return level.wrap(ops.alias(self._value))
+    if not all(-count <= d < count for d in dims):
+        return None
+    return level.wrap(ops.squeeze(self._value, [d + 1 if d >= 0 else d for d in dims]))
+
+
+def unsqueezed(level: Level, self: Any, dim: int) -> Any:
+    """Each example with a dimension more."""
+    count = self.dim()
+    return level.wrap(ops.unsqueeze(self._value, dim + 1 if dim >= 0 else dim)) if -count - 1 <= dim <= count else None
+
+
+def expanded(level: Level, self: Any, size: Sequence[int]) -> Any:
+    """Each example stretched, dimensions of size 1 in front of it first."""
+    missing = len(size) - self.dim()
+    if missing < 0:
+        return None
+    value = self._value
+    if missing:
+        value = value.reshape((value.shape[0], *([1] * missing), *value.shape[1:]))
+    return level.wrap(ops.expand(value, [value.shape[0], *size]))
+
+
+def shaped(level: Level, name: str, self: Any, other: Tensor) -> Any:
+    """The view of a name in the shape of another tensor, of which that alone counts."""
+    size = list(other.shape)
+    if not level(self):
+        return getattr(ops, name)(self, size)
+    return level.wrap(getattr(ops, name)(self._value, [self._value.shape[0], *size]))
+
+
+def expanded_as(level: Level, self: Any, other: Tensor) -> Any:
+    """`expanded` to the shape of another tensor, of which that alone counts."""
+    size = list(other.shape)
+    return expanded(level, self, size) if level(self) else ops.expand(self, size)
+
+
+# Products of matrices
+
+
+def product(level: Level, a: Tensor, b: Tensor, rows: int | None = None, columns: int | None = None) -> Any:
+    """`a @ b`; `rows`, `columns`: how many dimensions the operands must have, where not any."""
+    if rows is not None and (a.dim(), b.dim()) != (rows, columns):
+        return None
+    return level.wrap(_product(a, b, level)) if a.dim() and b.dim() else None
+
+
+def linear(level: Level, input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
+    """`input @ weight.T + bias`."""
+    if not input.dim() or weight.dim() != 2:
+        return None
+    flipped = level.wrap(weight._value.transpose(-2, -1)) if level(weight) else weight.transpose(-2, -1)
+    made: Any = level.wrap(_product(input, flipped, level)) if level(input) or level(flipped) else input @ flipped
+    return made if bias is None else made + bias
+
+
+def _product(a: Tensor, b: Tensor, level: Level) -> Tensor:
+    """`a @ b` of every example."""
+    row, column = a.dim() == 1, b.dim() == 1
+    width = max(a.dim() + row, b.dim() + column)
+    left = _as_matrix(a, -2, level) if row else a
+    right = _as_matrix(b, -1, level) if column else b
+    result = line_up(left, level, width) @ line_up(right, level, width)
+    if row:
+        result = result.squeeze(-2 + column) if column else result.squeeze(-2)
+    return result.squeeze(-1) if column else result
+
+
+def _as_matrix(t: Tensor, place: int, level: Level) -> Any:
+    return level.wrap(t._value.unsqueeze(place)) if level(t) else t.unsqueeze(place)
