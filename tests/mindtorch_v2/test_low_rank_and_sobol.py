@@ -84,3 +84,48 @@ def test_factors_of_matrices_that_are_not_definite() -> None:
     assert torch.allclose(h @ torch.linalg.ldl_solve(factors, pivots, right, hermitian=True), right)
     with pytest.raises(RuntimeError, match="torch.linalg.ldl_factor: Unknown error code: 1"):
         torch.linalg.ldl_factor(torch.zeros(2, 2))
+
+
+def _definite(n: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(n, n, dtype=torch.float64, generator=generator)
+    return x @ x.mT + torch.eye(n, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("general", [True, False])
+def test_outer_eigenpairs(largest: bool, general: bool) -> None:
+    A = torch.stack([_definite(12), 2 * _definite(12)])
+    B = torch.eye(12, dtype=torch.float64) * 2 + 0.1 if general else None
+    values, vectors = torch.lobpcg(A, k=3, B=B, largest=largest)
+    assert values.shape == (2, 3) and vectors.shape == (2, 12, 3)
+    full = torch.linalg.eigvals(A if B is None else torch.linalg.solve(B, A)).real.sort(-1, descending=largest).values
+    assert torch.allclose(values, full[:, :3])
+    image = vectors if B is None else B @ vectors
+    assert torch.allclose(A @ vectors, image * values.unsqueeze(-2), atol=1e-5)
+    assert torch.allclose(vectors.mT @ image, torch.eye(3, dtype=torch.float64).expand(2, 3, 3), atol=1e-10)
+
+
+def test_outer_eigenpairs_by_steps() -> None:
+    A, seen = _definite(12), []
+    preconditioner = torch.diag(1 / A.diagonal())
+    start = torch.ones(12, 2, dtype=torch.float64).tril()
+    torch.lobpcg(A, X=start, iK=preconditioner, niter=3, tracker=lambda one: seen.append(one.ivars["istep"]))
+    assert seen == [1, 2, 3]
+    with pytest.raises(ValueError, match="is smaller than 3 x the number of requested"):
+        torch.lobpcg(A, k=5)
+    with pytest.raises(AssertionError, match="A must be square"):
+        torch.lobpcg(torch.ones(3, 4))
+    found = torch.lobpcg(A.to_sparse(), k=2)[0]
+    assert torch.allclose(found, torch.linalg.eigvalsh(A).flip(0)[:2])
+
+
+def test_derivatives_of_outer_eigenpairs() -> None:
+    """Those of all eigenpairs, of which these are some."""
+    A = _definite(9).requires_grad_()
+    weights = torch.arange(1.0, 19.0, dtype=torch.float64).reshape(9, 2)
+    gradients = []
+    for values, vectors in (torch.lobpcg(A, k=2, tol=1e-11), [x.flip(-1)[..., :2] for x in torch.linalg.eigh(A)]):
+        loss = (values * torch.tensor([1.0, 3.0], dtype=torch.float64)).sum() + (vectors.abs() * weights).sum()
+        gradients.append(torch.autograd.grad(loss, A)[0])
+    assert torch.allclose(*gradients, atol=1e-7)
