@@ -153,6 +153,18 @@ def _sparse_broadcast_to(input, size):
     return call(tables._sparse_broadcast_to, (input, size))
 
 
+@road((tables._convert_indices_from_coo_to_csr,), )
+def _convert_indices_from_coo_to_csr(input, size, *, out_int32=False):
+    """_convert_indices_from_coo_to_csr(Tensor self, int size, *, bool out_int32=False) -> Tensor"""
+    return call(tables._convert_indices_from_coo_to_csr, (input, size, out_int32))
+
+
+@road((tables._convert_indices_from_csr_to_coo,), )
+def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32=False, transpose=False):
+    """_convert_indices_from_csr_to_coo(Tensor crow_indices, Tensor col_indices, *, bool out_int32=False, bool transpose=False) -> Tensor"""
+    return call(tables._convert_indices_from_csr_to_coo, (crow_indices, col_indices, out_int32, transpose))
+
+
 def sparse_resize_(input, size, sparse_dim, dense_dim):
     """sparse_resize_(Tensor(a!) self, int[] size, int sparse_dim, int dense_dim) -> Tensor(a!)"""
     return call_inplace(tables.sparse_resize_, (input, size, sparse_dim, dense_dim))

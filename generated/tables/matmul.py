@@ -44,7 +44,7 @@ baddbmm = Operator("baddbmm", "",
 )
 addmv = Operator("addmv", "",
     (Param('self', 'Tensor'), Param('mat', 'Tensor'), Param('vec', 'Tensor'), Param('beta', 'Scalar', default=1, keyword=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.addmv, cast=(0, 1, 2), kernels={"cpu": kernels_matmul.addmv},
+    meta=_meta.addmv, cast=(0, 1, 2), kernels={"cpu": kernels_matmul.addmv}, sparse={"csr": "products.addmv"},
     out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="matmul",
 )
 addr = Operator("addr", "",

@@ -144,6 +144,16 @@ _sparse_broadcast_to = Operator("_sparse_broadcast_to", "",
     sparse={"coo": "shape.broadcast_to"},
     variants=('function',), derivatives="sparse", saves_self=True,
 )
+_convert_indices_from_coo_to_csr = Operator("_convert_indices_from_coo_to_csr", "",
+    (Param('self', 'Tensor'), Param('size', 'int'), Param('out_int32', 'bool', default=False, keyword=True), ),
+    composite="sparse.indices_from_coo_to_csr",
+    variants=('function',),
+)
+_convert_indices_from_csr_to_coo = Operator("_convert_indices_from_csr_to_coo", "",
+    (Param('crow_indices', 'Tensor'), Param('col_indices', 'Tensor'), Param('out_int32', 'bool', default=False, keyword=True), Param('transpose', 'bool', default=False, keyword=True), ),
+    composite="sparse.indices_from_csr_to_coo",
+    variants=('function',),
+)
 sparse_resize_ = Operator("sparse_resize_", "",
     (Param('self', 'Tensor'), Param('size', 'int', is_list=True), Param('sparse_dim', 'int'), Param('dense_dim', 'int'), ),
     sparse={"coo": "shape.resize_"},

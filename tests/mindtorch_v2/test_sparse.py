@@ -340,3 +340,34 @@ def test_comparisons_take_what_is_sorted_for_what_is_not():
     torch.testing.assert_close(U(), U().coalesce())
     with pytest.raises(AssertionError, match="Sparse COO values are not close"):
         torch.testing.assert_close(U() * 2, U().coalesce())
+
+
+def test_rows_change_their_shape():
+    rows = R()
+    rows.resize_(4, 5)
+    assert rows.shape == (4, 5) and rows._nnz() == 4 and rows.crow_indices().tolist() == [0, 2, 3, 4, 4]
+    rows.resize_(2, 5)
+    assert rows.shape == (2, 5) and rows._nnz() == 4
+    with pytest.raises(
+        RuntimeError, match="Resizing columns of sparse CSR tensors to a smaller value is not supported"
+    ):
+        R().resize_(3, 2)
+    with pytest.raises(RuntimeError, match="Only batched sparse CSR matrices are supported"):
+        R().resize_(4)
+
+
+def test_gradients_of_rows():
+    leaf = R().requires_grad_(True)
+    leaf.sum().backward()
+    assert leaf.grad.tolist() == [[1, 1, 1]] * 3  # dense, as that of a sum is
+    dense = D.clone().requires_grad_(True)
+    with pytest.raises(RuntimeError, match="at index 0 - expected layout Strided but got SparseCsr"):
+        (dense * R()).sum().backward()
+
+
+def test_products_with_batches_of_dense_matrices():
+    batch = torch.arange(12.0).reshape(2, 3, 2)
+    torch.testing.assert_close(A() @ batch, A().to_dense() @ batch)
+    torch.testing.assert_close(batch.mT @ A(), batch.mT @ A().to_dense())
+    vectors = batch[:, :, 0]
+    torch.testing.assert_close(torch.vmap(lambda v: A() @ v)(vectors), vectors @ A().to_dense().T)

@@ -17,7 +17,7 @@ from .. import _payload
 from .._dispatch import native, ops
 from .._pending import settled
 from .._rules import geometry
-from .._sparse_payload import CooPayload, SparsePayload, is_sparse
+from .._sparse_payload import CooPayload, CsrPayload, SparsePayload, is_sparse
 from .._state import DISPATCHING, PLAIN, SPARSE, TLS
 from .._tensor import Tensor, wrap
 from . import wiring
@@ -291,6 +291,8 @@ class _Run:
 def _layout(variable: Tensor) -> tuple:
     """The strides that a gradient of a leaf should have."""
     data = variable._data
+    if isinstance(data, SparsePayload):
+        return _payload.contiguous_strides(tuple(data.shape))
     shape, stride = tuple(data.shape), _payload.stride_of(data)
     return stride if geometry.is_non_overlapping_and_dense(shape, stride) else _payload.contiguous_strides(shape)
 
@@ -423,6 +425,10 @@ def _fit(grad: Any, target: Node, number: int, source: Node, position: int) -> T
         if variable is None:
             return grad
         data = variable._data
+        if grad._data.__class__ is CsrPayload and not isinstance(data, SparsePayload):
+            raise RuntimeError(
+                f"Function {source.name()} returned an invalid gradient at index {position} - expected layout Strided but got SparseCsr"
+            )
         shape, kind = data.shape, variable._dtype
         where = variable.device
     else:

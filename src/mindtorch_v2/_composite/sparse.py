@@ -47,6 +47,21 @@ def embedding_sparse_backward(
     return coo_tensor_unsafe(at.unsqueeze(0).long(), rows, [num_weights, width])
 
 
+def indices_from_coo_to_csr(self: Tensor, size: int, out_int32: bool = False) -> Tensor:
+    """Where each of `size` rows begins, of sorted rows."""
+    return F.searchsorted(self, F.arange(size + 1, dtype=self.dtype, device=self.device), out_int32=out_int32)
+
+
+def indices_from_csr_to_coo(
+    crow_indices: Tensor, col_indices: Tensor, out_int32: bool = False, transpose: bool = False
+) -> Tensor:
+    """The coordinates of the elements of rows."""
+    rows = F.arange(crow_indices.shape[-1] - 1, dtype=crow_indices.dtype).repeat_interleave(crow_indices.diff())
+    pair = [col_indices.to(rows.dtype), rows] if transpose else [rows, col_indices.to(rows.dtype)]
+    made = F.stack(pair)
+    return made.int() if out_int32 else made.long()
+
+
 def coalesce(self: Tensor) -> Tensor:
     """self, with each coordinate once. RuntimeError for another layout."""
     data = self._data

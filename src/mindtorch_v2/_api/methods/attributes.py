@@ -7,7 +7,7 @@ from typing import Any
 from numpy import ndarray
 
 from ... import _payload
-from ..._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
+from ..._autograd import wiring as _wiring
 from ..._autograd.node import AccumulateGrad
 from ..._dispatch import backends, native, ops
 from ..._dispatch.sparse import unavailable
@@ -235,7 +235,12 @@ def resize_(self: Tensor, *size: Any, memory_format: _memory_format | None = Non
     """Change the shape in place; elements that are new are uninitialised, those that the storage holds are kept."""
     shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else tuple(size)
     if isinstance(self._data, SparsePayload):
-        raise unavailable("resize_", "coo" if self.is_sparse else "csr")
+        if self.is_sparse:
+            raise unavailable("resize_", "coo")
+        from ..._backends.cpu.sparse.shape import resize_csr_
+
+        with _wiring.no_grad():
+            return resize_csr_(self, shape)
     if self.requires_grad and not TLS.inference:
         raise RuntimeError("cannot resize variables that require grad")
     if shape != tuple(self._data.shape):

@@ -101,7 +101,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     if special is not None:
         overrides.run_function(Tensor.__setitem__, special, (self, index, value), {})
         return
-    if SPARSE and self.is_sparse:
+    if SPARSE and (self.is_sparse or self.is_sparse_csr):
         raise TypeError("Cannot assign to a sparse tensor")
     view, indices = _basic(self, index)
     if not isinstance(value, Tensor):

@@ -99,8 +99,7 @@ def like(
 ) -> Tensor:
     """`empty_like` and `zeros_like`: no specified elements, or dense zeros."""
     data = self._data
-    made_sparse = layout is not strided
-    if made_sparse and memory_format is not None and memory_format is not preserve_format:
+    if layout is not strided and memory_format is not None:
         raise RuntimeError("memory format option is only supported by strided tensors")
     kind = self._dtype if dtype is None else dtype
     where = self.device if device is None else device

@@ -7,6 +7,7 @@ outside of the shape, which nobody need have checked when the tensor was made, a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -203,7 +204,8 @@ def as_coo(self: Tensor) -> Tensor:
         kept = np.concatenate(found, 1) if found else np.zeros((data.batch + 2, 0), np.int64)
         values = settled(data.values)
         tail = values.shape[data.batch + 1 :]
-        return coo(data.shape, integers(kept), of_array(values.reshape(-1, *tail), data.values), True)
+        values = values.reshape(count * data.nnz, *tail)
+        return coo(data.shape, integers(kept), of_array(values, data.values), True)
     return coo(data.shape, integers(csr_coordinates(self)), data.values, True)
 
 
@@ -212,8 +214,9 @@ def batches(self: Tensor) -> list[Tensor]:
     data = self._data
     crow, col, values = (settled(t) for t in data.members())
     shape = data.shape[data.batch :]
-    crow, col = crow.reshape(-1, crow.shape[-1]), col.reshape(-1, col.shape[-1])
-    values = values.reshape(-1, *values.shape[data.batch :])
+    count = math.prod(data.shape[: data.batch])
+    crow, col = crow.reshape(count, crow.shape[-1]), col.reshape(count, col.shape[-1])
+    values = values.reshape(count, *values.shape[data.batch :])
     return [
         csr(shape, wrap(a, data.crow._dtype), wrap(b, data.col._dtype), wrap(c, data.values._dtype))
         for a, b, c in zip(crow, col, values)

@@ -52,11 +52,13 @@ def add(self: Any, other: Any, alpha: Any = 1, out: Tensor | None = None) -> Ten
     if not pieces.is_sparse(self):
         return _add_to_dense(self, other, alpha, out)
     if is_csr(self) and isinstance(other, Tensor) and not pieces.is_sparse(other):
-        return _add_to_dense(ops.mul(other, alpha) if alpha != 1 else other, self, 1, None)
+        return _add_to_dense(other, self, alpha, None)  # alpha goes with the sparse one, wherever it stands
     if not pieces.is_sparse(other):
         raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
     _check_alpha(self, other, alpha)
     if self._data.shape != other._data.shape:
+        if is_csr(self):
+            raise RuntimeError("add: Expected input tensors to have the same shape")
         raise RuntimeError(
             f"add: expected sizes of 'self' and 'other' to match, but {list(self.shape)} != {list(other.shape)}"
         )
@@ -226,13 +228,8 @@ def mul(self: Any, other: Any) -> Tensor:
     if not pieces.is_sparse(other):
         return _mul_dense(self, other)
     for one, number in ((self, other), (other, self)):
-        if number.dim() == 0 and is_coo(number) and number._data.nnz < 2:
+        if number.dim() == 0 and is_coo(number) and (one.dim() or number._data.nnz < 2):
             return mul(one, ops._to_dense(number))
-    if self._data.shape != other._data.shape:
-        raise RuntimeError(
-            "sparse_binary_op_intersection_cpu(): expects sparse inputs with equal dimensionality, number of sparse dimensions, and shape of "
-            "sparse dimensions"
-        )
     if is_csr(self):
         return as_csr(_mul_sparse(as_coo(self), as_coo(other)))
     return _mul_sparse(as_coo(self), as_coo(other))
@@ -241,7 +238,7 @@ def mul(self: Any, other: Any) -> Tensor:
 def _mul_sparse(self: Tensor, other: Tensor) -> Tensor:
     """The elements of one, in its order, times those of the other one, which is coalesced; zeros where it has none."""
     a, b = self._data, other._data
-    if a.sparse_dim != b.sparse_dim:
+    if a.ndim != b.ndim or a.sparse_dim != b.sparse_dim or a.shape[: a.sparse_dim] != b.shape[: a.sparse_dim]:
         raise RuntimeError(
             "sparse_binary_op_intersection_cpu(): expects sparse inputs with equal dimensionality, number of sparse dimensions, and shape of "
             "sparse dimensions"
@@ -253,12 +250,17 @@ def _mul_sparse(self: Tensor, other: Tensor) -> Tensor:
     at = np.searchsorted(have, want)
     at[at == len(have)] = 0
     lacking = have[at] != want if len(have) else np.ones(len(want), bool)
-    factors = pieces.values_of(table)[at] if len(have) else np.zeros((len(want), *a.values.shape[1:]), table._dtype.np)
+    factors = (
+        pieces.values_of(table)[at]
+        if len(have)
+        else np.zeros((len(want), *table._data.values.shape[1:]), table._dtype.np)
+    )
     factors[lacking] = 0
     values = ops.mul(source._data.values, pieces.of_array(factors, table._data.values))
     if lacking.any():  # zero, whatever the value is
         settled(values)[lacking] = 0
-    return coo(a.shape, source._data.indices, values, source._data.coalesced)
+    shape = (*a.shape[: a.sparse_dim], *values.shape[1:])
+    return coo(shape, source._data.indices, values, source._data.coalesced)
 
 
 def _mul_dense(self: Tensor, other: Tensor) -> Tensor:

@@ -164,6 +164,13 @@ def mv(self: Tensor, vec: Tensor) -> Tensor:
     return pieces.of_array(times_dense(self, settled(vec)), vec)
 
 
+def addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * self + alpha * mat @ vec with a sparse matrix."""
+    product = mv(mat, vec)
+    scaled = product if alpha == 1 else product * alpha
+    return scaled if beta == 0 else ops.add(self if beta == 1 else self * beta, scaled)
+
+
 def matmul(self: Tensor, other: Tensor) -> Tensor:
     """Matrices and vectors of which one is sparse."""
     if self.dim() == 2 and other.dim() == 2:

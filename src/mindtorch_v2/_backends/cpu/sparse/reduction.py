@@ -99,12 +99,16 @@ def vector_norm(self: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fal
     if keepdim:
         raise RuntimeError("norm_sparse currently does not support keepdim=True")
     self = coalesced(self) if not is_csr(self) else self
+    if dtype is not None:
+        if ord == 2:
+            raise ValueError("dtype argument is not supported in frobenius norm")
+        raise RuntimeError("norm_sparse currently does not support 'dtype' argument")
     if self._dtype.category < 2:
         raise RuntimeError(
             f"norm(): input dtype should be either floating point or complex. Got {self._dtype.cpp} instead."
         )
     values = ops.reshape(self._data.values, [-1])
-    return ops.linalg_vector_norm(values, ord, dtype=dtype)
+    return ops.linalg_vector_norm(values, ord)
 
 
 def norm(self: Tensor, p: Any = 2) -> Tensor:
@@ -113,10 +117,8 @@ def norm(self: Tensor, p: Any = 2) -> Tensor:
 
 
 def norm_dtype(self: Tensor, p: Any, dtype: Any) -> Tensor:
-    """The norm of all elements has no dtype of its own. ValueError, RuntimeError."""
-    if p in (None, 2):
-        raise ValueError("dtype argument is not supported in frobenius norm")
-    raise RuntimeError("norm_sparse currently does not support 'dtype' argument")
+    """`vector_norm`."""
+    return vector_norm(self, 2 if p is None else p, dtype=dtype)
 
 
 def norm_dim(self: Tensor, p: Any, dim: Any, keepdim: bool = False) -> Tensor:

@@ -181,9 +181,7 @@ def _select_csr(self: Tensor, dim: int, index: int) -> Tensor:
         members = [ops.select(member, dim, index) for member in data.members()]
         return pieces.csr([*data.shape[:dim], *data.shape[dim + 1 :]], *members)
     if data.batch:
-        raise RuntimeError(
-            "select(): selecting rows or columns is not implemented for batched sparse compressed tensors."
-        )
+        raise RuntimeError("selecting sparse dimensions is not supported for batched sparse compressed tensors.")
     return select(as_coo(self), dim, index)
 
 
@@ -361,7 +359,12 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
 
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """The elements of another tensor of the same layout. RuntimeError for another layout."""
-    if not pieces.is_sparse(self) or not pieces.is_sparse(src) or self.layout is not src.layout:
+    if self.layout is not src.layout and (is_csr(self) or is_csr(src)):
+        raise RuntimeError(
+            "copy of sparse compressed tensors having different layouts is not supported. self layout is "
+            f"{self.layout} and src layout is {src.layout}"
+        )
+    if not pieces.is_sparse(self) or not pieces.is_sparse(src):
         raise RuntimeError(
             "copy_() between dense and sparse Tensors is not implemented! Found self type = "
             f"{self.type()} and src type = {src.type()}"
@@ -373,6 +376,8 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         raise RuntimeError(
             f"copy_: only sparse compressed tensors of equal sizes can be copied, but got {list(data.shape)} and {list(given.shape)}"
         )
+    if is_coo(self) and data.shape != given.shape:
+        resize_(self, given.shape, given.sparse_dim, given.ndim - given.sparse_dim)
     members = [ops.clone(m) for m in given.members()[:-1]]
     values = ops._to_copy(given.values, dtype=data.dtype)
     self._data = data.__class__(given.shape, *members, values, *([given.coalesced] if is_coo(src) else []))
@@ -454,3 +459,41 @@ def resize_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int) 
         self._data = coo(size, data.indices, kept, data.coalesced)._data
         return self
     return resize_and_clear_(self, size, sparse_dim, dense_dim)
+
+
+def resize_csr_(self: Tensor, size: Sequence[int]) -> Tensor:
+    """Another shape of a tensor of rows: more rows have no elements, those of rows that are gone are gone. RuntimeError for fewer columns."""
+    data = self._data
+    if len(size) < 2:
+        raise RuntimeError(
+            "torch.resize_: Only batched sparse CSR matrices are supported, but got size " + str(list(size))
+        )
+    rows, columns = size[-2:]
+    before_rows, before = data.shape[data.batch : data.batch + 2]
+    if columns < before:
+        raise RuntimeError(
+            "torch.resize_: Resizing columns of sparse CSR tensors to a smaller value is not supported. The original number of columns is "
+            f"{before} while the requested new number of columns is {columns}."
+        )
+    crow, col, values = data.members()
+    batch = tuple(size[:-2])
+    if batch != tuple(data.shape[: data.batch]):
+        if len(batch) > data.batch or values.dim() != data.batch + 1:
+            raise NotImplementedError("torch.resize_: batches of sparse csr matrices can only be left out")
+        count = 1
+        for n in batch:
+            count *= n
+        crow, col, values = (
+            ops.reshape(ops.narrow(ops.reshape(t, [-1, t.shape[-1]]), 0, 0, count), [*batch, t.shape[-1]])
+            for t in (crow, col, values)
+        )
+    if rows >= before_rows:
+        last = ops.narrow(crow, -1, crow.shape[-1] - 1, 1)
+        crow = ops.cat([crow, ops.expand(last, [*batch, rows - before_rows])], -1)
+    else:
+        crow = ops.narrow(crow, -1, 0, rows + 1).clone()
+        kept = min(data.nnz, rows * columns)  # as PyTorch counts them: whatever the rows had
+        ops.narrow(crow, -1, rows, 1).fill_(kept)
+        col, values = (ops.narrow(t, len(batch), 0, kept).clone() for t in (col, values))
+    self._data = data.__class__(tuple(size), crow, col, values)
+    return self
