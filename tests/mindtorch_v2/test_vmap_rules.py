@@ -193,3 +193,109 @@ def test_what_is_switched_off_draws_nothing():
     assert torch.equal(vmap(lambda x: torch.nn.functional.dropout(x, 0.5, training=False))(x), x)
     assert torch.equal(vmap(lambda x: torch.native_dropout(x, 0.5, False)[0])(x), x)
     assert torch.equal(vmap(lambda x: torch.nn.functional.rrelu(x))(x), x)
+
+
+@pytest.fixture
+def at_once():
+    """Only rules for whole batches: no operator runs example by example."""
+    from mindtorch_v2.func.batched import Fallback
+
+    Fallback.enabled = False
+    yield
+    Fallback.enabled = True
+
+
+def test_linear_algebra_runs_on_whole_batches(at_once):
+    torch.manual_seed(0)
+    matrices = torch.rand(3, 2, 2, dtype=torch.float64) + 2 * torch.eye(2, dtype=torch.float64)
+    symmetric = matrices + matrices.mT
+    for function, batch in (
+        (torch.linalg.det, matrices),
+        (torch.slogdet, matrices),
+        (torch.linalg.svdvals, matrices),
+        (torch.linalg.eigvalsh, symmetric),
+        (torch.linalg.inv, matrices),
+        (lambda m: torch.linalg.matrix_power(m, 3), matrices),
+    ):
+        found = torch.vmap(function, in_dims=1)(batch.transpose(0, 1))
+        for part, wanted in zip(*(x if isinstance(x, tuple) else (x,) for x in (found, function(batch)))):
+            torch.testing.assert_close(part, wanted)
+    values = torch.vmap(torch.linalg.eigh)(symmetric).eigenvalues
+    torch.testing.assert_close(values, torch.linalg.eigvalsh(symmetric))
+
+
+def test_operators_that_take_no_batches_run_by_example():
+    x = torch.arange(8.0).reshape(2, 2, 2)
+    assert torch.vmap(torch.trace)(x).tolist() == [3.0, 11.0]
+    assert torch.vmap(torch.nuclear_norm)(x).shape == (2,)
+
+
+def test_writes_that_are_views_and_fill(at_once):
+    x = torch.arange(6.0).reshape(2, 3)
+    assert torch.vmap(lambda row: row.clone().unsqueeze_(0))(x).shape == (2, 1, 3)
+    filled = torch.vmap(lambda row, value: row.clone().fill_(value))(x, torch.tensor([7.0, 8.0]))
+    assert filled.tolist() == [[7.0] * 3, [8.0] * 3]
+
+
+def test_order_of_elements_of_an_example():
+    seen = []
+
+    def look(x):
+        seen.append(x.is_contiguous())
+        return x
+
+    torch.vmap(look)(torch.ones(2, 3, 4))
+    torch.vmap(look, in_dims=1)(torch.ones(3, 2, 4))
+    torch.vmap(look, in_dims=1)(torch.ones(3, 0, 4))
+    torch.vmap(torch.vmap(look), in_dims=1)(torch.ones(2, 3, 4))
+    torch.vmap(torch.vmap(look, in_dims=1))(torch.ones(2, 3, 4))
+    assert seen == [True, False, True, True, False]
+    with pytest.raises(RuntimeError, match="NYI: querying is_contiguous inside of vmap for memory_format"):
+        torch.vmap(lambda x: x.is_contiguous(memory_format=torch.channels_last))(torch.ones(2, 1, 1, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "words"),
+    [
+        (
+            torch.mm,
+            (torch.ones(2, 2), torch.ones(2, 2, 2)),
+            "Shape mismatch: Got incorrect dims for mm\\(a, b\\). a has dim 1 and b has",
+        ),
+        (torch.where, (torch.ones(2, 2),), "dynamic shape. Attempted to vmap over aten::where"),
+        (torch.view_as_complex, (torch.ones(2),), "Input tensor must have one or more dimensions"),
+        (torch.equal, (torch.ones(2), torch.ones(2)), "Batching rule not implemented for aten::equal"),
+        (
+            lambda x, y: torch.abs(x, out=y),
+            (torch.ones(2), torch.ones(2)),
+            "Batching rule not implemented for aten::abs.out; the fallback path doesn't work on out= or view ops",
+        ),
+        (
+            lambda x: x.clone(memory_format=torch.channels_last),
+            (torch.ones(2, 1, 1, 1, 1),),
+            "only supported with memory_format torch.preserve_format or torch.contiguous_format",
+        ),
+    ],
+)
+def test_what_vmap_refuses(function, args, words):
+    with pytest.raises(RuntimeError, match=words):
+        torch.vmap(function)(*args)
+
+
+def test_random_buffers_are_refused():
+    y = torch.ones(2)
+    with pytest.raises(RuntimeError, match="calling out variants of random operations"):
+        torch.vmap(lambda x: torch.randn(2, out=y), randomness="same")(torch.ones(3))
+
+
+def test_modules_of_an_ensemble():
+    from mindtorch_v2.func.make_functional import functional_init_with_buffers
+
+    weights, buffers, function, names, buffer_names = functional_init_with_buffers(torch.nn.BatchNorm1d, [3])(2)
+    assert [w.shape for w in weights] == [(3, 2), (3, 2)] and names == ("weight", "bias")
+    assert buffer_names == ("running_mean", "running_var", "num_batches_tracked") and buffers[2].tolist() == [0, 0, 0]
+    out = torch.vmap(function, in_dims=(0, 0, None))(weights, buffers, (torch.tensor([[1.0, 2.0], [3.0, 4.0]]),))
+    assert out.shape == (3, 2, 2)
+    torch.testing.assert_close(out[0], torch.tensor([[-1.0, -1.0], [1.0, 1.0]]), atol=1e-4, rtol=0)
+    with pytest.raises(ValueError, match="num_models 0 should be > 0"):
+        functional_init_with_buffers(torch.nn.Linear, [0])(2, 2)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from .._dispatch import ops
+from .._layout import contiguous_format
 from .._tensor import Size, Tensor, alias_as
 
 run: Any = None
@@ -50,6 +51,21 @@ class BatchedTensor(Tensor):
     def size(self, dim: int | None = None) -> Any:
         """The shape of one example."""
         return self.shape if dim is None else self.shape[dim]
+
+    def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
+        """Whether the elements of one example are in order. RuntimeError for other formats."""
+        if memory_format is not contiguous_format:
+            raise RuntimeError(
+                "NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format"
+            )
+        plain = innermost(self)
+        batches = plain.dim() - self.dim()
+        step = 1
+        for size, stride in zip(reversed(plain.shape[batches:]), reversed(plain.stride()[batches:])):
+            if size != 1 and stride != step and 0 not in plain.shape:
+                return False
+            step *= size
+        return True
 
     def item(self) -> Any:
         """Batches have no single value."""

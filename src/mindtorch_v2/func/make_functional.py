@@ -16,6 +16,7 @@ __all__ = [
     "FunctionalModule",
     "FunctionalModuleWithBuffers",
     "combine_state_for_ensemble",
+    "functional_init_with_buffers",
     "make_functional",
     "make_functional_with_buffers",
 ]
@@ -139,6 +140,38 @@ def make_functional_with_buffers(model: Any, disable_autograd_tracking: bool = F
     """(function, parameters, buffers): a copy of a model as a function `function(parameters, buffers, *args)`."""
     _deprecated("make_functional_with_buffers", "functional_call")
     return FunctionalModuleWithBuffers._create_from(model, disable_autograd_tracking=disable_autograd_tracking)
+
+
+def functional_init_with_buffers(
+    model_class: type, ensemble_shape: tuple[int, ...] | list[int] = (), device: Any = "cpu"
+) -> Any:
+    """What makes, of a module's arguments, (parameters, buffers, function, their names): those of as many modules as `ensemble_shape` says.
+
+    `function(parameters, buffers, arguments)` calls one of them. ValueError for shapes of several dimensions and sizes below 1.
+    """
+
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        if len(ensemble_shape) > 1:
+            raise ValueError("NYI: ensemble_shape with more than 1 element")
+        if ensemble_shape and ensemble_shape[0] <= 0:
+            raise ValueError(f"num_models {ensemble_shape[0]} should be > 0")
+        made = [
+            FunctionalModuleWithBuffers._create_from(model_class(*args, **kwargs).to(device))
+            for _ in range(ensemble_shape[0] if ensemble_shape else 1)
+        ]
+        first = made[0][0]
+        weights, buffers = made[0][1:]
+        if ensemble_shape:
+            weights, buffers = (
+                tuple(torch.stack(parts).detach() for parts in zip(*(one[kind] for one in made))) for kind in (1, 2)
+            )
+
+        def function(weights: Any, buffers: Any, data: Any) -> Any:
+            return first(weights, buffers, *data)
+
+        return weights, buffers, function, first.param_names, first.buffer_names
+
+    return wrapped
 
 
 def combine_state_for_ensemble(models: Any) -> tuple[FunctionalModuleWithBuffers, tuple[Any, ...], tuple[Any, ...]]:

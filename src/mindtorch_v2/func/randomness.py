@@ -43,6 +43,10 @@ class RandomMode:
         name = getattr(func, "__name__", "")
         if name not in _drawing() or _draws_nothing(name, args):
             return func(*args, **kwargs)
+        if kwargs.get("out") is not None:
+            raise RuntimeError(
+                "vmap: We do not support calling out variants of random operations. Please use non-out variants as a workaround"
+            )
         if self.randomness == "error":
             raise RuntimeError(
                 "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags "

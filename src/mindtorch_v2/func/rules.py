@@ -22,6 +22,7 @@ from .batched import (
     Level,
     at,
     check_target,
+    innermost,
     is_inplace,
     line_up,
     mapped,
@@ -68,6 +69,10 @@ def run(func: Callable, args: tuple, kwargs: dict) -> Any:
     if func is api.grad:
         size = next(t for t in given if level(t))._value.shape[0]
         return tuple(None if g is None else level.wrap(g) for g in gradients(args, kwargs, level, size))
+    if kwargs.get("out") is not None:
+        raise RuntimeError(
+            f"Batching rule not implemented for aten::{name}.out; the fallback path doesn't work on out= or view ops."
+        )
     inplace = is_inplace(name)
     if inplace or kwargs.get("out") is not None:
         check_target(name, args[0] if inplace else kwargs["out"], given, level)
@@ -84,9 +89,22 @@ def run(func: Callable, args: tuple, kwargs: dict) -> Any:
 
 
 def _inplace_at_once(func: Callable, name: str, args: Any, kwargs: dict, level: Level) -> Any:
-    """The target of a pointwise operator that has written to the whole batch, or None."""
+    """The target of a pointwise operator, or of a view, that has written to the whole batch, or None."""
     target = args[0] if args else None
-    if not isinstance(target, Tensor) or not level(target) or not _is_pointwise(name[:-1]):
+    if not isinstance(target, Tensor) or not level(target):
+        return None
+    overloads = operators_by_name().get(name[:-1], ())
+    if overloads and all(op.is_view for op in overloads):  # each example becomes its view
+        seen = _at_once(getattr(ops, name[:-1]), name[:-1], args, kwargs, level)
+        if isinstance(seen, BatchedTensor):
+            target._value = seen._value
+            target._data = innermost(seen)._data
+            return target
+        return None
+    if name == "fill_" and len(args) == 2 and isinstance(args[1], Tensor) and not args[1].dim():
+        ops.copy_(target._value, line_up(args[1], level, target.dim()))
+        return target
+    if not _is_pointwise(name[:-1]):
         return None
     width = target.dim()
     if any(t.dim() > width for t in tensors_in((args, kwargs))):

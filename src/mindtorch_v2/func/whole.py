@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._dispatch import ops
+from .._layout import contiguous_format, preserve_format
 from .._tensor import Tensor
-from .batched import Level, line_up
+from .batched import Level, line_up, mapped
 
 
 def each(level: Level) -> None:
@@ -43,6 +44,28 @@ def reduced(level: Level, name: str, self: Any, dtype: Any) -> Any:
     return level.wrap(getattr(ops, name)(value, list(range(1, value.dim())), dtype=dtype))
 
 
+def no_tensor(level: Level, name: str) -> None:
+    """RuntimeError: the result is one number for all examples."""
+    raise RuntimeError(
+        f"Batching rule not implemented for aten::{name}. We could not generate a fallback since it gives no tensors."
+    )
+
+
+def cloned(level: Level, self: Any, memory_format: Any) -> Any:
+    """Copies of the examples. RuntimeError for orders of elements that a batch cannot have."""
+    if memory_format not in (None, preserve_format, contiguous_format):
+        raise RuntimeError(
+            "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format or "
+            f"torch.contiguous_format (got {memory_format})"
+        )
+    return level.wrap(ops.clone(self._value, memory_format=memory_format))
+
+
+def matrices(level: Level, name: str, self: Any, *rest: Any) -> Any:
+    """What an operator that takes batches of matrices by itself gives of all of them."""
+    return mapped(getattr(ops, name)(self._value, *rest), level.wrap) if self.dim() > 1 else None
+
+
 # Views
 
 
@@ -65,6 +88,11 @@ def squeezed_at(level: Level, self: Any, dim: Any) -> Any:
     if not all(-count <= d < count for d in dims):
         return None
     return level.wrap(ops.squeeze(self._value, [d + 1 if d >= 0 else d for d in dims]))
+
+
+def as_complex(level: Level, self: Any) -> Any:
+    """Each example's pairs as complex numbers."""
+    return level.wrap(ops.view_as_complex(self._value)) if self.dim() else None
 
 
 def unsqueezed(level: Level, self: Any, dim: int) -> Any:
@@ -101,10 +129,15 @@ def expanded_as(level: Level, self: Any, other: Tensor) -> Any:
 # Products of matrices
 
 
-def product(level: Level, a: Tensor, b: Tensor, rows: int | None = None, columns: int | None = None) -> Any:
-    """`a @ b`; `rows`, `columns`: how many dimensions the operands must have, where not any."""
+def product(
+    level: Level, a: Tensor, b: Tensor, rows: int | None = None, columns: int | None = None, name: str = ""
+) -> Any:
+    """`a @ b`; `rows`, `columns`: how many dimensions the operands must have, where not any: RuntimeError for others."""
     if rows is not None and (a.dim(), b.dim()) != (rows, columns):
-        return None
+        raise RuntimeError(
+            f"Shape mismatch: Got incorrect dims for {name}(a, b). a has dim {a.dim()} and b has dim {b.dim()} but expected them to have dim "
+            f"{rows} and dim {columns}"
+        )
     return level.wrap(_product(a, b, level)) if a.dim() and b.dim() else None
 
 

@@ -302,7 +302,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
         name, place, value = ("other", 3, other) if isinstance(input, Tensor) else ("input", 2, input)
         raise TypeError(f"where(): argument '{name}' (position {place}) must be Tensor, not {type(value).__name__}")
     if input is None and other is None:
-        return nonzero(condition, as_tuple=True)
+        return ops.where(condition)
     return ops.where(condition, input, other) if out is None else ops.where(condition, input, other, out=out)
 
 
