@@ -6,6 +6,13 @@ from mindtorch_v2.func import whole
 
 RULES = {
     "equal": lambda level, self, other: whole.no_tensor(level, 'equal'),
+    "upsample_nearest1d": lambda level, self, output_size, scales: whole.folded(level, 'upsample_nearest1d', (self,), (output_size, scales), (3,)),
+    "upsample_nearest2d": lambda level, self, output_size, scales_h, scales_w: whole.folded(level, 'upsample_nearest2d', (self,), (output_size, scales_h, scales_w), (4,)),
+    "upsample_nearest3d": lambda level, self, output_size, scales_d, scales_h, scales_w: whole.folded(level, 'upsample_nearest3d', (self,), (output_size, scales_d, scales_h, scales_w), (5,)),
+    "upsample_linear1d": lambda level, self, output_size, align_corners, scales: whole.folded(level, 'upsample_linear1d', (self,), (output_size, align_corners, scales), (3,)),
+    "upsample_bilinear2d": lambda level, self, output_size, align_corners, scales_h, scales_w: whole.folded(level, 'upsample_bilinear2d', (self,), (output_size, align_corners, scales_h, scales_w), (4,)),
+    "upsample_bicubic2d": lambda level, self, output_size, align_corners, scales_h, scales_w: whole.folded(level, 'upsample_bicubic2d', (self,), (output_size, align_corners, scales_h, scales_w), (4,)),
+    "upsample_trilinear3d": lambda level, self, output_size, align_corners, scales_d, scales_h, scales_w: whole.folded(level, 'upsample_trilinear3d', (self,), (output_size, align_corners, scales_d, scales_h, scales_w), (5,)),
     "masked_select": lambda level, self, mask: whole.by_mask(level, mask),
     "nonzero": lambda level, self: whole.dynamic(level, 'nonzero'),
     "argwhere": lambda level, self: whole.dynamic(level, 'argwhere'),
@@ -44,4 +51,12 @@ RULES = {
     "as_strided": lambda level, self, size, stride, storage_offset: whole.each(level),
     "clone": lambda level, self, memory_format: whole.cloned(level, self, memory_format),
     "view_as_complex": lambda level, self: whole.as_complex(level, self),
+    "grid_sampler": lambda level, input, grid, interpolation_mode, padding_mode, align_corners: whole.folded(level, 'grid_sampler', (input, grid), (interpolation_mode, padding_mode, align_corners), (4, 5)),
+    "grid_sampler_2d": lambda level, input, grid, interpolation_mode, padding_mode, align_corners: whole.folded(level, 'grid_sampler_2d', (input, grid), (interpolation_mode, padding_mode, align_corners), (4,)),
+    "grid_sampler_3d": lambda level, input, grid, interpolation_mode, padding_mode, align_corners: whole.folded(level, 'grid_sampler_3d', (input, grid), (interpolation_mode, padding_mode, align_corners), (5,)),
+    "_upsample_bilinear2d_aa": lambda level, self, output_size, align_corners, scales_h, scales_w: whole.folded(level, '_upsample_bilinear2d_aa', (self,), (output_size, align_corners, scales_h, scales_w), (4,)),
+    "_upsample_bicubic2d_aa": lambda level, self, output_size, align_corners, scales_h, scales_w: whole.folded(level, '_upsample_bicubic2d_aa', (self,), (output_size, align_corners, scales_h, scales_w), (4,)),
+    "_upsample_lanczos2d_aa": lambda level, self, output_size, align_corners, scales_h, scales_w: whole.folded(level, '_upsample_lanczos2d_aa', (self,), (output_size, align_corners, scales_h, scales_w), (4,)),
+    "max_unpool2d": lambda level, self, indices, output_size: whole.folded(level, 'max_unpool2d', (self, indices), (output_size,), (4,)),
+    "max_unpool3d": lambda level, self, indices, output_size, stride, padding: whole.folded(level, 'max_unpool3d', (self, indices), (output_size, stride, padding), (5,)),
 }

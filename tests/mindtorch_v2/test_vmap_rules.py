@@ -9,6 +9,7 @@ import pytest
 import mindtorch_v2 as torch
 from mindtorch_v2.func import vmap
 from mindtorch_v2.func.vmap import restore_vmap
+from mindtorch_v2.nn import functional as F
 from mindtorch_v2.utils import _pytree as pytree
 
 VIEWS = {
@@ -299,3 +300,35 @@ def test_modules_of_an_ensemble():
     torch.testing.assert_close(out[0], torch.tensor([[-1.0, -1.0], [1.0, 1.0]]), atol=1e-4, rtol=0)
     with pytest.raises(ValueError, match="num_models 0 should be > 0"):
         functional_init_with_buffers(torch.nn.Linear, [0])(2, 2)
+
+
+IMAGES = {
+    "grid_sample": lambda x, g: F.grid_sample(x, g, align_corners=False),
+    "bilinear": lambda x, g: F.interpolate(x, size=(2, 5), mode="bilinear"),
+    "nearest": lambda x, g: F.interpolate(x, scale_factor=2.0),
+    "antialias": lambda x, g: F.interpolate(x, size=(2, 2), mode="bicubic", antialias=True),
+    "unpool": lambda x, g: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2),
+    "linear": lambda x, g: F.interpolate(x[:, 0], size=7, mode="linear"),
+}
+
+
+@pytest.mark.parametrize("name", IMAGES)
+@pytest.mark.parametrize("shared", [False, True])
+def test_batches_of_images_are_one_batch(name, shared):
+    function = IMAGES[name]
+    x = torch.rand(2, 3, 4, 4) if shared else torch.rand(5, 2, 3, 4, 4)
+    grid = torch.rand(5, 2, 3, 3, 2) * 2 - 1
+    expected = torch.stack([function(x if shared else x[i], grid[i]) for i in range(5)])
+    found = vmap(function, (None if shared else 0, 0))(x, grid)
+    assert torch.equal(found, expected)
+
+
+def test_one_grid_for_all_and_unlike_examples():
+    x, grid = torch.rand(5, 2, 3, 4, 4), torch.rand(2, 3, 3, 2) * 2 - 1
+    found = vmap(IMAGES["grid_sample"], (0, None))(x, grid)
+    assert torch.equal(found, torch.stack([IMAGES["grid_sample"](one, grid) for one in x]))
+    with pytest.raises(RuntimeError, match="expected grid and input to have same batch size"):
+        vmap(IMAGES["grid_sample"], (0, None))(x, grid[:1])
+    values, places = F.max_pool2d(x[0], 2, return_indices=True)  # of examples without a batch of their own
+    one_by_one = torch.stack([F.max_unpool2d(v, p, 2) for v, p in zip(values, places)])
+    assert torch.equal(vmap(lambda v, p: F.max_unpool2d(v, p, 2))(values, places), one_by_one)

@@ -164,3 +164,20 @@ def _product(a: Tensor, b: Tensor, level: Level) -> Tensor:
 
 def _as_matrix(t: Tensor, place: int, level: Level) -> Any:
     return level.wrap(t._value.unsqueeze(place)) if level(t) else t.unsqueeze(place)
+
+
+# Batches of images
+
+
+def folded(level: Level, name: str, tensors: Sequence[Tensor], options: Sequence[Any], dims: Sequence[int]) -> Any:
+    """The operator of a name whose tensors, of `dims` dimensions, begin with a batch: all examples' batches are one; the options are the same for all."""
+    if any(isinstance(option, Tensor) and level(option) for option in options):
+        return None
+    first = tensors[0]
+    own = first.shape[0] if first.dim() in dims else 0
+    if not own or any(tensor.dim() not in dims or tensor.shape[0] != own for tensor in tensors):
+        return None
+    count = next(tensor._value.shape[0] for tensor in tensors if level(tensor))
+    values = [t._value if level(t) else t.expand((count, *t.shape)) for t in tensors]
+    result = getattr(ops, name)(*[value.flatten(0, 1) for value in values], *options)
+    return level.wrap(result.unflatten(0, (count, own)))
