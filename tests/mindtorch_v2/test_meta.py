@@ -542,21 +542,26 @@ def test_wrong_calls_fail_alike(text: str, where: str) -> None:
     assert (type(caught.value).__name__, str(caught.value)) == WRONG[text]
 
 
-def test_layouts_that_pytorch_has_on_meta_only() -> None:
-    """Recorded from PyTorch on meta; its CPU gives others."""
+def test_layouts_are_those_of_the_cpu() -> None:
+    """PyTorch's own meta device lays these out in another way than its CPU."""
 
-    def m(*shape: int, **keywords: Any) -> torch.Tensor:
-        return torch.empty(shape, device="meta", **keywords)
+    def layouts(device: str) -> list[Any]:
+        def m(*shape: int, **keywords: Any) -> torch.Tensor:
+            return torch.zeros(shape, device=device, **keywords)
 
-    assert torch.fft.rfftn(m(5, 6, 7)).stride() == (6, 1, 30)
-    assert torch.fft.rfftn(m(2, 3, 4, 5)).stride() == (12, 4, 1, 24)
-    assert torch.fft.irfft2(m(5, 6, 7), dim=(0, -1)).stride() == (12, 60, 1)
-    assert torch.fft.hfft2(m(5, 6, 7), dim=(0, -1)).stride() == (72, 12, 1)
-    assert [x.stride() for x in torch.linalg.svd(m(3, 5))] == [(1, 3), (1,), (5, 1)]
-    assert torch.linalg.eig(m(4, 4))[1].stride() == (4, 1)
-    assert torch.nonzero_static(m(4, 4), size=3).stride() == (1, 3)
-    last = m(2, 3, 2, 2).to(memory_format=torch.channels_last)
-    places = m(2, 3, 2, 2, dtype=torch.int64)
-    assert torch.ops.aten.max_unpool2d(last, places, [4, 4]).stride() == (48, 16, 4, 1)
-    found = torch.native_batch_norm(m(2, 3), None, None, m(3), m(3), False, 0.1, 1e-5)
-    assert [tuple(x.shape) for x in found] == [(2, 3), (3,), (3,)]
+        last = m(2, 3, 2, 2).to(memory_format=torch.channels_last)
+        places = m(2, 3, 2, 2, dtype=torch.int64)
+        norm = torch.native_batch_norm(m(2, 3), None, None, m(3), m(3), False, 0.1, 1e-5)
+        return [
+            torch.fft.rfftn(m(2, 3, 4, 5)).stride(),
+            torch.fft.irfft2(m(5, 6, 7), dim=(0, -1)).stride(),
+            [x.stride() for x in torch.linalg.svd(m(3, 5))],
+            torch.linalg.eig(m(4, 4))[1].stride(),
+            torch.nonzero_static(m(4, 4), size=3).stride(),
+            torch.ops.aten.max_unpool2d(last, places, [4, 4]).stride(),
+            [tuple(x.shape) for x in norm],
+        ]
+
+    cpu = layouts("cpu")
+    assert cpu[2:] == [[(1, 3), (1,), (1, 5)], (1, 4), (2, 1), (48, 1, 12, 3), [(2, 3), (0,), (0,)]]
+    assert layouts("meta") == cpu

@@ -46,32 +46,6 @@ EXCLUDED: dict[str, str] = {}
 """By operator: why it fails today. One that passes fails the run."""
 
 
-_AS_ON_GPUS = "transforms are laid out as on GPUs"
-OTHER_ON_META: dict[str, str] = {
-    "nonzero_static": "places lie column by column",
-    "max_unpool2d": "results are contiguous, whatever format the input has",
-    "_linalg_svd": "V^H lies row by row",
-    "linalg_svd": "V^H lies row by row",
-    "svd": "V lies column by column",
-    "linalg_eig": "eigenvectors lie row by row",
-    "_fft_r2c": _AS_ON_GPUS,
-    "_fft_c2r": _AS_ON_GPUS,
-    "fft_rfft2": _AS_ON_GPUS,
-    "fft_rfftn": _AS_ON_GPUS,
-    "fft_irfft2": _AS_ON_GPUS,
-    "fft_irfftn": _AS_ON_GPUS,
-    "fft_hfft2": _AS_ON_GPUS,
-    "fft_hfftn": _AS_ON_GPUS,
-    "fft_ihfft2": _AS_ON_GPUS,
-    "fft_ihfftn": _AS_ON_GPUS,
-    "native_batch_norm": "statistics have a value for each channel, in evaluation too",
-    "_native_batch_norm_legit": "as native_batch_norm",
-    "_native_batch_norm_legit_functional": "as native_batch_norm",
-    "_native_batch_norm_legit_no_training": "as native_batch_norm",
-    "_batch_norm_no_update": "as native_batch_norm",
-}
-"""By operator: what PyTorch gives on meta and not on the CPU."""
-
 OPERATORS: dict[str, Operator] = {}
 _TABLES: dict[str, tuple[str, str]] = {}
 """The module and the name that an operator's record has."""
@@ -229,10 +203,6 @@ def _text(outcome: Any) -> str:
     return str(outcome) if isinstance(outcome, Failure) else str(geometry(outcome))
 
 
-def _dtypes(result: Any) -> list[tuple[Any, int]]:
-    return [(leaf.dtype, leaf.dim()) for leaf in leaves(result)]
-
-
 def _meta_differs(case: Case, cpu: Any) -> str | None:
     meta = run(case, "meta")
     # In PyTorch, lists of meta tensors meet no kernel that does not know their dtype.
@@ -254,8 +224,6 @@ def _meta_differs(case: Case, cpu: Any) -> str | None:
         return "the result of meta tensors is not on meta"
     # numpy does not move the pointer of a view without elements, so such views have no offset to compare
     views = "view" in case.row.tags and all(leaf.numel() for leaf in leaves(cpu) if is_tensor(leaf))
-    if case.row.name in OTHER_ON_META:
-        return None if _dtypes(cpu) == _dtypes(meta) else f"cpu: {_dtypes(cpu)}\nmeta: {_dtypes(meta)}"
     if geometry(cpu, views) != geometry(meta, views):
         return f"cpu: {geometry(cpu, views)}\nmeta: {geometry(meta, views)}"
     for c, m in zip(leaves(cpu), leaves(meta)):

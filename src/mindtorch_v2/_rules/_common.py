@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _dtype as _d
-from .._device import META
 from .._dtype import (
     CATEGORY_BOOL,
     CATEGORY_COMPLEX,
@@ -41,11 +40,6 @@ def type_name(d: dtype) -> str:
 
 
 _YOUNGER_TYPES = (_d.bool, _d.bfloat16)
-
-
-def on_meta(tensor: Any) -> bool:
-    """Whether a tensor is on the meta device, where a few of PyTorch's operators lay their results out in another way than on the CPU."""
-    return tensor.device == META
 
 
 def is_tensor(value: Any) -> bool:

@@ -2,8 +2,7 @@
 
 Note [Strides of a transform]. PyTorch brings the transformed dimensions to the end, in the order of their strides (of a real side the last
 one stays last), and the others before them, likewise; the result is contiguous in that order. At most three dimensions are transformed at a
-time, the fastest first. On meta PyTorch takes the order of its GPUs: transformed dimensions keep their order where they are transformed at once, which
-they are not when there are more than three or they begin with the first two; then the last one of a real side goes alone.
+time, the fastest first.
 """
 
 from __future__ import annotations
@@ -12,8 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _dtype as _d
-from ._common import on_meta
-from .geometry import Shape, contiguous_strides
+from .geometry import Shape
 from .spec import Spec, rule
 
 _AT_ONCE = 3
@@ -44,20 +42,6 @@ def _c2c_strides(shape: Sequence[int], stride: Sequence[int], dims: Sequence[int
     return strides
 
 
-def _at_once(dims: Sequence[int]) -> bool:
-    return len(dims) <= _AT_ONCE and list(dims[:2]) != [0, 1]
-
-
-def _meta_strides(shape: Sequence[int], stride: Sequence[int], dims: list[int]) -> Shape:
-    """Those of further dimensions, three at a time, each time in the order of their numbers."""
-    strides = tuple(stride)
-    while dims:
-        dims = _falling(dims, strides)
-        now, dims = dims[-_AT_ONCE:], dims[:-_AT_ONCE]
-        strides = _strides(shape, strides, sorted(now))
-    return strides
-
-
 @rule(flops="fourier(self, dim)")
 def fft_c2c(self: Any, dim: Sequence[int]) -> Spec:
     """Complex to complex, of self's shape."""
@@ -79,11 +63,6 @@ def fft_r2c(self: Any, dim: Sequence[int], onesided: bool = True) -> Spec:
     if onesided:
         shape[last] = shape[last] // 2 + 1
     order = [*_falling(dim[:-1], self.stride()), last]
-    if on_meta(self):
-        if _at_once(dim):
-            return Spec(tuple(shape), self.dtype.to_complex(), _strides(shape, self.stride(), sorted(dim)))
-        strides = _strides(shape, self.stride(), [last])
-        return Spec(tuple(shape), self.dtype.to_complex(), _meta_strides(shape, strides, list(dim[:-1])))
     if len(order) <= _AT_ONCE:
         strides = _strides(shape, self.stride(), order)
     else:
@@ -99,6 +78,4 @@ def fft_c2r(self: Any, dim: Sequence[int], last_dim_size: int) -> Spec:
     strides = _c2c_strides(tuple(self.shape), self.stride(), dim[:-1])
     shape = list(self.shape)
     shape[dim[-1]] = int(last_dim_size)
-    if on_meta(self) and _at_once(dim):  # of a contiguous copy, since it is overwritten
-        return Spec(tuple(shape), self.dtype.to_real(), _strides(shape, contiguous_strides(self.shape), sorted(dim)))
     return Spec(tuple(shape), self.dtype.to_real(), _strides(shape, strides, [dim[-1]]))

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _dtype as _d
 from .._determinism import alert
-from ._common import broadcast, check_dtype, is_tensor, not_implemented, on_meta, shape_text, wrap_dim
+from ._common import broadcast, check_dtype, is_tensor, not_implemented, shape_text, wrap_dim
 from .geometry import Geometry, Shape, elementwise_strides, format_strides
 from .pointwise import _check_number, check_fill
 from .spec import Spec, rule
@@ -399,7 +399,7 @@ def nonzero_static(self: Any, size: int) -> Spec:
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
     shape = (int(size), self.dim())
-    return Spec(shape, _d.int64, (1, int(size)) if on_meta(self) and self.dim() and size else None)
+    return Spec(shape, _d.int64)
 
 
 @rule(flops="0")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _dtype as _d
-from ._common import broadcast, not_implemented, on_meta, shape_text, wrap_dim
+from ._common import broadcast, not_implemented, shape_text, wrap_dim
 from .geometry import Shape, contiguous_strides
 from .spec import Spec, rule
 
@@ -231,7 +231,7 @@ def linalg_svd(
         return Spec((0,), A.dtype), values, Spec((0,), A.dtype)
     left = (*batch, rows, rows if full_matrices else inner)
     right = (*batch, columns if full_matrices else inner, columns)
-    return _matrices(left, A), values, Spec(right, A.dtype) if on_meta(A) else _matrices(right, A)
+    return _matrices(left, A), values, _matrices(right, A)
 
 
 @rule(flops="9 * numel(A) * columns(A)")
@@ -252,7 +252,7 @@ def linalg_eig(self: Any) -> tuple[Spec, Spec]:
     target = self.dtype.to_complex()
     check_kernel(self, "linalg_eig_out_cpu")
     shape = tuple(self.shape)
-    return Spec(shape[:-1], target), Spec(shape, target, None if on_meta(self) else _columns(shape))
+    return Spec(shape[:-1], target), Spec(shape, target, _columns(shape))
 
 
 @rule(flops="2 * numel(A) * short_side(A) // 3")

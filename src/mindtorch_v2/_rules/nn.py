@@ -13,7 +13,6 @@ from ._common import (
     check_dtype,
     check_undifferentiable,
     not_implemented,
-    on_meta,
     shape_text,
     wrap_dim,
 )
@@ -212,7 +211,7 @@ def native_batch_norm(
     shape = tuple(input.shape)
     if training and 0 in shape:
         raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {shape_text(shape)}")
-    statistics = (channels,) if training or on_meta(input) else (0,)
+    statistics = (channels,) if training else (0,)
     out = Spec(shape, input.dtype, suggested_strides(input, shape), input.dtype.opmath)
     return out, Spec(statistics, kind), Spec(statistics, kind)
 

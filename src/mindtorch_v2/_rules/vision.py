@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _dtype as _d
 from .._determinism import alert
-from ._common import not_implemented, on_meta, shape_text
+from ._common import not_implemented, shape_text
 from .nn import suggested_strides
 from .spec import Spec, rule
 
@@ -156,8 +156,7 @@ def max_unpool(
     if not self.dtype.is_floating_point:
         raise not_implemented(f"max_unpool{ndim}d", self.dtype)
     shape = (*self.shape[:-ndim], *map(int, output_size))
-    keeps = ndim == 2 and not on_meta(self)
-    return Spec(shape, self.dtype, suggested_strides(self, shape) if keeps else None)
+    return Spec(shape, self.dtype, suggested_strides(self, shape) if ndim == 2 else None)
 
 
 def _check_images(self: Any, ndim: int) -> None:
