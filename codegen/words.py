@@ -125,6 +125,10 @@ TAGS = (
     Word("numbers_first", "A number may stand for the first tensor when the second is one: `torch.sub(1, x)`."),
     Word("tensors", "Tensors only, though it is pointwise."),
     Word("wrapped_numbers", "A number may stand for any tensor but the first, and is a tensor of its own dtype then."),
+    Word(
+        "factors_first",
+        "Its keyword-only factors may stand before the tensors that they multiply, as long ago; that warns.",
+    ),
     Word("commutative", "Its reflected Python operator is the operator itself."),
     # Where results come from
     Word("view", "The result is a view of the first argument."),

@@ -12,29 +12,41 @@ from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 
 from ..tables import pointwise as tables
 
+_add_overloads = (tables.add_Tensor, )
+
 
 @road((tables.add_Tensor, numpy.add, None), )
-def add(input, other, *, alpha=1, out=None):
+def add(*args, **kwargs):
     """add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
-    return call(tables.add_Tensor, (input, other, alpha), out)
+    return call_overloaded(_add_overloads, args, kwargs, has_out=True)
+
+
+_add_inplace = (tables.add_Tensor, )
 
 
 @road((tables.add_Tensor, numpy.add, None), inplace=True)
-def add_(input, other, *, alpha=1):
+def add_(*args, **kwargs):
     """The in-place form of add: writes into its first argument and returns it."""
-    return call_inplace(tables.add_Tensor, (input, other, alpha))
+    op, bound = resolve(_add_inplace, args, kwargs, True, inplace=True)
+    return call_inplace(op, bound)
+
+_sub_overloads = (tables.sub_Tensor, )
 
 
 @road((tables.sub_Tensor, numpy.subtract, None), )
-def sub(input, other, *, alpha=1, out=None):
+def sub(*args, **kwargs):
     """sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
-    return call(tables.sub_Tensor, (input, other, alpha), out)
+    return call_overloaded(_sub_overloads, args, kwargs, has_out=True)
+
+
+_sub_inplace = (tables.sub_Tensor, )
 
 
 @road((tables.sub_Tensor, numpy.subtract, None), inplace=True)
-def sub_(input, other, *, alpha=1):
+def sub_(*args, **kwargs):
     """The in-place form of sub: writes into its first argument and returns it."""
-    return call_inplace(tables.sub_Tensor, (input, other, alpha))
+    op, bound = resolve(_sub_inplace, args, kwargs, True, inplace=True)
+    return call_inplace(op, bound)
 
 
 @road((tables.rsub_Tensor,), )
@@ -216,29 +228,41 @@ def reciprocal_(input):
     """The in-place form of reciprocal: writes into its first argument and returns it."""
     return call_inplace(tables.reciprocal, (input,))
 
+_addcmul_overloads = (tables.addcmul, )
+
 
 @road((tables.addcmul,), )
-def addcmul(input, tensor1, tensor2, *, value=1, out=None):
+def addcmul(*args, **kwargs):
     """addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
-    return call(tables.addcmul, (input, tensor1, tensor2, value), out)
+    return call_overloaded(_addcmul_overloads, args, kwargs, has_out=True)
+
+
+_addcmul_inplace = (tables.addcmul, )
 
 
 @road((tables.addcmul,), inplace=True)
-def addcmul_(input, tensor1, tensor2, *, value=1):
+def addcmul_(*args, **kwargs):
     """The in-place form of addcmul: writes into its first argument and returns it."""
-    return call_inplace(tables.addcmul, (input, tensor1, tensor2, value))
+    op, bound = resolve(_addcmul_inplace, args, kwargs, True, inplace=True)
+    return call_inplace(op, bound)
+
+_addcdiv_overloads = (tables.addcdiv, )
 
 
 @road((tables.addcdiv,), )
-def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
+def addcdiv(*args, **kwargs):
     """addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
-    return call(tables.addcdiv, (input, tensor1, tensor2, value), out)
+    return call_overloaded(_addcdiv_overloads, args, kwargs, has_out=True)
+
+
+_addcdiv_inplace = (tables.addcdiv, )
 
 
 @road((tables.addcdiv,), inplace=True)
-def addcdiv_(input, tensor1, tensor2, *, value=1):
+def addcdiv_(*args, **kwargs):
     """The in-place form of addcdiv: writes into its first argument and returns it."""
-    return call_inplace(tables.addcdiv, (input, tensor1, tensor2, value))
+    op, bound = resolve(_addcdiv_inplace, args, kwargs, True, inplace=True)
+    return call_inplace(op, bound)
 
 
 @road((tables.lerp_Tensor,), )

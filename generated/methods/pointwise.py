@@ -14,28 +14,42 @@ from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from ..tables import pointwise as tables
 
 
+_add_methods = (tables.add_Tensor, )
+
+
 @road((tables.add_Tensor, numpy.add, None), method=True)
-def add(self, other, *, alpha=1):
+def add(self, *args, **kwargs):
     """add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
-    return call(tables.add_Tensor, (self, other, alpha))
+    return call_overloaded(_add_methods, (self, *args), kwargs, method=True)
+
+
+_add_inplace = (tables.add_Tensor, )
 
 
 @road((tables.add_Tensor, numpy.add, None), method=True, inplace=True)
-def add_(self, other, *, alpha=1):
+def add_(self, *args, **kwargs):
     """The in-place form of add."""
-    return call_inplace(tables.add_Tensor, (self, other, alpha))
+    op, bound = resolve(_add_inplace, (self, *args), kwargs, True, inplace=True)
+    return call_inplace(op, bound)
+
+
+_sub_methods = (tables.sub_Tensor, )
 
 
 @road((tables.sub_Tensor, numpy.subtract, None), method=True)
-def sub(self, other, *, alpha=1):
+def sub(self, *args, **kwargs):
     """sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
-    return call(tables.sub_Tensor, (self, other, alpha))
+    return call_overloaded(_sub_methods, (self, *args), kwargs, method=True)
+
+
+_sub_inplace = (tables.sub_Tensor, )
 
 
 @road((tables.sub_Tensor, numpy.subtract, None), method=True, inplace=True)
-def sub_(self, other, *, alpha=1):
+def sub_(self, *args, **kwargs):
     """The in-place form of sub."""
-    return call_inplace(tables.sub_Tensor, (self, other, alpha))
+    op, bound = resolve(_sub_inplace, (self, *args), kwargs, True, inplace=True)
+    return call_inplace(op, bound)
 
 
 @road((tables.mul_Tensor, numpy.multiply, None), method=True)
@@ -207,28 +221,42 @@ def reciprocal_(self):
     return call_inplace(tables.reciprocal, (self,))
 
 
+_addcmul_methods = (tables.addcmul, )
+
+
 @road((tables.addcmul,), method=True)
-def addcmul(self, tensor1, tensor2, *, value=1):
+def addcmul(self, *args, **kwargs):
     """addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
-    return call(tables.addcmul, (self, tensor1, tensor2, value))
+    return call_overloaded(_addcmul_methods, (self, *args), kwargs, method=True)
+
+
+_addcmul_inplace = (tables.addcmul, )
 
 
 @road((tables.addcmul,), method=True, inplace=True)
-def addcmul_(self, tensor1, tensor2, *, value=1):
+def addcmul_(self, *args, **kwargs):
     """The in-place form of addcmul."""
-    return call_inplace(tables.addcmul, (self, tensor1, tensor2, value))
+    op, bound = resolve(_addcmul_inplace, (self, *args), kwargs, True, inplace=True)
+    return call_inplace(op, bound)
+
+
+_addcdiv_methods = (tables.addcdiv, )
 
 
 @road((tables.addcdiv,), method=True)
-def addcdiv(self, tensor1, tensor2, *, value=1):
+def addcdiv(self, *args, **kwargs):
     """addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
-    return call(tables.addcdiv, (self, tensor1, tensor2, value))
+    return call_overloaded(_addcdiv_methods, (self, *args), kwargs, method=True)
+
+
+_addcdiv_inplace = (tables.addcdiv, )
 
 
 @road((tables.addcdiv,), method=True, inplace=True)
-def addcdiv_(self, tensor1, tensor2, *, value=1):
+def addcdiv_(self, *args, **kwargs):
     """The in-place form of addcdiv."""
-    return call_inplace(tables.addcdiv, (self, tensor1, tensor2, value))
+    op, bound = resolve(_addcdiv_inplace, (self, *args), kwargs, True, inplace=True)
+    return call_inplace(op, bound)
 
 
 @road((tables.lerp_Tensor,), method=True)

@@ -193,3 +193,37 @@ def test_what_pytorch_has_no_deterministic_algorithm_for(determinism):
             call()
         torch.use_deterministic_algorithms(True)
     torch.ones(3).put_(T([0, 0]), T([1.0, 2.0]), accumulate=True)
+
+
+def test_factors_before_tensors():
+    a, b = torch.ones(2, 2), torch.ones(2, 2, 2)
+    before = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    try:
+        for call, name, value in (
+            (lambda: torch.addcmul(a, 2, a, a), "addcmul", 3.0),
+            (lambda: torch.addcdiv(a, 2, a, a, out=torch.empty(2, 2)), "addcdiv", 3.0),
+            (lambda: torch.addmm(2, a, 3, a, a), "addmm", 8.0),
+            (lambda: torch.addmm(2, a, a, a), "addmm", 4.0),
+            (lambda: a.clone().addmm_(2, 3, a, a), "addmm", 8.0),
+            (lambda: b.clone().baddbmm_(1, b, b), "baddbmm", 3.0),
+            (lambda: torch.addbmm(2, a, b, b), "addbmm", 6.0),
+            (lambda: torch.addmv(2, a[0], 3, a, a[0]), "addmv", 8.0),
+            (lambda: torch.addr(2, a, 3, a[0], a[0]), "addr", 5.0),
+            (lambda: torch.add(a, 2, a), "add", 3.0),
+            (lambda: a.clone().add_(2, a), "add", 3.0),
+            (lambda: a.sub(2, a), "sub", -1.0),
+        ):
+            with pytest.warns(UserWarning, match=f"^This overload of {name} is deprecated:"):
+                made = call()
+            assert made.eq(value).all()
+    finally:
+        torch.set_warn_always(before)
+    assert torch.addcmul(a, a, a, value=2).eq(3).all() and torch.addmm(a, a, a, beta=2, alpha=3).eq(8).all()
+    for wrong in (
+        lambda: torch.addcmul(a, "x", a, a),
+        lambda: torch.addmm(1, 2, 3),
+        lambda: torch.addmm(a, a, a, a, a),
+    ):
+        with pytest.raises(TypeError):
+            wrong()

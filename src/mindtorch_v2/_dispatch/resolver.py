@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Number
 from typing import Any
 
+import numpy as np
+
 from .._tensor import Tensor
+from .._warnings import warn_once
 from .convert import Mismatch, called, convert_one, describe
 from .operator import Operator, Param
 
@@ -43,6 +47,9 @@ def resolve(
         except (Mismatch, _Unfit) as error:
             if first is None:
                 first = error
+    former = _former(overloads, args, kwargs, method)
+    if former is not None:
+        return former
     if len(overloads) == 1:
         if isinstance(first, Mismatch):
             raise TypeError(describe(overloads[0], first, method, inplace)) from None
@@ -62,9 +69,51 @@ def _resolve_out(overloads: Sequence[Operator], args: tuple, kwargs: dict, out: 
             return op, bind(op, args, kwargs, False)
         except (Mismatch, _Unfit):
             continue
+    former = _former(own, args, kwargs, False)
+    if former is not None:
+        return former
     if len(overloads) == 1:
         return resolve(overloads, args, kwargs)
     raise TypeError(combination(overloads, args, given, False))
+
+
+_FACTORS = ("alpha", "value")  # of the second tensor; beta is that of the first
+
+
+def _former(overloads: Sequence[Operator], args: tuple, kwargs: dict, method: bool) -> tuple[Operator, tuple] | None:
+    """The overload of a call with factors before the tensors that they multiply: `addmm(beta, self, alpha, mat1, mat2)`."""
+    for op in overloads:
+        if "factors_first" not in op.tags:
+            continue
+        first, *others = [p.name for p in op.params if not p.keyword]
+        factors = [p.name for p in op.params if p.keyword]
+        beta = ["beta"] if "beta" in factors else []
+        factor = [name for name in _FACTORS if name in factors]
+        for order in ([*beta, first, *factor, *others], [*beta, first, *others]):
+            if method:  # the tensor is what the method is called on
+                order = [first, *(name for name in order if name != first)]
+            if len(order) != len(args) or order == [first, *others]:
+                continue
+            given = dict(zip(order, args))
+            if not all(_is_number(given[name]) for name in (*beta, *factor) if name in given):
+                continue
+            named = {name: value for name, value in given.items() if name in factors}
+            try:
+                bound = bind(op, tuple(given[name] for name in (first, *others)), {**kwargs, **named}, method)
+            except (Mismatch, _Unfit):
+                continue
+            shown = ", ".join("input" if name == "self" else name for name in order)
+            warn_once(
+                f"This overload of {op.name} is deprecated:\n\t{op.name}({shown})\nConsider using one of the following signatures instead:\n"
+                f"\t{op}",
+                stacklevel=4,
+            )
+            return op, bound
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (Number, np.generic)) or (isinstance(value, Tensor) and not value.dim())
 
 
 class _Required:
