@@ -14,21 +14,6 @@ from .spec import Spec, rule
 
 _Dim = int | Sequence[int] | None
 
-_KERNELS = {
-    "sum": ("all", "sum_cpu"),
-    "prod": ("all", "prod_cpu"),
-    "amax": ("real", "max_values_cpu"),
-    "amin": ("real", "min_values_cpu"),
-    "max": ("real", "max_all"),
-    "min": ("real", "min_all"),
-    "median": ("real_numeric", "median_cpu"),
-    "nanmedian": ("real_numeric", "median_cpu"),
-    "logsumexp": ("all", "logsumexp"),
-}
-"""By kind: the dtypes that the kernel knows, and its name in messages."""
-
-_WITHOUT_IDENTITY = ("amax", "amin", "max", "min")
-
 
 def reduced_shape(self: Any, dim: _Dim, keepdim: bool = False, empty_is_all: bool = True) -> Shape:
     """self's shape without the reduced dims (with keepdim: of size 1). None, and mostly an empty list, reduce all."""
@@ -62,17 +47,6 @@ def _floating(d: dtype) -> bool:
     return d.is_floating_point or d.is_complex
 
 
-def _mean_dtype(self: Any, given: dtype | None, op: str) -> dtype:
-    target = given or self.dtype
-    if not _floating(target):
-        which = "Input" if given is None else "Optional"
-        raise RuntimeError(
-            f"{op}(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. "
-            f"Got: {target.cpp}"
-        )
-    return target
-
-
 def _check_variance(self: Any, op: str, correction: Any) -> None:
     if correction.__class__ is complex and correction.imag:
         raise RuntimeError("value cannot be converted to type double without overflow")
@@ -85,50 +59,86 @@ def reduction(
     self: Any,
     dim: _Dim = None,
     keepdim: bool = False,
-    dtype: dtype | None = None,
-    kind: str = "sum",
-    op: str | None = None,
-    correction: Any = None,
+    dtypes: str = "all",
+    op: str = "",
+    nonempty: str | None = None,
 ) -> Spec:
-    """One value over `dim` (an int, a list, None for all).
+    """One value of self's dtype over `dim` (an int, a list, None for all).
 
-    kind: sum, nansum, prod, mean, nanmean, all, any, count_nonzero, amax, amin, max, min, median, norm, logsumexp, var,
-    std. sum and prod of integers and bool are int64. IndexError for a dim out of range, RuntimeError for one named twice.
+    nonempty: the name in messages where there is no value of nothing. IndexError for a dim out of range, RuntimeError for one named twice.
     """
-    name = op or kind
-    source = self.dtype
-    if kind in ("all", "any"):
-        shape = reduced_shape(self, dim, keepdim, empty_is_all=False)
-        return Spec(shape, _d.uint8 if source is _d.uint8 else _d.bool)
-    if kind == "count_nonzero":
-        return Spec(reduced_shape(self, dim, keepdim), _d.int64)
-    if kind in _WITHOUT_IDENTITY:
-        check_not_empty(self, dim, name)
-    if kind in ("mean", "nanmean") and (kind == "mean" or dtype is not None):
-        _mean_dtype(self, dtype, name)
-    if kind in ("var", "std"):
-        _check_variance(self, op or "std and var", correction)
+    if nonempty is not None:
+        check_not_empty(self, dim, nonempty)
     shape = reduced_shape(self, dim, keepdim)
-    if kind == "nansum" and source.is_complex:
-        raise RuntimeError("nansum on CPU does not support complex inputs")
-    if kind == "nanmean" and not _floating(source):
-        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {source.cpp}")
-    if kind in ("sum", "nansum", "prod"):
-        target = dtype or (_d.int64 if source.category < _d.CATEGORY_FLOATING else source)
-    elif kind in ("mean", "nanmean"):
-        target = dtype or source
-    elif kind in ("var", "std"):
-        return Spec(shape, source.to_real(), None, source.opmath)
-    elif kind == "norm":
-        return vector_norm(self, 2, dim, keepdim, dtype)
-    elif kind == "logsumexp":
-        target = source if _floating(source) else _d.get_default_dtype()
-    else:
-        target = dtype or source
-    accepted, kernel = _KERNELS.get(kind, ("all", f"{kind}_cpu"))
-    check_dtype(target, accepted, kernel)
-    if target is _d.int64 and kind in ("sum", "prod") and source.category < _d.CATEGORY_FLOATING:
+    check_dtype(self.dtype, dtypes, op)
+    return Spec(shape, self.dtype, None, self.dtype.opmath)
+
+
+@rule(flops="numel(self)")
+def summed(
+    self: Any,
+    dim: _Dim = None,
+    keepdim: bool = False,
+    dtype: dtype | None = None,
+    op: str = "sum_cpu",
+    complex_refused: str | None = None,
+) -> Spec:
+    """A sum or a product over `dim`: of integers and bool in int64.
+
+    complex_refused: the name in the message where complex numbers are refused.
+    """
+    source = self.dtype
+    shape = reduced_shape(self, dim, keepdim)
+    if complex_refused is not None and source.is_complex:
+        raise RuntimeError(f"{complex_refused} on CPU does not support complex inputs")
+    target = dtype or (_d.int64 if source.category < _d.CATEGORY_FLOATING else source)
+    check_dtype(target, "all", op)
+    if complex_refused is None and target is _d.int64 and source.category < _d.CATEGORY_FLOATING:
         return Spec(shape, target)  # kernels add and multiply integers in int64 without a copy
+    return Spec(shape, target, None, target.opmath)
+
+
+@rule(flops="numel(self)")
+def mean(self: Any, dim: _Dim = None, keepdim: bool = False, dtype: dtype | None = None) -> Spec:
+    """The mean over `dim`, of a floating or complex dtype."""
+    target = dtype or self.dtype
+    if not _floating(target):
+        which = "Input" if dtype is None else "Optional"
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. "
+            f"Got: {target.cpp}"
+        )
+    shape = reduced_shape(self, dim, keepdim)
+    check_dtype(target, "all", "mean_cpu")
+    return Spec(shape, target, None, target.opmath)
+
+
+@rule(flops="numel(self)")
+def truth(self: Any, dim: _Dim = None, keepdim: bool = False) -> Spec:
+    """Whether all or any elements over `dim` hold: bool, of uint8 uint8. An empty list of dims reduces none."""
+    shape = reduced_shape(self, dim, keepdim, empty_is_all=False)
+    return Spec(shape, _d.uint8 if self.dtype is _d.uint8 else _d.bool)
+
+
+@rule(flops="numel(self)")
+def counted(self: Any, dim: _Dim = None) -> Spec:
+    """A number of elements over `dim`: int64."""
+    return Spec(reduced_shape(self, dim), _d.int64)
+
+
+@rule(flops="numel(self)")
+def deviation(self: Any, dim: _Dim = None, keepdim: bool = False, correction: Any = None) -> Spec:
+    """The variance over `dim` or its root: real."""
+    _check_variance(self, "std and var", correction)
+    return Spec(reduced_shape(self, dim, keepdim), self.dtype.to_real(), None, self.dtype.opmath)
+
+
+@rule(flops="numel(self)")
+def logsumexp(self: Any, dim: _Dim = None, keepdim: bool = False) -> Spec:
+    """The logarithm of a sum of exponentials over `dim`: of the default dtype where self is not floating."""
+    target = self.dtype if _floating(self.dtype) else _d.get_default_dtype()
+    shape = reduced_shape(self, dim, keepdim)
+    check_dtype(target, "all", "logsumexp")
     return Spec(shape, target, None, target.opmath)
 
 
@@ -187,16 +197,26 @@ def arg_reduction(self: Any, dim: int | None = None, keepdim: bool = False, op: 
 
 
 @rule(flops="numel(self)")
-def reduction_with_indices(self: Any, dim: int = -1, keepdim: bool = False, op: str = "max") -> tuple[Spec, Spec]:
-    """(values, int64 indices) along one dim: max, min, median, nanmedian, mode."""
+def reduction_with_indices(
+    self: Any,
+    dim: int = -1,
+    keepdim: bool = False,
+    op: str = "max",
+    dtypes: str | None = None,
+    kernel: str = "",
+    scalars: bool = True,
+) -> tuple[Spec, Spec]:
+    """(values, int64 indices) along one dim.
+
+    dtypes, kernel: those that are taken, and the kernel's name in the message; without, all that have an order. scalars: whether a tensor without
+    dimensions is looked at too.
+    """
     at = wrap_dim(dim, self.dim())
-    if op in ("max", "min"):
+    if dtypes is None:
         _check_order_exists(self, op)
-    check_not_empty(self, at, op.removeprefix("nan"))
-    if op in ("median", "nanmedian"):
-        check_dtype(self.dtype, "real_numeric", "median_out")
-    elif op == "mode" and self.dim():
-        check_dtype(self.dtype, "real", "mode_cpu")
+    check_not_empty(self, at, op)
+    if dtypes is not None and (scalars or self.dim()):
+        check_dtype(self.dtype, dtypes, kernel)
     shape = reduced_shape(self, at, keepdim)
     return Spec(shape, self.dtype, None, self.dtype.opmath), Spec(shape, _d.int64)
 
