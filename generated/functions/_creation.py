@@ -248,6 +248,12 @@ def kaiser_window(*args, **kwargs):
     return call_overloaded(_kaiser_window_overloads, args, kwargs, is_factory=True)
 
 
+@road((tables.fill_diagonal_,), )
+def fill_diagonal_(input, fill_value, wrap=False):
+    """fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)"""
+    return call_inplace(tables.fill_diagonal_, (input, fill_value, wrap))
+
+
 @road((tables.from_file,), )
 def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
     """from_file(str filename, bool? shared=None, int? size=0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""

@@ -13,7 +13,7 @@ NAMES = {
     "conv": "",
     "conversion": "to type_as copy_",
     "copies": "",
-    "creation": "new_empty new_empty_strided new_zeros new_ones new_full tril tril_ triu triu_ fill_ zero_",
+    "creation": "new_empty new_empty_strided new_zeros new_ones new_full tril tril_ triu triu_ fill_ zero_ fill_diagonal_",
     "fft": "istft",
     "foreach": "",
     "indexing": "index index_put index_put_ index_select index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_reduce index_reduce_ gather scatter scatter_ scatter_add scatter_add_ scatter_reduce scatter_reduce_ take put put_ take_along_dim masked_fill masked_fill_ masked_select masked_scatter masked_scatter_ nonzero nonzero_static nonzero_numpy argwhere",

@@ -87,6 +87,12 @@ def zero_(self):
     return call_inplace(tables.zero_, (self,))
 
 
+@road((tables.fill_diagonal_,), method=True)
+def fill_diagonal_(self, fill_value, wrap=False):
+    """fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)"""
+    return call_inplace(tables.fill_diagonal_, (self, fill_value, wrap))
+
+
 METHODS: dict = {
     "new_empty": new_empty, 
     "new_empty_strided": new_empty_strided, 
@@ -99,4 +105,5 @@ METHODS: dict = {
     "triu_": triu_, 
     "fill_": fill_, 
     "zero_": zero_, 
+    "fill_diagonal_": fill_diagonal_, 
 }

@@ -258,6 +258,11 @@ kaiser_window_beta = Operator("kaiser_window", "beta",
     meta=_meta.kaiser_window_beta, kernels={"cpu": kernels_creation.kaiser_window_beta},
     tags=('creation',), variants=('function',),
 )
+fill_diagonal_ = Operator("fill_diagonal_", "",
+    (Param('self', 'Tensor'), Param('fill_value', 'Scalar'), Param('wrap', 'bool', default=False), ),
+    composite="creation.fill_diagonal_",
+    is_inplace=True, variants=('method',),
+)
 from_file = Operator("from_file", "",
     (Param('filename', 'str'), Param('shared', 'bool', optional=True, default=None), Param('size', 'int', optional=True, default=0), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
     composite="creation.from_file",

@@ -221,3 +221,53 @@ def test_divergences_of_other_classes_may_be_registered():
         kl._KL_MEMOIZE.clear()
     with pytest.raises(TypeError, match="must be a class"):
         kl.register_kl(3, Foreign)
+
+
+def test_diagonals_are_filled_in_place():
+    assert torch.zeros(2, 3).fill_diagonal_(5).tolist() == [[5, 0, 0], [0, 5, 0]]
+    tall = torch.zeros(7, 3)
+    assert tall.fill_diagonal_(5) is tall and tall.sum().item() == 15
+    assert torch.zeros(7, 3).fill_diagonal_(5, wrap=True).nonzero().tolist() == [
+        [0, 0],
+        [1, 1],
+        [2, 2],
+        [4, 0],
+        [5, 1],
+        [6, 2],
+    ]
+    cube = torch.zeros(3, 3, 3).fill_diagonal_(2)
+    assert cube.sum().item() == 6 and cube[1, 1, 1].item() == 2
+    assert torch.zeros(3, 3, dtype=torch.int64).fill_diagonal_(2.5).diagonal().tolist() == [2, 2, 2]
+    assert torch.zeros(4, 3, device="meta").t().fill_diagonal_(1).shape == (3, 4)
+    x = torch.ones(3, 4, requires_grad=True)
+    (x * 2).fill_diagonal_(7).sum().backward()
+    assert x.grad.tolist() == [[0, 2, 2, 2], [2, 0, 2, 2], [2, 2, 0, 2]]
+    with pytest.raises(
+        RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"
+    ):
+        x.fill_diagonal_(1)
+    with pytest.raises(RuntimeError, match="dimensions must larger than 1"):
+        torch.zeros(3).fill_diagonal_(2)
+    with pytest.raises(RuntimeError, match="all dimensions of input must be of equal length"):
+        torch.zeros(3, 4, 3).fill_diagonal_(2)
+    assert (
+        not hasattr(torch, "fill_diagonal_")
+        and str(torch.ops.aten.fill_diagonal_.default) == "aten.fill_diagonal_.default"
+    )
+
+
+def test_arrays_of_what_requires_grad_outside_of_grad_mode():
+    x = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        assert x.numpy().tolist() == [1, 1] and x.view(-1).cpu().numpy().tolist() == [1, 1]
+    with torch.inference_mode():
+        assert x.numpy().tolist() == [1, 1]
+    with pytest.raises(RuntimeError, match="Can't call numpy"):
+        x.numpy()
+
+
+def test_fx_traces_functions_of_lists():
+    from mindtorch_v2.fx import symbolic_trace
+
+    traced = symbolic_trace(lambda a, b: torch.broadcast_tensors(a, b)[0] + 1)
+    assert traced(torch.ones(1, 3), torch.ones(2, 1)).shape == (2, 3)

@@ -48,6 +48,25 @@ def empty_permuted(
     return F.empty_strided(size, strides, dtype=dtype, layout=layout, device=device)
 
 
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Fill the main diagonal in place; `wrap`: of a tall matrix the diagonals that begin below it, too, each with a row between.
+
+    Raises:
+        RuntimeError: for a vector, and for more than two dimensions of several sizes.
+    """
+    if self.ndim < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if self.ndim > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    height, width = self.shape[:2]
+    step, offset, count = sum(self.stride()), self.storage_offset(), min(height, width)
+    self.as_strided((count,), (step,), offset).fill_(fill_value)
+    if wrap and self.ndim == 2 and height > width + 1:
+        rest = -(-self.numel() // (width + 1)) - count
+        self.as_strided((rest,), (step,), offset + self.stride(0) * (width + 1)).fill_(fill_value)
+    return self
+
+
 def from_file(
     filename: str,
     shared: bool | None = None,

@@ -137,7 +137,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple:
 
 def broadcast_tensors(*tensors: Any) -> tuple:
     """The tensors expanded to their common shape; views."""
-    return tuple(ops.broadcast_tensors(_tensors(tensors)))
+    views = ops.broadcast_tensors(_tensors(tensors))
+    return tuple(views) if isinstance(views, list) else views  # else what took over the call gave back, of fx a proxy
 
 
 def broadcast_shapes(*shapes: Any) -> Size:

@@ -169,11 +169,11 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 def numpy(self: Tensor, *, force: bool = False) -> ndarray:
     """The values as an ndarray that shares the tensor's memory.
 
-    force: detach, and copy to the CPU, where that is needed. RuntimeError when the tensor requires grad, TypeError for dtypes that numpy lacks.
+    force: detach, and copy to the CPU, where that is needed. RuntimeError when the tensor requires grad in grad mode, TypeError for dtypes that numpy lacks.
     """
     if force:
         self = self.detach().cpu()
-    if self._node is not None and self.requires_grad:
+    if self._node is not None and TLS.grad_enabled and self.requires_grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     data = _host_array(self, "numpy()")
     exposed(self)
