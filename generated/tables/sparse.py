@@ -172,7 +172,7 @@ _sparse_mm = Operator("_sparse_mm", "",
 _sparse_addmm = Operator("_sparse_addmm", "",
     (Param('self', 'Tensor'), Param('mat1', 'Tensor'), Param('mat2', 'Tensor'), Param('beta', 'Scalar', default=1, keyword=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
     sparse={"coo": "products.addmm", "csr": "products.addmm"},
-    variants=('function',), derivatives="sparse",
+    tags=('autocast_lower',), variants=('function',), derivatives="sparse",
 )
 _sparse_sparse_matmul = Operator("_sparse_sparse_matmul", "",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), ),

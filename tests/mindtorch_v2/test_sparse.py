@@ -312,6 +312,72 @@ def test_without_elements():
     assert given._nnz() == 4 and (given * 2)._values().device.type == "meta"
 
 
+def test_meta_tensors_know_shapes():
+    sparse, dense = A().to("meta"), D.to("meta")
+    assert sparse.to_dense().shape == (3, 3) and (sparse @ dense).device.type == "meta"
+    assert (sparse * 2).t().is_sparse and sparse.coalesce().is_coalesced()
+    given = S(torch.zeros(2, 3, dtype=torch.long, device="meta"), torch.zeros(3, device="meta"), (3, 3))
+    with pytest.raises(NotImplementedError, match="only the CPU has kernels for it"):
+        dense + given
+
+
+def test_mixed_precision():
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert (A() @ D).dtype is torch.sparse.mm(A(), D).dtype is torch.bfloat16
+    scaler = torch.amp.GradScaler("cpu")
+    module = torch.nn.Embedding(4, 2, sparse=True)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    scaler.scale(module(torch.tensor([1, 1])).sum()).backward()
+    scaler.unscale_(optimizer)
+    assert module.weight.grad._values().tolist() == [[1, 1], [1, 1]]
+    before = module.weight.detach().clone()
+    scaler.step(optimizer)
+    torch.testing.assert_close(
+        before - module.weight.detach(), torch.tensor([[0.0] * 2, [0.2] * 2, [0.0] * 2, [0.0] * 2])
+    )
+
+
+def test_modes_see_sparse_operators():
+    from mindtorch_v2.utils._python_dispatch import TorchDispatchMode
+
+    seen = []
+
+    class Listening(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    sparse = U()
+    with Listening():
+        found = (sparse * 2).coalesce()
+    assert seen == ["aten.mul.Tensor", "aten._coalesce.default"]
+    _same(found.to_dense(), U().to_dense() * 2)
+
+
+def test_there_are_no_tangents():
+    with torch.autograd.forward_ad.dual_level():
+        values = torch.autograd.forward_ad.make_dual(torch.ones(2), torch.ones(2))
+        with pytest.raises(
+            NotImplementedError, match="Trying to use forward AD with _sparse_coo_tensor_with_dims_and_tensors"
+        ):
+            S(torch.tensor([[0, 1]]), values, (2,))
+
+
+def test_hooks_and_modules():
+    module = torch.nn.Embedding(4, 2, sparse=True)
+    seen = []
+    module.weight.register_hook(lambda grad: seen.append(grad.is_sparse))
+    module(torch.tensor([1, 2])).sum().backward()
+    module.zero_grad(set_to_none=False)
+    assert seen == [True] and module.weight.grad.is_sparse and module.weight.grad._nnz() == 0
+    holder = torch.nn.Module()
+    holder.weight = torch.nn.Parameter(A())
+    other = torch.nn.Module()
+    other.weight = torch.nn.Parameter(S((3, 3)))
+    other.load_state_dict(holder.state_dict())
+    _same(other.double().weight.detach().to_dense(), A().to_dense().double())
+
+
 def test_names_of_old():
     sparse = torch.sparse.DoubleTensor(torch.tensor([[0, 1]]), torch.tensor([1.0, 2.0]), torch.Size([3]))
     assert sparse.dtype is torch.float64 and sparse.type() == "torch.sparse.DoubleTensor"

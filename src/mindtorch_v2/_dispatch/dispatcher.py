@@ -72,11 +72,9 @@ def _fill(made: Tensor) -> None:
 def _call(op: Operator, args: tuple, out: Any) -> Any:
     if TLS.autocast is not None and out is None:  # as in PyTorch, neither out= nor in-place forms are cast
         args = TLS.autocast.cast(op, args)
-    if SPARSE or op.is_sparse_maker:
-        layout = sparse.layout_of(op, args, out)
-        if layout is not None and (kernel := sparse.kernel_of(op, layout)) is not None:
-            return sparse.run(op, kernel, args, out)
     if op.composite is not None:
+        if SPARSE and op.sparse is not None and (kernel := sparse.find(op, args, out)) is not None:
+            return sparse.run(op, kernel, args, out)
         if op.factory and isinstance(out, Tensor):
             args = _beside(op, args, out)
         if out is not None and op.given_out:
@@ -88,11 +86,15 @@ def _call(op: Operator, args: tuple, out: Any) -> Any:
     if op.missing is not None:
         raise NotImplementedError(f"{op.full_name} is not implemented: {op.missing}")
     if TLS.tangents is not None:
+        if SPARSE or op.is_sparse_maker:
+            sparse.refuse_tangents(op, args, out)
         result = autograd.run_forward(op, args, out)
         if result is not NotImplemented:
             return result
     if (DISPATCHING or TLS.dispatch_modes) and (special := below.find(op, args)) is not None:
         return below.run(op, special, args, out)
+    if (SPARSE or op.is_sparse_maker) and (kernel := sparse.find(op, args, out)) is not None:
+        return sparse.run(op, kernel, args, out)
     observer = TLS.observer
     if observer is not None:
         args, out = observer.arguments(op, args), observer.buffer(out)
@@ -430,11 +432,9 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
     target = args[0]
     if TLS.inference is False and target.__class__ is not list:
         _refuse_inference(target)
-    if SPARSE:
-        layout = sparse.layout_of(op, args)
-        if layout is not None and (kernel := sparse.kernel_of(op, layout, inplace=True)) is not None:
-            return sparse.run_inplace(op, kernel, args)
     if op.composite is not None:
+        if SPARSE and op.sparse is not None and (kernel := sparse.find(op, args, inplace=True)) is not None:
+            return sparse.run_inplace(op, kernel, args)
         if op.is_inplace:
             return op.composite_function()(*args)
         result = op.composite_function()(*args)
@@ -444,11 +444,15 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
     if op.missing is not None:
         raise NotImplementedError(f"{op.full_name} is not implemented: {op.missing}")
     if TLS.tangents is not None:
+        if SPARSE:
+            sparse.refuse_tangents(op, args)
         result = autograd.run_forward_inplace(op, args)
         if result is not NotImplemented:
             return result
     if (DISPATCHING or TLS.dispatch_modes) and (special := below.find(op, args)) is not None:
         return below.run_inplace(op, special, args)
+    if SPARSE and (kernel := sparse.find(op, args, inplace=True)) is not None:
+        return sparse.run_inplace(op, kernel, args)
     # A copy is what goes from one device to another.
     where = target.device if "conversion" in op.tags else device_of(op, args)
     if where.type != target.device.type:

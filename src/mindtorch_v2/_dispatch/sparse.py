@@ -1,6 +1,6 @@
 """The dispatch key of sparse tensors: which layout decides about a call, and how its kernel runs.
 
-It is asked in the dispatcher before composites are taken apart and rules are read, and only once there is a sparse tensor at all (`_state.SPARSE`), an
+It is asked in the dispatcher before composites that have sparse kernels are taken apart, and before rules are read, and only once there is a sparse tensor at all (`_state.SPARSE`), an
 operator that makes one of dense tensors, or a factory that is asked for a sparse layout. Plans and short cuts never see sparse tensors: they take plain payloads alone.
 
 Kernels (`_backends/cpu/sparse/`) get tensors and give tensors. They run with nothing recorded, neither for derivatives nor by a pipeline, and may call operators
@@ -62,6 +62,24 @@ def layout_of(op: Operator, args: tuple, out: Any = None) -> str | None:
     return found
 
 
+def find(op: Operator, args: tuple, out: Any = None, inplace: bool = False) -> Callable | None:
+    """The kernel that computes a call; None where the dispatcher does, for dense tensors and composites. NotImplementedError where nothing does."""
+    layout = layout_of(op, args, out)
+    return None if layout is None else kernel_of(op, layout, inplace)
+
+
+def refuse_tangents(op: Operator, args: tuple, out: Any = None) -> None:
+    """NotImplementedError for a call of sparse tensors, or one that makes them, with a tangent of forward-mode derivatives."""
+    tangents = TLS.tangents
+    if tangents.paused or not tangents.enabled or "detach" in op.tags:
+        return
+    if any(tangents.of(t) is not None for t in tensors_of(op, args)) and layout_of(op, args, out) is not None:
+        raise NotImplementedError(
+            f"Trying to use forward AD with {op.label} that does not support it because it has not been implemented yet: it has no "
+            "forward-mode derivative for sparse tensors"
+        )
+
+
 def _requested(op: Operator, asked: Any) -> str:
     key = _REQUESTED.get(asked)
     if key is None:
@@ -94,8 +112,8 @@ def _with_sparse(op: Operator, function: Callable) -> Callable:
 
     def composite(*args: Any) -> Any:
         if SPARSE:
-            layout = layout_of(op, args)
-            if layout is not None and (kernel := kernel_of(op, layout)) is not None:
+            kernel = find(op, args)
+            if kernel is not None:
                 return run(op, kernel, args, None)
         return function(*args)
 

@@ -110,6 +110,10 @@ class GradScaler:
                     grad = param.grad
                     if not allow_fp16 and grad.dtype is mt.float16:
                         raise ValueError("Attempting to unscale FP16 gradients.")
+                    if grad.is_sparse:
+                        if grad.dtype is mt.float16:  # sums of what stands twice may overflow
+                            grad = param.grad = grad.coalesce()
+                        grad = grad._values()
                     where = grad.device
                     overflow = mt.logical_not(mt.isfinite(grad).all()).to(mt.float32)
                     before = found.get(where)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,6 +33,7 @@ class _Checks:
     """Whether what sparse tensors are made of is checked when nothing is said."""
 
     enabled = False
+    warned = False  # of constructors of old
 
 
 def checks_enabled() -> bool:
@@ -317,6 +319,19 @@ def sparse_bsc_tensor(*args: Any, **kwargs: Any) -> Tensor:
     raise _absent("sparse_bsc_tensor", LAYOUTS["sparse_bsc"])
 
 
+def _warn_of_old(form: str) -> None:
+    """Say once what takes the place of the constructors of old."""
+    if _Checks.warned:
+        return
+    _Checks.warned = True
+    called, device = ("", "") if form == "(0,)" else (f"{form}, *, device=", "" if form == "(0,)" else ", device=")
+    warnings.warn(
+        f"torch.sparse.SparseTensor({called}) is deprecated.  Please use torch.sparse_coo_tensor({form}, dtype={device})",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
 def legacy_sparse_tensor(dtype: Any, args: tuple, device: Any = None) -> Tensor:
     """`torch.sparse.FloatTensor(...)`: an empty tensor of a shape, or one of indices, values and perhaps a shape."""
     if device is not None and _device(device).type == "cuda":
@@ -326,6 +341,14 @@ def legacy_sparse_tensor(dtype: Any, args: tuple, device: Any = None) -> Tensor:
             "SparseTensor.new(sequence) only accepts sizes.  Please use torch.sparse_coo_tensor() or construct a strided tensor and convert it "
             "to sparse via to_sparse."
         )
+    form = (
+        "(0,)"
+        if not args
+        else "shape"
+        if not isinstance(args[0], Tensor)
+        else "indices, values" + ", shape" * (len(args) > 2)
+    )
+    _warn_of_old(form)
     if len(args) > 1 and isinstance(args[0], Tensor):
         return sparse_coo_tensor(*args, dtype=dtype)
     shape = tuple(args[0]) if len(args) == 1 and not isinstance(args[0], int) else args or (0,)

@@ -10,11 +10,23 @@ import numpy as np
 from ...._dispatch import ops
 from ...._dtype import get_default_dtype, int64
 from ...._layout import LAYOUTS, preserve_format, strided
-from ...._pending import settled
 from ...._sparse_payload import CooPayload, CsrPayload
 from ...._tensor import Tensor, wrap
 from . import pieces
-from .pieces import alias, as_coo, as_csr, coalesced, coo, csr, integers, is_coo, is_csr, layout_name, with_values
+from .pieces import (
+    alias,
+    array_of,
+    as_coo,
+    as_csr,
+    coalesced,
+    coo,
+    csr,
+    integers,
+    is_coo,
+    is_csr,
+    layout_name,
+    with_values,
+)
 
 CSR = LAYOUTS["sparse_csr"]
 
@@ -199,6 +211,8 @@ def to_dense(self: Tensor, dtype: Any = None, masked_grad: bool | None = None) -
     if dtype is not None and dtype is not self._dtype:
         raise RuntimeError("dtype argument is not supported by sparse_to_dense")
     data = self._data
+    if self.device.type == "meta":
+        return ops.empty(data.shape, dtype=self._dtype, device=self.device)
     if is_csr(self):
         self = as_coo(self)
     found = self._data
@@ -220,7 +234,7 @@ def to_sparse_dim(self: Tensor, sparse_dim: int) -> Tensor:
                 "sparse_compressed_to_sparse: conversion from SparseCsr to Sparse with sparse_dim argument !=2 is not supported"
             )
         return as_coo(self)
-    array = settled(self)
+    array = array_of(self)
     if array.ndim == 0:
         sparse_dim = 0
     elif not 0 < sparse_dim <= array.ndim:
@@ -276,7 +290,7 @@ def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
         )
     if lead == 2:
         return as_csr(to_sparse_dim(self, 2))
-    array = settled(self)
+    array = array_of(self)
     batch = array.shape[: lead - 2]
     matrices = [as_csr(to_sparse_dim(wrap(m, self._dtype), 2)) for m in array.reshape(-1, *array.shape[lead - 2 :])]
     if len({m._data.nnz for m in matrices}) > 1:

@@ -76,14 +76,24 @@ def layout_name(tensor: Tensor) -> str:
     return data.name if isinstance(data, SparsePayload) else "Strided"
 
 
+def array_of(tensor: Tensor) -> ndarray:
+    """A member as an array. NotImplementedError for one that is not on the CPU."""
+    data = settled(tensor)
+    if data.__class__ is not ndarray:
+        raise NotImplementedError(
+            f"what a sparse tensor holds on {tensor.device} cannot be looked at: only the CPU has kernels for it"
+        )
+    return data
+
+
 def indices_of(self: Tensor) -> ndarray:
     """The coordinates: sparse dimensions by specified elements."""
-    return settled(self._data.indices)
+    return array_of(self._data.indices)
 
 
 def values_of(self: Tensor) -> ndarray:
     """The values."""
-    return settled(self._data.values)
+    return array_of(self._data.values)
 
 
 def refuse_bounds(indices: ndarray, shape: Sequence[int]) -> None:
@@ -150,6 +160,8 @@ def coalesced(self: Tensor) -> Tensor:
     data = self._data
     if data.coalesced:
         return self
+    if self.device.type == "meta":  # any number of elements will do
+        return coo(data.shape, data.indices, data.values, True)
     sizes = data.shape[: data.sparse_dim]
     if data.nnz < 2:
         refuse_bounds(indices_of(self), sizes)
@@ -174,7 +186,7 @@ def scattered(shape: Sequence[int], places: ndarray, values: ndarray, sparse_dim
 
 def rows_of(self: Tensor) -> ndarray:
     """The row of each specified element of a csr tensor without batches. RuntimeError for row pointers that do not fit."""
-    crow = settled(self._data.crow)
+    crow = array_of(self._data.crow)
     if crow.ndim != 1:
         raise RuntimeError("sparse_csr: batches of matrices are not supported here")
     counts = np.diff(crow)
@@ -185,7 +197,7 @@ def rows_of(self: Tensor) -> ndarray:
 
 def csr_coordinates(self: Tensor) -> ndarray:
     """The coordinates of the specified elements of a csr tensor without batches."""
-    return np.stack([rows_of(self), settled(self._data.col).astype(np.int64)])
+    return np.stack([rows_of(self), array_of(self._data.col).astype(np.int64)])
 
 
 def as_coo(self: Tensor) -> Tensor:
@@ -202,7 +214,7 @@ def as_coo(self: Tensor) -> Tensor:
             for k, m in enumerate(matrices)
         ]
         kept = np.concatenate(found, 1) if found else np.zeros((data.batch + 2, 0), np.int64)
-        values = settled(data.values)
+        values = array_of(data.values)
         tail = values.shape[data.batch + 1 :]
         values = values.reshape(count * data.nnz, *tail)
         return coo(data.shape, integers(kept), of_array(values, data.values), True)
@@ -212,7 +224,7 @@ def as_coo(self: Tensor) -> Tensor:
 def batches(self: Tensor) -> list[Tensor]:
     """The matrices of a batch of csr matrices."""
     data = self._data
-    crow, col, values = (settled(t) for t in data.members())
+    crow, col, values = (array_of(t) for t in data.members())
     shape = data.shape[data.batch :]
     count = math.prod(data.shape[: data.batch])
     crow, col = crow.reshape(count, crow.shape[-1]), col.reshape(count, col.shape[-1])

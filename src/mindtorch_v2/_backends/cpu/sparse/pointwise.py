@@ -11,11 +11,10 @@ import numpy as np
 from ...._dispatch import ops, overrides
 from ...._dispatch.operator import Operator
 from ...._dispatch.sparse import unavailable
-from ...._pending import settled
 from ...._rules.promotion import can_cast, result_type
 from ...._tensor import Tensor, wrap
 from . import pieces
-from .pieces import as_coo, as_csr, coalesced, coo, is_coo, is_csr, with_values
+from .pieces import array_of, as_coo, as_csr, coalesced, coo, is_coo, is_csr, with_values
 
 
 def of_values(op: Operator) -> Callable:
@@ -105,14 +104,14 @@ def _merged(self: Tensor, other: Tensor, first: Tensor, second: Tensor) -> Tenso
         fresh = np.ones(len(places), bool)
         fresh[1:] = (places[1:] != places[:-1]) | (rank[1:] != rank[:-1])
         starts = np.flatnonzero(fresh)
-        joined = settled(ops.cat([first, second]))[order]
+        joined = array_of(ops.cat([first, second]))[order]
         values = pieces.of_array(_sums(joined, starts), first)
         shape = a.shape[: a.sparse_dim]
         return coo(a.shape, pieces.integers(pieces.coordinates(places[starts], shape)), values, both)
     takes_left, takes_right = _walk(left.tolist(), right.tolist())
     count = len(takes_left)
-    values = np.zeros((count, *settled(first).shape[1:]), first._dtype.np)
-    for taken, given in ((takes_left, settled(first)), (takes_right, settled(second))):
+    values = np.zeros((count, *array_of(first).shape[1:]), first._dtype.np)
+    for taken, given in ((takes_left, array_of(first)), (takes_right, array_of(second))):
         at = np.array(taken, np.int64).reshape(-1)
         present = at >= 0
         values[present] += given[at[present]]
@@ -190,9 +189,9 @@ def _add_to_dense(self: Any, other: Tensor, alpha: Any, out: Tensor | None) -> T
             f"{list(shape)} (FYI: dense-sparse addition does not currently support broadcasting)"
         )
     if out is None or out._dtype is not kind or out is not self:
-        target = settled(self).astype(kind.np)  # in memory of its own
+        target = array_of(self).astype(kind.np)  # in memory of its own
     else:
-        target = settled(out)
+        target = array_of(out)
     if is_csr(other):
         other = as_coo(other)
     data = other._data
@@ -201,14 +200,14 @@ def _add_to_dense(self: Any, other: Tensor, alpha: Any, out: Tensor | None) -> T
         values = values * alpha
     places = pieces.flat(other)
     if not data.coalesced:
-        places, given = pieces.merged(places, settled(values))
+        places, given = pieces.merged(places, array_of(values))
     else:
-        given = settled(values)
+        given = array_of(values)
     if given.size:
         at = pieces.coordinates(places, shape[: data.sparse_dim]) if data.sparse_dim > 1 else places[None]
         at = tuple(at)
         target[at] += given
-    return out if out is not None and target is settled(out) else wrap(target, kind)
+    return out if out is not None and target is array_of(out) else wrap(target, kind)
 
 
 def sub(self: Any, other: Any, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
@@ -258,7 +257,7 @@ def _mul_sparse(self: Tensor, other: Tensor) -> Tensor:
     factors[lacking] = 0
     values = ops.mul(source._data.values, pieces.of_array(factors, table._data.values))
     if lacking.any():  # zero, whatever the value is
-        settled(values)[lacking] = 0
+        array_of(values)[lacking] = 0
     shape = (*a.shape[: a.sparse_dim], *values.shape[1:])
     return coo(shape, source._data.indices, values, source._data.coalesced)
 
@@ -306,19 +305,19 @@ def broadcast(self: Tensor, shape: tuple) -> Tensor:
     indices = np.zeros((lead + data.sparse_dim, data.nnz * places.shape[1]), np.int64)
     indices[lead:] = np.repeat(pieces.indices_of(self), places.shape[1], 1)
     indices[dims] = np.tile(places, (1, data.nnz))
-    values = np.repeat(settled(data.values), places.shape[1], 0)
+    values = np.repeat(array_of(data.values), places.shape[1], 0)
     values = np.broadcast_to(values, (len(values), *shape[lead + data.sparse_dim :]))
     return coo(shape, pieces.integers(indices), pieces.of_array(values, data.values), False)
 
 
 def sampled(dense: Tensor, mask: Tensor) -> Tensor:
     """The elements of a dense tensor at the places that a sparse one of its shape specifies."""
-    array = settled(dense)
+    array = array_of(dense)
     if is_csr(mask):
         data = mask._data
         if data.batch:
             found = pieces.indices_of(as_coo(mask))
-            return pieces.of_array(array[tuple(found)].reshape(settled(data.values).shape), dense)
+            return pieces.of_array(array[tuple(found)].reshape(array_of(data.values).shape), dense)
         found = pieces.csr_coordinates(mask)
     else:
         found = pieces.indices_of(mask)

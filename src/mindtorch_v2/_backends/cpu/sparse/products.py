@@ -15,10 +15,9 @@ from numpy import ndarray
 
 from ...._dispatch import ops
 from ...._dtype import float32
-from ...._pending import settled
 from ...._tensor import Tensor, wrap
 from . import pieces
-from .pieces import as_coo, as_csr, coalesced, coo, csr, is_coo, is_csr, with_values
+from .pieces import array_of, as_coo, as_csr, coalesced, coo, csr, is_coo, is_csr, with_values
 
 _MOST = 1 << 22  # elements of gathered rows at a time
 
@@ -93,9 +92,11 @@ def mm(self: Tensor, mat2: Tensor) -> Tensor:
     if pieces.is_sparse(self) and pieces.is_sparse(mat2):
         return sparse_sparse(self, mat2)
     _check_product(self, mat2)
+    if self.device.type == "meta":
+        return ops.empty([self.shape[0], mat2.shape[1]], dtype=self._dtype, device=self.device)
     if not pieces.is_sparse(mat2):
-        return pieces.of_array(times_dense(self, settled(mat2)), mat2)
-    made = times_dense(_transposed(mat2), settled(self).T)
+        return pieces.of_array(times_dense(self, array_of(mat2)), mat2)
+    made = times_dense(_transposed(mat2), array_of(self).T)
     return pieces.of_array(made.T, self)
 
 
@@ -113,7 +114,7 @@ def sparse_sparse(self: Tensor, other: Tensor) -> Tensor:
     left, right = (coalesced(t) if is_coo(t) else t for t in (self, other))
     rows, middle, values = _arrays(left)
     _, columns, others = _arrays(right)
-    starts = settled(as_csr(right)._data.crow).astype(np.int64)
+    starts = array_of(as_csr(right)._data.crow).astype(np.int64)
     counts = np.diff(starts)[middle]
     total = int(counts.sum())
     begin = np.repeat(starts[middle], counts)
@@ -161,7 +162,7 @@ def mv(self: Tensor, vec: Tensor) -> Tensor:
     if self.shape[1] != vec.shape[0]:
         raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
     _check_dtypes(self, vec)
-    return pieces.of_array(times_dense(self, settled(vec)), vec)
+    return pieces.of_array(times_dense(self, array_of(vec)), vec)
 
 
 def addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -210,7 +211,7 @@ def bmm(self: Tensor, mat2: Tensor) -> Tensor:
     if pieces.is_sparse(mat2):
         raise NotImplementedError("bmm: Tensor 'mat2' must be dense")
     if is_csr(self):
-        found = [mm(m, wrap(d, mat2._dtype)) for m, d in zip(pieces.batches(self), settled(mat2))]
+        found = [mm(m, wrap(d, mat2._dtype)) for m, d in zip(pieces.batches(self), array_of(mat2))]
         return ops.stack(found)
     if self.dim() != 3 or mat2.dim() != 3:
         raise RuntimeError("bmm: Tensors must be 3D")
@@ -221,7 +222,7 @@ def bmm(self: Tensor, mat2: Tensor) -> Tensor:
     pieces.refuse_bounds(indices, self._data.shape)
     joined = np.stack([indices[0] * n + indices[1], indices[0] * m + indices[2]])
     wide = coo((b * n, b * m), pieces.integers(joined), self._data.values, self._data.coalesced)
-    dense = settled(mat2)
+    dense = array_of(mat2)
     made = times_dense(wide, dense.reshape(b * m, dense.shape[2]))
     return pieces.of_array(made.reshape(b, n, dense.shape[2]), mat2)
 
@@ -240,7 +241,7 @@ def sspaddmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any
 def _rows_of_product(mat1: Tensor, mat2: Tensor) -> tuple[ndarray, ndarray]:
     """The rows of mat1 that have specified elements, and these rows of the product."""
     rows = np.unique(_arrays(mat1)[0])
-    return rows, times_dense(mat1, settled(mat2))[rows]
+    return rows, times_dense(mat1, array_of(mat2))[rows]
 
 
 def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
@@ -259,7 +260,7 @@ def sampled_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha
     if pieces.is_sparse(mat1) or pieces.is_sparse(mat2):
         raise RuntimeError("sampled_addmm: Expected mat1 and mat2 to have strided layout")
     rows, columns = pieces.csr_coordinates(self)
-    a, b = settled(mat1), settled(mat2)
+    a, b = array_of(mat1), array_of(mat2)
     if _narrow(mat1._dtype):
         a, b = a.astype(float32.np), b.astype(float32.np)
     sums = np.einsum("nk,nk->n", a[rows], b.T[columns])

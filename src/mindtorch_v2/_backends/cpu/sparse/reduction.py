@@ -9,10 +9,9 @@ import numpy as np
 
 from ...._dispatch import ops
 from ...._dtype import int64
-from ...._pending import settled
 from ...._tensor import Tensor
 from . import pieces
-from .pieces import as_coo, coalesced, coo, is_csr
+from .pieces import array_of, as_coo, coalesced, coo, is_csr
 
 
 def sum(self: Tensor, dtype: Any = None) -> Tensor:
@@ -190,7 +189,7 @@ def _softmax_backward(grad_output: Tensor, output: Tensor, dim: int, log: bool) 
         inner = ops.sum(grad if log else grad * weights, [dim - data.sparse_dim + 1], True)
     else:
         pools = pieces.integers(_pooled(output, dim))
-        count = int(settled(pools).max()) + 1 if data.nnz else 0
+        count = int(array_of(pools).max()) + 1 if data.nnz else 0
         sums = ops.zeros([count, *data.values.shape[1:]], dtype=data.values._dtype)
         sums = ops.index_add(sums, 0, pools, grad if log else grad * weights)
         inner = ops.index_select(sums, 0, pools)
@@ -243,7 +242,7 @@ def sum_backward(grad: Tensor, self: Tensor, dim: Sequence[int]) -> Tensor:
         given[present] = source[at[present]]
         values = pieces.of_array(given, grad)
     elif kept:
-        array = settled(grad)
+        array = array_of(grad)
         values = pieces.of_array(array[tuple(indices[kept])], grad)
     else:
         values = ops.expand(grad, [data.nnz, *grad.shape])

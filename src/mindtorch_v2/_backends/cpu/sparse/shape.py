@@ -9,10 +9,9 @@ import numpy as np
 
 from ...._dispatch import ops
 from ...._dispatch.sparse import unavailable
-from ...._pending import settled
 from ...._tensor import Tensor
 from . import pieces
-from .pieces import as_coo, as_csr, coalesced, coo, integers, is_coo, is_csr, with_values
+from .pieces import array_of, as_coo, as_csr, coalesced, coo, integers, is_coo, is_csr, with_values
 from .pointwise import broadcast, sampled
 
 
@@ -117,7 +116,7 @@ def permute(self: Tensor, dims: Sequence[int]) -> Tensor:
     shape = [data.shape[d] for d in order]
     indices, values = data.indices, data.values
     if order[:lead] != list(range(lead)):
-        indices = integers(pieces.indices_of(self)[order[:lead]])
+        indices = ops.stack([ops.select(data.indices, 0, d) for d in order[:lead]])
     if order[lead:] != list(range(lead, self.dim())):
         values = ops.permute(values, [0, *(d - lead + 1 for d in order[lead:])])
     kept = data.coalesced and order[:lead] == list(range(lead))
@@ -171,7 +170,7 @@ def select(self: Tensor, dim: int, index: int) -> Tensor:
     values = ops.index_select(data.values, 0, at)
     if data.sparse_dim == 1:
         return ops.sum(values, [0], dtype=self._dtype)
-    left = integers(np.delete(indices[:, settled(at)], dim, axis=0))
+    left = integers(np.delete(indices[:, array_of(at)], dim, axis=0))
     return coo(shape, left, values, data.coalesced)
 
 
@@ -227,7 +226,7 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     dim = _dim(self, dim)
     if index.dim() > 1:
         raise IndexError("index_select(): Index is supposed to be 1-dimensional")
-    given = settled(index).reshape(-1).astype(np.int64)
+    given = array_of(index).reshape(-1).astype(np.int64)
     size = self.shape[dim]
     if len(given) and (given.min() < -size or given.max() >= size):
         wrong = given[(given < -size) | (given >= size)][0]
@@ -446,7 +445,7 @@ def resize_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int) 
                 f"shrinking the size of {which} dimensions (from {list(data.shape[part])} to {list(size[part])}) on a non-empty sparse tensor is "
                 f"not supported.\n{_ADVICE}"
             )
-        values = settled(data.values)
+        values = array_of(data.values)
         tail = tuple(size[sparse_dim:])
         if values.shape[1:] != tail:
             grown = np.zeros((len(values), *tail), values.dtype)
