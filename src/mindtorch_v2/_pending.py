@@ -17,6 +17,7 @@ from numpy import ndarray
 from . import _memory
 from ._device import device
 from ._payload import DevicePayload
+from ._sparse_payload import SparsePayload
 from ._state import TLS
 
 
@@ -114,7 +115,11 @@ def exposed(tensor: Any) -> Any:
     """The real payload of a tensor whose memory is handed out or written to: what is recorded and reads that memory has run too."""
     data = settled(tensor)
     if TLS.pipeline is not None:
-        TLS.pipeline.before_write(data)
+        if isinstance(data, SparsePayload):
+            for member in data.members():
+                exposed(member)
+        else:
+            TLS.pipeline.before_write(data)
     return data
 
 

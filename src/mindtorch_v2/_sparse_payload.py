@@ -32,6 +32,10 @@ class SparsePayload:
     name: str  # of the layout in messages
     kind: str  # of PyTorch's tensors of this layout
 
+    def members(self) -> tuple[Tensor, ...]:
+        """The tensors that it is made of: places, and values behind them."""
+        raise NotImplementedError
+
     @property
     def device(self) -> device:
         return self.values.device
