@@ -30,7 +30,7 @@ from mindtorch_v2._generated import tables
 from mindtorch_v2._pending import settled
 from mindtorch_v2._rules.promotion import can_cast
 
-ROWS = read_rows()
+ROWS = [row for row in read_rows() if row.family != "sparse"]  # whose arguments and results are sparse: test_sparse.py
 EXAMPLES = int(os.environ.get("EXAMPLES", "0"))
 SEEDED = EXAMPLES - EXAMPLES // 10 if EXAMPLES >= 100 else 0
 SETTINGS = settings(
@@ -42,7 +42,11 @@ SETTINGS = settings(
     suppress_health_check=list(HealthCheck),
 )
 
-EXCLUDED: dict[str, str] = {}
+EXCLUDED: dict[str, str] = {
+    "from_file": "it reads a file",
+    "_shape_as_tensor": "its result is on the CPU, wherever the tensor is",
+    "_fused_sdp_choice": "it gives a number for tensors of any devices",
+}
 """By operator: why it fails today. One that passes fails the run."""
 
 
@@ -351,6 +355,7 @@ def _inplace_differs(case: Case, cpu: Any) -> str | None:
     if "view" in row.tags:
         return _differ(row, cpu, found, "in place")
     fits = tuple(cpu.shape) == case.first.shape and can_cast(cpu.dtype, target.dtype)
+    fits &= not ("real_result" in row.tags and target.dtype.is_complex)  # which PyTorch refuses in place
     if isinstance(found, Failure):
         if fits and not _overlaps(case.first) and case.first.shape:
             return f"function: {_text(cpu)}\nin place: {found}"
