@@ -213,8 +213,6 @@ class Function:
     @staticmethod
     def _bindable(op: Op, skip: int) -> bool:
         positional = [a for a in op.arguments if not a.kwarg_only][skip:]
-        if "factors_first" in op.tags:
-            return False
         if len(positional) == 1 and positional[0].type.list and positional[0].type.base in ("int", "SymInt"):
             return False
         seen_default = False

@@ -5,10 +5,10 @@ from __future__ import annotations
 import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._backends.cpu.ops import matmul as kernels_matmul
-from mindtorch_v2._dispatch.calls import call_overloaded
+from mindtorch_v2._dispatch.calls import call_former
 from mindtorch_v2._dispatch.dispatcher import call, call_inplace
 from mindtorch_v2._dispatch.native import road
-from mindtorch_v2._dispatch.resolver import resolve, respelled
+from mindtorch_v2._dispatch.resolver import respelled
 
 from ..tables import matmul as tables
 
@@ -36,95 +36,85 @@ def linear(input, weight, bias=None, *, out=None):
     """linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"""
     return call(tables.linear, (input, weight, bias), out)
 
-_addmm_overloads = (tables.addmm, )
-
 
 @road((tables.addmm, kernels_matmul.fast_addmm), )
-def addmm(*args, **kwargs):
+def addmm(input, mat1, mat2, *former, beta=1, alpha=1, out=None):
     """addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
-    return call_overloaded(_addmm_overloads, args, kwargs, has_out=True)
-
-
-_addmm_inplace = (tables.addmm, )
+    if former:
+        return call_former(tables.addmm, (input, mat1, mat2, *former), {"beta": beta, "alpha": alpha, "out": out})
+    return call(tables.addmm, (input, mat1, mat2, beta, alpha), out)
 
 
 @road((tables.addmm,), inplace=True)
-def addmm_(*args, **kwargs):
+def addmm_(input, mat1, mat2, *former, beta=1, alpha=1):
     """The in-place form of addmm: writes into its first argument and returns it."""
-    op, bound = resolve(_addmm_inplace, args, kwargs, True, inplace=True)
-    return call_inplace(op, bound)
-
-_addbmm_overloads = (tables.addbmm, )
+    if former:
+        return call_former(tables.addmm, (input, mat1, mat2, *former), {"beta": beta, "alpha": alpha, }, method=True, inplace=True)
+    return call_inplace(tables.addmm, (input, mat1, mat2, beta, alpha))
 
 
 @road((tables.addbmm,), )
-def addbmm(*args, **kwargs):
+def addbmm(input, batch1, batch2, *former, beta=1, alpha=1, out=None):
     """addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
-    return call_overloaded(_addbmm_overloads, args, kwargs, has_out=True)
-
-
-_addbmm_inplace = (tables.addbmm, )
+    if former:
+        return call_former(tables.addbmm, (input, batch1, batch2, *former), {"beta": beta, "alpha": alpha, "out": out})
+    return call(tables.addbmm, (input, batch1, batch2, beta, alpha), out)
 
 
 @road((tables.addbmm,), inplace=True)
-def addbmm_(*args, **kwargs):
+def addbmm_(input, batch1, batch2, *former, beta=1, alpha=1):
     """The in-place form of addbmm: writes into its first argument and returns it."""
-    op, bound = resolve(_addbmm_inplace, args, kwargs, True, inplace=True)
-    return call_inplace(op, bound)
-
-_baddbmm_overloads = (tables.baddbmm, )
+    if former:
+        return call_former(tables.addbmm, (input, batch1, batch2, *former), {"beta": beta, "alpha": alpha, }, method=True, inplace=True)
+    return call_inplace(tables.addbmm, (input, batch1, batch2, beta, alpha))
 
 
 @road((tables.baddbmm,), )
-def baddbmm(*args, **kwargs):
+def baddbmm(input, batch1, batch2, *former, beta=1, alpha=1, out=None):
     """baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
-    return call_overloaded(_baddbmm_overloads, args, kwargs, has_out=True)
-
-
-_baddbmm_inplace = (tables.baddbmm, )
+    if former:
+        return call_former(tables.baddbmm, (input, batch1, batch2, *former), {"beta": beta, "alpha": alpha, "out": out})
+    return call(tables.baddbmm, (input, batch1, batch2, beta, alpha), out)
 
 
 @road((tables.baddbmm,), inplace=True)
-def baddbmm_(*args, **kwargs):
+def baddbmm_(input, batch1, batch2, *former, beta=1, alpha=1):
     """The in-place form of baddbmm: writes into its first argument and returns it."""
-    op, bound = resolve(_baddbmm_inplace, args, kwargs, True, inplace=True)
-    return call_inplace(op, bound)
-
-_addmv_overloads = (tables.addmv, )
+    if former:
+        return call_former(tables.baddbmm, (input, batch1, batch2, *former), {"beta": beta, "alpha": alpha, }, method=True, inplace=True)
+    return call_inplace(tables.baddbmm, (input, batch1, batch2, beta, alpha))
 
 
 @road((tables.addmv,), )
-def addmv(*args, **kwargs):
+def addmv(input, mat, vec, *former, beta=1, alpha=1, out=None):
     """addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
-    return call_overloaded(_addmv_overloads, args, kwargs, has_out=True)
-
-
-_addmv_inplace = (tables.addmv, )
+    if former:
+        return call_former(tables.addmv, (input, mat, vec, *former), {"beta": beta, "alpha": alpha, "out": out})
+    return call(tables.addmv, (input, mat, vec, beta, alpha), out)
 
 
 @road((tables.addmv,), inplace=True)
-def addmv_(*args, **kwargs):
+def addmv_(input, mat, vec, *former, beta=1, alpha=1):
     """The in-place form of addmv: writes into its first argument and returns it."""
-    op, bound = resolve(_addmv_inplace, args, kwargs, True, inplace=True)
-    return call_inplace(op, bound)
-
-_addr_overloads = (tables.addr, )
+    if former:
+        return call_former(tables.addmv, (input, mat, vec, *former), {"beta": beta, "alpha": alpha, }, method=True, inplace=True)
+    return call_inplace(tables.addmv, (input, mat, vec, beta, alpha))
 
 
 @road((tables.addr,), )
-def addr(*args, **kwargs):
+def addr(input, vec1, vec2, *former, beta=1, alpha=1, out=None):
     """addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
-    return call_overloaded(_addr_overloads, args, kwargs, has_out=True)
-
-
-_addr_inplace = (tables.addr, )
+    if former:
+        return call_former(tables.addr, (input, vec1, vec2, *former), {"beta": beta, "alpha": alpha, "out": out})
+    return call(tables.addr, (input, vec1, vec2, beta, alpha), out)
 
 
 @road((tables.addr,), inplace=True)
-def addr_(*args, **kwargs):
+def addr_(input, vec1, vec2, *former, beta=1, alpha=1):
     """The in-place form of addr: writes into its first argument and returns it."""
-    op, bound = resolve(_addr_inplace, args, kwargs, True, inplace=True)
-    return call_inplace(op, bound)
+    if former:
+        return call_former(tables.addr, (input, vec1, vec2, *former), {"beta": beta, "alpha": alpha, }, method=True, inplace=True)
+    return call_inplace(tables.addr, (input, vec1, vec2, beta, alpha))
 
 
 @road((tables.mv,), )

@@ -5,48 +5,44 @@ from __future__ import annotations
 import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 import numpy
 
-from mindtorch_v2._dispatch.calls import call_overloaded
+from mindtorch_v2._dispatch.calls import call_former, call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call, call_inplace
 from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 
 from ..tables import pointwise as tables
 
-_add_overloads = (tables.add_Tensor, )
-
 
 @road((tables.add_Tensor, numpy.add, None), )
-def add(*args, **kwargs):
+def add(input, other, *former, alpha=1, out=None):
     """add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
-    return call_overloaded(_add_overloads, args, kwargs, has_out=True)
-
-
-_add_inplace = (tables.add_Tensor, )
+    if former:
+        return call_former(tables.add_Tensor, (input, other, *former), {"alpha": alpha, "out": out})
+    return call(tables.add_Tensor, (input, other, alpha), out)
 
 
 @road((tables.add_Tensor, numpy.add, None), inplace=True)
-def add_(*args, **kwargs):
+def add_(input, other, *former, alpha=1):
     """The in-place form of add: writes into its first argument and returns it."""
-    op, bound = resolve(_add_inplace, args, kwargs, True, inplace=True)
-    return call_inplace(op, bound)
-
-_sub_overloads = (tables.sub_Tensor, )
+    if former:
+        return call_former(tables.add_Tensor, (input, other, *former), {"alpha": alpha, }, method=True, inplace=True)
+    return call_inplace(tables.add_Tensor, (input, other, alpha))
 
 
 @road((tables.sub_Tensor, numpy.subtract, None), )
-def sub(*args, **kwargs):
+def sub(input, other, *former, alpha=1, out=None):
     """sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
-    return call_overloaded(_sub_overloads, args, kwargs, has_out=True)
-
-
-_sub_inplace = (tables.sub_Tensor, )
+    if former:
+        return call_former(tables.sub_Tensor, (input, other, *former), {"alpha": alpha, "out": out})
+    return call(tables.sub_Tensor, (input, other, alpha), out)
 
 
 @road((tables.sub_Tensor, numpy.subtract, None), inplace=True)
-def sub_(*args, **kwargs):
+def sub_(input, other, *former, alpha=1):
     """The in-place form of sub: writes into its first argument and returns it."""
-    op, bound = resolve(_sub_inplace, args, kwargs, True, inplace=True)
-    return call_inplace(op, bound)
+    if former:
+        return call_former(tables.sub_Tensor, (input, other, *former), {"alpha": alpha, }, method=True, inplace=True)
+    return call_inplace(tables.sub_Tensor, (input, other, alpha))
 
 
 @road((tables.rsub_Tensor,), )
@@ -228,41 +224,37 @@ def reciprocal_(input):
     """The in-place form of reciprocal: writes into its first argument and returns it."""
     return call_inplace(tables.reciprocal, (input,))
 
-_addcmul_overloads = (tables.addcmul, )
-
 
 @road((tables.addcmul,), )
-def addcmul(*args, **kwargs):
+def addcmul(input, tensor1, tensor2, *former, value=1, out=None):
     """addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
-    return call_overloaded(_addcmul_overloads, args, kwargs, has_out=True)
-
-
-_addcmul_inplace = (tables.addcmul, )
+    if former:
+        return call_former(tables.addcmul, (input, tensor1, tensor2, *former), {"value": value, "out": out})
+    return call(tables.addcmul, (input, tensor1, tensor2, value), out)
 
 
 @road((tables.addcmul,), inplace=True)
-def addcmul_(*args, **kwargs):
+def addcmul_(input, tensor1, tensor2, *former, value=1):
     """The in-place form of addcmul: writes into its first argument and returns it."""
-    op, bound = resolve(_addcmul_inplace, args, kwargs, True, inplace=True)
-    return call_inplace(op, bound)
-
-_addcdiv_overloads = (tables.addcdiv, )
+    if former:
+        return call_former(tables.addcmul, (input, tensor1, tensor2, *former), {"value": value, }, method=True, inplace=True)
+    return call_inplace(tables.addcmul, (input, tensor1, tensor2, value))
 
 
 @road((tables.addcdiv,), )
-def addcdiv(*args, **kwargs):
+def addcdiv(input, tensor1, tensor2, *former, value=1, out=None):
     """addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
-    return call_overloaded(_addcdiv_overloads, args, kwargs, has_out=True)
-
-
-_addcdiv_inplace = (tables.addcdiv, )
+    if former:
+        return call_former(tables.addcdiv, (input, tensor1, tensor2, *former), {"value": value, "out": out})
+    return call(tables.addcdiv, (input, tensor1, tensor2, value), out)
 
 
 @road((tables.addcdiv,), inplace=True)
-def addcdiv_(*args, **kwargs):
+def addcdiv_(input, tensor1, tensor2, *former, value=1):
     """The in-place form of addcdiv: writes into its first argument and returns it."""
-    op, bound = resolve(_addcdiv_inplace, args, kwargs, True, inplace=True)
-    return call_inplace(op, bound)
+    if former:
+        return call_former(tables.addcdiv, (input, tensor1, tensor2, *former), {"value": value, }, method=True, inplace=True)
+    return call_inplace(tables.addcdiv, (input, tensor1, tensor2, value))
 
 
 @road((tables.lerp_Tensor,), )

@@ -6,10 +6,10 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._backends.cpu.ops import matmul as kernels_matmul
 from mindtorch_v2._dispatch.calls import call_method as call
-from mindtorch_v2._dispatch.calls import call_overloaded, is_operand, reflected
+from mindtorch_v2._dispatch.calls import call_former, is_operand, reflected
 from mindtorch_v2._dispatch.dispatcher import call_inplace
 from mindtorch_v2._dispatch.native import road
-from mindtorch_v2._dispatch.resolver import resolve, respelled
+from mindtorch_v2._dispatch.resolver import respelled
 
 from ..tables import matmul as tables
 
@@ -32,99 +32,84 @@ def matmul(self, other):
     return call(tables.matmul, (self, other))
 
 
-_addmm_methods = (tables.addmm, )
-
-
 @road((tables.addmm, kernels_matmul.fast_addmm), method=True)
-def addmm(self, *args, **kwargs):
+def addmm(self, mat1, mat2, *former, beta=1, alpha=1):
     """addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
-    return call_overloaded(_addmm_methods, (self, *args), kwargs, method=True)
-
-
-_addmm_inplace = (tables.addmm, )
+    if former:
+        return call_former(tables.addmm, (self, mat1, mat2, *former), {"beta": beta, "alpha": alpha, }, method=True)
+    return call(tables.addmm, (self, mat1, mat2, beta, alpha))
 
 
 @road((tables.addmm,), method=True, inplace=True)
-def addmm_(self, *args, **kwargs):
+def addmm_(self, mat1, mat2, *former, beta=1, alpha=1):
     """The in-place form of addmm."""
-    op, bound = resolve(_addmm_inplace, (self, *args), kwargs, True, inplace=True)
-    return call_inplace(op, bound)
-
-
-_addbmm_methods = (tables.addbmm, )
+    if former:
+        return call_former(tables.addmm, (self, mat1, mat2, *former), {"beta": beta, "alpha": alpha, }, method=True, inplace=True)
+    return call_inplace(tables.addmm, (self, mat1, mat2, beta, alpha))
 
 
 @road((tables.addbmm,), method=True)
-def addbmm(self, *args, **kwargs):
+def addbmm(self, batch1, batch2, *former, beta=1, alpha=1):
     """addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
-    return call_overloaded(_addbmm_methods, (self, *args), kwargs, method=True)
-
-
-_addbmm_inplace = (tables.addbmm, )
+    if former:
+        return call_former(tables.addbmm, (self, batch1, batch2, *former), {"beta": beta, "alpha": alpha, }, method=True)
+    return call(tables.addbmm, (self, batch1, batch2, beta, alpha))
 
 
 @road((tables.addbmm,), method=True, inplace=True)
-def addbmm_(self, *args, **kwargs):
+def addbmm_(self, batch1, batch2, *former, beta=1, alpha=1):
     """The in-place form of addbmm."""
-    op, bound = resolve(_addbmm_inplace, (self, *args), kwargs, True, inplace=True)
-    return call_inplace(op, bound)
-
-
-_baddbmm_methods = (tables.baddbmm, )
+    if former:
+        return call_former(tables.addbmm, (self, batch1, batch2, *former), {"beta": beta, "alpha": alpha, }, method=True, inplace=True)
+    return call_inplace(tables.addbmm, (self, batch1, batch2, beta, alpha))
 
 
 @road((tables.baddbmm,), method=True)
-def baddbmm(self, *args, **kwargs):
+def baddbmm(self, batch1, batch2, *former, beta=1, alpha=1):
     """baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
-    return call_overloaded(_baddbmm_methods, (self, *args), kwargs, method=True)
-
-
-_baddbmm_inplace = (tables.baddbmm, )
+    if former:
+        return call_former(tables.baddbmm, (self, batch1, batch2, *former), {"beta": beta, "alpha": alpha, }, method=True)
+    return call(tables.baddbmm, (self, batch1, batch2, beta, alpha))
 
 
 @road((tables.baddbmm,), method=True, inplace=True)
-def baddbmm_(self, *args, **kwargs):
+def baddbmm_(self, batch1, batch2, *former, beta=1, alpha=1):
     """The in-place form of baddbmm."""
-    op, bound = resolve(_baddbmm_inplace, (self, *args), kwargs, True, inplace=True)
-    return call_inplace(op, bound)
-
-
-_addmv_methods = (tables.addmv, )
+    if former:
+        return call_former(tables.baddbmm, (self, batch1, batch2, *former), {"beta": beta, "alpha": alpha, }, method=True, inplace=True)
+    return call_inplace(tables.baddbmm, (self, batch1, batch2, beta, alpha))
 
 
 @road((tables.addmv,), method=True)
-def addmv(self, *args, **kwargs):
+def addmv(self, mat, vec, *former, beta=1, alpha=1):
     """addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
-    return call_overloaded(_addmv_methods, (self, *args), kwargs, method=True)
-
-
-_addmv_inplace = (tables.addmv, )
+    if former:
+        return call_former(tables.addmv, (self, mat, vec, *former), {"beta": beta, "alpha": alpha, }, method=True)
+    return call(tables.addmv, (self, mat, vec, beta, alpha))
 
 
 @road((tables.addmv,), method=True, inplace=True)
-def addmv_(self, *args, **kwargs):
+def addmv_(self, mat, vec, *former, beta=1, alpha=1):
     """The in-place form of addmv."""
-    op, bound = resolve(_addmv_inplace, (self, *args), kwargs, True, inplace=True)
-    return call_inplace(op, bound)
-
-
-_addr_methods = (tables.addr, )
+    if former:
+        return call_former(tables.addmv, (self, mat, vec, *former), {"beta": beta, "alpha": alpha, }, method=True, inplace=True)
+    return call_inplace(tables.addmv, (self, mat, vec, beta, alpha))
 
 
 @road((tables.addr,), method=True)
-def addr(self, *args, **kwargs):
+def addr(self, vec1, vec2, *former, beta=1, alpha=1):
     """addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
-    return call_overloaded(_addr_methods, (self, *args), kwargs, method=True)
-
-
-_addr_inplace = (tables.addr, )
+    if former:
+        return call_former(tables.addr, (self, vec1, vec2, *former), {"beta": beta, "alpha": alpha, }, method=True)
+    return call(tables.addr, (self, vec1, vec2, beta, alpha))
 
 
 @road((tables.addr,), method=True, inplace=True)
-def addr_(self, *args, **kwargs):
+def addr_(self, vec1, vec2, *former, beta=1, alpha=1):
     """The in-place form of addr."""
-    op, bound = resolve(_addr_inplace, (self, *args), kwargs, True, inplace=True)
-    return call_inplace(op, bound)
+    if former:
+        return call_former(tables.addr, (self, vec1, vec2, *former), {"beta": beta, "alpha": alpha, }, method=True, inplace=True)
+    return call_inplace(tables.addr, (self, vec1, vec2, beta, alpha))
 
 
 @road((tables.mv,), method=True)

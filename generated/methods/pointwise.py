@@ -6,7 +6,7 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 import numpy
 
 from mindtorch_v2._dispatch.calls import call_method as call
-from mindtorch_v2._dispatch.calls import call_overloaded, is_operand, reflected
+from mindtorch_v2._dispatch.calls import call_former, call_overloaded, is_operand, reflected
 from mindtorch_v2._dispatch.dispatcher import call_inplace
 from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
@@ -14,42 +14,36 @@ from mindtorch_v2._dispatch.resolver import REQUIRED, resolve, respelled
 from ..tables import pointwise as tables
 
 
-_add_methods = (tables.add_Tensor, )
-
-
 @road((tables.add_Tensor, numpy.add, None), method=True)
-def add(self, *args, **kwargs):
+def add(self, other, *former, alpha=1):
     """add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
-    return call_overloaded(_add_methods, (self, *args), kwargs, method=True)
-
-
-_add_inplace = (tables.add_Tensor, )
+    if former:
+        return call_former(tables.add_Tensor, (self, other, *former), {"alpha": alpha, }, method=True)
+    return call(tables.add_Tensor, (self, other, alpha))
 
 
 @road((tables.add_Tensor, numpy.add, None), method=True, inplace=True)
-def add_(self, *args, **kwargs):
+def add_(self, other, *former, alpha=1):
     """The in-place form of add."""
-    op, bound = resolve(_add_inplace, (self, *args), kwargs, True, inplace=True)
-    return call_inplace(op, bound)
-
-
-_sub_methods = (tables.sub_Tensor, )
+    if former:
+        return call_former(tables.add_Tensor, (self, other, *former), {"alpha": alpha, }, method=True, inplace=True)
+    return call_inplace(tables.add_Tensor, (self, other, alpha))
 
 
 @road((tables.sub_Tensor, numpy.subtract, None), method=True)
-def sub(self, *args, **kwargs):
+def sub(self, other, *former, alpha=1):
     """sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
-    return call_overloaded(_sub_methods, (self, *args), kwargs, method=True)
-
-
-_sub_inplace = (tables.sub_Tensor, )
+    if former:
+        return call_former(tables.sub_Tensor, (self, other, *former), {"alpha": alpha, }, method=True)
+    return call(tables.sub_Tensor, (self, other, alpha))
 
 
 @road((tables.sub_Tensor, numpy.subtract, None), method=True, inplace=True)
-def sub_(self, *args, **kwargs):
+def sub_(self, other, *former, alpha=1):
     """The in-place form of sub."""
-    op, bound = resolve(_sub_inplace, (self, *args), kwargs, True, inplace=True)
-    return call_inplace(op, bound)
+    if former:
+        return call_former(tables.sub_Tensor, (self, other, *former), {"alpha": alpha, }, method=True, inplace=True)
+    return call_inplace(tables.sub_Tensor, (self, other, alpha))
 
 
 @road((tables.mul_Tensor, numpy.multiply, None), method=True)
@@ -221,42 +215,36 @@ def reciprocal_(self):
     return call_inplace(tables.reciprocal, (self,))
 
 
-_addcmul_methods = (tables.addcmul, )
-
-
 @road((tables.addcmul,), method=True)
-def addcmul(self, *args, **kwargs):
+def addcmul(self, tensor1, tensor2, *former, value=1):
     """addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
-    return call_overloaded(_addcmul_methods, (self, *args), kwargs, method=True)
-
-
-_addcmul_inplace = (tables.addcmul, )
+    if former:
+        return call_former(tables.addcmul, (self, tensor1, tensor2, *former), {"value": value, }, method=True)
+    return call(tables.addcmul, (self, tensor1, tensor2, value))
 
 
 @road((tables.addcmul,), method=True, inplace=True)
-def addcmul_(self, *args, **kwargs):
+def addcmul_(self, tensor1, tensor2, *former, value=1):
     """The in-place form of addcmul."""
-    op, bound = resolve(_addcmul_inplace, (self, *args), kwargs, True, inplace=True)
-    return call_inplace(op, bound)
-
-
-_addcdiv_methods = (tables.addcdiv, )
+    if former:
+        return call_former(tables.addcmul, (self, tensor1, tensor2, *former), {"value": value, }, method=True, inplace=True)
+    return call_inplace(tables.addcmul, (self, tensor1, tensor2, value))
 
 
 @road((tables.addcdiv,), method=True)
-def addcdiv(self, *args, **kwargs):
+def addcdiv(self, tensor1, tensor2, *former, value=1):
     """addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
-    return call_overloaded(_addcdiv_methods, (self, *args), kwargs, method=True)
-
-
-_addcdiv_inplace = (tables.addcdiv, )
+    if former:
+        return call_former(tables.addcdiv, (self, tensor1, tensor2, *former), {"value": value, }, method=True)
+    return call(tables.addcdiv, (self, tensor1, tensor2, value))
 
 
 @road((tables.addcdiv,), method=True, inplace=True)
-def addcdiv_(self, *args, **kwargs):
+def addcdiv_(self, tensor1, tensor2, *former, value=1):
     """The in-place form of addcdiv."""
-    op, bound = resolve(_addcdiv_inplace, (self, *args), kwargs, True, inplace=True)
-    return call_inplace(op, bound)
+    if former:
+        return call_former(tables.addcdiv, (self, tensor1, tensor2, *former), {"value": value, }, method=True, inplace=True)
+    return call_inplace(tables.addcdiv, (self, tensor1, tensor2, value))
 
 
 @road((tables.lerp_Tensor,), method=True)

@@ -11,7 +11,7 @@ from .._dtype import from_numpy_dtype
 from .._state import TLS
 from .._tensor import Tensor, wrap
 from . import dispatcher, overrides
-from .dispatcher import call, call_converted
+from .dispatcher import call, call_converted, call_inplace
 from .operator import Operator
 from .resolver import resolve
 
@@ -40,6 +40,15 @@ def call_overloaded(
     requires_grad = kwargs.pop("requires_grad", False) if is_factory else False
     op, bound = resolve(overloads, args, kwargs, method, out)
     return call_converted(op, bound, out, requires_grad)
+
+
+def call_former(op: Operator, args: tuple, named: dict, method: bool = False, inplace: bool = False) -> Any:
+    """Run an operator with more positional arguments than it takes, of which some may be factors; see `factors_first`."""
+    defaults = {param.name: param.default for param in op.params}
+    kwargs = {name: value for name, value in named.items() if value is not defaults.get(name)}
+    out = kwargs.pop("out", None)
+    _, bound = resolve((op,), args, kwargs, method, out, inplace)
+    return call_inplace(op, bound, converted=True) if inplace else call_converted(op, bound, out)
 
 
 def call_method(op: Operator, args: tuple, out: Any = None, requires_grad: bool = False) -> Any:
