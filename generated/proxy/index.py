@@ -8,6 +8,7 @@ TREES = frozenset(
     {
         "__config__",
         "__future__",
+        "_lobpcg",
         "_lowrank",
         "_refs",
         "_tensor_str",
@@ -189,7 +190,6 @@ STUBS = frozenset(
         "_library",
         "_library.custom_ops",
         "_linalg_utils",
-        "_lobpcg",
         "_logging",
         "_namedtensor_internals",
         "_numpy",

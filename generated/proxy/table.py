@@ -252,11 +252,6 @@ ROWS = {
         "tier": 2,
         "from": {'mindtorch_v2._api.functions.removed': 'eig lstsq matrix_rank solve symeig'},
     },
-    "_lobpcg": {
-        "tier": 3,
-        "because": "it is not implemented",
-        "functions": "lobpcg",
-    },
     "_logging": {
         "tier": 2,
         "returns": {'set_logs': None, 'get_logs': {}, 'trace_structured': None, 'warning_once': None},
