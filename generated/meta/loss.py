@@ -7,9 +7,9 @@ from mindtorch_v2._rules import loss as rules_loss
 
 
 def mse_loss(self, target, reduction): return rules_loss.pointwise_loss(self, target, reduction)
-def smooth_l1_loss(self, target, reduction, beta): return rules_loss.pointwise_loss(self, target, reduction, op='smooth_l1_loss', beta=beta)
-def huber_loss(self, target, reduction, delta): return rules_loss.pointwise_loss(self, target, reduction, op='huber_loss', delta=delta)
-def soft_margin_loss(self, target, reduction): return rules_loss.pointwise_loss(self, target, reduction, op='soft_margin_loss')
+def smooth_l1_loss(self, target, reduction, beta): return rules_loss.pointwise_loss(self, target, reduction, 'smooth_l1_cpu', op='smooth_l1_loss', beta=beta)
+def huber_loss(self, target, reduction, delta): return rules_loss.pointwise_loss(self, target, reduction, 'huber_cpu', True, op='huber_loss', delta=delta)
+def soft_margin_loss(self, target, reduction): return rules_loss.pointwise_loss(self, target, reduction, None)
 def binary_cross_entropy(self, target, weight, reduction): return rules_loss.binary_cross_entropy(self, target, weight, reduction)
 def binary_cross_entropy_backward(grad_output, self, target, weight, reduction): return rules_loss.binary_cross_entropy_backward(self, target, weight, grad_output)
 def binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction): return rules_loss.bce_with_logits(self, target, weight, pos_weight, reduction)

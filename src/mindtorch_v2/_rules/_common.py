@@ -28,9 +28,10 @@ DTYPES_ACCEPTED = {
     "real_numeric": (_I, _F),
     "floating": (_F, _C),
     "floating_real": (_F,),
+    "floating_never_complex": (_F,),
     "floating_wide": (_F,),
 }
-"""The categories behind the word that an entry gives as `dtypes`. `floating_wide` has no half types."""
+"""The categories behind the word that an entry gives as `dtypes`. `floating_wide` has no half types; `floating_never_complex` says so of complex ones."""
 
 
 def type_name(d: dtype) -> str:
@@ -56,7 +57,7 @@ def check_dtype(d: dtype, accepted: str, op: str) -> None:
     """NotImplementedError unless the dtype belongs to the `accepted` word of DTYPES_ACCEPTED. float8 types have no
     arithmetic."""
     if d.category not in DTYPES_ACCEPTED[accepted] or d in FLOAT8 or (accepted == "floating_wide" and d.itemsize < 4):
-        if d.is_complex and op in ("deg2rad", "rad2deg"):
+        if d.is_complex and accepted == "floating_never_complex":
             raise RuntimeError(f"{op} is not supported for complex tensors.")
         raise not_implemented(op, d)
 

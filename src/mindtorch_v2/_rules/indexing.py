@@ -165,13 +165,11 @@ def gather(self: Any, dim: int, index: Any) -> Spec:
     return Spec(tuple(index.shape), self.dtype)
 
 
-_REDUCES = {"scatter": ("add", "multiply"), "scatter_reduce": ("sum", "prod", "mean", "amax", "amin")}
-
-
 @rule(flops="numel(src)")
-def scatter(self: Any, dim: int, index: Any, src: Any, reduce: str | None = None, op: str = "scatter") -> Spec:
-    """self with src (a tensor of self's dtype, or a number) written at index along `dim`: contiguous. Also
-    scatter_add, scatter_reduce."""
+def scatter(
+    self: Any, dim: int, index: Any, src: Any, reduce: str | None = None, reduces: tuple[str, ...] = ()
+) -> Spec:
+    """self with src (a tensor of self's dtype, or a number) written at index along `dim`: contiguous. reduces: the words that `reduce` may be."""
     at = wrap_dim(dim, self.dim())
     if index.numel() and index.dtype not in _INDEX_DTYPES:
         raise RuntimeError("scatter(): Expected dtype int32/int64 for index")
@@ -196,13 +194,12 @@ def scatter(self: Any, dim: int, index: Any, src: Any, reduce: str | None = None
                 "from dimension "
                 f"{at}{tail}"
             )
-    if reduce is not None and reduce not in _REDUCES[op]:
-        if op == "scatter":
-            raise RuntimeError("reduce argument must be either add or multiply.")
-        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    if op == "scatter_reduce" and reduce in ("amax", "amin") and self.dtype.is_complex and index.numel():
+    if reduce is not None and reduce not in reduces:
+        end = "." if len(reduces) == 2 else f", got {reduce}"
+        raise RuntimeError(f"reduce argument must be either {', '.join(reduces[:-1])} or {reduces[-1]}{end}")
+    if reduce in ("amax", "amin") and self.dtype.is_complex and index.numel():
         raise not_implemented(f"scatter_gather_tensor_cpu_reduce_{reduce}", self.dtype)
-    if op == "scatter_reduce" and reduce == "mean" and self.dtype is _d.bool and index.numel():
+    if reduce == "mean" and self.dtype is _d.bool and index.numel():
         raise not_implemented("scatter_gather_tensor_cpu_reduce_mean", self.dtype)
     return Spec(tuple(self.shape), self.dtype)
 

@@ -7,15 +7,9 @@ from typing import Any
 from .. import _dtype as _d
 from ._common import broadcast, check_dtype, check_undifferentiable, not_implemented, shape_text
 from .geometry import format_strides
-from .pointwise import elementwise, subtraction
+from .pointwise import elementwise
 from .promotion import check_can_cast
 from .spec import Spec, rule
-
-_LOSS_KERNELS = {
-    "mse_loss": "mse_cpu",
-    "smooth_l1_loss": "smooth_l1_cpu",
-    "huber_loss": "huber_cpu",
-}
 
 
 def _reduced(pointwise: Spec, reduction: int) -> Spec:
@@ -29,35 +23,30 @@ def pointwise_loss(
     self: Any,
     target: Any,
     reduction: int = 1,
-    weight: Any = None,
-    op: str = "mse_loss",
+    kernel: str | None = "mse_cpu",
+    own_dtype: bool = False,
+    op: str = "",
     beta: float | None = None,
     delta: float | None = None,
 ) -> Spec:
-    """Losses of pairs that broadcast and promote: mse_loss, l1_loss, smooth_l1_loss (beta), huber_loss (delta),
-    soft_margin_loss."""
+    """Losses of pairs that broadcast and promote.
+
+    kernel: its name in messages; None of what PyTorch composes in self's memory, so that neither shape nor dtype may be others. own_dtype: the result
+    has self's dtype.
+    """
     if beta is not None and beta < 0:
         raise RuntimeError(f"{op} does not support negative values for beta.")
     if delta is not None and delta <= 0:
         raise RuntimeError(f"{op} does not support non-positive values for delta.")
-    if op == "l1_loss":
-        subtraction(self, target)  # refuses bool
-    spec = elementwise(self, target, where=weight)
-    if op == "huber_loss" and spec.dtype is not self.dtype:
+    spec = elementwise(self, target)
+    if own_dtype and spec.dtype is not self.dtype:
         check_can_cast(spec.dtype, self.dtype)
         spec = Spec(spec.shape, self.dtype, spec.stride, spec.compute)
-    if op in _LOSS_KERNELS:
-        check_dtype(spec.dtype, "floating_real", _LOSS_KERNELS[op])
-    if spec.dtype.category < _d.CATEGORY_FLOATING:
-        if op == "l1_loss" and reduction == 1:
-            raise RuntimeError(
-                "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
-                "Got: "
-                f"{spec.dtype.cpp}"
-            )
-        if op == "soft_margin_loss":
-            raise RuntimeError(f"result type Float can't be cast to the desired output type {spec.dtype.cpp}")
-    if op == "soft_margin_loss" and spec.shape != tuple(self.shape):
+    if kernel is not None:
+        check_dtype(spec.dtype, "floating_real", kernel)
+    elif spec.dtype.category < _d.CATEGORY_FLOATING:
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {spec.dtype.cpp}")
+    elif spec.shape != tuple(self.shape):
         raise RuntimeError(
             f"output with shape {shape_text(self.shape)} doesn't match the broadcast shape {shape_text(spec.shape)}"
         )

@@ -258,9 +258,16 @@ def upsample(
     output_size: Any,
     scale_factors: Any = None,
     ndim: int = 2,
-    op: str = "upsample_nearest2d",
+    kernel: str = "upsample_nearest2d",
+    way: str = "nearest",
+    last: bool = False,
+    takes_bytes: bool = True,
+    antialias: bool = False,
 ) -> Spec:
-    """[batch, channels, ...] resized to output_size, or by scale_factors (exactly one of them)."""
+    """[batch, channels, ...] resized to output_size, or by scale_factors (exactly one of them).
+
+    kernel, way: its name, and how it weighs, in messages; last: it is the one for channels_last, whatever the memory. takes_bytes: uint8 too.
+    """
     if (output_size is None) == (scale_factors is None):
         raise RuntimeError("Must specify exactly one of output_size and scale_factors")
     if output_size is not None:
@@ -285,27 +292,17 @@ def upsample(
         raise RuntimeError(
             f"Non-empty {ndim + 2}D data tensor expected but got a tensor with sizes {shape_text(shape)}"
         )
-    bytes_too = self.dtype is _d.uint8 and op not in ("upsample_linear1d", "upsample_trilinear3d")
-    if op.endswith("_aa") and tuple(sizes) == shape[2:]:
-        bytes_too = True  # that is a copy, of any dtype
-    elif op.endswith("_aa") and self.dtype.itemsize == 2:
-        raise not_implemented(_resizing_kernel(self, op), self.dtype)
-    if not self.dtype.is_floating_point and not bytes_too:
-        raise not_implemented(_resizing_kernel(self, op), self.dtype)
+    taken = self.dtype.is_floating_point or (takes_bytes and self.dtype is _d.uint8)
+    if antialias and tuple(sizes) == shape[2:]:
+        taken = True  # that is a copy, of any dtype
+    elif antialias and self.dtype.itemsize == 2:
+        taken = False
+    if not taken:
+        last = last or (self.dim() == 5 and shape[1] > 3 and prefers_channels_last(self.shape, self.stride()))
+        plain = f"{kernel}_channels_last" if last else f"compute_indices_weights_{way}"
+        raise not_implemented("compute_index_ranges_weights" if antialias else plain, self.dtype)
     result = (*shape[:2], *map(int, sizes))
     return Spec(result, self.dtype, suggested_strides(self, result) if ndim > 1 else None, self.dtype.opmath)
-
-
-def _resizing_kernel(self: Any, op: str) -> str:
-    """The name of PyTorch's kernel: one for channels_last, another for each way to weigh."""
-    if op.endswith("_aa"):
-        return "compute_index_ranges_weights"
-    name = op.replace("_upsample_nearest_exact", "upsample_nearest")
-    last = self.dim() == 5 and self.shape[1] > 3 and prefers_channels_last(self.shape, self.stride())
-    if last or name in ("upsample_nearest2d", "upsample_bilinear2d"):
-        return f"{name}_channels_last"
-    way = "cubic" if "cubic" in name else "nearest" if "nearest" in name else "linear"
-    return f"compute_indices_weights_{way}"
 
 
 def _check_windows(kernel: list[int], dilation: list[int], padding: list[int], stride: list[int]) -> None:
