@@ -16,6 +16,10 @@ def isneginf(self):
     return self == -np.inf
 
 
+def signbit(self):
+    return np.copysign(1, self) < 0
+
+
 def relu(self, out=None):
     return np.maximum(0, self, out=out)
 

@@ -87,7 +87,7 @@ isneginf = Operator("isneginf", "",
 )
 signbit = Operator("signbit", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.signbit, cast=(0,), kernels={"cpu": numpy.signbit}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.signbit, cast=(0,), kernels={"cpu": kernels_made.signbit}, sparse={"coo": "values", "csr": "values"},
     tags=('pointwise',), out=('exact',), variants=('function', 'method', 'out'), block=(Block(15, (0,), ()),),
 )
 isreal = Operator("isreal", "",

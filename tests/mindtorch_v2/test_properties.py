@@ -252,6 +252,8 @@ _OF_VALUES = re.compile(
             r"is zero[ ,]|ZeroDivisionError$",
             r"singular|not positive-definite|failed to converge|should not contain infs or NaNs",
             r"^pivots passed to lu_unpack must be between",
+            r"which is not in the valid range|^offsets\[|^segment_reduce\(\): Expected (all rows|segments)|^lengths contains negative",
+            r"^Found an invalid max index|Unknown error code",
         )
     )
 )

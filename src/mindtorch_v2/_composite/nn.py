@@ -112,6 +112,11 @@ def batch_norm(
 ) -> Tensor:
     """Values per channel with mean 0 and variance 1, of the batch in training and the running ones otherwise."""
     if not input.numel():
+        for tensor in (weight, bias, running_mean, running_var):
+            if tensor is not None and tensor.device != input.device:
+                raise RuntimeError(
+                    f"Expected all tensors to be on the same device, but found at least two devices, {input.device} and {tensor.device}!"
+                )
         out = input.clone()
         out = out if weight is None else out * weight[0]
         return out if bias is None else out + bias[0]

@@ -62,7 +62,7 @@ def embedding_bag(
 ) -> tuple[Spec, Spec, Spec, Spec]:
     """(bags [bags, width], the bag of each index, the sizes of the bags, where the maxima were).
 
-    Plain sums of the types that have a kernel of their own in PyTorch leave the bags of the indices away, as there.
+    Sums without padding of the types that have a kernel of their own in PyTorch leave the bags of the indices away, as there (where rows have no gaps).
     """
     _check_bag(weight, per_sample_weights, indices, offsets, mode)
     bags = offsets.shape[0]
@@ -71,9 +71,7 @@ def embedding_bag(
             raise RuntimeError("include_last_offset: number of offset should be at least 1")
         bags -= 1
     index = _d.int64 if _d.int64 in (indices.dtype, offsets.dtype) else _d.int32
-    plain = mode == SUM and padding_idx < 0 and weight.dtype is not _d.float64 and weight.stride()[1] == 1
-    if plain and per_sample_weights is not None:
-        plain = per_sample_weights.stride()[0] == 1
+    plain = mode == SUM and padding_idx < 0 and weight.dtype is not _d.float64
     counts = (offsets.shape[0],) if forward_only and mode == SUM else (bags,)
     of_maxima = (bags, weight.shape[1]) if mode == MAX else counts
     return (
@@ -85,10 +83,33 @@ def embedding_bag(
 
 
 @rule(flops="numel(grad)")
-def embedding_bag_backward(grad: Any, per_sample_weights: Any, indices: Any, num_weights: int) -> Spec:
-    """The gradient of the weights: [num_weights, width]."""
+def embedding_bag_backward(
+    grad: Any,
+    per_sample_weights: Any,
+    indices: Any,
+    num_weights: int,
+    offset2bag: Any = None,
+    bag_size: Any = None,
+    maxima: Any = None,
+    mode: int = SUM,
+) -> Spec:
+    """The gradient of the weights: [num_weights, width]; the other arguments are as the forward operator takes and gives them."""
     if grad.dim() != 2:
         raise RuntimeError(f"expected a gradient of two dimensions, but got {shape_text(grad.shape)}")
+    for tensor in (indices, offset2bag, bag_size, maxima):
+        if tensor is not None and tensor.dtype not in (_d.int32, _d.int64):
+            raise RuntimeError(
+                "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+                f"torch.{tensor.dtype.cpp}Tensor instead (while checking arguments for embedding_bag)"
+            )
+    wanted = (
+        ("bags of the indices", offset2bag, tuple(indices.shape)),
+        ("sizes of the bags", bag_size, (grad.shape[0],)),
+        ("places of the maxima", maxima if mode == MAX else None, tuple(grad.shape)),
+    )
+    for name, tensor, shape in wanted:
+        if tensor is not None and tuple(tensor.shape) != shape:
+            raise RuntimeError(f"expected the {name} {shape_text(shape)}, but got {shape_text(tensor.shape)}")
     return Spec((int(num_weights), grad.shape[1]), grad.dtype, None, grad.dtype.opmath)
 
 
@@ -128,8 +149,13 @@ def segment_reduce(
 
 
 @rule(flops="2 * numel(data)")
-def segment_reduce_backward(grad: Any, output: Any, data: Any) -> Spec:
+def segment_reduce_backward(
+    grad: Any, output: Any, data: Any, reduce: str = "sum", lengths: Any = None, offsets: Any = None, axis: int = 0
+) -> Spec:
     """The gradient of the data."""
+    wanted = segment_reduce(data, reduce, lengths, None, offsets, axis).shape
+    if tuple(output.shape) != wanted:
+        raise RuntimeError(f"expected a result of shape {shape_text(wanted)}, but got {shape_text(output.shape)}")
     if tuple(grad.shape) != tuple(output.shape):
         raise RuntimeError(f"expected a gradient of shape {shape_text(output.shape)}, but got {shape_text(grad.shape)}")
     return Spec(tuple(data.shape), data.dtype, None, data.dtype.opmath)

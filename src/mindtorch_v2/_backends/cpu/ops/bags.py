@@ -102,7 +102,7 @@ def embedding_bag(
         out = out / np.maximum(sizes, 1).astype(out.dtype)[:, None]
         return out, bag_of.astype(kind), sizes.astype(kind), sizes.astype(kind)
     none = np.zeros(bags, kind)
-    plain = padding_idx < 0 and _is_plain(weight, per_sample_weights)
+    plain = padding_idx < 0 and weight.dtype != np.float64  # half types come as float32
     return out, (bag_of[:0] if plain else bag_of).astype(kind), none, none.copy()
 
 
@@ -125,13 +125,6 @@ def embedding_bag_forward_only(
         return found
     none = np.zeros(len(offsets), found[2].dtype)
     return found[0], found[1], none, none.copy()
-
-
-def _is_plain(weight: ndarray, per_sample_weights: ndarray | None) -> bool:
-    """Whether the sums are of a kind whose bags of the indices the rule leaves away (half types come as float32)."""
-    if weight.dtype == np.float64 or weight.strides[1] != weight.itemsize:
-        return False
-    return per_sample_weights is None or per_sample_weights.strides[0] == per_sample_weights.itemsize
 
 
 def embedding_bag_dense_backward(
@@ -192,6 +185,8 @@ class _Segments:
             if (lengths < 0).any():
                 raise RuntimeError("lengths contains negative value!")
             starts, counts = np.cumsum(lengths, -1) - lengths, lengths
+        if counts.size and (counts.min() < 0 or starts.min() < 0 or (starts + counts).max() > size):
+            raise RuntimeError(f"segment_reduce(): Expected segments within data.size(axis)={size}")
         self.result = (*data.shape[:at], counts.shape[-1], *data.shape[at + 1 :])
         first = starts.reshape(outer, -1) + (np.arange(outer) * size)[:, None]
         self.counts = counts.reshape(-1).astype(np.intp)
