@@ -207,6 +207,11 @@ def test_checks_of_what_tensors_are_made_of():
         lambda s, d: s.coalesce(),
         lambda s, d: d + s,
         lambda s, d: d.sparse_mask(s),
+        lambda s, d: s.to_sparse_csr(),
+        lambda s, d: torch.sparse.mm(s, s),
+        lambda s, d: torch.sparse.softmax(s, 0),
+        lambda s, d: s * s,
+        lambda s, d: s * d,
     ],
 )
 @pytest.mark.parametrize("place", [-1, 3])

@@ -242,6 +242,7 @@ def as_csr(self: Tensor) -> Tensor:
     self = coalesced(self)
     data = self._data
     rows, col = indices_of(self)
+    refuse_bounds(indices_of(self), data.shape)
     return csr(data.shape, integers(row_pointers(rows, data.shape[0])), integers(col), data.values)
 
 

@@ -260,6 +260,7 @@ def sampled_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha
     if pieces.is_sparse(mat1) or pieces.is_sparse(mat2):
         raise RuntimeError("sampled_addmm: Expected mat1 and mat2 to have strided layout")
     rows, columns = pieces.csr_coordinates(self)
+    pieces.refuse_bounds(np.stack([rows, columns]), self._data.shape)
     a, b = array_of(mat1), array_of(mat2)
     if _narrow(mat1._dtype):
         a, b = a.astype(float32.np), b.astype(float32.np)
