@@ -470,6 +470,7 @@ ROOT_NAMES = frozenset(
         "_check",
         "_check_index",
         "_check_is_size",
+        "_check_not_implemented",
         "_check_tensor_all",
         "_check_tensor_all_with",
         "_check_type",

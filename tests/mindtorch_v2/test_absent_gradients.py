@@ -106,3 +106,32 @@ def test_the_resize_of_the_tape():
     assert y.shape == (2, 2) and x.grad.tolist() == [0.0, 2.0, 4.0, 6.0]
     with pytest.raises(RuntimeError, match="requested resize to 3 \\(3 elements in total\\)"):
         Resize.apply(x, (3,))
+
+
+def test_a_hook_on_several_tensors_counts_passes_of_other_threads_apart():
+    import threading
+
+    a, b = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
+    seen, both = [], threading.Barrier(2)
+
+    class Waiting(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            both.wait(timeout=60)  # each pass has had one of the two gradients when it comes here
+            return grad
+
+    handle = torch.autograd.graph.register_multi_grad_hook((a, b), lambda grads: seen.append([g.item() for g in grads]))
+    threads = []
+    for factor in (2.0, 3.0):
+        out = (Waiting.apply(a) + b).sum() * factor
+        threads.append(threading.Thread(target=out.backward))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    handle.remove()
+    assert sorted(seen) == [[2.0, 2.0], [3.0, 3.0]]

@@ -333,3 +333,20 @@ def test_a_function_that_writes_to_a_view():
     assert whole.tolist() == [[0.0, 1.0, 0.0], [0.0, 2.0, 0.0]] and out._base is whole
     whole.sum().backward()
     assert x.grad.tolist() == [[1.0, 3.0, 1.0]] * 2 and y.grad.tolist() == [[5.0], [5.0]]
+
+
+def test_a_function_that_writes_to_a_view_has_one_result():
+    class Two(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.mark_dirty(x)
+            return x.add_(y), x + y
+
+        @staticmethod
+        def backward(ctx, one, other):
+            return one + other, one + other
+
+    with pytest.raises(RuntimeError, match="modifies inplace an input that is a view of another Tensor"):
+        Two.apply(leaf().clone().view(2), leaf())
+    first, second = Two.apply(leaf().clone(), leaf())
+    assert first.tolist() == [4.0, 6.0] and second.tolist() == [6.0, 9.0]

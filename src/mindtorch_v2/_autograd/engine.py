@@ -147,6 +147,7 @@ class _Run:
         self.outer: _Run | None = None
         self.position = 0
         self.buffers: dict[Node, list] = {}
+        self.seen = False  # whether hooks, which may keep what they are given, have run
         self.taken: dict[int, Any] = {}  # owners of memory that a gradient, or the caller, already holds
         self.captures: dict[tuple, int] = {}
         self.results: list = []
@@ -220,6 +221,7 @@ class _Run:
             extras = extras_of(node)
             ends = self._ends_at(node)
             if extras is not None:
+                self.seen = True
                 grads = _before(node, grads, ends)
             if self.captures:
                 self._capture(node, grads)
@@ -282,7 +284,7 @@ class _Run:
         if isinstance(payload, SparsePayload):
             return _first_sparse(payload)
         key = _memory_key(payload)
-        sole = key not in self.taken
+        sole = key not in self.taken and not self.seen
         if sole:
             self.taken[key] = payload
         return _first(variable, grad, sole)

@@ -260,6 +260,14 @@ def _record(cls: Any, ctx: Any, args: tuple, output: Any, edges: tuple, position
     silent = {id(t) for t in ctx._non_differentiable}
     inputs = {id(a) for a in args if isinstance(a, Tensor)}
     _check_dirty(dirty, inputs, outputs)
+    if len(outputs) > 1 and any(tensor._base is not None for tensor in ctx._dirty):
+        raise RuntimeError(
+            "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one Tensor. This "
+            "is not supported by the current autograd engine. You should either make sure the input is not a view (using .clone() for example) "
+            "or make your Function only return one Tensor (potentially splitting it into two Functions: one doing the inplace that returns a "
+            "single Tensor and a second one that does the other operations). You can ask on the forum https://discuss.pytorch.org/ if you need "
+            "help to do this change."
+        )
     results: list = []
     views: list[Tensor] = []
     numbers = []

@@ -89,13 +89,14 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
     passes: dict = {}  # what is known of each pass that runs
 
     def of_this_pass(make: Callable[[], list]) -> list:
-        """The entry of the pass that runs, made by the first that asks; entries of passes that have ended are dropped."""
-        running = Walk.running()
-        for number in [number for number in passes if number not in running]:
-            del passes[number]
-        if running[0] not in passes:
-            passes[running[0]] = make()
-        return passes[running[0]]
+        """The entry of the pass that runs, made by the first that asks; entries of this thread's passes that have ended are dropped."""
+        thread, running = threading.get_ident(), Walk.running()
+        for key in [key for key in passes if key[0] == thread and key[1] not in running]:
+            del passes[key]
+        key = thread, running[0]
+        if key not in passes:
+            passes[key] = make()
+        return passes[key]
 
     if mode == "any":
 

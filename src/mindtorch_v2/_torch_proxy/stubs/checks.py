@@ -7,7 +7,7 @@ from typing import Any
 
 import mindtorch_v2
 
-_DEFAULT = "Expected cond to be True, but got False."
+_DEFAULT = "Expected cond to be True, but got False. (Could this error message be improved? If so, please report an enhancement request to PyTorch.)"
 
 
 def _check_with(error_type: type[Exception], cond: bool, message: Callable[[], Any] | None = None) -> None:
@@ -47,6 +47,11 @@ def _check_index(cond: bool, message: Callable[[], Any] | None = None) -> None:
 def _check_value(cond: bool, message: Callable[[], Any] | None = None) -> None:
     """Raise ValueError unless `cond` holds."""
     _check_with(ValueError, cond, message)
+
+
+def _check_not_implemented(cond: bool, message: Callable[[], Any] | None = None) -> None:
+    """Raise NotImplementedError unless `cond` holds."""
+    _check_with(NotImplementedError, cond, message)
 
 
 def _check_type(cond: bool, message: Callable[[], Any] | None = None) -> None:
