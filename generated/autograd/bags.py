@@ -16,14 +16,12 @@ from ..tables import bags as tables
 
 class EmbeddingBagBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (weight, indices, offsets, per_sample_weights, result1, result2, result3) = node.unpack()
         (scale_grad_by_freq, mode, sparse, padding_idx, weight_shape) = node.consts
         edges = node.edges
-        of_weight = None
-        of_per_sample_weights = None
+        of_weight = of_per_sample_weights = None
         if edges[0] is not None:
             of_weight = _embedding_bag_backward(grad, indices, offsets, result1, result2, result3, weight_shape[0], scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx)
         if edges[1] is not None:
@@ -33,14 +31,12 @@ class EmbeddingBagBackward0(Node):
 
 class EmbeddingBagDenseBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (grad_output, indices, offset2bag, bag_size, maximum_indices, per_sample_weights) = node.unpack()
         (scale_grad_by_freq, mode, padding_idx) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_per_sample_weights = None
+        of_grad_output = of_per_sample_weights = None
         if edges[0] is not None:
             of_grad_output = embedding_bag_second(grad, indices, offset2bag, bag_size, maximum_indices, scale_grad_by_freq, mode, per_sample_weights, padding_idx)
         if edges[1] is not None:
@@ -50,7 +46,6 @@ class EmbeddingBagDenseBackwardBackward0(Node):
 
 class SegmentReduceBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (data, lengths, offsets, result0) = node.unpack()
@@ -60,13 +55,10 @@ class SegmentReduceBackward0(Node):
 
 class SegmentReduceBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         edges = node.edges
-        of_grad = None
-        of_output = None
-        of_data = None
+        of_grad = of_output = of_data = None
         if edges[0] is not None:
             of_grad = not_implemented('_segment_reduce_backward')
         if edges[1] is not None:

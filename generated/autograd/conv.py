@@ -23,15 +23,12 @@ from ..tables import conv as tables
 
 class ConvolutionBackward0_of_conv1d(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (input, weight, bias) = node.unpack()
         (stride, padding, dilation, groups) = node.consts
         edges = node.edges
-        of_input = None
-        of_weight = None
-        of_bias = None
+        of_input = of_weight = of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_input, of_weight, of_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, False, 0, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_input, of_weight, of_bias)
@@ -42,15 +39,12 @@ ConvolutionBackward0_of_conv1d.__name__ = "ConvolutionBackward0"
 
 class ConvolutionBackward0_of_conv2d(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (input, weight, bias) = node.unpack()
         (stride, padding, dilation, groups) = node.consts
         edges = node.edges
-        of_input = None
-        of_weight = None
-        of_bias = None
+        of_input = of_weight = of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_input, of_weight, of_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, False, 0, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_input, of_weight, of_bias)
@@ -61,15 +55,12 @@ ConvolutionBackward0_of_conv2d.__name__ = "ConvolutionBackward0"
 
 class ConvolutionBackward0_of_conv3d(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (input, weight, bias) = node.unpack()
         (stride, padding, dilation, groups) = node.consts
         edges = node.edges
-        of_input = None
-        of_weight = None
-        of_bias = None
+        of_input = of_weight = of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_input, of_weight, of_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, False, 0, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_input, of_weight, of_bias)
@@ -80,15 +71,12 @@ ConvolutionBackward0_of_conv3d.__name__ = "ConvolutionBackward0"
 
 class ConvolutionBackward0_of_conv_transpose1d(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (input, weight, bias) = node.unpack()
         (stride, padding, output_padding, groups, dilation) = node.consts
         edges = node.edges
-        of_input = None
-        of_weight = None
-        of_bias = None
+        of_input = of_weight = of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_input, of_weight, of_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, True, output_padding, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_input, of_weight, of_bias)
@@ -99,15 +87,12 @@ ConvolutionBackward0_of_conv_transpose1d.__name__ = "ConvolutionBackward0"
 
 class ConvolutionBackward0_of_conv_transpose2d_input(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (input, weight, bias) = node.unpack()
         (stride, padding, output_padding, groups, dilation) = node.consts
         edges = node.edges
-        of_input = None
-        of_weight = None
-        of_bias = None
+        of_input = of_weight = of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_input, of_weight, of_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, True, output_padding, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_input, of_weight, of_bias)
@@ -118,15 +103,12 @@ ConvolutionBackward0_of_conv_transpose2d_input.__name__ = "ConvolutionBackward0"
 
 class ConvolutionBackward0_of_conv_transpose3d_input(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (input, weight, bias) = node.unpack()
         (stride, padding, output_padding, groups, dilation) = node.consts
         edges = node.edges
-        of_input = None
-        of_weight = None
-        of_bias = None
+        of_input = of_weight = of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_input, of_weight, of_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, True, output_padding, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_input, of_weight, of_bias)
@@ -137,15 +119,12 @@ ConvolutionBackward0_of_conv_transpose3d_input.__name__ = "ConvolutionBackward0"
 
 class ConvolutionBackward0_of_convolution(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (input, weight, bias) = node.unpack()
         (stride, padding, dilation, transposed, output_padding, groups) = node.consts
         edges = node.edges
-        of_input = None
-        of_weight = None
-        of_bias = None
+        of_input = of_weight = of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_input, of_weight, of_bias = convolution_gradient(grad, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_input, of_weight, of_bias)
@@ -156,16 +135,13 @@ ConvolutionBackward0_of_convolution.__name__ = "ConvolutionBackward0"
 
 class ConvolutionBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grads = node.materialize(grads)
         grad = grads[0]
         (grad_output, input, weight) = node.unpack()
         (stride, padding, dilation, transposed, output_padding, groups) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_input = None
-        of_weight = None
+        of_grad_output = of_input = of_weight = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_grad_output, of_input, of_weight = convolution_second(grads, grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups)
         return (of_grad_output, of_input, of_weight)
@@ -173,7 +149,6 @@ class ConvolutionBackwardBackward0(Node):
 
 class Im2ColBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (kernel_size, dilation, padding, stride, self_shape) = node.consts
@@ -182,7 +157,6 @@ class Im2ColBackward0(Node):
 
 class Col2ImBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (kernel_size, dilation, padding, stride) = node.consts
@@ -191,7 +165,6 @@ class Col2ImBackward0(Node):
 
 class SqueezeBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (self_, result1) = node.unpack()
@@ -200,7 +173,6 @@ class SqueezeBackward1(Node):
 
 class MaxPool2DWithIndicesBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (self_, result1) = node.unpack()
@@ -210,13 +182,11 @@ class MaxPool2DWithIndicesBackward0(Node):
 
 class MaxPool2DWithIndicesBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (indices,) = node.unpack()
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = pooled_at(grad, indices, 2)
         if edges[1] is not None:
@@ -226,7 +196,6 @@ class MaxPool2DWithIndicesBackwardBackward0(Node):
 
 class MaxPool3DWithIndicesBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (self_, result1) = node.unpack()
@@ -236,13 +205,11 @@ class MaxPool3DWithIndicesBackward0(Node):
 
 class MaxPool3DWithIndicesBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (indices,) = node.unpack()
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = pooled_at(grad, indices, 3)
         if edges[1] is not None:
@@ -252,7 +219,6 @@ class MaxPool3DWithIndicesBackwardBackward0(Node):
 
 class AdaptiveMaxPool2DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (self_, result1) = node.unpack()
@@ -261,13 +227,11 @@ class AdaptiveMaxPool2DBackward0(Node):
 
 class AdaptiveMaxPool2DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (indices,) = node.unpack()
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = pooled_at(grad, indices, 2)
         if edges[1] is not None:
@@ -277,7 +241,6 @@ class AdaptiveMaxPool2DBackwardBackward0(Node):
 
 class AdaptiveMaxPool3DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (self_, result1) = node.unpack()
@@ -286,7 +249,6 @@ class AdaptiveMaxPool3DBackward0(Node):
 
 class AvgPool2DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -296,13 +258,11 @@ class AvgPool2DBackward0(Node):
 
 class AvgPool2DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = avg_pool2d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
         if edges[1] is not None:
@@ -312,7 +272,6 @@ class AvgPool2DBackwardBackward0(Node):
 
 class AvgPool3DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -322,13 +281,11 @@ class AvgPool3DBackward0(Node):
 
 class AvgPool3DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = avg_pool3d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
         if edges[1] is not None:
@@ -338,7 +295,6 @@ class AvgPool3DBackwardBackward0(Node):
 
 class AdaptiveAvgPool2DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -347,13 +303,11 @@ class AdaptiveAvgPool2DBackward0(Node):
 
 class AdaptiveAvgPool2DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (grad_output_shape,) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = _adaptive_avg_pool2d(grad, list(grad_output_shape)[-2:])
         if edges[1] is not None:
@@ -363,7 +317,6 @@ class AdaptiveAvgPool2DBackwardBackward0(Node):
 
 class AdaptiveAvgPool3DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -372,13 +325,11 @@ class AdaptiveAvgPool3DBackward0(Node):
 
 class AdaptiveAvgPool3DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (grad_output_shape,) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = _adaptive_avg_pool3d(grad, list(grad_output_shape)[-3:])
         if edges[1] is not None:
@@ -388,7 +339,6 @@ class AdaptiveAvgPool3DBackwardBackward0(Node):
 
 class UpsampleNearest1DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, scales, self_shape) = node.consts
@@ -397,7 +347,6 @@ class UpsampleNearest1DBackward0(Node):
 
 class UpsampleNearest1DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, scales) = node.consts
@@ -406,7 +355,6 @@ class UpsampleNearest1DBackwardBackward0(Node):
 
 class UpsampleNearest2DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, scales_h, scales_w, self_shape) = node.consts
@@ -415,7 +363,6 @@ class UpsampleNearest2DBackward0(Node):
 
 class UpsampleNearest2DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, scales_h, scales_w) = node.consts
@@ -424,7 +371,6 @@ class UpsampleNearest2DBackwardBackward0(Node):
 
 class UpsampleNearest3DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, scales_d, scales_h, scales_w, self_shape) = node.consts
@@ -433,7 +379,6 @@ class UpsampleNearest3DBackward0(Node):
 
 class UpsampleNearest3DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, scales_d, scales_h, scales_w) = node.consts
@@ -442,7 +387,6 @@ class UpsampleNearest3DBackwardBackward0(Node):
 
 class UpsampleNearestExact1DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, scales, self_shape) = node.consts
@@ -451,7 +395,6 @@ class UpsampleNearestExact1DBackward0(Node):
 
 class UpsampleNearestExact1DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, scales) = node.consts
@@ -460,7 +403,6 @@ class UpsampleNearestExact1DBackwardBackward0(Node):
 
 class UpsampleNearestExact2DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, scales_h, scales_w, self_shape) = node.consts
@@ -469,7 +411,6 @@ class UpsampleNearestExact2DBackward0(Node):
 
 class UpsampleNearestExact2DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, scales_h, scales_w) = node.consts
@@ -478,7 +419,6 @@ class UpsampleNearestExact2DBackwardBackward0(Node):
 
 class UpsampleNearestExact3DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, scales_d, scales_h, scales_w, self_shape) = node.consts
@@ -487,7 +427,6 @@ class UpsampleNearestExact3DBackward0(Node):
 
 class UpsampleNearestExact3DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, scales_d, scales_h, scales_w) = node.consts
@@ -496,7 +435,6 @@ class UpsampleNearestExact3DBackwardBackward0(Node):
 
 class UpsampleLinear1DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, align_corners, scales, self_shape) = node.consts
@@ -505,7 +443,6 @@ class UpsampleLinear1DBackward0(Node):
 
 class UpsampleLinear1DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, align_corners, scales) = node.consts
@@ -514,7 +451,6 @@ class UpsampleLinear1DBackwardBackward0(Node):
 
 class UpsampleBilinear2DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, align_corners, scales_h, scales_w, self_shape) = node.consts
@@ -523,7 +459,6 @@ class UpsampleBilinear2DBackward0(Node):
 
 class UpsampleBilinear2DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, align_corners, scales_h, scales_w) = node.consts
@@ -532,7 +467,6 @@ class UpsampleBilinear2DBackwardBackward0(Node):
 
 class UpsampleBicubic2DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, align_corners, scales_h, scales_w, self_shape) = node.consts
@@ -541,7 +475,6 @@ class UpsampleBicubic2DBackward0(Node):
 
 class UpsampleBicubic2DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, align_corners, scales_h, scales_w) = node.consts
@@ -550,7 +483,6 @@ class UpsampleBicubic2DBackwardBackward0(Node):
 
 class UpsampleTrilinear3DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, align_corners, scales_d, scales_h, scales_w, self_shape) = node.consts
@@ -559,7 +491,6 @@ class UpsampleTrilinear3DBackward0(Node):
 
 class UpsampleTrilinear3DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, align_corners, scales_d, scales_h, scales_w) = node.consts
@@ -568,7 +499,6 @@ class UpsampleTrilinear3DBackwardBackward0(Node):
 
 class FractionalMaxPool2DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
@@ -578,7 +508,6 @@ class FractionalMaxPool2DBackward0(Node):
 
 class FractionalMaxPool3DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()

@@ -16,7 +16,6 @@ from ..tables import conversion as tables
 
 class ToCopyBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_dtype, self_device) = node.consts
@@ -25,12 +24,10 @@ class ToCopyBackward0(Node):
 
 class CopyBackwards_of_copy_(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         edges = node.edges
-        of_self = None
-        of_src = None
+        of_self = of_src = None
         if edges[0] is not None:
             of_self = zeros_like(grad)
         if edges[1] is not None:
@@ -43,12 +40,10 @@ CopyBackwards_of_copy_.__name__ = "CopyBackwards"
 
 class CopyBackwards_of_copy(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         edges = node.edges
-        of_self = None
-        of_src = None
+        of_self = of_src = None
         if edges[0] is not None:
             of_self = zeros_like(grad)
         if edges[1] is not None:

@@ -13,7 +13,6 @@ from ..tables import creation as tables
 
 class TrilBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (diagonal,) = node.consts
@@ -22,7 +21,6 @@ class TrilBackward0(Node):
 
 class TriuBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (diagonal,) = node.consts
@@ -31,12 +29,10 @@ class TriuBackward0(Node):
 
 class FillBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         edges = node.edges
-        of_self = None
-        of_value = None
+        of_self = of_value = None
         if edges[0] is not None:
             of_self = zeros_like(grad)
         if edges[1] is not None:
@@ -46,7 +42,6 @@ class FillBackward0(Node):
 
 class ZeroBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)

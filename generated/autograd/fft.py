@@ -16,7 +16,6 @@ from ..tables import fft as tables
 
 class FftR2CBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (dim, normalization, onesided, self_shape) = node.consts
@@ -25,7 +24,6 @@ class FftR2CBackward0(Node):
 
 class FftC2RBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (dim, normalization) = node.consts
@@ -34,7 +32,6 @@ class FftC2RBackward0(Node):
 
 class FftC2CBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (dim, normalization, forward) = node.consts

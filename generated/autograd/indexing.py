@@ -18,7 +18,6 @@ from ..tables import indexing as tables
 
 class IndexBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (indices,) = node.unpack()
@@ -28,14 +27,12 @@ class IndexBackward0(Node):
 
 class IndexPutBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (indices,) = node.unpack()
         (accumulate,) = node.consts
         edges = node.edges
-        of_self = None
-        of_values = None
+        of_self = of_values = None
         if edges[0] is not None:
             of_self = grad if accumulate else index_put_self(grad, indices)
         if edges[1] is not None:
@@ -45,7 +42,6 @@ class IndexPutBackward0(Node):
 
 class UnsafeIndexBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (indices,) = node.unpack()
@@ -55,7 +51,6 @@ class UnsafeIndexBackward0(Node):
 
 class IndexSelectBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (index,) = node.unpack()
@@ -65,14 +60,12 @@ class IndexSelectBackward0(Node):
 
 class IndexAddBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (index,) = node.unpack()
         (dim, alpha, source_shape) = node.consts
         edges = node.edges
-        of_self = None
-        of_source = None
+        of_self = of_source = None
         if edges[0] is not None:
             of_self = grad
         if edges[1] is not None:
@@ -82,14 +75,12 @@ class IndexAddBackward0(Node):
 
 class IndexCopyBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (index,) = node.unpack()
         (dim, source_shape) = node.consts
         edges = node.edges
-        of_self = None
-        of_source = None
+        of_self = of_source = None
         if edges[0] is not None:
             of_self = index_fill(grad, dim, index, 0)
         if edges[1] is not None:
@@ -99,7 +90,6 @@ class IndexCopyBackward0(Node):
 
 class IndexFillBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (index,) = node.unpack()
@@ -109,14 +99,12 @@ class IndexFillBackward0(Node):
 
 class IndexFillBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (index,) = node.unpack()
         (dim,) = node.consts
         edges = node.edges
-        of_self = None
-        of_value = None
+        of_self = of_value = None
         if edges[0] is not None:
             of_self = index_fill(grad, dim, index, 0)
         if edges[1] is not None:
@@ -126,14 +114,12 @@ class IndexFillBackward1(Node):
 
 class IndexReduceBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, index, source, result0) = node.unpack()
         (dim, reduce, include_self) = node.consts
         edges = node.edges
-        of_self = None
-        of_source = None
+        of_self = of_source = None
         if edges[0] is not None or edges[1] is not None:
             of_self, of_source = index_reduce_gradient(grad, self_, dim, index, source, reduce, include_self, result0)
         return (of_self, of_source)
@@ -141,7 +127,6 @@ class IndexReduceBackward0(Node):
 
 class GatherBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (index,) = node.unpack()
@@ -151,14 +136,12 @@ class GatherBackward0(Node):
 
 class ScatterBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (index,) = node.unpack()
         (dim, src_shape) = node.consts
         edges = node.edges
-        of_self = None
-        of_src = None
+        of_self = of_src = None
         if edges[0] is not None:
             of_self = scatter(grad, dim, index, 0)
         if edges[1] is not None:
@@ -168,7 +151,6 @@ class ScatterBackward0(Node):
 
 class ScatterBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (index,) = node.unpack()
@@ -178,12 +160,10 @@ class ScatterBackward1(Node):
 
 class NotImplemented_of_scatter_reduce(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         edges = node.edges
-        of_self = None
-        of_src = None
+        of_self = of_src = None
         if edges[0] is not None:
             of_self = no_derivative('scatter')
         if edges[1] is not None:
@@ -196,7 +176,6 @@ NotImplemented_of_scatter_reduce.__name__ = "NotImplemented"
 
 class NotImplemented_of_scatter_value_reduce(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (no_derivative('scatter'),)
@@ -207,14 +186,12 @@ NotImplemented_of_scatter_value_reduce.__name__ = "NotImplemented"
 
 class ScatterAddBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (index,) = node.unpack()
         (dim, src_shape) = node.consts
         edges = node.edges
-        of_self = None
-        of_src = None
+        of_self = of_src = None
         if edges[0] is not None:
             of_self = grad
         if edges[1] is not None:
@@ -224,14 +201,12 @@ class ScatterAddBackward0(Node):
 
 class ScatterReduceBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, index, src, result0) = node.unpack()
         (dim, reduce, include_self) = node.consts
         edges = node.edges
-        of_self = None
-        of_src = None
+        of_self = of_src = None
         if edges[0] is not None or edges[1] is not None:
             of_self, of_src = scatter_reduce_gradient(grad, self_, dim, index, src, reduce, include_self, result0)
         return (of_self, of_src)
@@ -239,7 +214,6 @@ class ScatterReduceBackward0(Node):
 
 class TakeBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (index,) = node.unpack()
@@ -249,14 +223,12 @@ class TakeBackward0(Node):
 
 class PutBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (index,) = node.unpack()
         (accumulate, source_shape) = node.consts
         edges = node.edges
-        of_self = None
-        of_source = None
+        of_self = of_source = None
         if edges[0] is not None:
             of_self = grad if accumulate else put(grad, index, zeros_of_shape(grad, source_shape), False)
         if edges[1] is not None:
@@ -266,7 +238,6 @@ class PutBackward0(Node):
 
 class MaskedFillBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (mask,) = node.unpack()
@@ -275,13 +246,11 @@ class MaskedFillBackward0(Node):
 
 class MaskedFillBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (mask,) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_value = None
+        of_self = of_value = None
         if edges[0] is not None:
             of_self = masked_fill(grad, mask, 0)
         if edges[1] is not None:
@@ -291,7 +260,6 @@ class MaskedFillBackward1(Node):
 
 class MaskedSelectBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (mask,) = node.unpack()
@@ -301,14 +269,12 @@ class MaskedSelectBackward0(Node):
 
 class MaskedScatterBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (mask,) = node.unpack()
         (source_shape,) = node.consts
         edges = node.edges
-        of_self = None
-        of_source = None
+        of_self = of_source = None
         if edges[0] is not None:
             of_self = masked_fill(grad, mask, 0)
         if edges[1] is not None:
@@ -318,7 +284,6 @@ class MaskedScatterBackward0(Node):
 
 class MaskedScatterBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (mask,) = node.unpack()

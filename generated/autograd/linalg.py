@@ -16,7 +16,6 @@ from ..tables import linalg as tables
 
 class LinalgCholeskyExBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result0,) = node.unpack()
@@ -26,14 +25,12 @@ class LinalgCholeskyExBackward0(Node):
 
 class CholeskySolveBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (input2, result0) = node.unpack()
         (upper,) = node.consts
         edges = node.edges
-        of_self = None
-        of_input2 = None
+        of_self = of_input2 = None
         if edges[0] is not None or edges[1] is not None:
             of_self, of_input2 = cholesky_solve_gradient(grad, input2, result0, upper, (edges[0] is not None, edges[1] is not None,))
         return (of_self, of_input2)
@@ -41,7 +38,6 @@ class CholeskySolveBackward0(Node):
 
 class CholeskyInverseBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
@@ -51,7 +47,6 @@ class CholeskyInverseBackward0(Node):
 
 class LinalgLuFactorExBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result0, result1) = node.unpack()
@@ -60,7 +55,6 @@ class LinalgLuFactorExBackward0(Node):
 
 class NotImplemented_of_linalg_ldl_factor_ex(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         return (not_implemented('linalg_ldl_factor_ex'),)
@@ -71,12 +65,10 @@ NotImplemented_of_linalg_ldl_factor_ex.__name__ = "NotImplemented"
 
 class NotImplemented_of_linalg_ldl_solve(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         edges = node.edges
-        of_LD = None
-        of_B = None
+        of_LD = of_B = None
         if edges[0] is not None:
             of_LD = not_implemented('linalg_ldl_solve')
         if edges[1] is not None:
@@ -89,7 +81,6 @@ NotImplemented_of_linalg_ldl_solve.__name__ = "NotImplemented"
 
 class LinalgLuBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grads = node.materialize(grads)
         grad = grads[0]
@@ -99,7 +90,6 @@ class LinalgLuBackward0(Node):
 
 class LuUnpackBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grads = node.materialize(grads)
         grad = grads[0]
@@ -109,7 +99,6 @@ class LuUnpackBackward0(Node):
 
 class LinalgQrBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grads = node.materialize(grads)
         grad = grads[0]
@@ -120,7 +109,6 @@ class LinalgQrBackward0(Node):
 
 class GeqrfBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         return (not_implemented('geqrf'),)
@@ -128,7 +116,6 @@ class GeqrfBackward0(Node):
 
 class LinalgSvdBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         given = grads
         grads = node.materialize(grads)
@@ -140,7 +127,6 @@ class LinalgSvdBackward0(Node):
 
 class LinalgEighBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         given = grads
         grads = node.materialize(grads)
@@ -152,7 +138,6 @@ class LinalgEighBackward0(Node):
 
 class LinalgEigBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grads = node.materialize(grads)
         grad = grads[0]
@@ -163,7 +148,6 @@ class LinalgEigBackward0(Node):
 
 class LinalgInvExBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result0,) = node.unpack()
@@ -172,14 +156,12 @@ class LinalgInvExBackward0(Node):
 
 class LinalgSolveExBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (A, result0) = node.unpack()
         (left, B_shape) = node.consts
         edges = node.edges
-        of_A = None
-        of_B = None
+        of_A = of_B = None
         if edges[0] is not None or edges[1] is not None:
             of_A, of_B = solve_gradient(grad, A, result0, B_shape, left, (edges[0] is not None, edges[1] is not None,))
         return (of_A, of_B)
@@ -187,14 +169,12 @@ class LinalgSolveExBackward0(Node):
 
 class LinalgSolveTriangularBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
         (upper, left, unitriangular) = node.consts
         edges = node.edges
-        of_self = None
-        of_B = None
+        of_self = of_B = None
         if edges[0] is not None or edges[1] is not None:
             of_self, of_B = solve_triangular_gradient(grad, self_, result0, upper, left, unitriangular, (edges[0] is not None, edges[1] is not None,))
         return (of_self, of_B)
@@ -202,14 +182,12 @@ class LinalgSolveTriangularBackward0(Node):
 
 class LinalgLstsqBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grads = node.materialize(grads)
         grad = grads[0]
         (self_, b, result0) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_b = None
+        of_self = of_b = None
         if edges[0] is not None or edges[1] is not None:
             of_self, of_b = lstsq_gradient(grads, self_, b, result0, (edges[0] is not None, edges[1] is not None,))
         return (of_self, of_b)
@@ -217,7 +195,6 @@ class LinalgLstsqBackward0(Node):
 
 class LinalgPinvBackward0_of_linalg_pinv_atol_rtol_tensor(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
@@ -229,7 +206,6 @@ LinalgPinvBackward0_of_linalg_pinv_atol_rtol_tensor.__name__ = "LinalgPinvBackwa
 
 class LinalgPinvBackward0_of_linalg_pinv_atol_rtol_float(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
@@ -241,7 +217,6 @@ LinalgPinvBackward0_of_linalg_pinv_atol_rtol_float.__name__ = "LinalgPinvBackwar
 
 class LinalgDetBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (A, result0) = node.unpack()
@@ -250,7 +225,6 @@ class LinalgDetBackward0(Node):
 
 class LinalgSlogdetBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grads = node.materialize(grads)
         grad = grads[0]
@@ -260,7 +234,6 @@ class LinalgSlogdetBackward0(Node):
 
 class LinalgMatrixExpBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()

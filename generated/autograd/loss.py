@@ -19,14 +19,12 @@ from ..tables import loss as tables
 
 class MseLossBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, target) = node.unpack()
         (reduction,) = node.consts
         edges = node.edges
-        of_self = None
-        of_target = None
+        of_self = of_target = None
         if edges[0] is not None or edges[1] is not None:
             of_self, of_target = mse_loss_gradient(grad, self_, target, reduction)
         return (of_self, of_target)
@@ -34,14 +32,12 @@ class MseLossBackward0(Node):
 
 class SmoothL1LossBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, target) = node.unpack()
         (reduction, beta) = node.consts
         edges = node.edges
-        of_self = None
-        of_target = None
+        of_self = of_target = None
         if edges[0] is not None or edges[1] is not None:
             of_self, of_target = smooth_l1_loss_gradient(grad, self_, target, reduction, beta)
         return (of_self, of_target)
@@ -49,14 +45,12 @@ class SmoothL1LossBackward0(Node):
 
 class HuberLossBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, target) = node.unpack()
         (reduction, delta) = node.consts
         edges = node.edges
-        of_self = None
-        of_target = None
+        of_self = of_target = None
         if edges[0] is not None or edges[1] is not None:
             of_self, of_target = huber_loss_gradient(grad, self_, target, reduction, delta)
         return (of_self, of_target)
@@ -64,14 +58,12 @@ class HuberLossBackward0(Node):
 
 class SoftMarginLossBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, target) = node.unpack()
         (reduction,) = node.consts
         edges = node.edges
-        of_self = None
-        of_target = None
+        of_self = of_target = None
         if edges[0] is not None or edges[1] is not None:
             of_self, of_target = soft_margin_loss_gradient(grad, self_, target, reduction)
         return (of_self, of_target)
@@ -79,14 +71,12 @@ class SoftMarginLossBackward0(Node):
 
 class BinaryCrossEntropyBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, target, weight) = node.unpack()
         (reduction,) = node.consts
         edges = node.edges
-        of_self = None
-        of_target = None
+        of_self = of_target = None
         if edges[0] is not None:
             of_self = binary_cross_entropy_backward(grad, self_, target, weight, reduction)
         if edges[1] is not None:
@@ -96,15 +86,12 @@ class BinaryCrossEntropyBackward0(Node):
 
 class BinaryCrossEntropyBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (grad_output, self_, target, weight) = node.unpack()
         (reduction,) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_self = None
-        of_target = None
+        of_grad_output = of_self = of_target = None
         if edges[0] is not None:
             of_grad_output = binary_cross_entropy_to_grad(grad, self_, target, weight, reduction)
         if edges[1] is not None:
@@ -116,14 +103,12 @@ class BinaryCrossEntropyBackwardBackward0(Node):
 
 class BinaryCrossEntropyWithLogitsBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, target, weight, pos_weight) = node.unpack()
         (reduction,) = node.consts
         edges = node.edges
-        of_self = None
-        of_target = None
+        of_self = of_target = None
         if edges[0] is not None or edges[1] is not None:
             of_self, of_target = bce_with_logits_gradient(grad, self_, target, weight, pos_weight, reduction)
         return (of_self, of_target)
@@ -131,7 +116,6 @@ class BinaryCrossEntropyWithLogitsBackward0(Node):
 
 class NllLossBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (self_, target, weight, result1) = node.unpack()
@@ -141,14 +125,12 @@ class NllLossBackward0(Node):
 
 class NllLossBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (target, weight) = node.unpack()
         (reduction, ignore_index) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = nll_loss(grad, target, weight, reduction, ignore_index)
         if edges[1] is not None:
@@ -158,7 +140,6 @@ class NllLossBackwardBackward0(Node):
 
 class NllLoss2DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (self_, target, weight, result1) = node.unpack()
@@ -168,14 +149,12 @@ class NllLoss2DBackward0(Node):
 
 class NllLoss2DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (target, weight) = node.unpack()
         (reduction, ignore_index) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = nll_loss2d(grad, target, weight, reduction, ignore_index)
         if edges[1] is not None:
@@ -185,7 +164,6 @@ class NllLoss2DBackwardBackward0(Node):
 
 class CtcLossBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (log_probs, targets, result0, result1) = node.unpack()
@@ -195,14 +173,10 @@ class CtcLossBackward0(Node):
 
 class CtcLossBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         edges = node.edges
-        of_grad = None
-        of_log_probs = None
-        of_neg_log_likelihood = None
-        of_log_alpha = None
+        of_grad = of_log_probs = of_neg_log_likelihood = of_log_alpha = None
         if edges[0] is not None:
             of_grad = no_derivative('_ctc_loss_backward')
         if edges[1] is not None:

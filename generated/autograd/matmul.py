@@ -16,13 +16,11 @@ from ..tables import matmul as tables
 
 class MmBackward0_of_mm(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, mat2) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_mat2 = None
+        of_self = of_mat2 = None
         if edges[0] is not None:
             of_self = mm(grad, adjoint_of(mat2))
         if edges[1] is not None:
@@ -35,13 +33,11 @@ MmBackward0_of_mm.__name__ = "MmBackward0"
 
 class BmmBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, mat2) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_mat2 = None
+        of_self = of_mat2 = None
         if edges[0] is not None:
             of_self = bmm(grad, adjoint_of(mat2))
         if edges[1] is not None:
@@ -51,13 +47,11 @@ class BmmBackward0(Node):
 
 class MmBackward0_of_matmul(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None or edges[1] is not None:
             of_self, of_other = matmul_gradient(grad, self_, other, (edges[0] is not None, edges[1] is not None,))
         return (of_self, of_other)
@@ -68,14 +62,11 @@ MmBackward0_of_matmul.__name__ = "MmBackward0"
 
 class AddmmBackward0_of_linear(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (input, weight) = node.unpack()
         edges = node.edges
-        of_input = None
-        of_weight = None
-        of_bias = None
+        of_input = of_weight = of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_input, of_weight, of_bias = linear_gradient(grad, input, weight, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_input, of_weight, of_bias)
@@ -86,15 +77,12 @@ AddmmBackward0_of_linear.__name__ = "AddmmBackward0"
 
 class AddmmBackward0_of_addmm(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (mat1, mat2) = node.unpack()
         (beta, alpha) = node.consts
         edges = node.edges
-        of_self = None
-        of_mat1 = None
-        of_mat2 = None
+        of_self = of_mat1 = of_mat2 = None
         if edges[0] is not None:
             of_self = scaled(grad, beta)
         if edges[1] is not None:
@@ -109,15 +97,12 @@ AddmmBackward0_of_addmm.__name__ = "AddmmBackward0"
 
 class AddbmmBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (batch1, batch2) = node.unpack()
         (beta, alpha) = node.consts
         edges = node.edges
-        of_self = None
-        of_batch1 = None
-        of_batch2 = None
+        of_self = of_batch1 = of_batch2 = None
         if edges[0] is not None:
             of_self = scaled(grad, beta)
         if edges[1] is not None:
@@ -129,15 +114,12 @@ class AddbmmBackward0(Node):
 
 class BaddbmmBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (batch1, batch2) = node.unpack()
         (beta, alpha) = node.consts
         edges = node.edges
-        of_self = None
-        of_batch1 = None
-        of_batch2 = None
+        of_self = of_batch1 = of_batch2 = None
         if edges[0] is not None:
             of_self = scaled(grad, beta)
         if edges[1] is not None:
@@ -149,15 +131,12 @@ class BaddbmmBackward0(Node):
 
 class AddmvBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (mat, vec) = node.unpack()
         (beta, alpha) = node.consts
         edges = node.edges
-        of_self = None
-        of_mat = None
-        of_vec = None
+        of_self = of_mat = of_vec = None
         if edges[0] is not None:
             of_self = scaled(grad, beta)
         if edges[1] is not None:
@@ -169,15 +148,12 @@ class AddmvBackward0(Node):
 
 class AddrBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (vec1, vec2) = node.unpack()
         (beta, alpha) = node.consts
         edges = node.edges
-        of_self = None
-        of_vec1 = None
-        of_vec2 = None
+        of_self = of_vec1 = of_vec2 = None
         if edges[0] is not None:
             of_self = scaled(grad, beta)
         if edges[1] is not None:
@@ -189,13 +165,11 @@ class AddrBackward0(Node):
 
 class MvBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, vec) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_vec = None
+        of_self = of_vec = None
         if edges[0] is not None:
             of_self = outer(grad, conj_of(vec))
         if edges[1] is not None:
@@ -205,13 +179,11 @@ class MvBackward0(Node):
 
 class DotBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, tensor) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_tensor = None
+        of_self = of_tensor = None
         if edges[0] is not None:
             of_self = grad * conj_of(tensor)
         if edges[1] is not None:
@@ -221,13 +193,11 @@ class DotBackward0(Node):
 
 class VdotBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = conj_of(grad) * other
         if edges[1] is not None:
@@ -237,13 +207,11 @@ class VdotBackward0(Node):
 
 class MulBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, vec2) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_vec2 = None
+        of_self = of_vec2 = None
         if edges[0] is not None:
             of_self = mv(grad, conj_of(vec2))
         if edges[1] is not None:
@@ -253,14 +221,12 @@ class MulBackward0(Node):
 
 class LinalgCrossBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, other) = node.unpack()
         (dim,) = node.consts
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = linalg_cross(conj_of(other), grad, dim=dim)
         if edges[1] is not None:
@@ -270,14 +236,12 @@ class LinalgCrossBackward0(Node):
 
 class CdistBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (x1, x2, result0) = node.unpack()
         (p,) = node.consts
         edges = node.edges
-        of_x1 = None
-        of_x2 = None
+        of_x1 = of_x2 = None
         if edges[0] is not None:
             of_x1 = _cdist_backward(grad, x1, x2, p, result0)
         if edges[1] is not None:
@@ -287,14 +251,10 @@ class CdistBackward0(Node):
 
 class CdistBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         edges = node.edges
-        of_grad = None
-        of_x1 = None
-        of_x2 = None
-        of_cdist = None
+        of_grad = of_x1 = of_x2 = of_cdist = None
         if edges[0] is not None:
             of_grad = not_implemented('_cdist_backward')
         if edges[1] is not None:
@@ -308,7 +268,6 @@ class CdistBackwardBackward0(Node):
 
 class PdistBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
@@ -318,13 +277,10 @@ class PdistBackward0(Node):
 
 class PdistBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         edges = node.edges
-        of_grad = None
-        of_self = None
-        of_pdist = None
+        of_grad = of_self = of_pdist = None
         if edges[0] is not None:
             of_grad = not_implemented('_pdist_backward')
         if edges[1] is not None:

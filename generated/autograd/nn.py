@@ -20,7 +20,6 @@ from ..tables import nn as tables
 
 class ReluBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (result0,) = node.unpack()
@@ -29,7 +28,6 @@ class ReluBackward0(Node):
 
 class HardtanhBackward0_of_relu6(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -41,7 +39,6 @@ HardtanhBackward0_of_relu6.__name__ = "HardtanhBackward0"
 
 class HardtanhBackward0_of_hardtanh(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -54,14 +51,12 @@ HardtanhBackward0_of_hardtanh.__name__ = "HardtanhBackward0"
 
 class HardtanhBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
         (min_val, max_val) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = hardtanh_backward(grad, self_, min_val, max_val)
         if edges[1] is not None:
@@ -71,7 +66,6 @@ class HardtanhBackwardBackward0(Node):
 
 class ThresholdBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -81,14 +75,12 @@ class ThresholdBackward0(Node):
 
 class ThresholdBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
         (threshold,) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = threshold_backward(grad, self_, threshold)
         if edges[1] is not None:
@@ -98,7 +90,6 @@ class ThresholdBackwardBackward0(Node):
 
 class LeakyReluBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -108,14 +99,12 @@ class LeakyReluBackward0(Node):
 
 class LeakyReluBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
         (negative_slope,) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = leaky_relu_backward(grad, self_, negative_slope, False)
         if edges[1] is not None:
@@ -125,13 +114,11 @@ class LeakyReluBackwardBackward0(Node):
 
 class PreluKernelBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, weight) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_weight = None
+        of_self = of_weight = None
         if edges[0] is not None or edges[1] is not None:
             of_self, of_weight = prelu_gradient(grad, self_, weight)
         return (of_self, of_weight)
@@ -139,7 +126,6 @@ class PreluKernelBackward0(Node):
 
 class GeluBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -149,14 +135,12 @@ class GeluBackward0(Node):
 
 class GeluBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (grad_output, self_) = node.unpack()
         (approximate,) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = gelu_backward(grad, self_, approximate=approximate)
         if edges[1] is not None:
@@ -166,7 +150,6 @@ class GeluBackwardBackward0(Node):
 
 class SiluBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -175,13 +158,11 @@ class SiluBackward0(Node):
 
 class SiluBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (grad_output, self_) = node.unpack()
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = silu_backward(grad, self_)
         if edges[1] is not None:
@@ -191,7 +172,6 @@ class SiluBackwardBackward0(Node):
 
 class MishBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -200,13 +180,11 @@ class MishBackward0(Node):
 
 class MishBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (grad_output, self_) = node.unpack()
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = mish_backward(grad, self_)
         if edges[1] is not None:
@@ -216,7 +194,6 @@ class MishBackwardBackward0(Node):
 
 class SoftplusBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -226,14 +203,12 @@ class SoftplusBackward0(Node):
 
 class SoftplusBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (grad_output, self_) = node.unpack()
         (beta, threshold) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = softplus_backward(grad, self_, beta, threshold)
         if edges[1] is not None:
@@ -243,7 +218,6 @@ class SoftplusBackwardBackward0(Node):
 
 class HardswishBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -252,13 +226,11 @@ class HardswishBackward0(Node):
 
 class HardswishBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (grad_output, self_) = node.unpack()
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = hardswish_backward(grad, self_)
         if edges[1] is not None:
@@ -268,7 +240,6 @@ class HardswishBackwardBackward0(Node):
 
 class HardsigmoidBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -277,13 +248,11 @@ class HardsigmoidBackward0(Node):
 
 class HardsigmoidBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = hardsigmoid_backward(grad, self_)
         if edges[1] is not None:
@@ -293,7 +262,6 @@ class HardsigmoidBackwardBackward0(Node):
 
 class LogSigmoidBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -302,7 +270,6 @@ class LogSigmoidBackward0(Node):
 
 class EluBackward0_of_elu(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -315,14 +282,12 @@ EluBackward0_of_elu.__name__ = "EluBackward0"
 
 class EluBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (grad_output, self_or_result) = node.unpack()
         (alpha, scale, input_scale, is_result) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_self_or_result = None
+        of_grad_output = of_self_or_result = None
         if edges[0] is not None:
             of_grad_output = elu_backward(grad, alpha, scale, input_scale, is_result, self_or_result)
         if edges[1] is not None:
@@ -332,7 +297,6 @@ class EluBackwardBackward0(Node):
 
 class EluBackward0_of_selu(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -344,7 +308,6 @@ EluBackward0_of_selu.__name__ = "EluBackward0"
 
 class CeluBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -354,7 +317,6 @@ class CeluBackward0(Node):
 
 class SoftshrinkBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -364,14 +326,12 @@ class SoftshrinkBackward0(Node):
 
 class SoftshrinkBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
         (lambd,) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = softshrink_backward(grad, self_, lambd)
         if edges[1] is not None:
@@ -381,7 +341,6 @@ class SoftshrinkBackwardBackward0(Node):
 
 class HardshrinkBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -391,14 +350,12 @@ class HardshrinkBackward0(Node):
 
 class HardshrinkBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
         (lambd,) = node.consts
         edges = node.edges
-        of_grad_out = None
-        of_self = None
+        of_grad_out = of_self = None
         if edges[0] is not None:
             of_grad_out = hardshrink_backward(grad, self_, lambd)
         if edges[1] is not None:
@@ -408,7 +365,6 @@ class HardshrinkBackwardBackward0(Node):
 
 class GluBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -418,14 +374,12 @@ class GluBackward0(Node):
 
 class GluBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (grad_output, self_) = node.unpack()
         (dim,) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None or edges[1] is not None:
             of_grad_output, of_self = glu_second(grad, grad_output, self_, dim)
         return (of_grad_output, of_self)
@@ -433,7 +387,6 @@ class GluBackwardBackward0(Node):
 
 class SoftmaxBackward0_of_softmax_int(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (result0,) = node.unpack()
@@ -446,7 +399,6 @@ SoftmaxBackward0_of_softmax_int.__name__ = "SoftmaxBackward0"
 
 class LogSoftmaxBackward0_of_log_softmax_int(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (result0,) = node.unpack()
@@ -459,7 +411,6 @@ LogSoftmaxBackward0_of_log_softmax_int.__name__ = "LogSoftmaxBackward0"
 
 class SoftmaxBackward0_of__softmax(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (result0,) = node.unpack()
@@ -472,7 +423,6 @@ SoftmaxBackward0_of__softmax.__name__ = "SoftmaxBackward0"
 
 class LogSoftmaxBackward0_of__log_softmax(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (result0,) = node.unpack()
@@ -485,14 +435,12 @@ LogSoftmaxBackward0_of__log_softmax.__name__ = "LogSoftmaxBackward0"
 
 class SoftmaxBackwardDataBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (grad_output, output) = node.unpack()
         (dim, input_dtype) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_output = None
+        of_grad_output = of_output = None
         if edges[0] is not None:
             of_grad_output = _softmax_backward_data(grad, output, dim, input_dtype)
         if edges[1] is not None:
@@ -502,14 +450,12 @@ class SoftmaxBackwardDataBackward0(Node):
 
 class LogSoftmaxBackwardDataBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (grad_output, output) = node.unpack()
         (dim,) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_output = None
+        of_grad_output = of_output = None
         if edges[0] is not None:
             of_grad_output = grad - sum(grad * exp(output), [dim], True)
         if edges[1] is not None:
@@ -519,7 +465,6 @@ class LogSoftmaxBackwardDataBackward0(Node):
 
 class SafeSoftmaxBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (result0,) = node.unpack()
@@ -529,7 +474,6 @@ class SafeSoftmaxBackward0(Node):
 
 class EmbeddingBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (indices,) = node.unpack()
@@ -539,7 +483,6 @@ class EmbeddingBackward0(Node):
 
 class EmbeddingDenseBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (indices,) = node.unpack()
@@ -549,15 +492,12 @@ class EmbeddingDenseBackwardBackward0(Node):
 
 class ScaledDotProductFlashAttentionForCpuBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (query, key, value, attn_mask, result0, result1) = node.unpack()
         (dropout_p, is_causal, scale) = node.consts
         edges = node.edges
-        of_query = None
-        of_key = None
-        of_value = None
+        of_query = of_key = of_value = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_query, of_key, of_value = flash_attention_gradient(grad, query, key, value, result0, result1, dropout_p, is_causal, attn_mask, scale)
         return (of_query, of_key, of_value)
@@ -565,16 +505,10 @@ class ScaledDotProductFlashAttentionForCpuBackward0(Node):
 
 class ScaledDotProductFlashAttentionForCpuBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         edges = node.edges
-        of_grad_out = None
-        of_query = None
-        of_key = None
-        of_value = None
-        of_out = None
-        of_logsumexp = None
+        of_grad_out = of_query = of_key = of_value = of_out = of_logsumexp = None
         if edges[0] is not None:
             of_grad_out = no_derivative('_scaled_dot_product_flash_attention_for_cpu_backward')
         if edges[1] is not None:

@@ -14,15 +14,12 @@ from ..tables import norm as tables
 
 class NativeLayerNormBackward0_of_layer_norm(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (input, weight, bias) = node.unpack()
         (normalized_shape, eps) = node.consts
         edges = node.edges
-        of_input = None
-        of_weight = None
-        of_bias = None
+        of_input = of_weight = of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_input, of_weight, of_bias = layer_norm_gradient(grad, input, normalized_shape, weight, bias, eps, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_input, of_weight, of_bias)
@@ -33,15 +30,12 @@ NativeLayerNormBackward0_of_layer_norm.__name__ = "NativeLayerNormBackward0"
 
 class NativeLayerNormBackward0_of_native_layer_norm(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (input, weight, bias, result1, result2) = node.unpack()
         (normalized_shape,) = node.consts
         edges = node.edges
-        of_input = None
-        of_weight = None
-        of_bias = None
+        of_input = of_weight = of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_input, of_weight, of_bias = native_layer_norm_gradient(grad, input, normalized_shape, result1, result2, weight, bias, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_input, of_weight, of_bias)
@@ -52,16 +46,13 @@ NativeLayerNormBackward0_of_native_layer_norm.__name__ = "NativeLayerNormBackwar
 
 class NativeLayerNormBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grads = node.materialize(grads)
         grad = grads[0]
         (grad_out, input, mean, rstd, weight) = node.unpack()
         (normalized_shape,) = node.consts
         edges = node.edges
-        of_grad_out = None
-        of_input = None
-        of_weight = None
+        of_grad_out = of_input = of_weight = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_grad_out, of_input, of_weight = layer_norm_second(grads, grad_out, input, normalized_shape, mean, rstd, weight)
         return (of_grad_out, of_input, of_weight)
@@ -69,14 +60,12 @@ class NativeLayerNormBackwardBackward0(Node):
 
 class MulBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (input, weight) = node.unpack()
         (normalized_shape, eps) = node.consts
         edges = node.edges
-        of_input = None
-        of_weight = None
+        of_input = of_weight = None
         if edges[0] is not None or edges[1] is not None:
             of_input, of_weight = rms_norm_gradient(grad, input, normalized_shape, weight, eps, (edges[0] is not None, edges[1] is not None,))
         return (of_input, of_weight)
@@ -84,7 +73,6 @@ class MulBackward0(Node):
 
 class NativeGroupNormBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         given = grads
         grads = node.materialize(grads)
@@ -92,9 +80,7 @@ class NativeGroupNormBackward0(Node):
         (input, weight, bias, result1, result2) = node.unpack()
         (N, C, HxW, group) = node.consts
         edges = node.edges
-        of_input = None
-        of_weight = None
-        of_bias = None
+        of_input = of_weight = of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_input, of_weight, of_bias = native_group_norm_gradient(given, input, weight, bias, result1, result2, [N, C, HxW, group], (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_input, of_weight, of_bias)
@@ -102,16 +88,13 @@ class NativeGroupNormBackward0(Node):
 
 class NativeGroupNormBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grads = node.materialize(grads)
         grad = grads[0]
         (grad_out, input, mean, rstd, weight) = node.unpack()
         (N, C, HxW, group) = node.consts
         edges = node.edges
-        of_grad_out = None
-        of_input = None
-        of_weight = None
+        of_grad_out = of_input = of_weight = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_grad_out, of_input, of_weight = group_norm_second(grads, grad_out, input, mean, rstd, weight, [N, C, HxW, group])
         return (of_grad_out, of_input, of_weight)
@@ -119,15 +102,12 @@ class NativeGroupNormBackwardBackward0(Node):
 
 class NativeBatchNormBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (input, weight, bias, running_mean, running_var, result1, result2) = node.unpack()
         (training, eps) = node.consts
         edges = node.edges
-        of_input = None
-        of_weight = None
-        of_bias = None
+        of_input = of_weight = of_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_input, of_weight, of_bias = native_batch_norm_gradient(grad, input, weight, bias, running_mean, running_var, training, eps, result1, result2, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_input, of_weight, of_bias)
@@ -135,16 +115,13 @@ class NativeBatchNormBackward0(Node):
 
 class NativeBatchNormBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grads = node.materialize(grads)
         grad = grads[0]
         (grad_out, input, weight, running_mean, running_var, save_mean, save_invstd) = node.unpack()
         (train, eps) = node.consts
         edges = node.edges
-        of_grad_out = None
-        of_input = None
-        of_weight = None
+        of_grad_out = of_input = of_weight = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_grad_out, of_input, of_weight = batch_norm_second(grads, grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps)
         return (of_grad_out, of_input, of_weight)
@@ -152,14 +129,12 @@ class NativeBatchNormBackwardBackward0(Node):
 
 class WeightNormInterfaceBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (v, g, result1) = node.unpack()
         (dim,) = node.consts
         edges = node.edges
-        of_v = None
-        of_g = None
+        of_v = of_g = None
         if edges[0] is not None or edges[1] is not None:
             of_v, of_g = weight_norm_gradient(grad, v, g, result1, dim)
         return (of_v, of_g)

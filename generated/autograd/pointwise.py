@@ -20,13 +20,11 @@ from ..tables import pointwise as tables
 
 class AddBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (alpha,) = node.consts
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = grad
         if edges[1] is not None:
@@ -36,13 +34,11 @@ class AddBackward0(Node):
 
 class SubBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (alpha,) = node.consts
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = grad
         if edges[1] is not None:
@@ -52,13 +48,11 @@ class SubBackward0(Node):
 
 class RsubBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (alpha,) = node.consts
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = grad * -alpha
         if edges[1] is not None:
@@ -68,13 +62,11 @@ class RsubBackward1(Node):
 
 class MulBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = grad * conj_of(other)
         if edges[1] is not None:
@@ -84,13 +76,11 @@ class MulBackward0(Node):
 
 class DivBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = grad / conj_of(other)
         if edges[1] is not None:
@@ -100,14 +90,12 @@ class DivBackward0(Node):
 
 class DivBackward2(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, other) = node.unpack()
         (rounding_mode,) = node.consts
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = div_self_mode(grad, other, rounding_mode)
         if edges[1] is not None:
@@ -117,12 +105,10 @@ class DivBackward2(Node):
 
 class NotImplemented_of_floor_divide(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = no_derivative('floor_divide')
         if edges[1] is not None:
@@ -135,13 +121,11 @@ NotImplemented_of_floor_divide.__name__ = "NotImplemented"
 
 class RemainderBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = grad
         if edges[1] is not None:
@@ -151,7 +135,6 @@ class RemainderBackward0(Node):
 
 class RemainderBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (other,) = node.unpack()
@@ -161,13 +144,11 @@ class RemainderBackward1(Node):
 
 class FmodBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = grad
         if edges[1] is not None:
@@ -177,13 +158,11 @@ class FmodBackward0(Node):
 
 class PowBackward0_of_pow_Tensor_Tensor(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, exponent, result0) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_exponent = None
+        of_self = of_exponent = None
         if edges[0] is not None:
             of_self = pow_self(grad, self_, exponent)
         if edges[1] is not None:
@@ -196,7 +175,6 @@ PowBackward0_of_pow_Tensor_Tensor.__name__ = "PowBackward0"
 
 class PowBackward2(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (exponent, result0) = node.unpack()
@@ -206,7 +184,6 @@ class PowBackward2(Node):
 
 class NegBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (-grad,)
@@ -214,7 +191,6 @@ class NegBackward0(Node):
 
 class AbsBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -223,7 +199,6 @@ class AbsBackward0(Node):
 
 class PowBackward0_of_square(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -235,7 +210,6 @@ PowBackward0_of_square.__name__ = "PowBackward0"
 
 class SqrtBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (result0,) = node.unpack()
@@ -244,7 +218,6 @@ class SqrtBackward0(Node):
 
 class RsqrtBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (result0,) = node.unpack()
@@ -253,7 +226,6 @@ class RsqrtBackward0(Node):
 
 class ReciprocalBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (result0,) = node.unpack()
@@ -262,15 +234,12 @@ class ReciprocalBackward0(Node):
 
 class AddcmulBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (tensor1, tensor2) = node.unpack()
         (value,) = node.consts
         edges = node.edges
-        of_self = None
-        of_tensor1 = None
-        of_tensor2 = None
+        of_self = of_tensor1 = of_tensor2 = None
         if edges[0] is not None:
             of_self = grad
         if edges[1] is not None:
@@ -282,15 +251,12 @@ class AddcmulBackward0(Node):
 
 class AddcdivBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (tensor1, tensor2) = node.unpack()
         (value,) = node.consts
         edges = node.edges
-        of_self = None
-        of_tensor1 = None
-        of_tensor2 = None
+        of_self = of_tensor1 = of_tensor2 = None
         if edges[0] is not None:
             of_self = grad
         if edges[1] is not None:
@@ -302,14 +268,11 @@ class AddcdivBackward0(Node):
 
 class LerpBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, end, weight) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_end = None
-        of_weight = None
+        of_self = of_end = of_weight = None
         if edges[0] is not None:
             of_self = grad * conj_of(1 - weight)
         if edges[1] is not None:
@@ -321,7 +284,6 @@ class LerpBackward0(Node):
 
 class ExpBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (result0,) = node.unpack()
@@ -330,7 +292,6 @@ class ExpBackward0(Node):
 
 class Exp2Backward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (result0,) = node.unpack()
@@ -339,7 +300,6 @@ class Exp2Backward0(Node):
 
 class Expm1Backward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (result0,) = node.unpack()
@@ -348,7 +308,6 @@ class Expm1Backward0(Node):
 
 class LogBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -357,7 +316,6 @@ class LogBackward0(Node):
 
 class Log2Backward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -366,7 +324,6 @@ class Log2Backward0(Node):
 
 class Log10Backward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -375,7 +332,6 @@ class Log10Backward0(Node):
 
 class Log1PBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -384,13 +340,11 @@ class Log1PBackward0(Node):
 
 class LogaddexpBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, other, result0) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = grad * conj_of(exp(self_ - result0))
         if edges[1] is not None:
@@ -400,13 +354,11 @@ class LogaddexpBackward0(Node):
 
 class Logaddexp2Backward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, other, result0) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = grad * exp2(self_ - result0)
         if edges[1] is not None:
@@ -416,7 +368,6 @@ class Logaddexp2Backward0(Node):
 
 class SigmoidBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (result0,) = node.unpack()
@@ -425,13 +376,11 @@ class SigmoidBackward0(Node):
 
 class SigmoidBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (grad_output, output) = node.unpack()
         edges = node.edges
-        of_grad_output = None
-        of_output = None
+        of_grad_output = of_output = None
         if edges[0] is not None:
             of_grad_output = sigmoid_backward(grad, conj_of(output))
         if edges[1] is not None:
@@ -441,13 +390,11 @@ class SigmoidBackwardBackward0(Node):
 
 class TanhBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (grad_output, output) = node.unpack()
         edges = node.edges
-        of_grad_output = None
-        of_output = None
+        of_grad_output = of_output = None
         if edges[0] is not None:
             of_grad_output = tanh_backward(grad, conj_of(output))
         if edges[1] is not None:
@@ -457,7 +404,6 @@ class TanhBackwardBackward0(Node):
 
 class LogitBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -467,14 +413,12 @@ class LogitBackward0(Node):
 
 class LogitBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (grad_output, self_) = node.unpack()
         (eps,) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = logit_backward(grad, self_, eps)
         if edges[1] is not None:
@@ -484,13 +428,11 @@ class LogitBackwardBackward0(Node):
 
 class XlogyBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = xlogy_self(grad, self_, other)
         if edges[1] is not None:
@@ -500,7 +442,6 @@ class XlogyBackward0(Node):
 
 class XlogyBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (other,) = node.unpack()
@@ -510,13 +451,11 @@ class XlogyBackward1(Node):
 
 class SpecialXlog1PyBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = xlog1py_self(grad, self_, other)
         if edges[1] is not None:
@@ -526,7 +465,6 @@ class SpecialXlog1PyBackward0(Node):
 
 class SpecialXlog1PyBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (other,) = node.unpack()
@@ -536,7 +474,6 @@ class SpecialXlog1PyBackward1(Node):
 
 class SpecialEntrBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -545,7 +482,6 @@ class SpecialEntrBackward0(Node):
 
 class SinBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -554,7 +490,6 @@ class SinBackward0(Node):
 
 class CosBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -563,7 +498,6 @@ class CosBackward0(Node):
 
 class TanBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (result0,) = node.unpack()
@@ -572,7 +506,6 @@ class TanBackward0(Node):
 
 class AsinBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -581,7 +514,6 @@ class AsinBackward0(Node):
 
 class AcosBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -590,7 +522,6 @@ class AcosBackward0(Node):
 
 class AtanBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -599,7 +530,6 @@ class AtanBackward0(Node):
 
 class SinhBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -608,7 +538,6 @@ class SinhBackward0(Node):
 
 class CoshBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -617,7 +546,6 @@ class CoshBackward0(Node):
 
 class TanhBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (result0,) = node.unpack()
@@ -626,7 +554,6 @@ class TanhBackward0(Node):
 
 class AsinhBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -635,7 +562,6 @@ class AsinhBackward0(Node):
 
 class AcoshBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -644,7 +570,6 @@ class AcoshBackward0(Node):
 
 class AtanhBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -653,13 +578,11 @@ class AtanhBackward0(Node):
 
 class Atan2Backward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = atan2_gradient(grad, self_, other, other)
         if edges[1] is not None:
@@ -669,13 +592,11 @@ class Atan2Backward0(Node):
 
 class HypotBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, other, result0) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = grad * (self_ / result0)
         if edges[1] is not None:
@@ -685,7 +606,6 @@ class HypotBackward0(Node):
 
 class SincBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -694,7 +614,6 @@ class SincBackward0(Node):
 
 class Deg2RadBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (deg2rad(grad),)
@@ -702,7 +621,6 @@ class Deg2RadBackward0(Node):
 
 class Rad2DegBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (rad2deg(grad),)
@@ -710,7 +628,6 @@ class Rad2DegBackward0(Node):
 
 class FloorBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
@@ -718,7 +635,6 @@ class FloorBackward0(Node):
 
 class CeilBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
@@ -726,7 +642,6 @@ class CeilBackward0(Node):
 
 class TruncBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
@@ -734,7 +649,6 @@ class TruncBackward0(Node):
 
 class RoundBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
@@ -742,7 +656,6 @@ class RoundBackward0(Node):
 
 class RoundBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
@@ -750,7 +663,6 @@ class RoundBackward1(Node):
 
 class FracBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (grad,)
@@ -758,7 +670,6 @@ class FracBackward0(Node):
 
 class SignBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
@@ -766,7 +677,6 @@ class SignBackward0(Node):
 
 class SgnBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
@@ -775,7 +685,6 @@ class SgnBackward0(Node):
 
 class NanToNumBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -784,14 +693,11 @@ class NanToNumBackward0(Node):
 
 class ClampBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, min, max) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_min = None
-        of_max = None
+        of_self = of_min = of_max = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_self, of_min, of_max = clamp_gradient(grad, self_, min, max, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_self, of_min, of_max)
@@ -799,13 +705,11 @@ class ClampBackward1(Node):
 
 class ClampMinBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, min) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_min = None
+        of_self = of_min = None
         if edges[0] is not None:
             of_self = where(self_ >= min, grad, 0)
         if edges[1] is not None:
@@ -815,13 +719,11 @@ class ClampMinBackward0(Node):
 
 class ClampMaxBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, max) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_max = None
+        of_self = of_max = None
         if edges[0] is not None:
             of_self = where(self_ <= max, grad, 0)
         if edges[1] is not None:
@@ -831,13 +733,11 @@ class ClampMaxBackward0(Node):
 
 class MaximumBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = extremum_gradient(grad, self_, other, self_ > other)
         if edges[1] is not None:
@@ -847,13 +747,11 @@ class MaximumBackward0(Node):
 
 class MinimumBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = extremum_gradient(grad, self_, other, self_ < other)
         if edges[1] is not None:
@@ -863,13 +761,11 @@ class MinimumBackward0(Node):
 
 class FmaxBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = where((self_ >= other).logical_or(isnan(other)), grad, 0)
         if edges[1] is not None:
@@ -879,13 +775,11 @@ class FmaxBackward0(Node):
 
 class FminBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = where((self_ <= other).logical_or(isnan(other)), grad, 0)
         if edges[1] is not None:
@@ -895,13 +789,11 @@ class FminBackward0(Node):
 
 class CopysignBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = copysign_gradient(grad, self_, result0)
         if edges[1] is not None:
@@ -911,12 +803,10 @@ class CopysignBackward0(Node):
 
 class NotImplemented_of_heaviside(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         edges = node.edges
-        of_self = None
-        of_values = None
+        of_self = of_values = None
         if edges[0] is not None:
             of_self = no_derivative('heaviside')
         if edges[1] is not None:
@@ -929,13 +819,11 @@ NotImplemented_of_heaviside.__name__ = "NotImplemented"
 
 class NextafterBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = where(self_ != other, grad, 0)
         if edges[1] is not None:
@@ -945,13 +833,11 @@ class NextafterBackward0(Node):
 
 class WhereBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (condition,) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = where(condition, grad, 0)
         if edges[1] is not None:
@@ -961,7 +847,6 @@ class WhereBackward0(Node):
 
 class ErfBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -970,7 +855,6 @@ class ErfBackward0(Node):
 
 class ErfcBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -979,7 +863,6 @@ class ErfcBackward0(Node):
 
 class ErfinvBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (result0,) = node.unpack()
@@ -988,7 +871,6 @@ class ErfinvBackward0(Node):
 
 class LgammaBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -997,7 +879,6 @@ class LgammaBackward0(Node):
 
 class DigammaBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -1006,7 +887,6 @@ class DigammaBackward0(Node):
 
 class FrexpBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
@@ -1015,7 +895,6 @@ class FrexpBackward0(Node):
 
 class PolygammaBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -1025,13 +904,11 @@ class PolygammaBackward0(Node):
 
 class SpecialZetaBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = not_implemented('zeta')
         if edges[1] is not None:
@@ -1041,7 +918,6 @@ class SpecialZetaBackward0(Node):
 
 class SpecialZetaBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (other,) = node.unpack()
@@ -1051,7 +927,6 @@ class SpecialZetaBackward1(Node):
 
 class I0Backward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -1060,7 +935,6 @@ class I0Backward0(Node):
 
 class SpecialI0EBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
@@ -1069,7 +943,6 @@ class SpecialI0EBackward0(Node):
 
 class SpecialI1Backward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
@@ -1078,7 +951,6 @@ class SpecialI1Backward0(Node):
 
 class SpecialI1EBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
@@ -1087,7 +959,6 @@ class SpecialI1EBackward0(Node):
 
 class SpecialErfcxBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
@@ -1096,7 +967,6 @@ class SpecialErfcxBackward0(Node):
 
 class SpecialNdtriBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (result0,) = node.unpack()
@@ -1105,7 +975,6 @@ class SpecialNdtriBackward0(Node):
 
 class SpecialLogNdtrBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -1114,13 +983,11 @@ class SpecialLogNdtrBackward0(Node):
 
 class IgammaBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = not_implemented('igamma: input')
         if edges[1] is not None:
@@ -1130,13 +997,11 @@ class IgammaBackward0(Node):
 
 class IgammacBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = not_implemented('igammac: input')
         if edges[1] is not None:
@@ -1146,12 +1011,10 @@ class IgammacBackward0(Node):
 
 class ComplexBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         edges = node.edges
-        of_real = None
-        of_imag = None
+        of_real = of_imag = None
         if edges[0] is not None or edges[1] is not None:
             of_real, of_imag = complex_gradient(grad)
         return (of_real, of_imag)
@@ -1159,13 +1022,11 @@ class ComplexBackward0(Node):
 
 class PolarBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (result0,) = node.unpack()
         edges = node.edges
-        of_abs = None
-        of_angle = None
+        of_abs = of_angle = None
         if edges[0] is not None or edges[1] is not None:
             of_abs, of_angle = polar_gradient(grad, result0)
         return (of_abs, of_angle)
@@ -1173,7 +1034,6 @@ class PolarBackward0(Node):
 
 class AngleBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -1182,7 +1042,6 @@ class AngleBackward0(Node):
 
 class ConjPhysicalBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (conj(grad),)

@@ -16,7 +16,6 @@ from ..tables import random as tables
 
 class UniformBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
@@ -24,7 +23,6 @@ class UniformBackward0(Node):
 
 class NormalBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
@@ -32,7 +30,6 @@ class NormalBackward0(Node):
 
 class RandomBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
@@ -40,7 +37,6 @@ class RandomBackward0(Node):
 
 class RandomBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
@@ -48,7 +44,6 @@ class RandomBackward1(Node):
 
 class RandomBackward2(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
@@ -56,13 +51,11 @@ class RandomBackward2(Node):
 
 class BernoulliBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (p,) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_p = None
+        of_self = of_p = None
         if edges[0] is not None:
             of_self = zeros_like(grad)
         if edges[1] is not None:
@@ -72,7 +65,6 @@ class BernoulliBackward1(Node):
 
 class BernoulliBackward2(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
@@ -80,7 +72,6 @@ class BernoulliBackward2(Node):
 
 class ExponentialBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
@@ -88,7 +79,6 @@ class ExponentialBackward0(Node):
 
 class GeometricBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
@@ -96,7 +86,6 @@ class GeometricBackward0(Node):
 
 class CauchyBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
@@ -104,7 +93,6 @@ class CauchyBackward0(Node):
 
 class LogNormalBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
@@ -112,12 +100,10 @@ class LogNormalBackward0(Node):
 
 class NormalBackward3(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         edges = node.edges
-        of_mean = None
-        of_std = None
+        of_mean = of_std = None
         if edges[0] is not None:
             of_mean = zeros_like(grad)
         if edges[1] is not None:
@@ -127,7 +113,6 @@ class NormalBackward3(Node):
 
 class NormalBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
@@ -135,7 +120,6 @@ class NormalBackward1(Node):
 
 class NormalBackward2(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
@@ -143,7 +127,6 @@ class NormalBackward2(Node):
 
 class BernoulliBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
@@ -151,7 +134,6 @@ class BernoulliBackward0(Node):
 
 class NotImplemented(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (no_derivative('bernoulli'),)
@@ -159,7 +141,6 @@ class NotImplemented(Node):
 
 class PoissonBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (zeros_like(grad),)
@@ -167,7 +148,6 @@ class PoissonBackward0(Node):
 
 class StandardGammaBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
@@ -176,7 +156,6 @@ class StandardGammaBackward0(Node):
 
 class NativeDropoutBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()

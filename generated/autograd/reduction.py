@@ -18,7 +18,6 @@ from ..tables import reduction as tables
 
 class SumBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_shape,) = node.consts
@@ -27,7 +26,6 @@ class SumBackward0(Node):
 
 class SumBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (dim, keepdim, self_shape) = node.consts
@@ -36,7 +34,6 @@ class SumBackward1(Node):
 
 class NansumBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -46,7 +43,6 @@ class NansumBackward0(Node):
 
 class MeanBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_shape,) = node.consts
@@ -55,7 +51,6 @@ class MeanBackward0(Node):
 
 class MeanBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (dim, keepdim, self_shape) = node.consts
@@ -64,7 +59,6 @@ class MeanBackward1(Node):
 
 class ProdBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
@@ -73,7 +67,6 @@ class ProdBackward0(Node):
 
 class ProdBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
@@ -83,7 +76,6 @@ class ProdBackward1(Node):
 
 class VarBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -93,7 +85,6 @@ class VarBackward0(Node):
 
 class StdBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
@@ -103,7 +94,6 @@ class StdBackward0(Node):
 
 class VarMeanBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grads = node.materialize(grads)
         grad = grads[0]
@@ -114,7 +104,6 @@ class VarMeanBackward0(Node):
 
 class StdMeanBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grads = node.materialize(grads)
         grad = grads[0]
@@ -125,7 +114,6 @@ class StdMeanBackward0(Node):
 
 class MaxBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
@@ -134,7 +122,6 @@ class MaxBackward1(Node):
 
 class MaxBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
@@ -144,7 +131,6 @@ class MaxBackward0(Node):
 
 class MinBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
@@ -153,7 +139,6 @@ class MinBackward1(Node):
 
 class MinBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
@@ -163,7 +148,6 @@ class MinBackward0(Node):
 
 class AmaxBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
@@ -173,7 +157,6 @@ class AmaxBackward0(Node):
 
 class AminBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
@@ -183,7 +166,6 @@ class AminBackward0(Node):
 
 class AminmaxBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grads = node.materialize(grads)
         grad = grads[0]
@@ -194,7 +176,6 @@ class AminmaxBackward0(Node):
 
 class LogsumexpBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
@@ -204,7 +185,6 @@ class LogsumexpBackward0(Node):
 
 class LinalgVectorNormBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()

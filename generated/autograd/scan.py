@@ -13,7 +13,6 @@ from ..tables import scan as tables
 
 class CumsumBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (dim,) = node.consts
@@ -22,7 +21,6 @@ class CumsumBackward0(Node):
 
 class CumprodBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
@@ -32,7 +30,6 @@ class CumprodBackward0(Node):
 
 class LogcumsumexpBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
@@ -42,7 +39,6 @@ class LogcumsumexpBackward0(Node):
 
 class CummaxBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
@@ -52,7 +48,6 @@ class CummaxBackward0(Node):
 
 class CumminBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()

@@ -19,7 +19,6 @@ from ..tables import shape as tables
 
 class CatBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (tensors,) = node.unpack()
@@ -33,7 +32,6 @@ class CatBackward0(Node):
 
 class StackBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (tensors,) = node.unpack()
@@ -47,7 +45,6 @@ class StackBackward0(Node):
 
 class RepeatBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (repeats, self_shape) = node.consts
@@ -56,7 +53,6 @@ class RepeatBackward0(Node):
 
 class FlipBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (dims,) = node.consts
@@ -65,7 +61,6 @@ class FlipBackward0(Node):
 
 class RollBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (shifts, dims) = node.consts
@@ -74,7 +69,6 @@ class RollBackward0(Node):
 
 class DiagEmbedBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (offset, dim1, dim2) = node.consts
@@ -83,7 +77,6 @@ class DiagEmbedBackward0(Node):
 
 class TraceBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_shape,) = node.consts
@@ -92,7 +85,6 @@ class TraceBackward0(Node):
 
 class PixelShuffleBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (upscale_factor,) = node.consts
@@ -101,7 +93,6 @@ class PixelShuffleBackward0(Node):
 
 class PixelUnshuffleBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (downscale_factor,) = node.consts
@@ -110,7 +101,6 @@ class PixelUnshuffleBackward0(Node):
 
 class ConstantPadNdBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (pad,) = node.consts
@@ -119,7 +109,6 @@ class ConstantPadNdBackward0(Node):
 
 class ReflectionPad1DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -129,13 +118,11 @@ class ReflectionPad1DBackward0(Node):
 
 class ReflectionPad1DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (padding,) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = reflection_pad1d(grad, padding)
         if edges[1] is not None:
@@ -145,7 +132,6 @@ class ReflectionPad1DBackwardBackward0(Node):
 
 class ReflectionPad2DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -155,13 +141,11 @@ class ReflectionPad2DBackward0(Node):
 
 class ReflectionPad2DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (padding,) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = reflection_pad2d(grad, padding)
         if edges[1] is not None:
@@ -171,7 +155,6 @@ class ReflectionPad2DBackwardBackward0(Node):
 
 class ReflectionPad3DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -181,13 +164,11 @@ class ReflectionPad3DBackward0(Node):
 
 class ReflectionPad3DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (padding,) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = reflection_pad3d(grad, padding)
         if edges[1] is not None:
@@ -197,7 +178,6 @@ class ReflectionPad3DBackwardBackward0(Node):
 
 class ReplicationPad1DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -207,13 +187,11 @@ class ReplicationPad1DBackward0(Node):
 
 class ReplicationPad1DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (padding,) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = replication_pad1d(grad, padding)
         if edges[1] is not None:
@@ -223,7 +201,6 @@ class ReplicationPad1DBackwardBackward0(Node):
 
 class ReplicationPad2DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -233,13 +210,11 @@ class ReplicationPad2DBackward0(Node):
 
 class ReplicationPad2DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (padding,) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = replication_pad2d(grad, padding)
         if edges[1] is not None:
@@ -249,7 +224,6 @@ class ReplicationPad2DBackwardBackward0(Node):
 
 class ReplicationPad3DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -259,13 +233,11 @@ class ReplicationPad3DBackward0(Node):
 
 class ReplicationPad3DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (padding,) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_self = None
+        of_grad_output = of_self = None
         if edges[0] is not None:
             of_grad_output = replication_pad3d(grad, padding)
         if edges[1] is not None:

@@ -13,7 +13,6 @@ from ..tables import sorting as tables
 
 class SortBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
@@ -23,7 +22,6 @@ class SortBackward0(Node):
 
 class SortBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
@@ -33,7 +31,6 @@ class SortBackward1(Node):
 
 class TopkBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
@@ -43,7 +40,6 @@ class TopkBackward0(Node):
 
 class KthvalueBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
@@ -53,7 +49,6 @@ class KthvalueBackward0(Node):
 
 class MedianBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
@@ -62,7 +57,6 @@ class MedianBackward0(Node):
 
 class MedianBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
@@ -72,7 +66,6 @@ class MedianBackward1(Node):
 
 class NanmedianBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
@@ -81,7 +74,6 @@ class NanmedianBackward0(Node):
 
 class NanmedianBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
@@ -91,7 +83,6 @@ class NanmedianBackward1(Node):
 
 class ModeBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
@@ -101,7 +92,6 @@ class ModeBackward0(Node):
 
 class Unique2Backward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         return (not_implemented('_unique2'),)
@@ -109,7 +99,6 @@ class Unique2Backward0(Node):
 
 class UniqueDimBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         return (not_implemented('unique_dim'),)
@@ -117,7 +106,6 @@ class UniqueDimBackward0(Node):
 
 class UniqueConsecutiveBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         return (not_implemented('unique_consecutive'),)
@@ -125,7 +113,6 @@ class UniqueConsecutiveBackward0(Node):
 
 class NotImplemented_of_bincount(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (no_derivative('bincount'),)
@@ -136,13 +123,10 @@ NotImplemented_of_bincount.__name__ = "NotImplemented"
 
 class NotImplemented_of_histogram_bins_tensor(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         edges = node.edges
-        of_self = None
-        of_bins = None
-        of_weight = None
+        of_self = of_bins = of_weight = None
         if edges[0] is not None:
             of_self = no_derivative('histogram')
         if edges[1] is not None:
@@ -157,12 +141,10 @@ NotImplemented_of_histogram_bins_tensor.__name__ = "NotImplemented"
 
 class NotImplemented_of_histogram_bin_ct(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         edges = node.edges
-        of_self = None
-        of_weight = None
+        of_self = of_weight = None
         if edges[0] is not None:
             of_self = no_derivative('histogram')
         if edges[1] is not None:

@@ -18,7 +18,6 @@ from ..tables import sparse as tables
 
 class SparseCooTensorWithDimsAndTensorsBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (result0,) = node.unpack()
@@ -27,7 +26,6 @@ class SparseCooTensorWithDimsAndTensorsBackward0(Node):
 
 class SparseCompressedTensorBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (result0,) = node.unpack()
@@ -36,7 +34,6 @@ class SparseCompressedTensorBackward0(Node):
 
 class CoalesceBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (grad,)
@@ -44,7 +41,6 @@ class CoalesceBackward0(Node):
 
 class ValuesBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -53,7 +49,6 @@ class ValuesBackward0(Node):
 
 class ToDenseBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -63,7 +58,6 @@ class ToDenseBackward0(Node):
 
 class ToSparseBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -72,7 +66,6 @@ class ToSparseBackward0(Node):
 
 class ToSparseBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -81,7 +74,6 @@ class ToSparseBackward1(Node):
 
 class ToSparseCsrBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -90,7 +82,6 @@ class ToSparseCsrBackward0(Node):
 
 class SparseMaskBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, mask) = node.unpack()
@@ -99,7 +90,6 @@ class SparseMaskBackward0(Node):
 
 class SparseBroadcastToBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -108,15 +98,12 @@ class SparseBroadcastToBackward0(Node):
 
 class SparseAddmmBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (mat1, mat2) = node.unpack()
         (beta, alpha) = node.consts
         edges = node.edges
-        of_self = None
-        of_mat1 = None
-        of_mat2 = None
+        of_self = of_mat1 = of_mat2 = None
         if edges[0] is not None:
             of_self = scaled(grad, beta)
         if edges[1] is not None:
@@ -128,13 +115,11 @@ class SparseAddmmBackward0(Node):
 
 class SparseSparseMatmulBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, other) = node.unpack()
         edges = node.edges
-        of_self = None
-        of_other = None
+        of_self = of_other = None
         if edges[0] is not None:
             of_self = sparse_sparse_first(grad, self_, other)
         if edges[1] is not None:
@@ -144,15 +129,12 @@ class SparseSparseMatmulBackward0(Node):
 
 class SparseSampledAddmmBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, mat1, mat2) = node.unpack()
         (beta, alpha) = node.consts
         edges = node.edges
-        of_self = None
-        of_mat1 = None
-        of_mat2 = None
+        of_self = of_mat1 = of_mat2 = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_self, of_mat1, of_mat2 = sampled_addmm_gradient(grad, self_, mat1, mat2, alpha, beta, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_self, of_mat1, of_mat2)
@@ -160,7 +142,6 @@ class SparseSampledAddmmBackward0(Node):
 
 class SparseSumBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_,) = node.unpack()
@@ -170,7 +151,6 @@ class SparseSumBackward0(Node):
 
 class SparseSoftmaxBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()
@@ -180,7 +160,6 @@ class SparseSoftmaxBackward0(Node):
 
 class SparseLogSoftmaxBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_, result0) = node.unpack()

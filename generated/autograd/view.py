@@ -18,7 +18,6 @@ from ..tables import view as tables
 
 class ViewBackward0_of_view(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_shape,) = node.consts
@@ -30,7 +29,6 @@ ViewBackward0_of_view.__name__ = "ViewBackward0"
 
 class UnsafeViewBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_shape,) = node.consts
@@ -39,7 +37,6 @@ class UnsafeViewBackward0(Node):
 
 class ViewBackward0_of_reshape(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_shape,) = node.consts
@@ -51,7 +48,6 @@ ViewBackward0_of_reshape.__name__ = "ViewBackward0"
 
 class ViewBackward0_of_flatten_using_ints(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_shape,) = node.consts
@@ -63,7 +59,6 @@ ViewBackward0_of_flatten_using_ints.__name__ = "ViewBackward0"
 
 class ViewBackward0_of_unflatten_int(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_shape,) = node.consts
@@ -75,7 +70,6 @@ ViewBackward0_of_unflatten_int.__name__ = "ViewBackward0"
 
 class TransposeBackward0_of_transpose_int(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (dim0, dim1) = node.consts
@@ -87,7 +81,6 @@ TransposeBackward0_of_transpose_int.__name__ = "TransposeBackward0"
 
 class TransposeBackward0_of_swapaxes(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (axis0, axis1) = node.consts
@@ -99,7 +92,6 @@ TransposeBackward0_of_swapaxes.__name__ = "TransposeBackward0"
 
 class TransposeBackward0_of_swapdims(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (dim0, dim1) = node.consts
@@ -111,7 +103,6 @@ TransposeBackward0_of_swapdims.__name__ = "TransposeBackward0"
 
 class TBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (t(grad),)
@@ -119,7 +110,6 @@ class TBackward0(Node):
 
 class PermuteBackward0_of_numpy_T(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (numpy_T(grad),)
@@ -130,7 +120,6 @@ PermuteBackward0_of_numpy_T.__name__ = "PermuteBackward0"
 
 class TransposeBackward0_of_mT(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (mT(grad),)
@@ -141,7 +130,6 @@ TransposeBackward0_of_mT.__name__ = "TransposeBackward0"
 
 class PermuteBackward0_of_permute(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (dims,) = node.consts
@@ -153,7 +141,6 @@ PermuteBackward0_of_permute.__name__ = "PermuteBackward0"
 
 class PermuteBackward0_of_movedim_intlist(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (source, destination) = node.consts
@@ -165,7 +152,6 @@ PermuteBackward0_of_movedim_intlist.__name__ = "PermuteBackward0"
 
 class PermuteBackward0_of_movedim_int(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (source, destination) = node.consts
@@ -177,7 +163,6 @@ PermuteBackward0_of_movedim_int.__name__ = "PermuteBackward0"
 
 class PermuteBackward0_of_moveaxis_intlist(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (source, destination) = node.consts
@@ -189,7 +174,6 @@ PermuteBackward0_of_moveaxis_intlist.__name__ = "PermuteBackward0"
 
 class PermuteBackward0_of_moveaxis_int(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (source, destination) = node.consts
@@ -201,7 +185,6 @@ PermuteBackward0_of_moveaxis_int.__name__ = "PermuteBackward0"
 
 class ExpandBackward0_of_expand(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (grad,)
@@ -212,7 +195,6 @@ ExpandBackward0_of_expand.__name__ = "ExpandBackward0"
 
 class ExpandBackward0_of_broadcast_to(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (grad,)
@@ -223,7 +205,6 @@ ExpandBackward0_of_broadcast_to.__name__ = "ExpandBackward0"
 
 class SqueezeBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_shape,) = node.consts
@@ -232,7 +213,6 @@ class SqueezeBackward0(Node):
 
 class SqueezeBackward1(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_shape,) = node.consts
@@ -241,7 +221,6 @@ class SqueezeBackward1(Node):
 
 class SqueezeBackward2(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (self_shape,) = node.consts
@@ -250,7 +229,6 @@ class SqueezeBackward2(Node):
 
 class UnsqueezeBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (dim,) = node.consts
@@ -259,7 +237,6 @@ class UnsqueezeBackward0(Node):
 
 class SelectBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (dim, index, self_shape) = node.consts
@@ -268,7 +245,6 @@ class SelectBackward0(Node):
 
 class SliceBackward0_of_slice_Tensor(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (dim, start, end, step, self_shape) = node.consts
@@ -280,7 +256,6 @@ SliceBackward0_of_slice_Tensor.__name__ = "SliceBackward0"
 
 class SliceBackward0_of_narrow(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (dim, start, length, self_shape) = node.consts
@@ -292,7 +267,6 @@ SliceBackward0_of_narrow.__name__ = "SliceBackward0"
 
 class AsStridedBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (size, stride, storage_offset, self__geometry) = node.consts
@@ -301,7 +275,6 @@ class AsStridedBackward0(Node):
 
 class DiagonalBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (offset, dim1, dim2, self_shape) = node.consts
@@ -310,7 +283,6 @@ class DiagonalBackward0(Node):
 
 class UnfoldBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (dimension, size, step, self_shape) = node.consts
@@ -319,7 +291,6 @@ class UnfoldBackward0(Node):
 
 class SplitBackward0_of_split_Tensor(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grads = node.materialize(grads)
         grad = grads[0]
@@ -332,7 +303,6 @@ SplitBackward0_of_split_Tensor.__name__ = "SplitBackward0"
 
 class SplitWithSizesBackward0_of_split_sizes(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grads = node.materialize(grads)
         grad = grads[0]
@@ -345,7 +315,6 @@ SplitWithSizesBackward0_of_split_sizes.__name__ = "SplitWithSizesBackward0"
 
 class SplitWithSizesBackward0_of_split_with_sizes(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grads = node.materialize(grads)
         grad = grads[0]
@@ -358,7 +327,6 @@ SplitWithSizesBackward0_of_split_with_sizes.__name__ = "SplitWithSizesBackward0"
 
 class SplitBackward0_of_chunk(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grads = node.materialize(grads)
         grad = grads[0]
@@ -371,7 +339,6 @@ SplitBackward0_of_chunk.__name__ = "SplitBackward0"
 
 class SliceBackward0_of_tensor_split_sections(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grads = node.materialize(grads)
         grad = grads[0]
@@ -384,7 +351,6 @@ SliceBackward0_of_tensor_split_sections.__name__ = "SliceBackward0"
 
 class SliceBackward0_of_tensor_split_indices(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grads = node.materialize(grads)
         grad = grads[0]
@@ -397,7 +363,6 @@ SliceBackward0_of_tensor_split_indices.__name__ = "SliceBackward0"
 
 class UnbindBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grads = node.materialize(grads)
         grad = grads[0]
@@ -407,7 +372,6 @@ class UnbindBackward0(Node):
 
 class AliasBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (grad,)
@@ -415,7 +379,6 @@ class AliasBackward0(Node):
 
 class LiftFreshBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (grad,)
@@ -423,7 +386,6 @@ class LiftFreshBackward0(Node):
 
 class CloneBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (grad,)
@@ -431,7 +393,6 @@ class CloneBackward0(Node):
 
 class ViewAsRealBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (view_as_complex(contiguous(grad)),)
@@ -439,7 +400,6 @@ class ViewAsRealBackward0(Node):
 
 class ViewAsComplexBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         return (view_as_real(contiguous(grad)),)
@@ -447,7 +407,6 @@ class ViewAsComplexBackward0(Node):
 
 class SelectBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (dim, index) = node.consts
@@ -456,7 +415,6 @@ class SelectBackwardBackward0(Node):
 
 class SliceBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (dim, start, end, step) = node.consts
@@ -465,7 +423,6 @@ class SliceBackwardBackward0(Node):
 
 class DiagonalBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (offset, dim1, dim2) = node.consts
@@ -474,7 +431,6 @@ class DiagonalBackwardBackward0(Node):
 
 class UnfoldBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (dim, size, step) = node.consts

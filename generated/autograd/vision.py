@@ -18,14 +18,12 @@ from ..tables import vision as tables
 
 class GridSampler2DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (input, grid) = node.unpack()
         (interpolation_mode, padding_mode, align_corners) = node.consts
         edges = node.edges
-        of_input = None
-        of_grid = None
+        of_input = of_grid = None
         if edges[0] is not None or edges[1] is not None:
             of_input, of_grid = grid_sampler_2d_backward(grad, input, grid, interpolation_mode, padding_mode, align_corners, (edges[0] is not None, edges[1] is not None,))
         return (of_input, of_grid)
@@ -33,16 +31,13 @@ class GridSampler2DBackward0(Node):
 
 class GridSampler2DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grads = node.materialize(grads)
         grad = grads[0]
         (grad_output, input, grid) = node.unpack()
         (interpolation_mode, padding_mode, align_corners) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_input = None
-        of_grid = None
+        of_grad_output = of_input = of_grid = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_grad_output, of_input, of_grid = grid_sampler_second(grads, grad_output, input, grid, interpolation_mode, padding_mode, align_corners, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_grad_output, of_input, of_grid)
@@ -50,14 +45,12 @@ class GridSampler2DBackwardBackward0(Node):
 
 class GridSampler3DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (input, grid) = node.unpack()
         (interpolation_mode, padding_mode, align_corners) = node.consts
         edges = node.edges
-        of_input = None
-        of_grid = None
+        of_input = of_grid = None
         if edges[0] is not None or edges[1] is not None:
             of_input, of_grid = grid_sampler_3d_backward(grad, input, grid, interpolation_mode, padding_mode, align_corners, (edges[0] is not None, edges[1] is not None,))
         return (of_input, of_grid)
@@ -65,16 +58,13 @@ class GridSampler3DBackward0(Node):
 
 class GridSampler3DBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         grads = node.materialize(grads)
         grad = grads[0]
         (grad_output, input, grid) = node.unpack()
         (interpolation_mode, padding_mode, align_corners) = node.consts
         edges = node.edges
-        of_grad_output = None
-        of_input = None
-        of_grid = None
+        of_grad_output = of_input = of_grid = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             of_grad_output, of_input, of_grid = grid_sampler_second(grads, grad_output, input, grid, interpolation_mode, padding_mode, align_corners, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
         return (of_grad_output, of_input, of_grid)
@@ -82,7 +72,6 @@ class GridSampler3DBackwardBackward0(Node):
 
 class AffineGridGeneratorBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (size, align_corners) = node.consts
@@ -91,7 +80,6 @@ class AffineGridGeneratorBackward0(Node):
 
 class AffineGridGeneratorBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (size, align_corners) = node.consts
@@ -100,7 +88,6 @@ class AffineGridGeneratorBackwardBackward0(Node):
 
 class UpsampleBilinear2DAaBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, align_corners, scales_h, scales_w, self_shape) = node.consts
@@ -109,7 +96,6 @@ class UpsampleBilinear2DAaBackward0(Node):
 
 class UpsampleBilinear2DAaBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, align_corners, scales_h, scales_w) = node.consts
@@ -118,7 +104,6 @@ class UpsampleBilinear2DAaBackwardBackward0(Node):
 
 class UpsampleBicubic2DAaBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, align_corners, scales_h, scales_w, self_shape) = node.consts
@@ -127,7 +112,6 @@ class UpsampleBicubic2DAaBackward0(Node):
 
 class UpsampleBicubic2DAaBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, align_corners, scales_h, scales_w) = node.consts
@@ -136,7 +120,6 @@ class UpsampleBicubic2DAaBackwardBackward0(Node):
 
 class UpsampleLanczos2DAaBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, align_corners, scales_h, scales_w, self_shape) = node.consts
@@ -145,7 +128,6 @@ class UpsampleLanczos2DAaBackward0(Node):
 
 class UpsampleLanczos2DAaBackwardBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (output_size, align_corners, scales_h, scales_w) = node.consts
@@ -154,7 +136,6 @@ class UpsampleLanczos2DAaBackwardBackward0(Node):
 
 class MaxUnpool2DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (indices,) = node.unpack()
@@ -163,7 +144,6 @@ class MaxUnpool2DBackward0(Node):
 
 class MaxUnpool3DBackward0(Node):
     __slots__ = ()
-
     def apply(node, grads):
         (grad,) = grads
         (indices,) = node.unpack()
