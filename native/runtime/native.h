@@ -316,6 +316,7 @@ extern INTERNAL const KernelEntry norm_kernels[];
 extern INTERNAL const KernelEntry channel_kernels[];
 extern INTERNAL const KernelEntry resize_kernels[];
 extern INTERNAL const KernelEntry grid_kernels[];
+extern INTERNAL const KernelEntry distance_kernels[];
 extern INTERNAL const KernelEntry embedding_kernels[];
 extern INTERNAL const KernelEntry loss_kernels[];
 extern INTERNAL const KernelEntry attention_kernels[];

@@ -269,16 +269,24 @@ def cdist_backward(grad: ndarray, x1: ndarray, x2: ndarray, p: float, cdist: nda
     return (outer_grad * np.where(distance == 0, 0, scaled)).sum(-2)
 
 
+@native.kernel
 def pdist_forward(self: ndarray, p: float) -> ndarray:
-    """The distances of all pairs of rows, row by row."""
-    return cdist_forward(self, self, p, None)[np.triu_indices(len(self), 1)]
+    """The distances of all pairs of rows, row by row; from differences, so that those of equal rows are zero."""
+    rows = [cdist_forward(self[i : i + 1], self[i + 1 :], p, 2)[0] for i in range(len(self) - 1)]
+    return np.concatenate(rows) if rows else np.empty(0, self.dtype)
 
 
+@native.kernel
 def pdist_backward(grad: ndarray, self: ndarray, p: float, pdist: ndarray) -> ndarray:
-    """Both rows of a pair get their share: as the first one, and as the second."""
-    count, pairs = len(self), np.triu_indices(len(self), 1)
-    if not count or not self.shape[1]:
-        return np.zeros_like(self)
-    upper, distances = np.zeros((2, count, count), self.dtype)
-    upper[pairs], distances[pairs] = grad, pdist
-    return cdist_backward(upper + upper.T, self, self, p, distances + distances.T)
+    """Both rows of a pair get their share."""
+    result = np.zeros_like(self)
+    if not self.shape[1]:
+        return result
+    start = 0
+    for i in range(len(self) - 1):
+        here = slice(start, start + len(self) - 1 - i)
+        start = here.stop
+        first, rest, share, length = self[i : i + 1], self[i + 1 :], grad[here], pdist[here]
+        result[i] += cdist_backward(share[None], first, rest, p, length[None])[0]
+        result[i + 1 :] += cdist_backward(share[:, None], rest, first, p, length[:, None])
+    return result
