@@ -57,14 +57,21 @@ def test_products_are_those_of_dense_matrices(layout, rows, inner, columns):
         torch.testing.assert_close(a @ second[:, 0], expected[:, 0])
 
 
-def test_products_take_large_matrices_in_parts(monkeypatch):
-    from mindtorch_v2._backends.cpu.sparse import products
+@pytest.mark.parametrize("rounds", [1, 2, 32])
+def test_long_runs_are_summed_in_parts(monkeypatch, rounds):
+    from mindtorch_v2._backends.cpu.sparse import pieces
 
-    monkeypatch.setattr(products, "_MOST", 8)
+    monkeypatch.setattr(pieces, "_MOST", 8)
+    monkeypatch.setattr(pieces, "_ROUNDS", rounds)
     torch.manual_seed(3)
-    first = torch.randn(9, 6) * (torch.rand(9, 6) < 0.5)
-    second = torch.randn(6, 3)
+    first = torch.randn(9, 60) * (torch.rand(9, 1) > torch.rand(9, 60))
+    second = torch.randn(60, 3)
     torch.testing.assert_close(first.to_sparse() @ second, first @ second)
+    for dtype in (torch.float64, torch.bfloat16, torch.int8, torch.bool):
+        places, values = torch.randint(0, 4, (1, 90)), torch.randint(-3, 4, (90, 2)).to(dtype)
+        expected = torch.zeros(4, 2, dtype=torch.int64).index_add(0, places[0], values.long())
+        found = S(places, values, (4, 2)).to_dense()
+        _same(found, expected.to(dtype) if dtype is not torch.bool else expected > 0)
 
 
 def test_gradients_of_products_by_differences():

@@ -8,7 +8,7 @@ outside of the shape, which nobody need have checked when the tensor was made, a
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -145,14 +145,48 @@ def merged(places: ndarray, values: ndarray) -> tuple[ndarray, ndarray]:
     first[0] = True
     np.not_equal(places[1:], places[:-1], out=first[1:])
     starts = np.flatnonzero(first)
-    given = values[order]
-    if len(starts) == len(places):
-        return places, given
-    if given.dtype == bool:
-        return places[starts], np.logical_or.reduceat(given, starts, 0)
-    narrow = given.dtype.itemsize < 4 and given.dtype.kind not in "iu"
-    sums = np.add.reduceat(given.astype(np.float32) if narrow else given, starts, 0)
-    return places[starts], sums.astype(values.dtype, copy=False)
+    return places[starts], sums_of_runs(values[order], starts)
+
+
+_ROUNDS = 32
+_MOST = 1 << 22  # elements that are taken at a time
+
+
+def sums_of_runs(values: ndarray, starts: ndarray) -> ndarray:
+    """The sums of the runs of values that begin at `starts`, in their dtype; bools are joined by or."""
+    if len(starts) == len(values):
+        return values
+    narrow = values.dtype.itemsize < 4 and values.dtype.kind not in "iub"
+    given = values.astype(np.float32) if narrow else values
+    if given.ndim > 1:
+        sums = summed(given.__getitem__, starts, len(given))
+    elif given.dtype == bool:
+        sums = np.logical_or.reduceat(given, starts)
+    else:
+        sums = np.add.reduceat(given, starts)
+    return sums.astype(values.dtype, copy=False)
+
+
+def summed(take: Callable[[ndarray], ndarray], starts: ndarray, count: int) -> ndarray:
+    """The sums of runs of rows that begin at `starts`, of `count` rows; `take` makes rows of their numbers.
+
+    The first rows of all runs, then the second ones, and so on, longer runs first, since numpy adds many rows to many at once; what is behind the
+    first `_ROUNDS` rows of a run is summed by itself.
+    """
+    lengths = np.diff(starts, append=count)
+    order = np.argsort(-lengths, kind="stable")
+    begins, lengths = starts[order], lengths[order]
+    sums = take(begins)
+    for k in range(1, min(int(lengths[0]), _ROUNDS)):
+        here = int(np.searchsorted(-lengths, -k))
+        sums[:here] += take(begins[:here] + k)
+    step = max(1, _MOST // max(1, sums[0].size))
+    for at in range(int(np.searchsorted(-lengths, -_ROUNDS))):
+        for start in range(begins[at] + _ROUNDS, begins[at] + lengths[at], step):
+            sums[at] += take(np.arange(start, min(start + step, begins[at] + lengths[at]))).sum(0, dtype=sums.dtype)
+    made = np.empty_like(sums)
+    made[order] = sums
+    return made
 
 
 def coalesced(self: Tensor) -> Tensor:

@@ -105,7 +105,7 @@ def _merged(self: Tensor, other: Tensor, first: Tensor, second: Tensor) -> Tenso
         fresh[1:] = (places[1:] != places[:-1]) | (rank[1:] != rank[:-1])
         starts = np.flatnonzero(fresh)
         joined = array_of(ops.cat([first, second]))[order]
-        values = pieces.of_array(_sums(joined, starts), first)
+        values = pieces.of_array(pieces.sums_of_runs(joined, starts), first)
         shape = a.shape[: a.sparse_dim]
         return coo(a.shape, pieces.integers(pieces.coordinates(places[starts], shape)), values, both)
     takes_left, takes_right = _walk(left.tolist(), right.tolist())
@@ -133,15 +133,6 @@ def _ascends(places: np.ndarray) -> bool:
 def _ranks(places: np.ndarray) -> np.ndarray:
     """Of sorted places, how many of the same stand before each."""
     return np.arange(len(places)) - np.searchsorted(places, places, "left")
-
-
-def _sums(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    if len(starts) == len(values):
-        return values
-    if values.dtype == bool:
-        return np.logical_or.reduceat(values, starts, 0)
-    narrow = values.dtype.itemsize < 4 and values.dtype.kind not in "iu"
-    return np.add.reduceat(values.astype(np.float32) if narrow else values, starts, 0)
 
 
 def _walk(left: list[int], right: list[int]) -> tuple[list[int], list[int]]:

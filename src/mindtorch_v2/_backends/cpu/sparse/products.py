@@ -1,9 +1,8 @@
 """Products of matrices of which one is sparse.
 
 Note [Products by rows]
-A product with a dense matrix gathers the rows that specified elements multiply, and sums them by the row of the result: `np.add.reduceat` over elements in the
-order of rows, or one BLAS call where the matrix has few elements for its size that are zero. Products of two sparse matrices go row by row too, by the elements of the second
-one that each element of the first one meets.
+A product with a dense matrix gathers the rows that specified elements multiply, and sums them by the row of the result (`pieces.summed`). Products of two sparse matrices
+go row by row too, by the elements of the second one that each element of the first one meets.
 """
 
 from __future__ import annotations
@@ -18,8 +17,6 @@ from ...._dtype import float32
 from ...._tensor import Tensor, wrap
 from . import pieces
 from .pieces import array_of, as_coo, as_csr, coalesced, coo, csr, is_coo, is_csr, with_values
-
-_MOST = 1 << 22  # elements of gathered rows at a time
 
 
 def _narrow(kind: Any) -> bool:
@@ -55,14 +52,12 @@ def times_dense(self: Tensor, dense: ndarray) -> ndarray:
     made = np.zeros((self._data.shape[0], *dense.shape[1:]), kind)
     if not len(rows) or not made.size:
         return made
-    step = max(1, _MOST // max(1, dense[0].size))
-    # Rows of the result do not end where a step ends, so each step adds to what is there.
-    for start in range(0, len(rows), step):
-        part = slice(start, start + step)
-        gathered = dense[columns[part]] * values[part].reshape(-1, *[1] * (dense.ndim - 1))
-        these = rows[part]
-        first = np.flatnonzero(np.r_[True, these[1:] != these[:-1]])
-        made[these[first]] += np.add.reduceat(gathered, first, 0)
+    starts = np.flatnonzero(np.r_[True, rows[1:] != rows[:-1]])
+    if dense.ndim == 1:
+        made[rows[starts]] = np.add.reduceat(dense[columns] * values, starts)
+    else:
+        factors = values[:, None]
+        made[rows[starts]] = pieces.summed(lambda at: dense[columns[at]] * factors[at], starts, len(rows))
     return made
 
 
