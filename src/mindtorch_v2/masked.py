@@ -11,6 +11,7 @@ from typing import Any
 
 from . import _dtype
 from ._generated import functions as F
+from ._layout import strided
 from ._tensor import Tensor
 
 __all__ = [
@@ -46,16 +47,22 @@ def _filled(input: Tensor, mask: Tensor | None, value: Any) -> Tensor:
 def _broadcast(input: Tensor, mask: Tensor) -> Tensor:
     if mask.dim() > input.dim():
         raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
+    if mask.layout != input.layout and input.layout == strided:
+        mask = mask.to_dense()
     if mask.shape != input.shape:
         mask = F.broadcast_to(mask, list(input.shape))
     return mask if mask.dtype == _dtype.bool else F.to(mask, _dtype.bool)
 
 
 def _dims(input: Tensor, dim: Any) -> tuple[int, ...]:
+    return _canonical_dim(dim, input.dim())
+
+
+def _canonical_dim(dim: Any, ndim: int) -> tuple[int, ...]:
     """The dimensions to reduce, from 0 on. IndexError for one that is not there, RuntimeError for one that stands twice."""
-    ndim = max(input.dim(), 1)
     if dim is None or dim == ():
-        return tuple(range(input.dim()))
+        return tuple(range(ndim))
+    ndim = max(ndim, 1)
     found: list[int] = []
     for one in (dim,) if isinstance(dim, int) else dim:
         if not -ndim <= one < ndim:
@@ -301,3 +308,47 @@ def normalize(
     values = input if dtype is None else F.to(input, dtype)
     length = norm(values, ord, dim, keepdim=True, mask=mask)
     return F.div(_filled(values, mask, 0), F.clamp_min(length, eps))
+
+
+_LOWEST_SIGN = {"amax": -1, "argmax": -1, "logsumexp": -1, "logaddexp": -1, "amin": 1, "argmin": 1}
+_NEUTRAL = {"sum": 0, "cumsum": 0, "prod": 1, "cumprod": 1}
+_NORMALISATIONS = ("softmax", "log_softmax", "softmin", "normalize", "cumsum", "cumprod")
+
+
+def _input_mask(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """The mask of a call with `mask=` as a bool tensor of the input's shape. ValueError without a mask."""
+    mask = kwargs.get("mask")
+    if mask is None:
+        raise ValueError("_input_mask requires explicit mask")
+    return _broadcast(input, mask)
+
+
+def _output_mask(op: Any, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Where the result of `op(input, *args, **kwargs)` of this module is made of at least one element. ValueError for another function."""
+    name = getattr(op, "__name__", op)
+    if not callable(op) or name not in __all__ or name == "logaddexp":
+        raise ValueError(f"_output_mask expected masked operation (got callable {name})")
+    mask = F.ones(list(input.shape), dtype=_dtype.bool) if kwargs.get("mask") is None else _input_mask(input, **kwargs)
+    if name in _NORMALISATIONS:
+        return mask
+    at = 1 if name == "norm" else 0
+    dim = args[at] if len(args) > at else kwargs.get("dim", -1 if name == "median" else None)
+    return F.any(mask, _dims(input, dim), bool(kwargs.get("keepdim", False)))
+
+
+def _reduction_identity(op_name: str, input: Tensor, *args: Any) -> Tensor | None:
+    """The neutral element of a reduction of the input's dtype, None if it has none. NotImplementedError for other names and dtypes."""
+    name, kind = op_name.rsplit(".", 1)[-1], input.dtype
+    if name in ("mean", "std", "var"):
+        return None
+    if name in _NEUTRAL:
+        value: Any = _NEUTRAL[name]
+    elif name in _LOWEST_SIGN:
+        value = _lowest(name, kind, _LOWEST_SIGN[name])
+    elif name == "median":
+        value, kind = math.nan, kind if _is_inexact(kind) else _dtype.float32
+    elif name == "norm":
+        value = math.inf if args and args[0] == -math.inf else 0
+    else:
+        raise NotImplementedError(f"identity of {op_name} on {kind} input")
+    return F.full([], value, dtype=kind, device=input.device)

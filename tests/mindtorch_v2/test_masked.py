@@ -68,6 +68,43 @@ def test_integers() -> None:
         torch.masked.amax(x > 2, 1, mask=mask)
 
 
+def test_masks_of_results() -> None:
+    x, mask = torch.tensor(X), torch.tensor(MASK)
+    masked = torch.masked
+    assert masked._input_mask(x, mask=mask[:, :1]).tolist() == [[True] * 3, [False] * 3]
+    assert masked._output_mask(masked.sum, x, 1, mask=mask).tolist() == [True, False]
+    assert masked._output_mask(masked.norm, x, 2.0, 0, mask=mask).tolist() == [True, False, True]
+    assert masked._output_mask(masked.median, x, mask=mask).tolist() == [True, False]
+    assert masked._output_mask(masked.mean, x, dim=(0, 1), keepdim=True, mask=mask).tolist() == [[True]]
+    assert masked._output_mask(masked.softmax, x, 1, mask=mask).tolist() == MASK
+    assert masked._output_mask(masked.sum, x, 1).tolist() == [True, True]
+    with pytest.raises(ValueError, match="_input_mask requires explicit mask"):
+        masked._input_mask(x)
+    with pytest.raises(ValueError, match="_output_mask expected masked operation"):
+        masked._output_mask(torch.add, x)
+
+
+def test_dimensions_and_neutral_elements() -> None:
+    masked, x = torch.masked, torch.tensor(X)
+    found = [masked._canonical_dim(*call) for call in [(None, 0), (None, 2), ((2, -3), 3), (-1, 0), ((), 2)]]
+    assert found == [(), (0, 1), (0, 2), (0,), (0, 1)]
+    with pytest.raises(RuntimeError, match="dim=1 appears multiple times"):
+        masked._canonical_dim((1, -1), 2)
+    identity = masked._reduction_identity
+    assert [identity(name, x).item() for name in ("sum", "prod", "amax", "argmin", "norm")] == [0, 1, -INF, INF, 0]
+    assert identity("masked.amin", x.int()).item() == 2**31 - 1 and identity("sum", x.int()).dtype == torch.int32
+    assert identity("norm", x, -INF).item() == INF and identity("mean", x) is None
+    assert math.isnan(identity("median", x).item())
+    with pytest.raises(NotImplementedError, match="identity of softmax on torch.float32 input"):
+        identity("softmax", x)
+
+
+def test_sparse_mask_of_a_dense_input() -> None:
+    x, mask = torch.tensor(X), torch.tensor(MASK)
+    assert torch.masked.sum(x, 1, mask=mask.to_sparse()).tolist() == [4.0, 0.0]
+    assert torch.masked.sum(x, 1, mask=mask.to_sparse_csr()).tolist() == [4.0, 0.0]
+
+
 def test_only_what_counts_has_a_gradient() -> None:
     x = torch.tensor(X, requires_grad=True)
     torch.masked.std(x, mask=torch.tensor(MASK)).backward()
