@@ -37,6 +37,10 @@ RUNTIME = {
         def three(self, other, n): ...
         mean = sum
     """,
+    "_backends/cpu/sparse/products.py": """\
+        def mul(self, other, n, out=None): ...
+        def mm(self, other): ...
+    """,
     "func/whole.py": "def product(level, a, b): ...\n",
     "_composite/shapes.py": "def flatten(self, start, *, end): ...\n",
     "_autograd/formulas.py": "def sum_backward(grad, shape, dim, keepdim): ...\n",

@@ -257,6 +257,28 @@ CASES = {
         entry(kernels='{npu: "aclnnAdd(self, other, alpha)"}'),
         "5:41: mul: kernels.npu: unknown argument 'alpha'",
     ),
+    # Sparse tensors
+    "unknown layout": (entry(sparse="{co: products.mul}"), "6:12: mul: unknown layout 'co'; did you mean 'coo'?"),
+    "sparse is a text": (
+        entry(sparse="products.mul"),
+        "6:11: mul: 'sparse' must map layouts to functions, or be 'values'",
+    ),
+    "unknown sparse kernel": (
+        entry(sparse="{coo: products.mull}"),
+        "6:17: mul: unknown kernel 'products.mull'; did you mean 'products.mul'?",
+    ),
+    "sparse kernel of other arguments": (
+        entry(sparse="{coo: values, csr: products.mm}"),
+        "6:30: mul: kernel 'products.mm' takes 2 arguments, the operator has 3",
+    ),
+    "sparse kernel is a call": (
+        entry(sparse="{coo: 'products.mul(self)'}"),
+        "6:17: mul: sparse.coo must be 'module.function', or 'values'",
+    ),
+    "sparse kernels alone without derivative": (
+        entry(meta="", kernels="", grad="", sparse="{coo: products.mul}"),
+        "3:11: mul: needs 'grad': a formula for each differentiable input, or 'none'",
+    ),
     "unknown composite": (
         entry(meta="", kernels="", composite="shapes.flaten"),
         "4:14: mul: unknown composite 'shapes.flaten'; did you mean 'shapes.flatten'?",
