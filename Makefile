@@ -6,18 +6,22 @@ PIPELINE ?= 0
 TEST := .venv/test
 DEMO := .venv/demo
 REF := .venv/reference
+ECOSYSTEM := .venv/ecosystem
 TORCH := torch==2.13.0
 
 PYTHONS ?= $(foreach minor,10 11 12 13 14,$(shell python3.$(minor) -c 'import sys; print(sys.executable)' 2>/dev/null))
 WHEELS := .venv/wheels
 
-.PHONY: demo wheels test test-npu test-properties codegen codegen-check check-signatures lint format record benchmarks emulator clean
+.PHONY: demo wheels test-ecosystem test test-npu test-properties codegen codegen-check check-signatures lint format record benchmarks emulator clean
 
 demo: $(DEMO)/.made  ## embed sentences with a real BERT and train it for ten steps, without PyTorch
 	$(DEMO)/bin/python -m mindtorch_v2 examples/embed_sentences.py --train
 
 test: $(TEST)/.made  ## the whole test suite; with PIPELINE=1 every test body runs inside a pipeline
 	PIPELINE=$(PIPELINE) OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) tests
+
+test-ecosystem: $(ECOSYSTEM)/.made  ## 37 libraries over torch: they import, and programs with them give PyTorch's numbers
+	OMP_NUM_THREADS=1 $(ECOSYSTEM)/bin/python -m pytest -n $(JOBS) tests/ecosystem
 
 test-properties: $(TEST)/.made  ## the property tests with EXAMPLES examples per operator
 	EXAMPLES=$(EXAMPLES) OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) tests/mindtorch_v2/test_properties.py
@@ -90,6 +94,14 @@ $(REF)/.made: pyproject.toml $(NATIVE)
 	$(PYTHON) -m venv $(REF)
 	$(REF)/bin/python -m pip install -q $(TORCH) PyYAML Jinja2
 	$(REF)/bin/python -m pip install -q -e '.[fast,demo]'
+	touch $@
+
+$(ECOSYSTEM)/.made: pyproject.toml tests/ecosystem/requirements.txt $(NATIVE)
+	$(PYTHON) -m venv $(ECOSYSTEM)
+	$(ECOSYSTEM)/bin/python -m pip install -q -e '.[fast]' pytest pytest-xdist
+	$(ECOSYSTEM)/bin/python -m mindtorch_v2 torch-wheel $(ECOSYSTEM)/wheels
+	$(ECOSYSTEM)/bin/python -m pip install -q $(ECOSYSTEM)/wheels/torch-*.whl
+	$(ECOSYSTEM)/bin/python -m pip install -q -c $(ECOSYSTEM)/wheels/constraints.txt -r tests/ecosystem/requirements.txt
 	touch $@
 
 $(WHEELS)/.made: pyproject.toml
