@@ -449,3 +449,11 @@ def test_products_with_batches_of_dense_matrices():
     torch.testing.assert_close(batch.mT @ A(), batch.mT @ A().to_dense())
     vectors = batch[:, :, 0]
     torch.testing.assert_close(torch.vmap(lambda v: A() @ v)(vectors), vectors @ A().to_dense().T)
+
+
+def test_small_ones():
+    assert S([[0]], [1.0], (1,)).is_nonzero() and not S((1,)).is_nonzero()
+    hybrid = torch.ones(2, 3, 4).to_sparse_csr(dense_dim=1)
+    made = torch.zeros_like(hybrid)
+    assert made.dense_dim() == 1 and made.shape == (2, 3, 4) and made._nnz() == 0
+    assert S((2, 3)).coalesce().t().is_coalesced() and not A().coalesce().t().is_coalesced()

@@ -189,7 +189,7 @@ def _host_array(self: Tensor, what: str) -> ndarray:
     if isinstance(data, SparsePayload):
         if what == "numpy()":
             raise TypeError(f"can't convert {data.name} layout tensor to numpy. Use Tensor.to_dense() first.")
-        if what != "item()":
+        if what not in ("item()", "__bool__()"):
             raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
         return settled(self.to_dense()).reshape(())
     if self.device.type == "meta":

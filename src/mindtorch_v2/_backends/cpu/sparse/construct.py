@@ -118,8 +118,13 @@ def like(
     if layout is strided:
         return ops.zeros(data.shape, dtype=kind, device=where)
     if data.__class__ is CooPayload and layout in (None, CooPayload.layout):
-        made = _nothing(data.shape, data.sparse_dim, kind, where)
-        return made
+        return _nothing(data.shape, data.sparse_dim, kind, where)
+    if data.__class__ is CsrPayload and layout in (None, CSR):
+        crow = ops.zeros(data.crow.shape, dtype=data.crow._dtype, device=where)
+        batch = data.shape[: data.batch]
+        col = ops.empty([*batch, 0], dtype=data.col._dtype, device=where)
+        values = ops.empty([*batch, 0, *data.shape[data.batch + 2 :]], dtype=kind, device=where)
+        return csr(data.shape, crow, col, values)
     return empty(data.shape, kind, data.layout if layout is None and pieces.is_sparse(self) else layout, where)
 
 

@@ -119,7 +119,7 @@ def permute(self: Tensor, dims: Sequence[int]) -> Tensor:
         indices = ops.stack([ops.select(data.indices, 0, d) for d in order[:lead]])
     if order[lead:] != list(range(lead, self.dim())):
         values = ops.permute(values, [0, *(d - lead + 1 for d in order[lead:])])
-    kept = data.coalesced and order[:lead] == list(range(lead))
+    kept = (data.coalesced and order[:lead] == list(range(lead))) or not data.nnz
     return coo(shape, indices, values, kept)
 
 
