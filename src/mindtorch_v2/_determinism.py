@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from typing import Any
+
+import numpy as np
 
 from ._state import enter_special, leave_special
 
@@ -23,6 +27,11 @@ def want(mode: bool, only_warn: bool) -> None:
     elif SETTINGS.wanted and not mode:
         leave_special()
     SETTINGS.wanted, SETTINGS.warn_only = mode, only_warn
+
+
+def largest(kind: Any) -> Any:
+    """What fresh memory of a dtype is filled with: NaN, True or the largest number."""
+    return math.nan if kind.category > 1 else True if kind.name == "bool" else np.iinfo(kind.np).max
 
 
 def alert(name: str) -> None:

@@ -180,6 +180,21 @@ def test_fresh_memory_is_filled(determinism):
         deterministic.fill_uninitialized_memory = True
 
 
+def test_memory_that_a_resize_adds_is_filled(determinism):
+    assert torch.zeros(2, dtype=torch.uint16).resize_(4).tolist() == [0, 0, 65535, 65535]
+    grown = torch.zeros(2).resize_(2, 2)
+    assert grown[0].tolist() == [0, 0] and grown[1].isnan().all()
+    grown = torch.empty_strided((2, 2), (0, 1)).fill_(1).resize_(3)  # two elements in memory
+    assert grown[:2].tolist() == [1, 1] and grown[2].isnan()
+
+
+def test_a_resize_keeps_the_memory_not_the_order_of_elements():
+    assert torch.arange(6.0).reshape(2, 3).t().resize_(8)[:6].tolist() == [0, 1, 2, 3, 4, 5]
+    part = torch.arange(6.0)[2:4].resize_(2, 4)
+    assert part.storage_offset() == 2 and part.untyped_storage().nbytes() == 40
+    assert part[0].tolist() == [2, 3, 4, 5]
+
+
 def test_what_pytorch_has_no_deterministic_algorithm_for(determinism):
     pooled, places = torch.nn.functional.max_pool2d(torch.ones(1, 1, 2, 2), 2, return_indices=True)
     for call, name in (

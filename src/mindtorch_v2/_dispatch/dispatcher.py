@@ -14,7 +14,7 @@ from numpy import ndarray
 
 from .. import _payload
 from .._backends.common import view
-from .._determinism import SETTINGS
+from .._determinism import SETTINGS, largest
 from .._device import CPU, chosen_device, device
 from .._pending import current, settled
 from .._rules.promotion import can_cast
@@ -63,10 +63,9 @@ def _finish(op: Operator, result: Any, requires_grad: bool) -> Any:
 
 def _fill(made: Tensor) -> None:
     """Give fresh memory elements that are seen: NaN, or the largest number."""
-    kind = made._dtype
     if made.device.type != "meta":
         with autograd.no_grad():
-            ops.fill_(made, math.nan if kind.category > 1 else True if kind.name == "bool" else np.iinfo(kind.np).max)
+            ops.fill_(made, largest(made._dtype))
 
 
 def _call(op: Operator, args: tuple, out: Any) -> Any:

@@ -9,6 +9,7 @@ from numpy import ndarray
 from ... import _payload
 from ..._autograd import wiring as _wiring
 from ..._autograd.node import AccumulateGrad
+from ..._determinism import SETTINGS as _determinism, largest
 from ..._dispatch import backends, native, ops
 from ..._dispatch.sparse import unavailable
 from ..._layout import (
@@ -256,10 +257,12 @@ def resize_(self: Tensor, *size: Any, memory_format: _memory_format | None = Non
     if count <= available:
         self._data = strided_view(data, shape, _payload.contiguous_strides(shape), 0)
     else:
-        grown = ndarray(shape, data.dtype)
-        if data.size:
-            grown.reshape(-1)[: data.size] = data.reshape(-1)
-        self._data = grown
+        offset, held = self.storage_offset(), available + self.storage_offset()
+        memory = ndarray((offset + count,), data.dtype)
+        memory[:held] = storage_of(data)._root[: held * data.itemsize].view(data.dtype)
+        if _determinism.wanted and _determinism.fill:
+            memory[held:] = largest(self._dtype)
+        self._data = strided_view(memory, shape, _payload.contiguous_strides(shape), offset)
     if memory_format is channels_last:
         self._data = settled(ops.contiguous(self, memory_format=memory_format))
     return self
