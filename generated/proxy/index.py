@@ -99,6 +99,7 @@ HOMES = {
     "_serialization.locations": "serialization",
     "_serialization.rebuild": "_utils",
     "_serialization.rebuild._get_layout": "serialization",
+    "_serialization.rebuild._rebuild_from_type_v2": "_tensor",
     "_threads": "",
     "_typed_storage": "storage",
     "amp._state": "",

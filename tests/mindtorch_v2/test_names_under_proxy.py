@@ -120,6 +120,20 @@ def test_plain_pickles_bear_pytorchs_names():
     """)
 
 
+def test_tensors_with_attributes_are_pickled():
+    python("""
+        import pickle
+        t = torch.ones(2)
+        t.mark = 3
+        assert b"torch._tensor\\n_rebuild_from_type_v2" in pickle.dumps(t, 2)
+        back = pickle.loads(pickle.dumps(t))
+        assert back.mark == 3 and type(back) is torch.Tensor and back.tolist() == [1, 1]
+        norm = torch.nn.LazyBatchNorm1d()
+        norm(torch.ones(4, 3))
+        assert pickle.loads(pickle.dumps(norm)).running_var.shape == (3,)
+    """)
+
+
 def test_operators_are_pickled_by_the_names_of_pytorchs_builtin_functions():
     python("""
         import pickle, pickletools
