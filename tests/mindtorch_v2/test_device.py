@@ -242,9 +242,8 @@ def _sample(param) -> object:
 
 
 def _fresh(row: Operator) -> bool:
-    """Whether an operator makes tensors from nothing: it takes a device, and no tensor that the result would follow, as sparse ones follow their members."""
-    names = [p.name for p in row.params]
-    return "device" in names and "self" not in names and "values" not in names
+    """Whether an operator makes tensors from nothing: it takes a device, no file, and no tensor that the result would follow, as sparse ones do."""
+    return "device" in (names := {p.name for p in row.params}) and not names & {"self", "values", "filename"}
 
 
 FACTORIES = {row.full_name: row for row in operators() if _fresh(row)}
