@@ -124,7 +124,8 @@ class Argument:
             return None
         if self.default in _SYMBOLIC_DEFAULTS:
             return _SYMBOLIC_DEFAULTS[self.default]
-        return self.default
+        whole = self.type.base == "float" and self.default.lstrip("-").isdecimal()
+        return f"{self.default}.0" if whole else self.default
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def hinge_embedding_loss(input, target, margin=1.0, reduction=1):
 
 
 @road((tables.triplet_margin_loss,), )
-def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-06, swap=False, reduction=1):
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06, swap=False, reduction=1):
     """triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, int reduction=Mean) -> Tensor"""
     return call(tables.triplet_margin_loss, (anchor, positive, negative, margin, p, eps, swap, reduction))
 

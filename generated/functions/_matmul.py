@@ -214,7 +214,7 @@ def cross(input, other, dim=None, *, out=None, **spellings):
 
 
 @road((tables.cdist,), )
-def cdist(x1, x2, p=2, compute_mode=None):
+def cdist(x1, x2, p=2.0, compute_mode=None):
     """cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor"""
     return call(tables.cdist, (x1, x2, p, compute_mode))
 
@@ -232,13 +232,13 @@ def _cdist_backward(grad, x1, x2, p, cdist):
 
 
 @road((tables.pdist,), )
-def pdist(input, p=2):
+def pdist(input, p=2.0):
     """pdist(Tensor self, float p=2) -> Tensor"""
     return call(tables.pdist, (input, p))
 
 
 @road((tables._pdist_forward,), )
-def _pdist_forward(input, p=2):
+def _pdist_forward(input, p=2.0):
     """_pdist_forward(Tensor self, float p=2) -> Tensor"""
     return call(tables._pdist_forward, (input, p))
 
@@ -250,7 +250,7 @@ def _pdist_backward(grad, self, p, pdist):
 
 
 @road((tables.pairwise_distance,), )
-def pairwise_distance(x1, x2, p=2, eps=1e-06, keepdim=False, **spellings):
+def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False, **spellings):
     """pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False) -> Tensor"""
     if spellings:
         (x1, x2, p, eps, keepdim) = respelled(tables.pairwise_distance, (x1, x2, p, eps, keepdim), spellings)

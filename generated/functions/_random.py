@@ -20,7 +20,7 @@ def uniform_(*args, **kwargs):
 
 
 @road((tables.normal_,), )
-def normal_(input, mean=0, std=1, *, generator=None):
+def normal_(input, mean=0.0, std=1.0, *, generator=None):
     """normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)"""
     return call_inplace(tables.normal_, (input, mean, std, generator))
 
@@ -42,7 +42,7 @@ def bernoulli_(*args, **kwargs):
 
 
 @road((tables.exponential_,), )
-def exponential_(input, lambd=1, *, generator=None):
+def exponential_(input, lambd=1.0, *, generator=None):
     """exponential_(Tensor(a!) self, float lambd=1, *, Generator? generator=None) -> Tensor(a!)"""
     return call_inplace(tables.exponential_, (input, lambd, generator))
 
@@ -54,13 +54,13 @@ def geometric_(input, p, *, generator=None):
 
 
 @road((tables.cauchy_,), )
-def cauchy_(input, median=0, sigma=1, *, generator=None):
+def cauchy_(input, median=0.0, sigma=1.0, *, generator=None):
     """cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, Generator? generator=None) -> Tensor(a!)"""
     return call_inplace(tables.cauchy_, (input, median, sigma, generator))
 
 
 @road((tables.log_normal_,), )
-def log_normal_(input, mean=1, std=2, *, generator=None):
+def log_normal_(input, mean=1.0, std=2.0, *, generator=None):
     """log_normal_(Tensor(a!) self, float mean=1, float std=2, *, Generator? generator=None) -> Tensor(a!)"""
     return call_inplace(tables.log_normal_, (input, mean, std, generator))
 

@@ -24,7 +24,7 @@ def uniform_(self, *args, **kwargs):
 
 
 @road((tables.normal_,), method=True)
-def normal_(self, mean=0, std=1, *, generator=None):
+def normal_(self, mean=0.0, std=1.0, *, generator=None):
     """normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)"""
     return call_inplace(tables.normal_, (self, mean, std, generator))
 
@@ -50,7 +50,7 @@ def bernoulli_(self, *args, **kwargs):
 
 
 @road((tables.exponential_,), method=True)
-def exponential_(self, lambd=1, *, generator=None):
+def exponential_(self, lambd=1.0, *, generator=None):
     """exponential_(Tensor(a!) self, float lambd=1, *, Generator? generator=None) -> Tensor(a!)"""
     return call_inplace(tables.exponential_, (self, lambd, generator))
 
@@ -62,13 +62,13 @@ def geometric_(self, p, *, generator=None):
 
 
 @road((tables.cauchy_,), method=True)
-def cauchy_(self, median=0, sigma=1, *, generator=None):
+def cauchy_(self, median=0.0, sigma=1.0, *, generator=None):
     """cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, Generator? generator=None) -> Tensor(a!)"""
     return call_inplace(tables.cauchy_, (self, median, sigma, generator))
 
 
 @road((tables.log_normal_,), method=True)
-def log_normal_(self, mean=1, std=2, *, generator=None):
+def log_normal_(self, mean=1.0, std=2.0, *, generator=None):
     """log_normal_(Tensor(a!) self, float mean=1, float std=2, *, Generator? generator=None) -> Tensor(a!)"""
     return call_inplace(tables.log_normal_, (self, mean, std, generator))
 

@@ -69,7 +69,7 @@ hinge_embedding_loss = Operator("hinge_embedding_loss", "",
     tags=('autocast_float32',), variants=('function',),
 )
 triplet_margin_loss = Operator("triplet_margin_loss", "",
-    (Param('anchor', 'Tensor'), Param('positive', 'Tensor'), Param('negative', 'Tensor'), Param('margin', 'float', default=1.0), Param('p', 'float', default=2), Param('eps', 'float', default=1e-06), Param('swap', 'bool', default=False), Param('reduction', 'int', default=1), ),
+    (Param('anchor', 'Tensor'), Param('positive', 'Tensor'), Param('negative', 'Tensor'), Param('margin', 'float', default=1.0), Param('p', 'float', default=2.0), Param('eps', 'float', default=1e-06), Param('swap', 'bool', default=False), Param('reduction', 'int', default=1), ),
     composite="loss.triplet_margin_loss",
     tags=('autocast_float32',), variants=('function',),
 )

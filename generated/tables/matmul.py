@@ -128,7 +128,7 @@ cross = Operator("cross", "",
     out=('exact',), variants=('function', 'method', 'out'),
 )
 cdist = Operator("cdist", "",
-    (Param('x1', 'Tensor'), Param('x2', 'Tensor'), Param('p', 'float', default=2), Param('compute_mode', 'int', optional=True, default=None), ),
+    (Param('x1', 'Tensor'), Param('x2', 'Tensor'), Param('p', 'float', default=2.0), Param('compute_mode', 'int', optional=True, default=None), ),
     composite="matmul.cdist",
     tags=('autocast_float32',), variants=('function',),
 )
@@ -143,12 +143,12 @@ _cdist_backward = Operator("_cdist_backward", "",
     variants=('function',), derivatives="matmul",
 )
 pdist = Operator("pdist", "",
-    (Param('self', 'Tensor'), Param('p', 'float', default=2), ),
+    (Param('self', 'Tensor'), Param('p', 'float', default=2.0), ),
     composite="matmul.pdist",
     variants=('function',),
 )
 _pdist_forward = Operator("_pdist_forward", "",
-    (Param('self', 'Tensor'), Param('p', 'float', default=2), ),
+    (Param('self', 'Tensor'), Param('p', 'float', default=2.0), ),
     meta=_meta._pdist_forward, cast=(0,), kernels={"cpu": kernels_matmul.pdist_forward},
     variants=('function',), derivatives="matmul", saves_self=True,
 )
@@ -158,7 +158,7 @@ _pdist_backward = Operator("_pdist_backward", "",
     variants=('function',), derivatives="matmul",
 )
 pairwise_distance = Operator("pairwise_distance", "",
-    (Param('x1', 'Tensor'), Param('x2', 'Tensor'), Param('p', 'float', default=2), Param('eps', 'float', default=1e-06), Param('keepdim', 'bool', default=False), ),
+    (Param('x1', 'Tensor'), Param('x2', 'Tensor'), Param('p', 'float', default=2.0), Param('eps', 'float', default=1e-06), Param('keepdim', 'bool', default=False), ),
     composite="matmul.pairwise_distance",
     variants=('function',),
 )

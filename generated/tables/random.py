@@ -10,12 +10,12 @@ from mindtorch_v2._dtype import int64
 from ..meta import random as _meta
 
 uniform_ = Operator("uniform_", "",
-    (Param('self', 'Tensor'), Param('from', 'float', default=0), Param('to', 'float', default=1), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
+    (Param('self', 'Tensor'), Param('from', 'float', default=0.0), Param('to', 'float', default=1.0), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
     meta=_meta.uniform_, kernels={"cpu": kernels_random.uniform_},
     mutates=0, is_inplace=True, tags=('random', 'nondeterministic_seeded'), variants=('method',), derivatives="random",
 )
 normal_ = Operator("normal_", "",
-    (Param('self', 'Tensor'), Param('mean', 'float', default=0), Param('std', 'float', default=1), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
+    (Param('self', 'Tensor'), Param('mean', 'float', default=0.0), Param('std', 'float', default=1.0), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
     meta=_meta.normal_, kernels={"cpu": kernels_random.normal_},
     mutates=0, is_inplace=True, tags=('random', 'nondeterministic_seeded'), variants=('method',), derivatives="random",
 )
@@ -45,7 +45,7 @@ bernoulli__float = Operator("bernoulli_", "float",
     mutates=0, is_inplace=True, tags=('random', 'nondeterministic_seeded'), variants=('method',), derivatives="random",
 )
 exponential_ = Operator("exponential_", "",
-    (Param('self', 'Tensor'), Param('lambd', 'float', default=1), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
+    (Param('self', 'Tensor'), Param('lambd', 'float', default=1.0), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
     meta=_meta.exponential_, kernels={"cpu": kernels_random.exponential_},
     mutates=0, is_inplace=True, tags=('random', 'nondeterministic_seeded'), variants=('method',), derivatives="random",
 )
@@ -55,12 +55,12 @@ geometric_ = Operator("geometric_", "",
     mutates=0, is_inplace=True, tags=('random', 'nondeterministic_seeded'), variants=('method',), derivatives="random",
 )
 cauchy_ = Operator("cauchy_", "",
-    (Param('self', 'Tensor'), Param('median', 'float', default=0), Param('sigma', 'float', default=1), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
+    (Param('self', 'Tensor'), Param('median', 'float', default=0.0), Param('sigma', 'float', default=1.0), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
     meta=_meta.cauchy_, kernels={"cpu": kernels_random.cauchy_},
     mutates=0, is_inplace=True, tags=('random', 'nondeterministic_seeded'), variants=('method',), derivatives="random",
 )
 log_normal_ = Operator("log_normal_", "",
-    (Param('self', 'Tensor'), Param('mean', 'float', default=1), Param('std', 'float', default=2), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
+    (Param('self', 'Tensor'), Param('mean', 'float', default=1.0), Param('std', 'float', default=2.0), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
     meta=_meta.log_normal_, kernels={"cpu": kernels_random.log_normal_},
     mutates=0, is_inplace=True, tags=('random', 'nondeterministic_seeded'), variants=('method',), derivatives="random",
 )
@@ -150,7 +150,7 @@ normal_Tensor_Tensor = Operator("normal", "Tensor_Tensor",
     tags=('random', 'nondeterministic_seeded', 'draws_apart'), out=('normal',), variants=('function', 'out'), derivatives="random",
 )
 normal_Tensor_float = Operator("normal", "Tensor_float",
-    (Param('mean', 'Tensor'), Param('std', 'float', default=1), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
+    (Param('mean', 'Tensor'), Param('std', 'float', default=1.0), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
     meta=_meta.normal_Tensor_float, cast=(0,), kernels={"cpu": kernels_random.normal},
     tags=('random', 'nondeterministic_seeded', 'draws_apart'), out=('normal',), variants=('function', 'out'), derivatives="random",
 )

@@ -53,7 +53,7 @@ trapz_x = Operator("trapz", "x",
     tags=('any_device',), variants=('function',),
 )
 trapz_dx = Operator("trapz", "dx",
-    (Param('y', 'Tensor'), Param('dx', 'float', default=1, keyword=True), Param('dim', 'int', default=-1, keyword=True), ),
+    (Param('y', 'Tensor'), Param('dx', 'float', default=1.0, keyword=True), Param('dim', 'int', default=-1, keyword=True), ),
     composite="scan.trapz_dx",
     variants=('function',),
 )
