@@ -211,3 +211,10 @@ def test_special_functions_at_points(name: str, points: list[float], wanted: lis
         if "bessel" not in name and "i1" not in name:
             out = torch.empty(len(points), dtype=dtype)
             assert function(x, out=out) is out and torch.equal(out.nan_to_num(7), function(x).nan_to_num(7))
+
+
+@pytest.mark.parametrize("name", ["shifted_chebyshev_polynomial_w", "laguerre_polynomial_l", "legendre_polynomial_p"])
+def test_degrees_that_no_integer_holds(name: str) -> None:
+    x = torch.tensor([0.3, 1.0, -1.0, 2.0, 0.0])
+    for degree in (float("inf"), -float("inf"), float("nan"), 1e19):
+        assert getattr(torch.special, name)(x, torch.tensor(degree)).tolist() == [0] * 5

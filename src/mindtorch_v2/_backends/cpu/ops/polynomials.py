@@ -1,7 +1,8 @@
 """Orthogonal polynomials on the CPU: Chebyshev's of four kinds, Hermite's of two, Laguerre's and Legendre's.
 
 By their recurrences in the degree (Abramowitz and Stegun, 22.7), for all elements at once; Chebyshev's of high degrees within (-1, 1) by the
-cosines and sines that they are (22.3.15, 22.3.16), since the recurrence loses digits there. A degree is cut to an integer; below 0 the value is 0.
+cosines and sines that they are (22.3.15, 22.3.16), since the recurrence loses digits there. A degree is cut to an integer; below 0, and
+where no int64 holds it, the value is 0.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def _operands(x: Array, n: Array) -> tuple[Array, Array, np.dtype]:
     kind = np.result_type(x, n)
     x, n = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(n, np.float64))
     with np.errstate(invalid="ignore"):
-        return x, np.where(np.isfinite(n), np.trunc(n), np.where(n > 0, 2.0**31, -1.0)).astype(np.int64), kind
+        return x, np.where(np.abs(n) < 2.0**63, np.trunc(n), -1.0).astype(np.int64), kind
 
 
 def _chebyshev(x: Array, n: Array, first: Callable[[Array], Array], wave: Callable[[Array, Array], Array]) -> Array:
