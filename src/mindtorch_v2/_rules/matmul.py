@@ -362,4 +362,6 @@ def pdist_backward(self: Any, grad: Any, distances: Any) -> Spec:
             raise RuntimeError(
                 f"expected one value for each pair, {shape_text(wanted)}, but got {shape_text(tensor.shape)}"
             )
+        if tensor.dtype is not self.dtype:
+            raise RuntimeError(f"expected scalar type {self.dtype.cpp} but found {tensor.dtype.cpp}")
     return Spec(tuple(self.shape), self.dtype, None, self.dtype)
