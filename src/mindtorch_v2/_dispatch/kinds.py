@@ -47,6 +47,12 @@ _new = object.__new__
 history: Any = None
 
 
+def _sized(kernel: Callable, shape: Any) -> Callable:
+    """The kernel for a result of this shape: one that goes through large arrays in blocks has another for small ones."""
+    small = getattr(kernel, "small", None)
+    return kernel if small is None or shape is None or math.prod(shape) >= kernel.large_from else small
+
+
 class Call:
     """A call that is to be planned: makes the functions that run its like."""
 
@@ -345,7 +351,7 @@ class Call:
         arrays = self.arrays(spec.compute)
         if found is None or arrays is None:
             return None
-        kernel = self.op.kernels["cpu"]
+        kernel = _sized(self.op.kernels["cpu"], None if unknown else spec.shape)
         _, stride, kind, want, _ = learnt[8][0]
         lay, strides = _layer(spec, want, None if unknown else stride)
         enter, leave, quiet = _errors.set, _errors.reset, _quiet
@@ -485,7 +491,7 @@ class Call:
         arrays = self.arrays(spec.compute)
         if arrays is None or (op.mutates == 0 and spec.compute not in (None, spec.dtype)):
             return None
-        kernel = op.kernels["cpu"]
+        kernel = _sized(op.kernels["cpu"], data.shape)
         changes = op.mutates == 0
         writes = op.takes_out["cpu"] and spec.compute in (None, spec.dtype)
         others = [at for index, at in self.tensors if index]

@@ -40,6 +40,8 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     `to(dtype)`, `to(device, dtype)`, `to(other)`; keywords non_blocking, copy, memory_format.
     """
+    if len(args) == 1 and args[0] is self._dtype and not kwargs:
+        return self
     kind, where, copy, layout = parse_to(args, kwargs)
     return convert(self, kind, where, copy, layout)
 

@@ -61,6 +61,8 @@ def _in_blocks(kernel: Callable[..., Any], least: int) -> Callable[..., Any]:
             kernel(*given, out=target[start:stop])
         return out
 
+    # What knows that its arrays are small may call the kernel itself.
+    vars(run).update(small=kernel, large_from=least)
     return run
 
 
