@@ -80,11 +80,12 @@ PyObject *run_unary(const Path *path, PyObject *const *bound)
 /* Whether an in-place operation on `target` is recorded, refused, or needs a look at histories: then Python does it. */
 int may_change(PyObject *target, PyObject *other)
 {
-    if (is_inference(target)) {
+    PyObject *base = SLOT(target, S.at_base);
+    int is_view = base != NULL && base != Py_None;
+    if (is_inference(target) || (is_view && is_inference(base))) {
         return 0;
     }
-    PyObject *base = SLOT(target, S.at_base);
-    int viewed = base != NULL && base != Py_None && SLOT(target, S.at_node) != S.view &&
+    int viewed = is_view && SLOT(target, S.at_node) != S.view &&
                  (is_differentiable(SLOT(target, S.at_dtype)) || SLOT(base, S.at_node) != Py_None);
     if (!viewed && !may_have_history(target) && (other == NULL || !may_have_history(other))) {
         return 1;

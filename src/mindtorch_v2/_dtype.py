@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -301,10 +301,6 @@ def set_default_dtype(d: dtype) -> None:
 # --- limits -----------------------------------------------------------------------------------------------------
 
 
-_FLOATING: dict[dtype, finfo] = {}  # what was asked for before
-_WHOLE: dict[dtype, iinfo] = {}
-
-
 def _limits_argument(function: str, given: tuple[Any, ...], default: dtype | None) -> dtype:
     if not given:
         if default is None:
@@ -332,7 +328,39 @@ def float_limits(kind: np.dtype[Any]) -> Any:
     return np.finfo(kind) if ml_dtypes is None or kind.kind == "f" else ml_dtypes.finfo(kind)
 
 
-class finfo:
+class _Limits:
+    """What is known of a dtype, made once: it does not change."""
+
+    __slots__ = ()
+
+    dtype: str
+    _known: ClassVar[dict[dtype, Any]]
+
+    def __new__(cls, *args: dtype, **kwargs: dtype) -> Any:
+        given = args or tuple(kwargs.values())
+        if given and given[0].__class__ is dtype and given[0] in cls._known:
+            return cls._known[given[0]]
+        self = super().__new__(cls)
+        kind = _limits_argument(cls.__name__, given, cls._otherwise())
+        self._fill(kind)
+        cls._known[kind] = self
+        return self
+
+    @staticmethod
+    def _otherwise() -> dtype | None:
+        """The dtype that is meant when none is given."""
+        return None
+
+    def _fill(self, d: dtype) -> None:
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> builtins.bool:
+        return isinstance(other, _Limits) and type(other) is type(self) and self.dtype == other.dtype
+
+    __hash__ = None
+
+
+class finfo(_Limits):
     """The limits of a floating dtype (of the parts, for a complex one); without argument, of the default dtype.
 
     Attributes: bits, eps, max, min, tiny, smallest_normal, resolution (floats) and dtype (its name). TypeError for
@@ -350,13 +378,13 @@ class finfo:
     resolution: builtins.float
     dtype: str
 
-    def __new__(cls, *args: dtype, **kwargs: dtype) -> finfo:
-        given = args or tuple(kwargs.values())
-        if given and given[0].__class__ is dtype and given[0] in _FLOATING:
-            return _FLOATING[given[0]]
-        self = super().__new__(cls)
-        d = _limits_argument("finfo", given, _default)
-        asked = d
+    _known: ClassVar[dict[dtype, finfo]] = {}
+
+    @staticmethod
+    def _otherwise() -> dtype:
+        return _default
+
+    def _fill(self, d: dtype) -> None:
         if not (d.is_floating_point or d.is_complex):
             raise TypeError(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'"
@@ -377,13 +405,6 @@ class finfo:
         mantissa_bits = round(-math.log2(self.eps))
         self.resolution = builtins.float(f"1e-{math.floor(mantissa_bits * math.log10(2))}")
         self.dtype = d.name
-        _FLOATING[asked] = self
-        return self
-
-    def __eq__(self, other: object) -> builtins.bool:
-        return isinstance(other, finfo) and self.dtype == other.dtype
-
-    __hash__ = None
 
     def __repr__(self) -> str:
         return (
@@ -392,7 +413,7 @@ class finfo:
         )
 
 
-class iinfo:
+class iinfo(_Limits):
     """The limits of an integer dtype. Attributes: bits, max, min (ints) and dtype (its name). TypeError for other
     dtypes."""
 
@@ -403,12 +424,9 @@ class iinfo:
     min: int
     dtype: str
 
-    def __new__(cls, *args: dtype, **kwargs: dtype) -> iinfo:
-        given = args or tuple(kwargs.values())
-        if given and given[0].__class__ is dtype and given[0] in _WHOLE:
-            return _WHOLE[given[0]]
-        self = super().__new__(cls)
-        d = _limits_argument("iinfo", given, None)
+    _known: ClassVar[dict[dtype, iinfo]] = {}
+
+    def _fill(self, d: dtype) -> None:
         if d is bool:
             raise TypeError("torch.bool is not supported by torch.iinfo")
         if d in QUANTISED:
@@ -419,13 +437,6 @@ class iinfo:
         self.max = 2 ** (self.bits - d.is_signed) - 1
         self.min = -(2 ** (self.bits - 1)) if d.is_signed else 0
         self.dtype = d.name
-        _WHOLE[d] = self
-        return self
-
-    def __eq__(self, other: object) -> builtins.bool:
-        return isinstance(other, iinfo) and self.dtype == other.dtype
-
-    __hash__ = None
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

@@ -5,6 +5,7 @@ A CPU payload is a `numpy.ndarray`, a meta payload a `MetaPayload`, that of an N
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from numpy import ndarray
@@ -13,7 +14,23 @@ from . import _device, _dtype, _memory
 from ._device import device
 
 
-class DevicePayload:
+class Shaped:
+    """What follows from a shape."""
+
+    __slots__ = ()
+
+    shape: tuple
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+class DevicePayload(Shaped):
     """Shape, stride, dtype and offset over a storage that numpy does not see; views share the `storage` object."""
 
     __slots__ = ("shape", "stride", "dtype", "offset", "storage")
@@ -26,17 +43,6 @@ class DevicePayload:
         self.dtype = dtype
         self.offset = offset
         self.storage = storage
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        count = 1
-        for n in self.shape:
-            count *= n
-        return count
 
 
 class MetaPayload(DevicePayload):

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _layout
+from ._payload import Shaped
 from ._state import SPARSE
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ._tensor import Tensor
 
 
-class SparsePayload:
+class SparsePayload(Shaped):
     """Shape and dtype over the values of the specified elements."""
 
     __slots__ = ("shape", "dtype", "values", "__weakref__")
@@ -39,17 +40,6 @@ class SparsePayload:
     @property
     def device(self) -> device:
         return self.values.device
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        count = 1
-        for n in self.shape:
-            count *= n
-        return count
 
     @property
     def storage(self) -> NoReturn:

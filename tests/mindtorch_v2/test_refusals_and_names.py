@@ -204,13 +204,12 @@ def test_buffers_of_other_dtypes() -> None:
         torch.kthvalue(x, 1, out=(x, torch.zeros(3, dtype=torch.int64)))
 
 
-def test_lists_on_meta_have_no_kernels_that_do_not_know_a_dtype() -> None:
-    flags = [torch.empty(2, dtype=torch.bool, device="meta")]
-    assert torch._foreach_abs(flags)[0].dtype is torch.bool
-    assert torch._foreach_clamp_min(flags, 2)[0].dtype is torch.int64
-    assert torch._foreach_lerp(flags, flags, 0.5)[0].dtype is torch.bool
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_lists_of_tensors_are_refused_like_tensors(device: str) -> None:
+    """PyTorch's meta device takes them, its CPU does not."""
+    flags = [torch.zeros(2, dtype=torch.bool, device=device)]
     with pytest.raises(NotImplementedError, match="abs_cpu"):
-        torch._foreach_abs([torch.ones(2, dtype=torch.bool)])
+        torch._foreach_abs(flags)
 
 
 def test_what_counts_as_an_index_is_one() -> None:

@@ -6,6 +6,8 @@ import copy
 import io
 import json
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -457,3 +459,13 @@ def test_small_ones():
     made = torch.zeros_like(hybrid)
     assert made.dense_dim() == 1 and made.shape == (2, 3, 4) and made._nnz() == 0
     assert S((2, 3)).coalesce().t().is_coalesced() and not A().coalesce().t().is_coalesced()
+
+
+def test_operators_of_values_in_a_process_that_called_none_before() -> None:
+    program = (
+        "import mindtorch_v2 as torch\n"
+        "x = torch.sparse_coo_tensor(torch.tensor([[0, 2]]), torch.tensor([-1.0, 2.0]), (3,))\n"
+        "print(x.relu().to_dense().tolist(), x.abs().to_dense().tolist())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[0.0, 0.0, 2.0] [1.0, 0.0, 2.0]"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .._dispatch import ops
+from .._dispatch.below import needs_grad
 from .._state import TLS
 from .._tensor import Tensor, counter
 from .node import (
@@ -18,6 +21,24 @@ from .node import (
     place_of,
     requires_grad,
 )
+
+
+def may_write(op: Any, args: tuple) -> bool:
+    """Refuse an in-place form that PyTorch refuses in grad mode; whether it is to be recorded."""
+    others = any(needs_grad(a) for a in args[1:])
+    check_inplace(args[0], others)
+    return op.record is not None and (others or needs_grad(args[0]))
+
+
+def record_write(op: Any, args: tuple, before: tuple) -> None:
+    """The history of an in-place form that has written; `before`: its arguments as they were."""
+    target = args[0]
+    node = target._node
+    op.record(target, *before)
+    target._nr = 0
+    outdate_aliases(target, args[1:])
+    if target._node is not node:
+        rebase_history(target, target._node)
 
 
 def check_inplace(target: Tensor, others_need_grad: bool) -> None:

@@ -19,7 +19,7 @@ from .._pending import PendingPayload, settled
 from .._state import PLAIN, TLS
 from .._storage import MetaStorage
 from .._tensor import Rare, Size, Tensor, wrap
-from .inplace import check_inplace, outdate_aliases, rebase_history
+from .inplace import may_write, record_write
 from .node import (
     VIEW,
     AccumulateGrad,
@@ -34,13 +34,12 @@ from .node import (
 
 __all__ = [
     "VIEW",
-    "check_inplace",
     "copy_",
     "mark_view",
+    "may_write",
     "no_grad",
-    "outdate_aliases",
     "mark_inference_views",
-    "rebase_history",
+    "record_write",
     "run_forward",
     "run_forward_inplace",
     "snapshot",

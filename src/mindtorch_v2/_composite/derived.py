@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from mindtorch_v2._dispatch.operator import Operator
-from mindtorch_v2._dtype import float32
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._layout import contiguous_format
-from mindtorch_v2._rules.promotion import check_can_cast, result_type
+from mindtorch_v2._rules.promotion import check_can_cast
 from mindtorch_v2._tensor import Tensor
 
 
@@ -35,24 +34,9 @@ def each(op: Operator) -> Callable[..., tuple[Tensor, ...]]:
     rows = _rows(op)
 
     def results(*args: Any) -> tuple[Tensor, ...]:
-        if args[0].__class__ is list and args[0] and args[0][0].device.type == "meta":
-            return tuple([_on_meta(base, row) for row in rows(args)])
         return tuple([base(*row) for row in rows(args)])
 
     return results
-
-
-def _on_meta(base: Callable[..., Any], row: tuple) -> Tensor:
-    """The result of meta tensors. PyTorch's lists have no kernels there, and so none that does not know a dtype: the result is laid out as that of floats."""
-    try:
-        return base(*row)
-    except NotImplementedError:
-        operands = [value for value in row if isinstance(value, Tensor)]
-        if len(operands) == 1:  # beside more tensors a number only says how much of them is taken
-            operands += [value for value in row if isinstance(value, (int, float, complex))]
-        kind = result_type(*operands)
-        wide = [value.to(float32) if isinstance(value, Tensor) else value for value in row]
-        return base(*wide).to(kind)
 
 
 def each_in_place(op: Operator) -> Callable[..., list[Tensor]]:

@@ -48,7 +48,7 @@ def _overriding(op: Operator, args: tuple) -> list[Tensor]:
 def _handled(op: Operator, special: Any, args: tuple, form: str, out: Any = None) -> Any:
     """What the mode or the classes answer. TypeError when all of them decline."""
     function = above("overload")(op, form)
-    positional, keywords = overrides._as_called(op, args)
+    positional, keywords = overrides.as_called(op, args)
     if out is not None:
         keywords["out"] = out
     before = TLS.grad_enabled, TLS.dispatch_modes
@@ -122,11 +122,7 @@ def alias(tensor: Tensor) -> Tensor:
 def run_inplace(op: Operator, special: Any, args: tuple) -> Tensor:
     """The in-place form of an operator, recorded."""
     target = args[0]
-    recorded = False
-    if TLS.grad_enabled:
-        others = any(needs_grad(a) for a in args[1:])
-        autograd.check_inplace(target, others)
-        recorded = op.record is not None and (others or needs_grad(target))
+    recorded = TLS.grad_enabled and autograd.may_write(op, args)
     before = args
     if recorded and op.saves_self:
         with autograd.no_grad():
@@ -140,10 +136,5 @@ def run_inplace(op: Operator, special: Any, args: tuple) -> Tensor:
     if version(target) == counted:
         bump_version(target)
     if recorded:
-        node = target._node
-        op.record(target, *before)
-        target._nr = 0
-        autograd.outdate_aliases(target, args[1:])
-        if target._node is not node:
-            autograd.rebase_history(target, target._node)
+        autograd.record_write(op, args, before)
     return target

@@ -458,12 +458,7 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
         raise RuntimeError(
             f"Expected all tensors to be on the same device, but found at least two devices, {target.device} and {where}!"
         )
-    if TLS.grad_enabled:
-        others = any(needs_grad(a) for a in args[1:])
-        autograd.check_inplace(target, others)
-        recorded = op.record is not None and (others or needs_grad(target))
-    else:
-        recorded = False
+    recorded = TLS.grad_enabled and autograd.may_write(op, args)
     spec = op.meta(*args)
     if spec.__class__ is not Spec:
         if spec.__class__ is ViewSpec:
@@ -483,12 +478,7 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
         before = (autograd.snapshot(target), *args[1:])
     write(op, spec, args, target, where, inplace=True)
     if recorded:
-        node = target._node
-        op.record(target, *before)
-        target._nr = 0
-        autograd.outdate_aliases(target, args[1:])
-        if target._node is not node:
-            autograd.rebase_history(target, target._node)
+        autograd.record_write(op, args, before)
     if observer is not None:
         observer.ran(op, args, target, target)
     return target

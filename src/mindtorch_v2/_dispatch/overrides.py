@@ -73,7 +73,7 @@ def _disabled_torch_function_impl(func: Any, types: Any, args: tuple = (), kwarg
 
 def run(op: Operator, special: Any, args: tuple, out: Any, method: Any = None) -> Any:
     """Hand the functional form to what `find` found; as `method`, if that was called."""
-    positional, keywords = _as_called(op, args)
+    positional, keywords = as_called(op, args)
     if out is not None:
         keywords["out"] = out
     return run_function(method or op.function or getattr(ops, op.name), special, positional, keywords)
@@ -82,11 +82,11 @@ def run(op: Operator, special: Any, args: tuple, out: Any, method: Any = None) -
 def run_inplace(op: Operator, special: Any, args: tuple) -> Any:
     """Hand the in-place form to what `find` found."""
     name = op.name if op.is_inplace else op.name + "_"
-    positional, keywords = _as_called(op, args)
+    positional, keywords = as_called(op, args)
     return run_function(getattr(Tensor, name), special, positional, keywords)
 
 
-def _as_called(op: Operator, args: tuple) -> tuple[tuple, dict]:
+def as_called(op: Operator, args: tuple) -> tuple[tuple, dict]:
     """Positional and keyword arguments as a user would write them: trailing defaults left out."""
     positional: list = []
     keywords: dict = {}

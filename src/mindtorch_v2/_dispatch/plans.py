@@ -25,7 +25,7 @@ from .return_types import return_type
 ONE, SEVERAL, UNKNOWN_SHAPE, VIEW, VIEWS, RESHAPED = range(6)  # as plan.h has them
 
 
-class Geometry:
+class Geometry(_payload.Shaped):
     """A payload of which only the geometry is known."""
 
     __slots__ = ("shape", "stride", "dtype", "device")
@@ -35,17 +35,6 @@ class Geometry:
         self.stride = _payload.stride_of(payload)
         self.dtype = dtype
         self.device = _payload.device_of(payload)
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        count = 1
-        for n in self.shape:
-            count *= n
-        return count
 
 
 def _shown(value: Any) -> Any:

@@ -21,7 +21,7 @@ from .._state import SPARSE, TLS
 from .._tensor import Tensor, bump_version, wrap
 from . import operator
 from .below import needs_grad
-from .operator import Operator
+from .operator import Operator, takes_out
 from .return_types import return_type
 
 # Set by the autograd floor, which stands above this one.
@@ -204,11 +204,7 @@ def assign(op: Operator, target: Tensor, result: Tensor) -> None:
 def run_inplace(op: Operator, kernel: Callable, args: tuple) -> Tensor:
     """The in-place form of an operator, recorded."""
     target = args[0]
-    recorded = False
-    if TLS.grad_enabled:
-        others = any(needs_grad(a) for a in args[1:])
-        autograd.check_inplace(target, others)
-        recorded = op.record is not None and (others or needs_grad(target))
+    recorded = TLS.grad_enabled and autograd.may_write(op, args)
     before = args
     if recorded and op.saves_self:
         kept = target.detach().clone()
@@ -219,23 +215,13 @@ def run_inplace(op: Operator, kernel: Callable, args: tuple) -> Tensor:
     if op.is_inplace:
         _run(kernel, op, args)
     else:
-        result = _run(kernel, op, args, target) if writes_out(kernel) else _run(kernel, op, args)
+        result = _run(kernel, op, args, target) if takes_out(kernel) else _run(kernel, op, args)
         if result is not target:
             _change(op, target, result)
     bump_version(target)
     if recorded:
-        node = target._node
-        op.record(target, *before)
-        target._nr = 0
-        autograd.outdate_aliases(target, args[1:])
-        if target._node is not node:
-            autograd.rebase_history(target, target._node)
+        autograd.record_write(op, args, before)
     return target
-
-
-def writes_out(kernel: Callable) -> bool:
-    """Whether a kernel writes into `out` when it is asked to."""
-    return "out" in kernel.__code__.co_varnames[: kernel.__code__.co_argcount + kernel.__code__.co_kwonlyargcount]
 
 
 def _change(op: Operator, target: Tensor, result: Tensor) -> None:

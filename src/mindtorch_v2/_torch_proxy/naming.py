@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from contextlib import ExitStack
 from importlib.machinery import ModuleSpec, PathFinder
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
@@ -85,17 +86,20 @@ class NamingLoader:
         before = sys.modules.get(public)
         module.__name__ = public
         sys.modules[public] = module
-        try:
+        with ExitStack() as undo:
+            undo.callback(_put_back, public, before)
             exec(self.inner.get_code(self.real), vars(module))
-        except BaseException:
-            if before is None:
-                sys.modules.pop(public, None)
-            else:
-                sys.modules[public] = before
-            raise
+            undo.pop_all()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)  # sources and data, for `inspect`, tracebacks and `importlib.resources`
+
+
+def _put_back(name: str, module: ModuleType | None) -> None:
+    if module is None:
+        sys.modules.pop(name, None)
+    else:
+        sys.modules[name] = module
 
 
 def find_spec(fullname: str, path: Any) -> ModuleSpec | None:

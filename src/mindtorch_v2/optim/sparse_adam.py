@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import mindtorch_v2 as torch
 
 from .._tensor import Tensor
-from ._single import scalar
-from .optimizer import Optimizer, ParamsT
+from ._single import SingleTensorOptimizer, check_betas, scalar, zeros_like
+from .optimizer import ParamsT
 
 __all__ = ["SparseAdam"]
 
 
-class SparseAdam(Optimizer):
+class SparseAdam(SingleTensorOptimizer):
     """Adam that moves, of dense parameters with sparse gradients, the specified elements and their moments only. Raises ValueError, RuntimeError for dense gradients."""
+
+    _later_options: ClassVar[dict[str, Any]] = {"maximize": False}
+    _scalar_state: ClassVar[tuple[str, ...]] = ()  # the step stays a number
 
     def __init__(
         self,
@@ -32,9 +34,7 @@ class SparseAdam(Optimizer):
             raise ValueError(f"Invalid learning rate: {lr}")
         if not eps > 0.0:
             raise ValueError(f"Invalid epsilon value: {eps}")
-        for index, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
+        check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
         sparse, numbers = [], []
         for group_index, group in enumerate(self.param_groups):
@@ -48,51 +48,37 @@ class SparseAdam(Optimizer):
         if numbers:
             raise ValueError(f"Complex params at indices {numbers}: SparseAdam does not support complex parameters")
 
-    @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters once; ``closure`` computes the loss again, which is returned."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
-        for group in self.param_groups:
-            ready = []
-            for param in group["params"]:
-                if param.grad is None:
-                    continue
-                if not param.grad.is_sparse:
-                    raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
-                state = self.state[param]
-                if len(state) == 0:
-                    state["step"] = 0
-                    state["exp_avg"] = torch.zeros_like(param, memory_format=torch.preserve_format)
-                    state["exp_avg_sq"] = torch.zeros_like(param, memory_format=torch.preserve_format)
-                state["step"] += 1
-                ready.append((param, state))
-            for param, state in ready:
-                _update(param, -param.grad if group.get("maximize") else param.grad, group, state)
-        return loss
+    def _check_sparse(self, grad: Tensor) -> None:
+        if not grad.is_sparse:
+            raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
 
+    def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+        state["step"] = 0
+        state["exp_avg"] = zeros_like(param)
+        state["exp_avg_sq"] = zeros_like(param)
 
-def _update(param: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
-    grad = grad.coalesce()  # what follows is not linear
-    values = grad._values()
-    if values.numel() == 0:
-        return
-    average, squares = state["exp_avg"], state["exp_avg_sq"]
-    beta1, beta2 = group["betas"]
+    def _update(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
+        state["step"] += 1
+        grad = grad.coalesce()  # what follows is not linear
+        values = grad._values()
+        if values.numel() == 0:
+            return
+        average, squares = state["exp_avg"], state["exp_avg_sq"]
+        beta1, beta2 = group["betas"]
 
-    def changed(values: Tensor) -> Tensor:
-        return torch.sparse_coo_tensor(grad._indices(), values, grad.size(), check_invariants=False, is_coalesced=True)
+        def changed(values: Tensor) -> Tensor:
+            return torch.sparse_coo_tensor(
+                grad._indices(), values, grad.size(), check_invariants=False, is_coalesced=True
+            )
 
-    before = average.sparse_mask(grad)._values()
-    step = values.sub(before).mul_(1 - beta1)
-    average.add_(changed(step))
-    squared = squares.sparse_mask(grad)._values()
-    grown = values.pow(2).sub_(squared).mul_(1 - beta2)
-    squares.add_(changed(grown))
-    # The moments as they are now, without looking them up again.
-    numerator = step.add_(before)
-    denominator = grown.add_(squared).sqrt_().add_(group["eps"])
-    rate = scalar(group["lr"]) * math.sqrt(1 - beta2 ** state["step"]) / (1 - beta1 ** state["step"])
-    param.add_(changed(-rate * numerator.div_(denominator)))
+        before = average.sparse_mask(grad)._values()
+        step = values.sub(before).mul_(1 - beta1)
+        average.add_(changed(step))
+        squared = squares.sparse_mask(grad)._values()
+        grown = values.pow(2).sub_(squared).mul_(1 - beta2)
+        squares.add_(changed(grown))
+        # The moments as they are now, without looking them up again.
+        numerator = step.add_(before)
+        denominator = grown.add_(squared).sqrt_().add_(group["eps"])
+        rate = scalar(group["lr"]) * math.sqrt(1 - beta2 ** state["step"]) / (1 - beta1 ** state["step"])
+        param.add_(changed(-rate * numerator.div_(denominator)))

@@ -95,7 +95,7 @@ class _Counter:
         packet = getattr(_aten, op.name, None)
         own = self.mode.custom_mapping.get(packet) or flop_registry.get(packet)
         if own is not None:
-            given, named = _as_called(op, args)
+            given, named = as_called(op, args)
             count = own(*given, out_val=result, **named)
         elif "product" in op.tags and op.full_name in self.formulas:
             names = [param.name for param in op.params]
@@ -109,7 +109,7 @@ class _Counter:
             self.mode.flop_counts[name][packet] += count
 
 
-def _as_called(op: Operator, args: tuple) -> tuple[tuple, dict]:
+def as_called(op: Operator, args: tuple) -> tuple[tuple, dict]:
     """Arguments in schema order as a program gives them: without defaults at the end, and some by name."""
     given = [value for param, value in zip(op.params, args) if not param.keyword]
     count = len(given)

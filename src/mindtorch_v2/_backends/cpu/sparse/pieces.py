@@ -41,6 +41,18 @@ def integers(array: ndarray) -> Tensor:
     return wrap(np.ascontiguousarray(array, np.int64), int64)
 
 
+def values_at(tensor: Tensor, places: Tensor) -> np.ndarray:
+    """The values of a coalesced tensor where another one has specified elements; zeros where it has none."""
+    have, want = flat(tensor), flat(places)
+    at = np.searchsorted(have, want)
+    at[at == len(have)] = 0
+    values = values_of(tensor)
+    found = have[at] == want if len(have) else np.zeros(len(want), bool)
+    made = np.zeros((len(want), *values.shape[1:]), values.dtype)
+    made[found] = values[at[found]]
+    return made
+
+
 def of_array(array: ndarray, like: Tensor) -> Tensor:
     """A tensor of an array's elements in the dtype of another one."""
     kind = like._dtype.np

@@ -25,8 +25,8 @@ def of_values(op: Operator) -> Callable:
             if out is self and not self._data.coalesced:
                 raise RuntimeError(f"{op.name}_ requires coalesced input")
             self = coalesced(self)
-        positional, keywords = overrides._as_called(op, (self._data.values, *rest))
-        return with_values(self, op.function(*positional, **keywords))  # type: ignore[misc]
+        positional, keywords = overrides.as_called(op, (self._data.values, *rest))
+        return with_values(self, getattr(ops, op.name)(*positional, **keywords))
 
     return kernel
 

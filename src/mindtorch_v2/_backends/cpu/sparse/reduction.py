@@ -199,17 +199,9 @@ def _softmax_backward(grad_output: Tensor, output: Tensor, dim: int, log: bool) 
 
 def _matched(grad: Tensor, output: Tensor) -> Tensor:
     """The values of a gradient where `output` has specified elements; zeros where the gradient has none."""
-    if not isinstance(grad._data.__class__, type) or grad._data.nnz == output._data.nnz:
-        if np.array_equal(pieces.indices_of(grad), pieces.indices_of(output)):
-            return grad._data.values
-    have, want = pieces.flat(grad), pieces.flat(output)
-    at = np.searchsorted(have, want)
-    at[at == len(have)] = 0
-    values = pieces.values_of(grad)
-    found = have[at] == want if len(have) else np.zeros(len(want), bool)
-    made = np.zeros((len(want), *values.shape[1:]), values.dtype)
-    made[found] = values[at[found]]
-    return pieces.of_array(made, grad._data.values)
+    if grad._data.nnz == output._data.nnz and np.array_equal(pieces.indices_of(grad), pieces.indices_of(output)):
+        return grad._data.values
+    return pieces.of_array(pieces.values_at(grad, output), grad._data.values)
 
 
 def softmax_backward(grad_output: Tensor, output: Tensor, dim: int, self: Tensor) -> Tensor:

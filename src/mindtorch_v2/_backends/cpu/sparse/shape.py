@@ -342,15 +342,7 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
         return with_values(mask, sampled(ops._to_dense(self), mask))
     if is_csr(self):
         raise RuntimeError("sparse_mask_sparse_compressed expects mask to have sparse compressed layout, got Sparse")
-    kept, given = mask, coalesced(as_coo(self))
-    have, want = pieces.flat(given), pieces.flat(kept)
-    at = np.searchsorted(have, want)
-    at[at == len(have)] = 0
-    values = pieces.values_of(given)
-    found = have[at] == want if len(have) else np.zeros(len(want), bool)
-    made = np.zeros((len(want), *values.shape[1:]), values.dtype)
-    made[found] = values[at[found]]
-    return with_values(kept, pieces.of_array(made, self))
+    return with_values(mask, pieces.of_array(pieces.values_at(coalesced(as_coo(self)), mask), self))
 
 
 # In place
