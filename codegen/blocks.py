@@ -88,7 +88,9 @@ class _Translator:
         self.arguments = {a.python_name: i for i, a in enumerate(op.arguments)}
         self.op = op
         self.functions = functions
-        self.operands: list[int] = []
+        named = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}
+        # In the order of the parameters, whatever the expression begins with: numbers mostly come last, and loops have patterns for that.
+        self.operands = sorted(i for name, i in self.arguments.items() if name in named)
 
     @property
     def kinds(self) -> str:
@@ -168,10 +170,8 @@ class _Translator:
         type_ = self.op.arguments[index].type
         if type_.list or (type_.base != "Tensor" and type_.base not in NUMBER_TYPES):
             raise self.error(node, f"'{node.id}' is of the type {type_}, no operand")
-        if index not in self.operands:
-            if len(self.operands) == len(LETTERS):
-                raise self.error(node, f"more than {len(LETTERS)} operands")
-            self.operands.append(index)
+        if len(self.operands) > len(LETTERS):
+            raise self.error(node, f"more than {len(LETTERS)} operands")
         return LETTERS[self.operands.index(index)]
 
     def call(self, node: ast.Call, name: str) -> str:

@@ -146,9 +146,25 @@ static int set_axis(Line *axis, int mode, npy_intp size, npy_intp out, double fa
             if (inner == 1) {                                                                                                              \
                 const npy_intp *place = axis->place;                                                                                       \
                 const double *weight = axis->weight;                                                                                       \
+                if (taps == 1) { /* nearest */                                                                                             \
+                    for (npy_intp i = 0; i < axis->out; i++) {                                                                             \
+                        *y++ = x[place[i]];                                                                                                \
+                    }                                                                                                                      \
+                    continue;                                                                                                              \
+                }                                                                                                                          \
+                if (axis->count == NULL) {                                                                                                 \
+                    for (npy_intp i = 0; i < axis->out; i++, place += taps, weight += taps) {                                              \
+                        T total = x[place[0]] * (T)weight[0];                                                                              \
+                        for (int t = 1; t < taps; t++) {                                                                                   \
+                            total += x[place[t]] * (T)weight[t];                                                                           \
+                        }                                                                                                                  \
+                        *y++ = total;                                                                                                      \
+                    }                                                                                                                      \
+                    continue;                                                                                                              \
+                }                                                                                                                          \
                 for (npy_intp i = 0; i < axis->out; i++, place += taps, weight += taps) {                                                  \
-                    const int count = axis->count == NULL ? taps : (int)axis->count[i];                                                    \
-                    T total = taps == 1 ? x[place[0]] : x[place[0]] * (T)weight[0];                                                        \
+                    const int count = (int)axis->count[i];                                                                                 \
+                    T total = x[place[0]] * (T)weight[0];                                                                                  \
                     for (int t = 1; t < count; t++) {                                                                                      \
                         total += x[place[t]] * (T)weight[t];                                                                               \
                     }                                                                                                                      \

@@ -393,7 +393,7 @@ static PyObject *run_views(const Path *path, const Plan *plan, const Bound *boun
 {
     PyObject *whole = bound->value[0], *base = SLOT(whole, S.at_base);
     base = base == NULL || base == Py_None ? whole : base;
-    int recorded = grad_enabled();
+    const int history = may_have_history(whole), recorded = history ? grad_enabled() : 0;
     PyObject *made = recorded < 0 ? NULL : PyTuple_New(plan->count);
     for (int i = 0; made != NULL && i < plan->count; i++) {
         PyObject *data = view_of(source, &plan->result[i]);
@@ -408,15 +408,12 @@ static PyObject *run_views(const Path *path, const Plan *plan, const Bound *boun
         }
         PyTuple_SET_ITEM(made, i, view);
     }
-    if (made == NULL || (may_have_history(whole) && !recorded)) {
-        return made;
-    }
-    if (may_have_history(whole)) {
+    if (made != NULL && recorded) {
         made = record_call(path->op, made, bound->value, path->params);
     }
-    for (Py_ssize_t i = 0; made != NULL && i < plan->count; i++) {
-        PyObject *view = PyTuple_GET_ITEM(made, i), *node = SLOT(view, S.at_node);
-        if ((node == NULL || node == Py_None) && is_differentiable(SLOT(view, S.at_dtype))) {
+    for (int i = 0; made != NULL && (recorded || !history) && i < plan->count; i++) {
+        PyObject *view = PyTuple_GET_ITEM(made, i);
+        if (SLOT(view, S.at_node) == Py_None && is_differentiable(SLOT(view, S.at_dtype))) {
             set_slot(view, S.at_node, Py_NewRef(S.view));
         }
     }

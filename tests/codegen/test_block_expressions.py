@@ -105,7 +105,7 @@ def test_operators_that_have_no_loop(native: Path, problems: Problems, fields: d
     ("text", "expression", "kinds", "to_bool"),
     [
         ("self * other", "(a * b)", "TT", False),
-        ("other - n * self", "(a - (b * c))", "TST", False),
+        ("other - n * self", "(b - (c * a))", "TTS", False),
         ("self / 2 + -0.5", "((a / (T)2) + (-(T)0.5))", "T", False),
         ("self == infinity", "(a == (T)INFINITY) ? (T)1 : (T)0", "T", True),
         ("self and not other", "((a != 0) & (!(b != 0))) ? (T)1 : (T)0", "TT", True),
@@ -123,12 +123,12 @@ def test_translation(native: Path, problems: Problems, text: str, expression: st
 
 def test_operators_share_loops(native: Path, problems: Problems) -> None:
     more = block("[self * other, self * n: {other: 2}]").replace("mul(", "scale(")
-    text = block("other * self") + more + block('["larger(self, other)": {n: 3}]').replace("mul(", "top(")
+    text = block("self * other") + more + block('["larger(self, other)": {n: 3}]').replace("mul(", "top(")
     assert problems(text) == []
     loops = Loops(read_schema(native)[0])
     assert list(loops.names.values()) == ["loop_mul", "loop_scale", "loop_top"]
     first, second, third = loops.records["mul"], loops.records["scale"], loops.records["top"]
-    assert [(r.opcode, r.operands, r.conditions) for r in first] == [(0, (1, 0), ((2, "1"), (3, "False")))]
+    assert [(r.opcode, r.operands, r.conditions) for r in first] == [(0, (0, 1), ((2, "1"), (3, "False")))]
     assert [(r.opcode, r.operands, r.conditions) for r in second] == [
         (0, (0, 1), ((2, "1"), (3, "False"))),
         (1, (0, 2), ((1, "2"), (3, "False"))),

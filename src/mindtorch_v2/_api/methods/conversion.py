@@ -40,8 +40,8 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     `to(dtype)`, `to(device, dtype)`, `to(other)`; keywords non_blocking, copy, memory_format.
     """
-    if len(args) == 1 and args[0] is self._dtype and not kwargs:
-        return self
+    if len(args) == 1 and args[0].__class__ is _dtype_class and not kwargs:
+        return convert(self, args[0], None)
     kind, where, copy, layout = parse_to(args, kwargs)
     return convert(self, kind, where, copy, layout)
 
@@ -50,6 +50,8 @@ def convert(self: Tensor, kind: Any, where: Any, copy: bool = False, layout: _me
     """`to` with its arguments sorted out."""
     if kind is None:
         kind = self._dtype
+    elif where is None and layout is None and not copy:
+        return self if kind is self._dtype else ops._to_copy(self, dtype=kind)
     here = self.device
     if where is not None and TLS.pipeline is not None:  # a request for the device is a request for the elements
         settled(self)
