@@ -94,15 +94,19 @@ def _dtype_argument(function: str, name: str, position: int, value: object) -> d
     return found
 
 
-def can_cast(from_: object, to: object) -> bool:
+def can_cast(from_: Any, to: Any) -> bool:
     """Whether a result of dtype `from_` may be written into a tensor of dtype `to`: the category must not fall.
 
     Integers do not go to bool, floating types not to integers, complex types not to real ones.
     """
-    return promotion.can_cast(_dtype_argument("can_cast", "from_", 1, from_), _dtype_argument("can_cast", "to", 2, to))
+    if from_.__class__ is not dtype or to.__class__ is not dtype:
+        from_, to = _dtype_argument("can_cast", "from_", 1, from_), _dtype_argument("can_cast", "to", 2, to)
+    return promotion.can_cast(from_, to)
 
 
-def promote_types(type1: object, type2: object) -> dtype:
+def promote_types(type1: Any, type2: Any) -> dtype:
     """The smallest dtype of the higher category that holds both. RuntimeError where promotion is not defined (float8, wide unsigned, quantised)."""
-    first = _dtype_argument("promote_types", "type1", 1, type1)
-    return promotion.promote_types(first, _dtype_argument("promote_types", "type2", 2, type2))
+    if type1.__class__ is not dtype or type2.__class__ is not dtype:
+        type1 = _dtype_argument("promote_types", "type1", 1, type1)
+        type2 = _dtype_argument("promote_types", "type2", 2, type2)
+    return promotion.promote_types(type1, type2)

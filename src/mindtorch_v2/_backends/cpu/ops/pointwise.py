@@ -149,11 +149,6 @@ def sgn(self: Array, out: Out = None) -> Array:
     return np.sign(self, out) if self.dtype.kind == "c" else sign(self, out)
 
 
-def positive(self: Array) -> Array:
-    """A copy."""
-    return self.copy()
-
-
 def nan_to_num(
     self: Array,
     nan: float | None,

@@ -124,11 +124,6 @@ def sparse_sparse(self: Tensor, other: Tensor) -> Tensor:
     return as_csr(made) if is_csr(self) else made
 
 
-def sparse_sparse_matmul(self: Tensor, other: Tensor) -> Tensor:
-    """`_sparse_sparse_matmul`."""
-    return sparse_sparse(self, other)
-
-
 def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * self + alpha * mat1 @ mat2; sparse where all of them are."""
     _check_product(mat1, mat2, "addmm")

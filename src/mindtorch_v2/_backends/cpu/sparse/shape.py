@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -136,18 +135,6 @@ def unsqueeze(self: Tensor, dim: int) -> Tensor:
     return coo(shape, data.indices, ops.unsqueeze(data.values, dim - data.sparse_dim + 1), data.coalesced)
 
 
-def squeeze_dims(self: Tensor, dims: Sequence[int]) -> Tensor:
-    """Without dimensions of size 1."""
-    data = self._data
-    gone = {d for d in dims if data.shape[d] == 1}
-    kept = [d for d in range(data.sparse_dim) if d not in gone]
-    values = data.values
-    for d in sorted((d for d in gone if d >= data.sparse_dim), reverse=True):
-        values = ops.squeeze(values, d - data.sparse_dim + 1)
-    shape = [n for d, n in enumerate(data.shape) if d not in gone]
-    return coo(shape, integers(pieces.indices_of(self)[kept]), values, data.coalesced)
-
-
 def select(self: Tensor, dim: int, index: int) -> Tensor:
     """One place of a dimension, which is gone then; dense when no sparse dimension is left."""
     if self.dim() == 0:
@@ -209,16 +196,6 @@ def narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Tensor:
     kept = indices[:, at]
     kept[dim] -= start
     return coo(shape, integers(kept), ops.index_select(data.values, 0, integers(at)), data.coalesced)
-
-
-def slice(self: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
-    """A range of places of a dimension, each `step`th."""
-    dim = _dim(self, dim)
-    size = self.shape[dim]
-    places = range(size)[start:end:step]
-    if step == 1:
-        return narrow_copy(self, dim, places.start if places else 0, len(places))
-    return index_select(self, dim, integers(np.arange(places.start, places.stop, step)))
 
 
 def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
