@@ -431,12 +431,13 @@ static Plan *read_meta_plan(PyObject *learnt)
     return plan;
 }
 
-/* (how, compute, kernel, takes_out, blocked, half, class, listed, results) of `learn`; NULL without an exception when it is None. */
+/* (how, compute, kernel, takes_out, blocked, half, class, listed, results, constants) of `learn`; NULL without an exception when it is None. */
 static Plan *read_plan(PyObject *learnt)
 {
     int how, takes_out, half, listed;
-    PyObject *compute, *kernel, *blocked, *cls, *results;
-    if (!PyArg_ParseTuple(learnt, "iOOpOpOpO!", &how, &compute, &kernel, &takes_out, &blocked, &half, &cls, &listed, &PyTuple_Type, &results)) {
+    PyObject *compute, *kernel, *blocked, *cls, *results, *constants;
+    if (!PyArg_ParseTuple(learnt, "iOOpOpOpO!O!", &how, &compute, &kernel, &takes_out, &blocked, &half, &cls, &listed, &PyTuple_Type, &results,
+                          &PyTuple_Type, &constants)) {
         return NULL;
     }
     Py_ssize_t count = PyTuple_GET_SIZE(results);
@@ -453,6 +454,9 @@ static Plan *read_plan(PyObject *learnt)
     plan->compute = PyArray_DescrCheck(compute) ? (PyArray_Descr *)Py_NewRef(compute) : NULL;
     plan->blocked = Py_IS_TYPE(blocked, &BlockedType) ? (Blocked *)Py_NewRef(blocked) : NULL;
     plan->cls = PyType_Check(cls) ? (PyTypeObject *)Py_NewRef(cls) : NULL;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(constants); i++) {
+        plan->constants |= 1u << PyLong_AsLong(PyTuple_GET_ITEM(constants, i));
+    }
     for (Py_ssize_t i = 0; i < count; i++) {
         plan->count++;
         if (!read_result(PyTuple_GET_ITEM(results, i), &plan->result[i])) {

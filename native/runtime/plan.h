@@ -53,6 +53,7 @@ struct Plan {
     PyObject *kernel;
     int takes_out;
     Blocked *blocked;     /* the operator's loops, or NULL */
+    unsigned constants;   /* bits of the arguments that must not require grad: what the rule refuses otherwise */
     int half;             /* the kernel computes in another dtype than that of a floating result */
     PyTypeObject *cls;    /* of the tuple of several results */
     MetaResult *meta;     /* the results on the meta device, or NULL */

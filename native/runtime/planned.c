@@ -81,7 +81,12 @@ static int give(const Path *path, const Plan *plan, const Bound *bound, Given *g
             if (array == NULL) {
                 return 0;
             }
-            given->history |= may_have_history(value);
+            if (may_have_history(value)) {
+                if (plan->constants >> i & 1) {
+                    return 0; /* refused in PyTorch's words */
+                }
+                given->history = 1;
+            }
             if (cast && needs_cast(plan, array)) {
                 if (!own(given, i, (PyObject *)converted(array, plan->compute))) {
                     return 0;

@@ -232,3 +232,23 @@ def test_planned_writes_in_place_count_and_are_refused_where_they_must_be() -> N
         y = torch.zeros(4, 4)
         y.add_(leaf)
         assert y.requires_grad and leaf._version == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda c: torch.nn.functional.nll_loss(torch.zeros(4, 3), torch.zeros(4, dtype=torch.int64), c),
+        lambda c: torch.nn.functional.cross_entropy(torch.zeros(4, 3), torch.zeros(4, dtype=torch.int64), c),
+        lambda c: torch.nn.functional.binary_cross_entropy(torch.full((3,), 0.5), torch.ones(3), weight=c),
+        lambda c: torch.nn.functional.batch_norm(torch.ones(2, 3), torch.ones(3), c),
+        lambda c: torch.native_batch_norm(torch.ones(2, 3), None, None, c, torch.ones(3), False, 0.1, 1e-5)[0],
+    ],
+)
+def test_known_calls_refuse_gradients_of_what_has_none(call: Any) -> None:
+    for _ in range(3):
+        call(torch.ones(3))
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="This input cannot have requires_grad True"):
+            call(torch.ones(3, requires_grad=True))
+    with torch.no_grad():
+        call(torch.ones(3, requires_grad=True))

@@ -419,6 +419,18 @@ class Call:
 
         return single
 
+    def guarded(self, run: Callable, constants: tuple[int, ...]) -> Callable:
+        """`run` while no argument of these numbers requires grad, which the rule refuses."""
+        places = [at for index, at in self.tensors if index in constants]
+
+        def checked(values: tuple) -> Any:
+            for at in places:
+                if values[at].requires_grad:
+                    return DECLINED
+            return run(values)
+
+        return checked
+
     def several(self, learnt: tuple) -> Callable | None:
         """By the kernel, which gives several results."""
         specs = specs_of(self.op, self.converted)

@@ -22,7 +22,7 @@ from .._above import above
 from .operator import Operator, Param, takes_number_first
 
 _INT_TYPES = ("int", "SymInt")
-_INTERFACE = 8  # as native.h has it
+_INTERFACE = 9  # as native.h has it
 
 
 def _load() -> Any:

@@ -19,6 +19,7 @@ from .._state import PLAIN
 from .._tensor import Size, Tensor
 from . import native
 from .kinds import DECLINED, Call, detached
+from .operator import Operator
 from .plans import ONE, RESHAPED, SEVERAL, UNKNOWN_SHAPE, VIEW, VIEWS, learn
 from .resolver import resolve
 
@@ -137,9 +138,14 @@ def make(
     learnt = learn(op, converted)
     if learnt is None:
         return None
+    run = _by_plan(op, call, learnt, ufuncs)
+    return run if run is None or not learnt[9] else call.guarded(run, learnt[9])
+
+
+def _by_plan(op: Operator, call: Call, learnt: tuple, ufuncs: dict) -> Callable | None:
     how = learnt[0]
     if how == VIEW:
-        return call.view(learnt[8][0]) if learnt[8][0][2] is converted[0]._dtype else None
+        return call.view(learnt[8][0]) if learnt[8][0][2] is call.converted[0]._dtype else None
     if how == VIEWS:
         return call.views(learnt[8])
     if how == RESHAPED:

@@ -17,6 +17,7 @@ from numpy import ndarray
 from .. import _payload
 from .._layout import strided
 from .._rules.spec import Spec, ViewSpec, contiguous_strides
+from .._state import TLS
 from .._tensor import Tensor, wrap
 from .native import blocked
 from .operator import Operator
@@ -52,10 +53,26 @@ def specs_of(op: Operator, args: tuple) -> Any:
     """
     if op.layout_at is not None and args[op.layout_at] not in (None, strided):
         return None
+    return _specs(op, [_shown(value) for value in args])
+
+
+def _specs(op: Operator, shown: list) -> Any:
     try:
-        return op.meta(*[_shown(value) for value in args])
+        return op.meta(*shown)
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
         return None
+
+
+def _asked(op: Operator, args: tuple) -> tuple[Any, tuple[int, ...]]:
+    """`specs_of`, and the numbers of the arguments that must not require grad."""
+    shown = [_shown(value) for value in args]
+    TLS.undifferentiable = []
+    try:
+        specs = _specs(op, shown)
+        asked = TLS.undifferentiable
+    finally:
+        TLS.undifferentiable = None
+    return specs, tuple(i for i, value in enumerate(shown) if value is not None and any(value is one for one in asked))
 
 
 def _result(spec: Any) -> tuple | None:
@@ -76,12 +93,13 @@ def _view(spec: ViewSpec, source: ndarray, kind: Any) -> tuple:
 
 def learn(op: Operator, args: tuple, meta: bool = False) -> tuple | None:
     """The plan of a call as the extension takes it, or None: how, dtype of the computation, kernel, whether that takes `out`, the operator's loops,
-    whether a half type is computed in another, class and kind of several results, and (shape, stride, dtype, numpy's dtype, offset) of each."""
-    specs = specs_of(op, args)
+    whether a half type is computed in another, class and kind of several results, (shape, stride, dtype, numpy's dtype, offset) of each, and the numbers of
+    the arguments that must not require grad."""
+    specs, constants = _asked(op, args)
     if specs is None:
         return None
     if meta:
-        return _learn_meta(op, specs)
+        return None if constants else _learn_meta(op, specs)
     if op.is_view:
         return _learn_view(op, specs, args)
     listed = specs.__class__ is list
@@ -115,6 +133,7 @@ def learn(op: Operator, args: tuple, meta: bool = False) -> tuple | None:
         cls,
         listed,
         tuple(_result(spec) for spec in each),
+        constants,
     )
 
 
@@ -153,7 +172,7 @@ def _learn_view(op: Operator, specs: Any, args: tuple) -> tuple | None:
         how, results = RESHAPED, (_result(specs),)
     else:
         how, results = VIEWS, tuple(_view(one, data, source._dtype) for one in specs)
-    return (how, None, None, False, None, False, tuple, True, results)
+    return (how, None, None, False, None, False, tuple, True, results, ())
 
 
 def quiet_errors() -> tuple[Any, Any]:

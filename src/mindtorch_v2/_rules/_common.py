@@ -64,6 +64,8 @@ def check_dtype(d: dtype, accepted: str, op: str) -> None:
 
 def check_undifferentiable(op: str, **tensors: Any) -> None:
     """RuntimeError when a gradient would be wanted of a tensor that the operator has none for."""
+    if TLS.undifferentiable is not None:
+        TLS.undifferentiable += tensors.values()
     for name, tensor in tensors.items():
         if TLS.grad_enabled and getattr(tensor, "requires_grad", False):
             raise RuntimeError(
