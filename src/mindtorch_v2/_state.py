@@ -54,7 +54,8 @@ class ThreadState(threading.local):
     attention_backends: Any = None  # those that `sdpa_kernel` allows, by number; None for all
     tangents: Any = None  # of the dual level that is entered; see _autograd/forward.py
     dispatch_modes: tuple = ()  # see _dispatch/below.py
-    undifferentiable: list | None = None  # of which tensors a rule wants that no gradient is wanted, while it is shown geometries
+    # of which tensors a rule wants that no gradient is wanted, while it is shown geometries
+    undifferentiable: list | None = None
 
 
 TLS = ThreadState()
