@@ -98,6 +98,31 @@ int blocked_to_bool(const Blocked *blocked, int alternative)
     return block_entries[blocked->alternatives[alternative].opcode].to_bool;
 }
 
+int blocked_flat(const Blocked *blocked, PyObject *const *args, Py_ssize_t count, unsigned arrays, FlatLoop *flat)
+{
+    const Alternative *alternative = choose(blocked, args, count);
+    unsigned numbers = 0;
+    if (alternative == NULL) {
+        return 0;
+    }
+    flat->count = alternative->operands;
+    for (int k = 0; k < flat->count; k++) {
+        double value;
+        flat->operand[k] = alternative->operand[k];
+        if (block_entries[alternative->opcode].kinds[k] == 'T' && arrays >> flat->operand[k] & 1) {
+            continue;
+        }
+        if (!number_of(args[flat->operand[k]], &value)) {
+            return 0;
+        }
+        flat->operand[k] = -1;
+        flat->number[k] = (float)value;
+        numbers |= 1u << k;
+    }
+    flat->loop = block_loop(alternative->opcode, 4, numbers);
+    return flat->loop != NULL;
+}
+
 /* The operands of a call: arrays, and the values of numbers. */
 typedef struct {
     int count, width, has_bool;

@@ -92,6 +92,16 @@ INTERNAL PyObject *blocked_apply(const Blocked *blocked, PyObject *const *args, 
 INTERNAL int blocked_choose(const Blocked *blocked, PyObject *const *args, Py_ssize_t count);
 INTERNAL int blocked_to_bool(const Blocked *blocked, int alternative);
 
+/* The operator as one loop over float32 elements side by side. */
+typedef struct {
+    BlockLoop loop;
+    int count, operand[BLOCK_SOURCES]; /* which argument each operand is, -1 for a number */
+    float number[BLOCK_SOURCES];
+} FlatLoop;
+
+/* The loop that takes the arguments, of which those of the mask are arrays of one shape and all others are numbers; 0 where there is none. */
+INTERNAL int blocked_flat(const Blocked *blocked, PyObject *const *args, Py_ssize_t count, unsigned arrays, FlatLoop *flat);
+
 /* Whether the arrays may share memory. */
 INTERNAL int arrays_meet(PyArrayObject *a, PyArrayObject *b);
 

@@ -41,6 +41,21 @@ static inline int kind_of(PyObject *object)
     }
 }
 
+/* Like kind_of, where half types count as float32: `widen` makes that of their elements, and is NULL for all others. */
+static inline int kind_widened(PyObject *object, Row *widen)
+{
+    *widen = NULL;
+    if (is_array(object) && PyArray_ITEMSIZE((PyArrayObject *)object) == 2) {
+        PyArrayObject *x = (PyArrayObject *)object;
+        PyArray_Descr *descr = PyArray_DESCR(x);
+        if ((descr->type_num == NPY_HALF && PyArray_ISNOTSWAPPED(x)) || descr == S.descr_bfloat16) {
+            *widen = PyArray_ISALIGNED(x) && PyArray_NDIM(x) <= MAX_DIMS ? row_between(descr, S.descr32) : NULL;
+            return *widen == NULL ? -1 : KIND_FLOAT;
+        }
+    }
+    return kind_of(object);
+}
+
 static inline int is_float_kind(int kind)
 {
     return kind == KIND_FLOAT || kind == KIND_DOUBLE;

@@ -1,6 +1,6 @@
 /* Products of matrices: small ones by loops, since a call of the BLAS costs more than they do; large float ones by the BLAS that numpy carries, without
  * Python between. What is neither (large batches, large integers) is left to numpy. */
-#include "native.h"
+#include "product.h"
 
 #define SMALL_PRODUCT 512 /* elements of the right matrix, and half the multiplications, up to which the loop serves */
 #define SMALL_INTEGERS 32768 /* multiplications of integers up to which a plain loop beats conversions */
@@ -53,16 +53,6 @@ static IntegerProduct integer_product(PyArrayObject *array)
         return NULL;
     }
 }
-
-/* One product: the matrices of the operands (a vector is one with a side of 1) and the dimensions of the result. Strides in bytes. */
-typedef struct {
-    PyArrayObject *left, *right;
-    npy_intp m, k, n, a[2], b[2];
-    int batch; /* leading dimensions of the result */
-    npy_intp dims[MAX_DIMS], batch_a[MAX_DIMS], batch_b[MAX_DIMS];
-    int ndim;
-    npy_intp count; /* matrices */
-} Product;
 
 /* Reads the operands; `transposed` when the right one is given as (n, k). 0 to decline. */
 static int read_product(PyObject *left_object, PyObject *right_object, int transposed, Product *p)
@@ -137,21 +127,6 @@ static int in_items(npy_intp *steps, int width)
     steps[0] /= width;
     steps[1] /= width;
     return 1;
-}
-
-/* The next matrices of the batch. */
-static void advance(const Product *p, npy_intp *at, const char **a, const char **b)
-{
-    for (int d = p->batch - 1; d >= 0; d--) {
-        *a += p->batch_a[d];
-        *b += p->batch_b[d];
-        if (++at[d] < p->dims[d]) {
-            return;
-        }
-        *a -= p->batch_a[d] * p->dims[d];
-        *b -= p->batch_b[d] * p->dims[d];
-        at[d] = 0;
-    }
 }
 
 static PyObject *small_floats(Product *p, int width, const void *bias)
@@ -245,6 +220,9 @@ static PyObject *product(PyObject *left, PyObject *right, PyObject *added, int t
     Product p;
     if (!read_product(left, right, transposed, &p)) {
         return NULL;
+    }
+    if (PyArray_ITEMSIZE(p.left) == 2 && PyArray_TYPE(p.left) != NPY_INT16) {
+        return half_product(&p, added);
     }
     int width = float_width(p.left);
     const void *bias = NULL;
@@ -393,15 +371,15 @@ static PyObject *addmv_kernel(PyObject *const *args)
 }
 
 const KernelEntry matmul_kernels[] = {
-    {"matmul.matmul", matmul_kernel},
+    {"matmul.matmul", matmul_kernel, HALVES},
     {"matmul.fast_matmul", fast_matmul_kernel},
-    {"matmul.mm", mm_kernel},
+    {"matmul.mm", mm_kernel, HALVES},
     {"matmul.fast_mm", mm_kernel},
-    {"matmul.bmm", bmm_kernel},
+    {"matmul.bmm", bmm_kernel, HALVES},
     {"matmul.fast_bmm", bmm_kernel},
-    {"matmul.mv", mv_kernel},
-    {"matmul.dot", dot_kernel},
-    {"matmul.linear", linear_kernel},
+    {"matmul.mv", mv_kernel, HALVES},
+    {"matmul.dot", dot_kernel, HALVES},
+    {"matmul.linear", linear_kernel, HALVES},
     {"matmul.fast_linear", linear_kernel},
     {"matmul.addmm", addmm_kernel},
     {"matmul.baddbmm", baddbmm_kernel},

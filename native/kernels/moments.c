@@ -29,7 +29,8 @@ static void mean_of(const void *state, const void *context, void *output, void *
 
 static int prepare(PyObject *object, PyObject *dim, PyObject *keepdim, Reduction *plan, Reducer *with)
 {
-    int kind = kind_of(object), keep = as_flag(keepdim);
+    Row widen;
+    int kind = kind_widened(object, &widen), keep = as_flag(keepdim);
     if (!is_float_kind(kind) || keep < 0) {
         return -1;
     }
@@ -40,14 +41,17 @@ static int prepare(PyObject *object, PyObject *dim, PyObject *keepdim, Reduction
     }
     plan_reduction(x, mask, keep, 0, plan);
     memset(with, 0, sizeof(Reducer));
-    with->item = with->out_item = with->second_item = kind_size(kind);
+    with->out_item = with->second_item = kind_size(kind);
+    with->widen = widen;
+    with->item = PyArray_ITEMSIZE(x);
     return kind;
 }
 
 static PyObject *run(PyArrayObject *x, const Reduction *plan, const Reducer *with, double by, int pair)
 {
-    PyObject *out = new_array(plan->ndim, plan->dims, PyArray_DESCR(x));
-    PyObject *second = pair && out != NULL ? new_array(plan->ndim, plan->dims, PyArray_DESCR(x)) : NULL;
+    PyArray_Descr *descr = with->out_item == 8 ? S.descr64 : S.descr32;
+    PyObject *out = new_array(plan->ndim, plan->dims, descr);
+    PyObject *second = pair && out != NULL ? new_array(plan->ndim, plan->dims, descr) : NULL;
     if (out == NULL || (pair && second == NULL)) {
         Py_XDECREF(out);
         return NULL;
@@ -176,11 +180,11 @@ static PyObject *vector_norm_kernel(PyObject *const *args)
 }
 
 const KernelEntry moment_kernels[] = {
-    {"reduction.var", var_kernel},
-    {"reduction.std", std_kernel},
-    {"reduction.var_mean", var_mean_kernel},
-    {"reduction.std_mean", std_mean_kernel},
-    {"reduction.logsumexp", logsumexp_kernel},
-    {"reduction.vector_norm", vector_norm_kernel},
+    {"reduction.var", var_kernel, HALVES},
+    {"reduction.std", std_kernel, HALVES},
+    {"reduction.var_mean", var_mean_kernel, HALVES},
+    {"reduction.std_mean", std_mean_kernel, HALVES},
+    {"reduction.logsumexp", logsumexp_kernel, HALVES},
+    {"reduction.vector_norm", vector_norm_kernel, HALVES},
     {NULL, NULL},
 };

@@ -27,7 +27,38 @@ typedef struct {
     int outer;   /* the other ones */
 } Walk;
 
-static void walk_pass(const Walk *walk, const Pass *pass, const char *x, npy_intp inner, char *states, const void *context)
+#define WIDENED 4096 /* elements of half types that become float32 at a time */
+
+static void pass_row(const Pass *pass, Row widen, const char *x, npy_intp n, npy_intp stride, void *state, const void *context)
+{
+    float space[WIDENED];
+    if (widen == NULL) {
+        pass->row(x, n, stride, state, context);
+        return;
+    }
+    for (; n > 0; n -= WIDENED, x += WIDENED * stride) {
+        widen((char *)space, 4, x, stride, n < WIDENED ? n : WIDENED);
+        pass->row((const char *)space, n < WIDENED ? n : WIDENED, 4, state, context);
+    }
+}
+
+static void pass_columns(const Pass *pass, Row widen, const char *x, npy_intp n, npy_intp stride, npy_intp inner, void *state, const void *context)
+{
+    float space[WIDENED];
+    if (widen == NULL) {
+        pass->columns(x, n, stride, inner, state, context);
+        return;
+    }
+    for (npy_intp rows = WIDENED / inner; n > 0; n -= rows) {
+        rows = rows < n ? rows : n;
+        for (npy_intp r = 0; r < rows; r++, x += stride) {
+            widen((char *)(space + r * inner), 4, x, 2, inner);
+        }
+        pass->columns((const char *)space, rows, inner * 4, inner, state, context);
+    }
+}
+
+static void walk_pass(const Walk *walk, const Pass *pass, Row widen, const char *x, npy_intp inner, char *states, const void *context)
 {
     npy_intp at[MAX_DIMS], times = 1;
     start_states(pass, states, inner);
@@ -37,10 +68,10 @@ static void walk_pass(const Walk *walk, const Pass *pass, const char *x, npy_int
     }
     for (; times > 0; times--) {
         if (inner == 1) {
-            pass->row(x, walk->along.size, walk->along.stride, states, context);
+            pass_row(pass, widen, x, walk->along.size, walk->along.stride, states, context);
         }
         else {
-            pass->columns(x, walk->along.size, walk->along.stride, inner, states, context);
+            pass_columns(pass, widen, x, walk->along.size, walk->along.stride, inner, states, context);
         }
         if (times > 1) {
             x = next_place(walk->plan->reduced, walk->outer, at, x);
@@ -56,7 +87,7 @@ static void reduce_rows(const Reduction *plan, const Reducer *with, Axis along, 
     for (npy_intp done = 0; done < plan->count;) {
         npy_intp rows = plan->count - done < COLUMNS ? plan->count - done : COLUMNS;
         start_states(&with->first, states, rows);
-        if (with->first.rows != NULL && plan->kept_count == 1 && plan->n) {
+        if (with->first.rows != NULL && with->widen == NULL && plan->kept_count == 1 && plan->n) {
             with->first.rows(x, rows, plan->kept[0].stride, along.size, along.stride, states);
             x += rows * plan->kept[0].stride;
             done += rows;
@@ -64,7 +95,7 @@ static void reduce_rows(const Reduction *plan, const Reducer *with, Axis along, 
         else {
             for (npy_intp r = 0; r < rows; r++) {
                 if (plan->n) {
-                    with->first.row(x, along.size, along.stride, states + r * with->first.size, NULL);
+                    pass_row(&with->first, with->widen, x, along.size, along.stride, states + r * with->first.size, NULL);
                 }
                 if (++done < plan->count) {
                     x = next_place(plan->kept, plan->kept_count, at, x);
@@ -103,11 +134,11 @@ void reduce_array(const Reduction *plan, const Reducer *with, const char *x, cha
                 start_states(&with->first, (char *)states, inner);
             }
             else {
-                walk_pass(&walk, &with->first, x + start * with->item, inner, (char *)states, NULL);
+                walk_pass(&walk, &with->first, with->widen, x + start * with->item, inner, (char *)states, NULL);
             }
             if (with->between != NULL) {
                 with->between(states, NULL, context, NULL, inner, (double)plan->n, by);
-                walk_pass(&walk, &with->second, x + start * with->item, inner, (char *)states, context);
+                walk_pass(&walk, &with->second, with->widen, x + start * with->item, inner, (char *)states, context);
             }
             with->finish(states, context, out, second, inner, (double)plan->n, by);
             out += inner * with->out_item;
@@ -245,7 +276,7 @@ static int choose_reducer(int operator, int kind, Reducer *with)
 }
 
 /* The operator over the dimensions of the bits `mask`, divided by `by` (0 for the number of elements). */
-static PyObject *reduced(int operator, PyArrayObject *x, int kind, int mask, int keepdim, double by)
+static PyObject *reduced(int operator, PyArrayObject *x, int kind, Row widen, int mask, int keepdim, double by)
 {
     Reduction plan;
     Reducer with;
@@ -256,6 +287,10 @@ static PyObject *reduced(int operator, PyArrayObject *x, int kind, int mask, int
     PyObject *out = new_numbers(plan.ndim, plan.dims, choose_reducer(operator, kind, &with));
     if (out == NULL || !plan.count) {
         return out;
+    }
+    if (widen != NULL) {
+        with.widen = widen;
+        with.item = 2;
     }
     int large = PyArray_SIZE(x) >= RELEASE_GIL;
     PyThreadState *thread = large ? PyEval_SaveThread() : NULL;
@@ -269,23 +304,25 @@ static PyObject *reduced(int operator, PyArrayObject *x, int kind, int mask, int
 /* Over all elements: self. */
 static PyObject *over_all(int operator, PyObject *const *args, double by)
 {
-    int kind = kind_of(args[0]);
+    Row widen;
+    int kind = kind_widened(args[0], &widen);
     if (kind < 0 || (by != 1 && !is_float_kind(kind))) {
         return NULL;
     }
-    return reduced(operator, (PyArrayObject *)args[0], kind, (1 << PyArray_NDIM((PyArrayObject *)args[0])) - 1, 0, by);
+    return reduced(operator, (PyArrayObject *)args[0], kind, widen, (1 << PyArray_NDIM((PyArrayObject *)args[0])) - 1, 0, by);
 }
 
 /* Over dimensions: self, dim, keepdim. */
 static PyObject *over_dims(int operator, PyObject *const *args, double by)
 {
-    int kind = kind_of(args[0]), keepdim = as_flag(args[2]);
+    Row widen;
+    int kind = kind_widened(args[0], &widen), keepdim = as_flag(args[2]);
     if (kind < 0 || keepdim < 0 || (by != 1 && !is_float_kind(kind))) {
         return NULL;
     }
     PyArrayObject *x = (PyArrayObject *)args[0];
     int mask = dims_of(args[1], PyArray_NDIM(x));
-    return mask < 0 ? NULL : reduced(operator, x, kind, mask, keepdim, by);
+    return mask < 0 ? NULL : reduced(operator, x, kind, widen, mask, keepdim, by);
 }
 
 static PyObject *sum_kernel(PyObject *const *args)
@@ -529,22 +566,22 @@ static PyObject *some_fast(PyObject *const *args)
 }
 
 const KernelEntry reduce_kernels[] = {
-    {"reduction.sum", sum_kernel},
-    {"reduction.sum_dim", sum_dim_kernel},
-    {"reduction.mean", mean_kernel},
-    {"reduction.mean_dim", mean_dim_kernel},
-    {"reduction.prod", prod_kernel},
-    {"reduction.prod_dim", prod_dim_kernel},
-    {"reduction.max", max_kernel},
-    {"reduction.min", min_kernel},
-    {"reduction.amax", amax_kernel},
-    {"reduction.amin", amin_kernel},
-    {"reduction.aminmax", aminmax_kernel},
-    {"reduction.any", any_kernel},
-    {"reduction.all", all_kernel},
-    {"reduction.any_dim", any_dim_kernel},
-    {"reduction.all_dim", all_dim_kernel},
-    {"reduction.count_nonzero", count_nonzero_kernel},
+    {"reduction.sum", sum_kernel, HALVES},
+    {"reduction.sum_dim", sum_dim_kernel, HALVES},
+    {"reduction.mean", mean_kernel, HALVES},
+    {"reduction.mean_dim", mean_dim_kernel, HALVES},
+    {"reduction.prod", prod_kernel, HALVES},
+    {"reduction.prod_dim", prod_dim_kernel, HALVES},
+    {"reduction.max", max_kernel, HALVES},
+    {"reduction.min", min_kernel, HALVES},
+    {"reduction.amax", amax_kernel, HALVES},
+    {"reduction.amin", amin_kernel, HALVES},
+    {"reduction.aminmax", aminmax_kernel, HALVES},
+    {"reduction.any", any_kernel, HALVES},
+    {"reduction.all", all_kernel, HALVES},
+    {"reduction.any_dim", any_dim_kernel, HALVES},
+    {"reduction.all_dim", all_dim_kernel, HALVES},
+    {"reduction.count_nonzero", count_nonzero_kernel, HALVES},
     {"reduction.argmax", argmax_kernel},
     {"reduction.argmin", argmin_kernel},
     {"reduction.max_dim", max_dim_kernel},

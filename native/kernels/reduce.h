@@ -32,6 +32,7 @@ typedef struct {
 typedef struct {
     Pass first, second; /* the second one, if there is one, gets what `between` makes of the first's states as context */
     Finish between, finish;
+    Row widen;                  /* makes float32, for which the passes are, of the elements of x; NULL where those are what they are for */
     npy_intp item;              /* bytes of an element of x */
     npy_intp out_item, second_item; /* bytes of a result */
 } Reducer;

@@ -14,6 +14,7 @@ typedef struct {
     PyObject *dict;
     int params; /* with `out`, if there is one */
     int has_out;
+    int halves;
 } KernelCall;
 
 static PyObject *kernel_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
@@ -65,6 +66,11 @@ PyObject *kernel_try(PyObject *kernel, PyObject **args, int count, PyArrayObject
     return self->call(given);
 }
 
+int kernel_takes_halves(PyObject *kernel)
+{
+    return Py_IS_TYPE(kernel, &KernelType) && ((KernelCall *)kernel)->halves;
+}
+
 static PyObject *kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *keywords[] = {"name", "fallback", "defaults", "params", "has_out", NULL};
@@ -74,8 +80,8 @@ static PyObject *kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sOO!ip", keywords, &name, &fallback, &PyTuple_Type, &defaults, &params, &has_out)) {
         return NULL;
     }
-    Kernel call = find_kernel(name);
-    if (call == NULL || params > MAX_PARAMS || PyTuple_GET_SIZE(defaults) > params) {
+    const KernelEntry *entry = find_entry(name);
+    if (entry == NULL || params > MAX_PARAMS || PyTuple_GET_SIZE(defaults) > params) {
         PyErr_Format(PyExc_LookupError, "no kernel %s", name);
         return NULL;
     }
@@ -84,7 +90,8 @@ static PyObject *kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         return NULL;
     }
     self->vectorcall = kernel_call;
-    self->call = call;
+    self->call = entry->call;
+    self->halves = entry->halves;
     self->fallback = Py_NewRef(fallback);
     self->defaults = Py_NewRef(defaults);
     self->params = params;

@@ -14,16 +14,22 @@ static const KernelEntry *const tables[] = {
     resize_kernels, grid_kernels, distance_kernels, special_kernels, rank_kernels, pad_kernels, patch_kernels, factor_kernels, NULL,
 };
 
-Kernel find_kernel(const char *name)
+const KernelEntry *find_entry(const char *name)
 {
     for (const KernelEntry *const *table = tables; *table != NULL; table++) {
         for (const KernelEntry *entry = *table; entry->name != NULL; entry++) {
             if (strcmp(entry->name, name) == 0) {
-                return entry->call;
+                return entry;
             }
         }
     }
     return NULL;
+}
+
+Kernel find_kernel(const char *name)
+{
+    const KernelEntry *entry = find_entry(name);
+    return entry == NULL ? NULL : entry->call;
 }
 
 static PyObject *kernel_names(PyObject *module, PyObject *unused)

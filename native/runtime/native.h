@@ -304,7 +304,9 @@ typedef PyObject *(*Kernel)(PyObject *const *args);
 typedef struct {
     const char *name; /* as the schema's `fast:` names it */
     Kernel call;
+    int halves; /* takes float16 and bfloat16 where it computes in float32 */
 } KernelEntry;
+#define HALVES 1
 
 extern INTERNAL const KernelEntry view_kernels[];
 extern INTERNAL const KernelEntry reduce_kernels[];
@@ -338,10 +340,13 @@ extern INTERNAL const KernelEntry index_kernels[];
 extern INTERNAL const KernelEntry scatter_kernels[];
 extern INTERNAL const KernelEntry mask_kernels[];
 extern INTERNAL const KernelEntry special_kernels[];
+INTERNAL const KernelEntry *find_entry(const char *name);
 INTERNAL Kernel find_kernel(const char *name);
 /* Runs a Kernel object's function in C alone, with `out` if it is not NULL; NULL without an exception when it is none or declines. `args` has a place
  * behind the last one. */
 INTERNAL PyObject *kernel_try(PyObject *kernel, PyObject **args, int count, PyArrayObject *out);
+/* Whether it is one in C that takes half types. */
+INTERNAL int kernel_takes_halves(PyObject *kernel);
 /* Tells the extension what makes plans. */
 INTERNAL PyObject *connect_road(PyObject *module, PyObject *args, PyObject *kwargs);
 INTERNAL PyObject *connect_meta(PyObject *module, PyObject *args, PyObject *kwargs);

@@ -453,6 +453,7 @@ static Plan *read_plan(PyObject *learnt)
     plan->kernel = Py_NewRef(kernel);
     plan->compute = PyArray_DescrCheck(compute) ? (PyArray_Descr *)Py_NewRef(compute) : NULL;
     plan->blocked = Py_IS_TYPE(blocked, &BlockedType) ? (Blocked *)Py_NewRef(blocked) : NULL;
+    plan->halves = plan->compute == S.descr32 && plan->how <= PLAN_SEVERAL && kernel_takes_halves(kernel);
     plan->cls = PyType_Check(cls) ? (PyTypeObject *)Py_NewRef(cls) : NULL;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(constants); i++) {
         plan->constants |= 1u << PyLong_AsLong(PyTuple_GET_ITEM(constants, i));

@@ -54,6 +54,7 @@ struct Plan {
     int takes_out;
     Blocked *blocked;     /* the operator's loops, or NULL */
     unsigned constants;   /* bits of the arguments that must not require grad: what the rule refuses otherwise */
+    int halves;           /* the kernel takes half types as they are, where it computes in float32 */
     int half;             /* the kernel computes in another dtype than that of a floating result */
     PyTypeObject *cls;    /* of the tuple of several results */
     MetaResult *meta;     /* the results on the meta device, or NULL */
@@ -61,6 +62,24 @@ struct Plan {
     Result result[1];     /* as many as `count` */
 };
 
+/* What a kernel gets, and what has to be given back after it. */
+typedef struct {
+    PyObject *slots[MAX_PARAMS + 2]; /* one place before the first, and one for out= */
+    PyObject **value;
+    PyObject *owned[MAX_PARAMS];
+    int count;
+    int history; /* an argument may have a history */
+    unsigned uncast; /* bits of the arrays that are cast slab by slab */
+} Given;
+
+#define SLAB 8192 /* elements that stay in the cache with what is computed of them */
+
+/* Whether the call may be run slab by slab: an element of the result depends on the elements at its place alone. */
+INTERNAL int has_slabs(const Path *path, const Plan *plan);
+/* The result in `target`, of operands of which some are yet to be cast. */
+INTERNAL int compute_slabs(const Path *path, const Plan *plan, const Bound *bound, const Given *given, PyArrayObject *target);
+/* The result in `target`, which has its dtype and shape: 1, or 0 with or without an exception. */
+INTERNAL int compute_into(const Path *path, const Plan *plan, const Bound *bound, Given *given, PyArrayObject *target);
 /* Arrays of the elements of `array` in another dtype, in the same order of dimensions (convert.c); a new reference. */
 INTERNAL PyArrayObject *converted(PyArrayObject *array, PyArray_Descr *descr);
 /* Copies with conversion; -1 with an exception. */

@@ -3,15 +3,6 @@
  */
 #include "plan.h"
 
-/* What a kernel gets, and what has to be given back after it. */
-typedef struct {
-    PyObject *slots[MAX_PARAMS + 2]; /* one place before the first, and one for out= */
-    PyObject **value;
-    PyObject *owned[MAX_PARAMS];
-    int count;
-    int history; /* an argument may have a history */
-} Given;
-
 static void given_clear(Given *given)
 {
     for (int i = 0; i < given->count; i++) {
@@ -63,15 +54,17 @@ static PyObject *array_list(const Plan *plan, int cast, PyObject *list, int *his
 }
 
 /* 0 declines, or with an exception fails. */
-static int give(const Path *path, const Plan *plan, const Bound *bound, Given *given)
+static int give(const Path *path, const Plan *plan, const Bound *bound, Given *given, int as_it_is)
 {
     given->value = given->slots + 1;
     given->count = 0;
     given->history = 0;
+    given->uncast = 0;
+    const int slabs = has_slabs(path, plan);
     for (int i = 0; i < path->params; i++) {
         PyObject *value = bound->value[i];
         char kind = path->kinds[i];
-        int cast = plan->compute != NULL && path->casts[i];
+        int cast = plan->compute != NULL && path->casts[i] && !as_it_is;
         given->value[i] = value;
         if (value == Py_None) {
             continue;
@@ -87,12 +80,13 @@ static int give(const Path *path, const Plan *plan, const Bound *bound, Given *g
                 }
                 given->history = 1;
             }
-            if (cast && needs_cast(plan, array)) {
+            if (cast && needs_cast(plan, array) && !(slabs && PyArray_SIZE(array) >= 2 * SLAB)) {
                 if (!own(given, i, (PyObject *)converted(array, plan->compute))) {
                     return 0;
                 }
             }
             else {
+                given->uncast |= (unsigned)(cast && needs_cast(plan, array)) << i;
                 own(given, i, Py_NewRef((PyObject *)array)); /* Python code may give the tensor another payload meanwhile */
             }
         }
@@ -223,9 +217,11 @@ static int may_take_out(const Plan *plan, PyArrayObject *target)
     return plan->compute == NULL || plan->compute->type_num == type || type == NPY_BOOL || PyObject_TypeCheck(plan->kernel, &PyUFunc_Type);
 }
 
-/* The result in `target`, which has its dtype and shape: 1, or 0 with or without an exception. */
-static int compute_into(const Path *path, const Plan *plan, const Bound *bound, Given *given, PyArrayObject *target)
+int compute_into(const Path *path, const Plan *plan, const Bound *bound, Given *given, PyArrayObject *target)
 {
+    if (given->uncast) {
+        return compute_slabs(path, plan, bound, given, target);
+    }
     if (plan->blocked != NULL) {
         PyObject *made = blocked_apply(plan->blocked, given->value, path->params, plan->half ? NULL : target);
         if (made != NULL) {
@@ -330,7 +326,7 @@ static PyObject *run_fresh(const Path *path, const Plan *plan, const Bound *boun
         }
         data = (PyObject *)target;
     }
-    else if (plan->how == PLAN_ONE && (plan->loop.call != NULL || plan->blocked != NULL || plan->takes_out)) {
+    else if (plan->how == PLAN_ONE && (plan->loop.call != NULL || plan->blocked != NULL || plan->takes_out || given->uncast)) {
         PyArrayObject *target = empty_result(result);
         if (target != NULL && !compute_into(path, plan, bound, given, target)) {
             Py_CLEAR(target);
@@ -349,9 +345,9 @@ static PyObject *run_fresh(const Path *path, const Plan *plan, const Bound *boun
     return finish_call(path, bound, make_tensor(data, result->dtype), given->history);
 }
 
-static PyObject *run_several(const Path *path, const Plan *plan, const Bound *bound, Given *given)
+/* What a kernel made, one result or several; takes over the reference. */
+static PyObject *finish_several(const Path *path, const Plan *plan, const Bound *bound, const Given *given, PyObject *computed)
 {
-    PyObject *computed = call_kernel(path, plan, given, NULL);
     PyObject *items = computed == NULL ? NULL : PySequence_Fast(computed, "a kernel returned no sequence");
     Py_XDECREF(computed);
     if (items == NULL) {
@@ -379,6 +375,33 @@ static PyObject *run_several(const Path *path, const Plan *plan, const Bound *bo
     }
     Py_DECREF(items);
     return finish_call(path, bound, made, given->history);
+}
+
+static PyObject *run_several(const Path *path, const Plan *plan, const Bound *bound, Given *given)
+{
+    return finish_several(path, plan, bound, given, call_kernel(path, plan, given, NULL));
+}
+
+static int has_half(const Path *path, const Bound *bound)
+{
+    for (int i = 0; i < path->params; i++) {
+        PyArrayObject *array = path->casts[i] && is_plain(bound->value[i]) ? array_of(bound->value[i]) : NULL;
+        if (array != NULL && PyArray_ITEMSIZE(array) == 2) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* A kernel in C that takes half types as they are, if it takes these. */
+static PyObject *run_halves(const Path *path, const Plan *plan, const Bound *bound, Given *given)
+{
+    PyObject *made = kernel_try(plan->kernel, given->value, path->params, NULL);
+    if (made == NULL || plan->how == PLAN_SEVERAL) {
+        return made == NULL ? NULL : finish_several(path, plan, bound, given, made);
+    }
+    made = laid_out(made, &plan->result[0]);
+    return made == NULL ? NULL : finish_call(path, bound, make_tensor(made, plan->result[0].dtype), given->history);
 }
 
 static PyObject *view_of(PyArrayObject *source, const Result *result)
@@ -522,7 +545,16 @@ static PyObject *run_plan(const Path *path, const Plan *plan, const Bound *bound
     }
     Given given;
     PyObject *made = NULL;
-    if (give(path, plan, bound, &given)) {
+    if (plan->halves && !path->inplace && bound->out == NULL && path->mutates < 0 && has_half(path, bound)) {
+        if (give(path, plan, bound, &given, 1)) {
+            made = run_halves(path, plan, bound, &given);
+        }
+        given_clear(&given);
+        if (made != NULL || PyErr_Occurred()) {
+            return made;
+        }
+    }
+    if (give(path, plan, bound, &given, 0)) {
         made = path->inplace              ? run_in_place(path, plan, bound, &given)
                : bound->out != NULL       ? run_out(path, plan, bound, &given)
                : plan->how == PLAN_SEVERAL ? run_several(path, plan, bound, &given)

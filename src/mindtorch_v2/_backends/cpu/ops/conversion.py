@@ -18,6 +18,8 @@ def cast(array: ndarray, dtype: np.dtype) -> ndarray:
             return _real(array).astype(dtype)
     if kind == "c" and dtype.kind != "c":
         return (array != 0) if dtype.kind == "b" else array.real.astype(dtype)
+    if dtype == np.float16 and kind in "fiu":  # by way of float32, as PyTorch goes
+        return array.astype(np.float32, copy=False).astype(dtype)
     return array.astype(dtype)
 
 

@@ -1,0 +1,35 @@
+/* Products of matrices: what the kernels know of the operands. */
+#ifndef MINDTORCH_PRODUCT_H
+#define MINDTORCH_PRODUCT_H
+
+#include "kinds.h"
+
+/* One product: the matrices of the operands (a vector is one with a side of 1) and the dimensions of the result. Strides in bytes. */
+typedef struct {
+    PyArrayObject *left, *right;
+    npy_intp m, k, n, a[2], b[2];
+    int batch; /* leading dimensions of the result */
+    npy_intp dims[MAX_DIMS], batch_a[MAX_DIMS], batch_b[MAX_DIMS];
+    int ndim;
+    npy_intp count; /* matrices */
+} Product;
+
+/* The next matrices of the batch. */
+static inline void advance(const Product *p, npy_intp *at, const char **a, const char **b)
+{
+    for (int d = p->batch - 1; d >= 0; d--) {
+        *a += p->batch_a[d];
+        *b += p->batch_b[d];
+        if (++at[d] < p->dims[d]) {
+            return;
+        }
+        *a -= p->batch_a[d] * p->dims[d];
+        *b -= p->batch_b[d] * p->dims[d];
+        at[d] = 0;
+    }
+}
+
+/* A product of half types of which one matrix has few rows (or columns), in float32, plus a row (or None); NULL declines. */
+INTERNAL PyObject *half_product(const Product *p, PyObject *added);
+
+#endif

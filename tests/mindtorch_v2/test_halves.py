@@ -1,0 +1,113 @@
+"""float16 and bfloat16: every call gives what float32 gives, rounded once, whatever way it takes (chunks, slabs, kernels that read half types)."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import mindtorch_v2 as torch
+from mindtorch_v2.nn import functional as F
+
+HALVES = (torch.bfloat16, torch.float16)
+
+
+def drawn(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape).astype(np.float32))
+
+
+def agree(function: Callable, *args: torch.Tensor, exact: bool = True) -> None:
+    for kind in HALVES:
+        given = [x.to(kind) for x in args]
+        wanted = function(*[x.float() for x in given])
+        wanted = wanted.to(kind) if wanted.is_floating_point() else wanted
+        for _ in range(3):  # the second call is planned
+            result = function(*given)
+        assert (result.dtype, result.shape, result.stride()) == (wanted.dtype, wanted.shape, wanted.stride())
+        a, b = result.double().numpy(), wanted.double().numpy()
+        if exact:
+            np.testing.assert_array_equal(a, b)
+        else:
+            near = 1e-2 if kind is torch.bfloat16 else 2e-3
+            np.testing.assert_allclose(a, b, rtol=near, atol=near * max(1, np.abs(b[np.isfinite(b)]).max(initial=0)))
+
+
+POINTWISE = {
+    "same array twice": lambda a, b: a + a,
+    "two arrays": lambda a, b: a * b,
+    "factor": lambda a, b: torch.add(a, b, alpha=3),
+    "number": lambda a, b: a * 2.5,
+    "0-dim": lambda a, b: a + b[0, 0],
+    "row": lambda a, b: a + b[0],
+    "column": lambda a, b: a * b[:, :1],
+    "outer": lambda a, b: a[:, 0].reshape(-1, 1) * b[0],
+    "transposed": lambda a, b: a.t() + b.t(),
+    "mixed layouts": lambda a, b: a.t().contiguous().t() * b,
+    "steps": lambda a, b: a[::2, 1::2] + b[::2, 1::2],
+    "three dimensions": lambda a, b: a.reshape(300, 7, 43) + b[0, :43],
+    "comparison": lambda a, b: a < b,
+    "block": lambda a, b: F.gelu(a),
+    "relu": lambda a, b: a.relu(),
+    "three operands": lambda a, b: torch.where(a > 0, a, b),
+    "in place": lambda a, b: a.clone().add_(b),
+    "out": lambda a, b: torch.mul(a, b, out=torch.empty_like(a)),
+    "in Python": lambda a, b: a.digamma(),
+    "clamp": lambda a, b: a.clamp(-1, 1),
+}
+
+
+@pytest.mark.parametrize("name", POINTWISE)
+def test_pointwise(name: str) -> None:
+    a, b = drawn(300, 301), drawn(300, 301, seed=1)
+    a[3, 4], a[5, 6], b[7] = float("nan"), float("inf"), -0.0
+    agree(POINTWISE[name], a, b)
+
+
+@pytest.mark.parametrize("n", (1, 7, 64, 5000))
+def test_reductions(n: int) -> None:
+    x = drawn(6, n, 5)
+    x[1, 0], x[2, 0, 1] = float("nan"), float("inf")
+    for dim in (0, 1, 2, (0, 2), None):
+        agree(lambda x, dim=dim: x.sum(dim), x, exact=False)
+        agree(lambda x, dim=dim: x.amax(dim, keepdim=True) if dim is not None else x.amax(), x)
+    agree(lambda x: x.permute(2, 0, 1).mean(1), x, exact=False)
+    agree(lambda x: x[:, ::2, ::2].norm(dim=1), x, exact=False)
+    agree(lambda x: x.var(0), x[3:], exact=False)
+    agree(lambda x: x.logsumexp(2), x[3:], exact=False)
+    agree(lambda x: x[:0].sum(0), x)
+    agree(lambda x: x[:0].sum((1, 2)), x)
+
+
+@pytest.mark.parametrize("k", (1, 8, 33, 600))
+def test_products(k: int) -> None:
+    for m in (1, 3, 4, 8, 9):
+        agree(lambda a, b, c: F.linear(a, b, c), drawn(m, k), drawn(20, k), drawn(20), exact=False)
+        agree(lambda a, b: a @ b, drawn(m, k), drawn(k, 20), exact=False)
+        agree(lambda a, b: a.t() @ b.t(), drawn(k, m), drawn(20, k), exact=False)
+        agree(lambda a, b: a @ b.transpose(1, 2), drawn(2, 1, m, k), drawn(3, 20, k), exact=False)
+    agree(lambda a, b: a @ b, drawn(40, k), drawn(k), exact=False)
+    agree(lambda a, b: b @ a, drawn(k, 40), drawn(k), exact=False)
+    agree(lambda a, b: a[::2] @ b, drawn(40, k), drawn(k), exact=False)
+    agree(torch.dot, drawn(k), drawn(k), exact=False)
+    x = drawn(4, k)
+    x[1, 0] = float("nan")
+    agree(F.linear, x, drawn(5, k), exact=False)
+    agree(F.linear, x[:0], drawn(5, k))
+    agree(F.linear, x[:, :0], drawn(5, k)[:, :0])
+
+
+def test_every_half_is_converted_exactly() -> None:
+    bits = np.arange(1 << 16).astype(np.uint16)
+    for kind in HALVES:
+        x = torch.from_numpy(bits).view(kind)
+        wide = x.float()
+        back = wide.to(kind)
+        assert torch.equal(back[~wide.isnan()].view(torch.int16), x[~wide.isnan()].view(torch.int16))
+        assert back[wide.isnan()].isnan().all()
+        assert torch.equal(wide.double()[~wide.isnan()], x.double()[~wide.isnan()])
+
+
+def test_rounding_is_to_even_by_way_of_float32() -> None:
+    assert torch.full((40,), 1 + 2**-11 + 2**-30, dtype=torch.float64).half().tolist() == [1.0] * 40
+    assert torch.full((40,), 1 + 3 * 2**-11).half().tolist() == [1 + 2**-9] * 40
+    assert torch.full((40,), 1 + 2**-8).bfloat16().tolist() == [1.0] * 40
+    assert torch.full((40,), 3.4e38).bfloat16().isinf().all() == torch.tensor(True)
