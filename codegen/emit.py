@@ -17,7 +17,7 @@ from typing import Any
 import cffi
 import jinja2
 
-from codegen import aclnn, arrays, forms, manual, stubs, tape
+from codegen import aclnn, arrays, forms, import_aten, manual, stubs, tape
 from codegen.acl import ACL, read_acl
 from codegen.blocks import Loops
 from codegen.json_schema import json_schema
@@ -52,12 +52,25 @@ def render(schema: Schema, root: Path | None = None) -> dict[str, str]:
     text = environment.get_template("rules.md.j2").render(header=HEADER.format(source=source), **manual.rules(schema))
     products[manual.RULES] = text.rstrip("\n") + "\n"
     products["generated/schema.json"] = json_schema()
+    products.update(_overloads(environment, schema, root))
     products.update(_abi(schema, root))
     schema_dir = (root or Path(__file__).resolve().parent.parent) / "schema"
     if (schema_dir / "torch_proxy.yaml").exists():
         for path, text in render_proxy(schema_dir).items():
             products[f"generated/{path}"] = text
     return products
+
+
+def _overloads(environment: jinja2.Environment, schema: Schema, root: Path | None) -> dict[str, str]:
+    """What `torch.ops.aten` knows of PyTorch's overloads."""
+    file = (root or Path(__file__).resolve().parent.parent) / import_aten.TARGET
+    if not file.exists():
+        return {}
+    rows = [row for row in file.read_text(encoding="utf-8").splitlines() if not row.startswith("#")]
+    aliases = sorted({(alias, op.name) for op in schema.ops for alias in op.aliases})
+    header = HEADER.format(source=f"schema/ops/*.yaml and {import_aten.TARGET}")
+    text = environment.get_template("overloads.py.j2").render(header=header, rows=rows, aliases=aliases)
+    return {"generated/overloads.py": text}
 
 
 def _filled(names: list[str]) -> str:

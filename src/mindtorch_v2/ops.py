@@ -1,134 +1,153 @@
-"""`torch.ops`: operators by namespace and overload, `torch.ops.aten.add.Tensor`."""
+"""`torch.ops`: operators by namespace and overload, `torch.ops.aten.add.Tensor`.
+
+Note [Overloads]
+An overload of PyTorch's (generated/overloads.py has their signatures) is served by the operator of the schema that takes the same arguments, or by one
+that takes them otherwise: by the dtype of a number (`add.Scalar`), or with buffers (`max.dim_max`). What is no operator here is a member of Tensor or a
+function of the package of that name (`numel`, `sym_size.int`); the form without an underscore of what works in place (`exponential`) works on a copy, and a
+form with buffers of what has none here copies into them. An overload that nothing of that serves is not there.
+"""
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
+from ._above import above
 from ._autograd import wiring as _wiring  # noqa: F401 (connects the dispatcher)
-from ._dispatch.dispatcher import call_converted, call_inplace
+from ._dispatch.dispatcher import call_converted, call_inplace, resize_out
 from ._dispatch.operator import Operator
 from ._dispatch.resolver import resolve
+from ._schemas import FunctionSchema, Tag, plain
+from ._tensor import Tensor
 
-
-class AliasInfo(NamedTuple):
-    """Whether an argument is written to."""
-
-    is_write: bool
-
-
-class Argument(NamedTuple):
-    """One argument of an overload."""
-
-    name: str
-    type: str
-    kwarg_only: bool
-    is_out: bool
-    alias_info: AliasInfo | None
-
-
-class Schema(NamedTuple):
-    """The signature of an overload."""
-
-    name: str
-    overload_name: str
-    arguments: tuple[Argument, ...]
+_OPTIONS = frozenset(("dtype", "layout", "device", "pin_memory"))  # of factories, which a buffer gives
 
 
 class OpOverload:
-    """One overload of an operator."""
+    """One overload of an operator: `torch.ops.aten.add.Tensor`."""
 
     namespace = "aten"
 
-    def __init__(self, packet: OpOverloadPacket, operator: Operator, inplace: bool, name: str):
-        self._packet = packet
-        self._operator = operator
-        self._inplace = inplace
+    def __init__(
+        self, packet: OpOverloadPacket, name: str, schema: FunctionSchema, tags: list[Tag], function: Callable[..., Any]
+    ):
+        self._overloadpacket = packet
         self._overloadname = name
+        self._opname = packet._name
+        self._schema = schema
+        self._function = function
+        self.tags = tags
         self.__name__ = f"{packet._name}.{name}"
+        self.__qualname__ = schema.name.replace("::", ".")
         self.__module__ = "torch._ops.aten"
 
     @property
     def overloadpacket(self) -> OpOverloadPacket:
-        return self._packet
+        """The operator that this is an overload of."""
+        return self._overloadpacket
 
     @property
-    def _schema(self) -> Schema:
-        op = self._operator
-        writes = AliasInfo(is_write=True)
-        shows = AliasInfo(is_write=False) if op.is_view else None
-        found = [
-            Argument(p.name, p.type, p.keyword, False, writes if self._inplace and not i else None if i else shows)
-            for i, p in enumerate(op.params)
-        ]
-        if self._overloadname == _out_name(op):
-            found.append(Argument("out", "Tensor", True, True, writes))
-        name = "" if self._overloadname == "default" else self._overloadname
-        return Schema(f"aten::{self._packet._name}", name, tuple(found))
+    def op(self) -> Callable[..., Any]:
+        return self._function
+
+    _op = op
 
     @property
     def is_view(self) -> bool:
-        return self._operator.is_view
+        """Whether the result shares memory with an argument that is not written to."""
+        return any(a.alias_info is not None and not a.is_write for a in self._schema.arguments)
 
-    @property
-    def tags(self) -> list:
-        return list(self._operator.tags)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
 
-    def __str__(self) -> str:
-        return f"aten.{self.__name__}"
+    def name(self) -> str:
+        """`aten::add.Tensor`."""
+        return self._schema.name + (f".{self._schema.overload_name}" if self._schema.overload_name else "")
 
     def __deepcopy__(self, memo: Any = None) -> OpOverload:
         return self
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        out = kwargs.pop("out", None)
-        op, bound = resolve((self._operator,), args, kwargs)
-        return call_inplace(op, bound) if self._inplace else call_converted(op, bound, out)
+    def __reduce__(self) -> tuple:
+        return _named, (self._opname, self._overloadname)
 
-    def name(self) -> str:
-        """`aten::add.Tensor`."""
-        return f"aten::{self._packet._name}" + (f".{self._operator.overload}" if self._operator.overload else "")
+    def __str__(self) -> str:
+        return f"aten.{self.__name__}"
 
     def __repr__(self) -> str:
-        return f"<OpOverload(op='aten.{self._packet._name}', overload='{self._overloadname}')>"
+        return f"<OpOverload(op='aten.{self._opname}', overload='{self._overloadname}')>"
 
 
 class OpOverloadPacket:
     """An operator with all its overloads: callable itself, an attribute per overload."""
 
-    def __init__(self, name: str, overloads: tuple[Operator, ...], inplace: bool):
+    def __init__(self, name: str, rows: dict[str, tuple[FunctionSchema, list[Tag]]], operators: tuple[Operator, ...]):
         self._name = name
-        self._overloads = overloads
-        self._inplace = inplace
-        self._made: dict[str, OpOverload] = {}
+        self._rows = rows
+        self._operators = operators
+        self._inplace = name.endswith("_") and not name.endswith("__")
+        self._made: dict[str, OpOverload | None] = {}
         self.__name__ = name
         self.__module__ = "torch._ops.aten"
 
+    @property
+    def _qualified_op_name(self) -> str:
+        return f"aten::{self._name}"
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        out = kwargs.pop("out", None)
-        op, bound = resolve(self._overloads, args, kwargs)
-        return call_inplace(op, bound) if self._inplace else call_converted(op, bound, out)
+        if self._operators:
+            out = kwargs.pop("out", None)
+            op, bound = resolve(self._operators, args, kwargs, out=out)
+            return call_inplace(op, bound) if self._inplace else call_converted(op, bound, out)
+        for name in self.overloads():
+            arguments = self._rows[name][0].arguments
+            required = sum(not a.has_default_value() for a in arguments)
+            if required <= len(args) + len(kwargs) <= len(arguments):
+                return getattr(self, name)(*args, **kwargs)
+        raise TypeError(f"aten::{self._name}: no overload takes {len(args) + len(kwargs)} arguments")
 
     def overloads(self) -> list[str]:
         """The names of the overloads."""
-        return [op.overload or "default" for op in self._overloads]
+        return [name for name in self._rows if self._overload(name) is not None]
 
     def __getattr__(self, name: str) -> OpOverload:
         if name.startswith("__"):
             raise AttributeError(name)
-        for op in self._overloads:
-            short = op.overload or "default"
-            if name in (short, _out_name(op)):
-                return self._overload(op, name)
-        raise AttributeError(f"The underlying op of 'aten.{self._name}' has no overload name '{name}'")
+        found = self._overload(name)
+        if found is None:
+            raise AttributeError(f"The underlying op of 'aten.{self._name}' has no overload name '{name}'")
+        return found
 
-    def _overload(self, op: Operator, name: str) -> OpOverload:
-        """The one object that stands for an overload."""
+    def __dir__(self) -> list[str]:
+        return [*object.__dir__(self), *self.overloads()]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.overloads())
+
+    def _overload(self, name: str) -> OpOverload | None:
+        """The one object that stands for an overload; None where nothing serves it."""
         if name not in self._made:
-            self._made[name] = OpOverload(self, op, self._inplace, name)
+            row = self._rows.get(name)
+            function = None if row is None else _Serving(self, row[0]).function()
+            self._made[name] = None if row is None or function is None else OpOverload(self, name, *row, function)
         return self._made[name]
+
+    def _of(self, op: Operator, form: str) -> OpOverload:
+        """The overload that stands for a form of an operator."""
+        for name, (schema, _) in self._rows.items():
+            if (form == "out") == _has_buffers(schema) and _takes(op, schema, exactly=True):
+                found = self._overload(name)
+                if found is not None:
+                    return found
+        name = op.overload or "default"
+        if form == "out":
+            name = "out" if op.overload in ("", "Tensor") else f"{op.overload}_out"
+        if self._made.get(name) is None:  # not one of PyTorch's
+            schema = _own_schema(op, self._name, name, form)
+            self._made[name] = OpOverload(self, name, schema, [], _caller(op, schema, self._inplace, named=False))
+        return self._made[name]  # type: ignore[return-value]
 
     def __str__(self) -> str:
         return f"aten.{self._name}"
@@ -141,44 +160,220 @@ class HigherOrderOperator:
     """An operator that takes functions. There are none: `torch.cond` and its kin are plain functions."""
 
 
-def _out_name(op: Operator) -> str:
-    """What PyTorch calls the overload with `out=` of most operators."""
-    return "out" if op.overload in ("", "Tensor") else f"{op.overload}_out"
-
-
 def overload(op: Operator, form: str) -> OpOverload:
     """The overload that stands for a form of an operator: "functional", "inplace" or "out"."""
-    name = op.name + "_" if form == "inplace" and not op.is_inplace else op.name
-    packet = getattr(sys.modules[__spec__.name].aten, name)  # type: ignore[attr-defined]
-    return packet._overload(op, _out_name(op) if form == "out" else op.overload or "default")
+    return _packet(op.name + "_" if form == "inplace" and not op.is_inplace else op.name)._of(op, form)
 
 
-class _Reader:
-    """`aten._local_scalar_dense`: the one element of a tensor as a number; the schema has no results that are no tensors."""
+class _Serving:
+    """What serves an overload: see Note [Overloads]."""
 
-    __name__ = "_local_scalar_dense.default"
-    __module__ = "torch._ops.aten"
+    def __init__(self, packet: OpOverloadPacket, schema: FunctionSchema):
+        self.packet = packet
+        self.schema = schema
+        self.inputs = [a for a in schema.arguments if not a.is_out]
+        self.buffers = [a.name for a in schema.arguments if a.is_out]
 
-    @property
-    def default(self) -> _Reader:
-        return self
+    def function(self) -> Callable[..., Any] | None:
+        """The function that is called; None where there is none."""
+        return self.operator() or self.member() or self.on_copy() or self.into_buffers()
 
-    def __call__(self, tensor: Any) -> Any:
-        if tensor.numel() == 0:
-            raise RuntimeError("Empty tensor not supported")
-        return tensor.item()
+    def operator(self) -> Callable[..., Any] | None:
+        inplace = self.packet._inplace
+        form = "out" if self.buffers else "inplace" if inplace else "function"
+        for exactly in (True, False):
+            for op in self.packet._operators:
+                has = (form in op.variants) if form == "out" else not inplace or op.is_inplace or form in op.variants
+                if has and _takes(op, self.schema, exactly):
+                    return _caller(op, self.schema, inplace, named=not exactly)
+        return None
 
-    def __str__(self) -> str:
-        return "aten._local_scalar_dense.default"
+    def member(self) -> Callable[..., Any] | None:
+        if self.buffers or self.packet._operators:
+            return None
+        name = self.packet._name.removeprefix("sym_")
+        if self.packet._name == _READER:
+            return _read
+        if self.inputs and self.inputs[0].name == "self" and hasattr(Tensor, name):
+            return functools.partial(_call_member, name)
+        function = getattr(sys.modules[__package__], name, None)
+        return function if callable(function) and not isinstance(function, type) else None
+
+    def on_copy(self) -> Callable[..., Any] | None:
+        """What `exponential_` does to a copy."""
+        if self.buffers or self.packet._inplace or self.packet._operators:
+            return None
+        packet = _found(self.packet._name + "_")
+        inner = None if packet is None else packet._overload(self.schema.overload_name or "default")
+        if inner is None:
+            return None
+
+        def on_copy(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+            return inner(self.clone(), *args, **kwargs)
+
+        return on_copy
+
+    def into_buffers(self) -> Callable[..., Any] | None:
+        """The overload that takes the same and has no buffers, and a copy of its results."""
+        if not self.buffers:
+            return None
+        wanted = [(a.name, a.type) for a in self.inputs]
+        for name, (schema, _) in self.packet._rows.items():
+            if _has_buffers(schema):
+                continue
+            given = [(a.name, a.type) for a in schema.arguments]
+            if wanted in (given, [pair for pair in given if pair[0] not in _OPTIONS]):
+                inner = self.packet._overload(name)
+                if inner is not None:
+                    return functools.partial(_into_buffers, inner, self.buffers)
+        return None
 
 
-reader = _Reader()
+_READER = "_local_scalar_dense"
 
 
-def _operators() -> Iterator[Operator]:
-    from ._generated.tables import operators
+def _read(tensor: Tensor) -> Any:
+    """The one element of a tensor as a number."""
+    if tensor.numel() == 0:
+        raise RuntimeError("Empty tensor not supported")
+    return tensor.item()
 
-    return operators()
+
+def _call_member(name: str, /, self: Tensor, *args: Any, **kwargs: Any) -> Any:
+    member = getattr(self, name)
+    return member(*args, **kwargs) if callable(member) and not isinstance(member, Tensor) else member
+
+
+def _into_buffers(inner: OpOverload, names: list[str], /, *args: Any, **kwargs: Any) -> Any:
+    buffers = [kwargs.pop(name) for name in names]
+    results = inner(*args, **kwargs)
+    for buffer, result in zip(buffers, results if isinstance(results, (tuple, list)) else (results,)):
+        resize_out(buffer, tuple(result.shape), result.stride())
+        buffer.copy_(result)
+    return buffers[0] if len(buffers) == 1 else tuple(buffers)
+
+
+def _caller(op: Operator, schema: FunctionSchema, inplace: bool, named: bool) -> Callable[..., Any]:
+    """A call of an operator. named: its parameters are in another order, so that all arguments are given by name."""
+    names = [a.name for a in schema.arguments if not a.is_out]
+    buffers = [a.name for a in schema.arguments if a.is_out]
+
+    def caller(*args: Any, **kwargs: Any) -> Any:
+        out = kwargs.pop("out", None)
+        if out is None and buffers:
+            given = [kwargs.pop(name, None) for name in buffers]
+            out = given[0] if len(given) == 1 else None if None in given else tuple(given)
+        if named:
+            kwargs.update(zip(names, args))
+            args = ()
+        found, bound = resolve((op,), args, kwargs)
+        return call_inplace(found, bound) if inplace else call_converted(found, bound, out)
+
+    return caller
+
+
+def _has_buffers(schema: FunctionSchema) -> bool:
+    return any(a.is_out for a in schema.arguments)
+
+
+def _takes(op: Operator, schema: FunctionSchema, exactly: bool) -> bool:
+    """Whether an operator takes what an overload takes: the same parameters, or such as the overload's arguments may stand for."""
+    given = {a.name: a for a in schema.arguments if not a.is_out}
+    params = {p.name.rstrip("_") if p.name not in given else p.name: p for p in op.params}
+    left_out = _OPTIONS if op.factory and _has_buffers(schema) else frozenset()
+    if not given.keys() <= params.keys():
+        return False
+    for name, param in params.items():
+        argument = given.get(name)
+        if argument is None:
+            if exactly and name not in left_out or param.required:
+                return False
+            continue
+        kind, is_list = _kind(argument.type)
+        own = plain(param.type)
+        if kind == own and is_list == param.is_list:
+            continue
+        if exactly or is_list and not param.is_list:
+            return False
+        stands = own == "Tensor" and op.numbers if kind == "number" else (own, kind) in _STANDS
+        if kind != own and not stands:
+            return False
+    return True
+
+
+_STANDS = {("number", "int"), ("number", "float"), ("float", "int"), ("number", "bool")}
+
+
+def _kind(text: str) -> tuple[str, bool]:
+    return text.replace("Optional[", "").replace("List[", "").rstrip("]"), "List[" in text
+
+
+def _own_schema(op: Operator, packet: str, name: str, form: str) -> FunctionSchema:
+    """The signature of a form that PyTorch has not."""
+    parts = [
+        f"{p.type}{'[]' if p.is_list else ''}{'?' if p.optional else ''} {p.name}" for p in op.params if not p.keyword
+    ]
+    words = [f"{p.type}{'[]' if p.is_list else ''}{'?' if p.optional else ''} {p.name}" for p in op.params if p.keyword]
+    if form == "inplace" or packet.endswith("_"):
+        parts[0] = parts[0].replace("Tensor", "Tensor(a!)", 1)
+    elif op.is_view:
+        parts[0] = parts[0].replace("Tensor", "Tensor(a)", 1)
+    words += ["Tensor(a!) out"] if form == "out" else []
+    short = "" if name == "default" else f".{name}"
+    return FunctionSchema(f"aten::{packet}{short}({', '.join([*parts, *(['*', *words] if words else [])])}) -> Tensor")
+
+
+@functools.cache
+def _signatures() -> dict[str, list[tuple[str, str]]]:
+    """Signatures and tags of PyTorch's overloads by operator."""
+    from ._generated import overloads
+
+    found: dict[str, list[tuple[str, str]]] = {}
+    for line in overloads.SIGNATURES.split("\n"):
+        signature, _, tags = line.partition("\t")
+        found.setdefault(signature.partition("(")[0].partition(".")[0], []).append((signature, tags))
+    return found
+
+
+@functools.cache
+def _by_name() -> dict[str, list[Operator]]:
+    """The schema's operators by name."""
+    found: dict[str, list[Operator]] = {}
+    for op in above("operators")():
+        found.setdefault(op.name, []).append(op)
+    return found
+
+
+def _named(name: str, overload: str) -> OpOverload:
+    return getattr(_packet(name), overload)
+
+
+def _packet(name: str) -> OpOverloadPacket:
+    found = _found(name)
+    if found is None:
+        raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}'")
+    return found
+
+
+@functools.cache
+def _found(name: str) -> OpOverloadPacket | None:
+    """An operator by its name, None where there is none."""
+    from ._generated.overloads import ALIASES
+
+    operators = _by_name().get(ALIASES.get(name, name), [])
+    if not operators and name.endswith("_"):
+        base = name[:-1]
+        operators = [op for op in _by_name().get(ALIASES.get(base, base), []) if "inplace" in op.variants]
+    rows = {}
+    for text, words in _signatures().get(name, ()):
+        schema = FunctionSchema(f"aten::{text}")
+        tags = [Tag[word] for word in words.split() if word != "-"]
+        rows[schema.overload_name or "default"] = (
+            schema,
+            [*tags, *([] if "-" in words.split() else [Tag.pt2_compliant_tag])],
+        )
+    packet = OpOverloadPacket(name, rows, tuple(operators))
+    return packet if operators or packet.overloads() else None
 
 
 class _Namespace(ModuleType):
@@ -195,27 +390,21 @@ class _Namespace(ModuleType):
         setattr(self, name, function)
 
     def __getattr__(self, name: str) -> Any:
-        if self._namespace == "aten":
-            if name == "_local_scalar_dense":
-                return reader
-            own = tuple(op for op in _operators() if op.name == name)
-            if own:
-                packet = OpOverloadPacket(name, own, own[0].is_inplace)
-            else:
-                base = tuple(op for op in _operators() if op.name + "_" == name and "inplace" in op.variants)
-                packet = OpOverloadPacket(name, base, True) if base else None
-            if packet is not None:
-                setattr(self, name, packet)
-                return packet
-        raise AttributeError(f"'_OpNamespace' '{self._namespace}' object has no attribute '{name}'")
+        found = _found(name) if self._namespace == "aten" else None
+        if found is None:
+            raise AttributeError(f"'_OpNamespace' '{self._namespace}' object has no attribute '{name}'")
+        setattr(self, name, found)
+        return found
 
 
 class _Ops(ModuleType):
     """The module itself: an attribute per namespace."""
 
-    def __getattr__(self, name: str) -> _Namespace:
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        if name == "reader":
+            return _packet(_READER).default
         made = _Namespace(name)
         setattr(self, name, made)
         return made
