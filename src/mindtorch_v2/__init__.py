@@ -31,6 +31,7 @@ _PLACES.update(
     npu_storage=f"{__name__}._backends.npu.storage:NpuStorage",
     overload=f"{__name__}.ops:overload",
     operators=f"{__name__}._generated.tables:operators",
+    overloads=f"{__name__}._generated.overloads",
     reader=f"{__name__}.ops:reader",
     parameter=f"{__name__}.nn.parameter:Parameter",
     pickled_storage=f"{__name__}.storage:_reduced",

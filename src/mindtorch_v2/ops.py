@@ -196,7 +196,7 @@ class _Serving:
             return _read
         if self.inputs and self.inputs[0].name == "self" and hasattr(Tensor, name):
             return functools.partial(_call_member, name)
-        function = getattr(sys.modules[__package__], name, None)
+        function = getattr(sys.modules[__name__.rpartition(".")[0]], name, None)
         return function if callable(function) and not isinstance(function, type) else None
 
     def on_copy(self) -> Callable[..., Any] | None:
@@ -326,10 +326,8 @@ def _own_schema(op: Operator, packet: str, name: str, form: str) -> FunctionSche
 @functools.cache
 def _signatures() -> dict[str, list[tuple[str, str]]]:
     """Signatures and tags of PyTorch's overloads by operator."""
-    from ._generated import overloads
-
     found: dict[str, list[tuple[str, str]]] = {}
-    for line in overloads.SIGNATURES.split("\n"):
+    for line in above("overloads").SIGNATURES.split("\n"):
         signature, _, tags = line.partition("\t")
         found.setdefault(signature.partition("(")[0].partition(".")[0], []).append((signature, tags))
     return found
@@ -358,12 +356,11 @@ def _packet(name: str) -> OpOverloadPacket:
 @functools.cache
 def _found(name: str) -> OpOverloadPacket | None:
     """An operator by its name, None where there is none."""
-    from ._generated.overloads import ALIASES
-
-    operators = _by_name().get(ALIASES.get(name, name), [])
+    aliases = above("overloads").ALIASES
+    operators = _by_name().get(aliases.get(name, name), [])
     if not operators and name.endswith("_"):
         base = name[:-1]
-        operators = [op for op in _by_name().get(ALIASES.get(base, base), []) if "inplace" in op.variants]
+        operators = [op for op in _by_name().get(aliases.get(base, base), []) if "inplace" in op.variants]
     rows = {}
     for text, words in _signatures().get(name, ()):
         schema = FunctionSchema(f"aten::{text}")

@@ -8,12 +8,12 @@ import pickle
 import pytest
 
 import mindtorch_v2 as torch
-from mindtorch_v2._generated import overloads
+from mindtorch_v2._above import above
 from mindtorch_v2._schemas import FunctionSchema, Tag
 
 aten = torch.ops.aten
 X = torch.tensor([1.0, 2.0, 3.0])
-ROWS = [row for row in overloads.SIGNATURES.split("\n") if row]
+ROWS = [row for row in above("overloads").SIGNATURES.split("\n") if row]
 
 
 def found(signature: str):
@@ -108,7 +108,13 @@ def test_signatures_are_read():
     )
     assert (schema.name, schema.overload_name, schema.is_mutable) == ("x::f", "o", True)
     self, more, size, mode, p, out = schema.arguments
-    assert self.is_write and not self.is_out and self.alias_info.before_set == {"a"} and not self.has_default_value()
+    assert (
+        self.is_write
+        and not self.is_out
+        and self.alias_info
+        and self.alias_info.before_set == {"a"}
+        and not self.has_default_value()
+    )
     assert more.type == "List[Optional[Tensor]]" and (size.type, size.N, size.default_value) == ("List[int]", 2, 1)
     assert mode.kwarg_only and mode.default_value == "a, b" and p.has_default_value() and p.default_value is None
     assert p.type == "Optional[float]" and out.is_out and [r.type for r in schema.returns] == ["Tensor", "int"]
@@ -116,3 +122,12 @@ def test_signatures_are_read():
     assert (dtype.name, dtype.type, dtype.real_type) == ("dtype", "Optional[int]", "Optional[ScalarType]")
     with pytest.raises(RuntimeError, match="no signature of an operator"):
         FunctionSchema("nothing")
+
+
+def test_products_of_eight_bits_saturate():
+    one = torch.tensor(1.0)
+    for dtype, largest in ((torch.float8_e4m3fn, 448), (torch.float8_e5m2, float("inf"))):
+        a = torch.full((16, 16), 200.0).to(dtype)
+        assert torch._scaled_mm(a, a.t(), one, one)[0, 0].item() == largest
+        assert torch._scaled_mm(a, a.t(), one, -one)[0, 0].item() == -largest
+        assert torch._scaled_mm(a, a.t(), one, one * float("nan"))[0, 0].isnan()

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from mindtorch_v2._dtype import FLOAT8, float32
+from mindtorch_v2._dtype import FLOAT8, float8_e4m3fn, float32
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._rules.linalg import check_inexact
 from mindtorch_v2._tensor import Tensor
@@ -296,7 +296,10 @@ def scaled_mm(
     product = F.mm(left, right)
     if bias is not None:
         product = product + bias.to(float32)
-    return product.to(self.dtype if out_dtype is None else out_dtype)
+    wanted = self.dtype if out_dtype is None else out_dtype
+    if wanted is float8_e4m3fn:  # which has no infinities: a cast overflows to NaN, and this saturates
+        product = product.clamp(-448, 448)
+    return product.to(wanted)
 
 
 def scaled_mm_v2(
