@@ -12,7 +12,7 @@ TORCH := torch==2.13.0
 PYTHONS ?= $(foreach minor,10 11 12 13 14,$(shell python3.$(minor) -c 'import sys; print(sys.executable)' 2>/dev/null))
 WHEELS := .venv/wheels
 
-.PHONY: demo wheels test-ecosystem test test-npu test-properties codegen codegen-check check-signatures lint format record benchmarks emulator clean
+.PHONY: conformance demo wheels test-ecosystem test test-npu test-properties codegen codegen-check check-signatures lint format record benchmarks emulator clean
 
 demo: $(DEMO)/.made  ## embed sentences with a real BERT and train it for ten steps, without PyTorch
 	$(DEMO)/bin/python -m mindtorch_v2 examples/embed_sentences.py --train
@@ -62,6 +62,22 @@ benchmarks: $(REF)/.made  ## measure side by side with PyTorch
 	$(REF)/bin/python benchmarks/meta_init.py
 	$(REF)/bin/python benchmarks/pipeline.py
 	MINDTORCH_V2_NATIVE=0 $(REF)/bin/python benchmarks/pipeline.py
+
+CONFORMANCE ?= $(error say CONFORMANCE=DIR: the directory with opinfo_conformance.py)
+ARRAY_API ?= $(error say ARRAY_API=DIR: a checkout of data-apis/array-api-tests, with its submodule)
+ARRAY_API_RUN = cd $(ARRAY_API) && PYTHONPATH=$(CONFORMANCE):$(abspath src) ARRAY_API_TESTS_VERSION=2024.12 OMP_NUM_THREADS=1 CANDIDATE=mindtorch_v2
+
+conformance: $(REF)/.made  ## write docs/conformance.md: what of PyTorch is here by its own databases, and why the rest is not
+	mkdir -p build/conformance
+	$(REF)/bin/python -m pip install -q expecttest hypothesis scipy pytest ndindex pytest-json-report array-api-compat
+	OMP_NUM_THREADS=1 $(REF)/bin/python -W ignore $(CONFORMANCE)/opinfo_conformance.py --candidate mindtorch_v2 --suite ops,modules,optimizers \
+	  --jobs $(JOBS) --json build/conformance/operators.json
+	-$(ARRAY_API_RUN) ARRAY_API_TESTS_MODULE=array_api_candidate $(abspath $(REF))/bin/python -W ignore -m pytest array_api_tests --max-examples=5 -q \
+	  --disable-deadline -p no:cacheprovider --tb=no --junitxml=$(abspath build/conformance/array_api.xml)
+	-$(ARRAY_API_RUN) ARRAY_API_TESTS_MODULE=array_api_compat.torch $(abspath $(REF))/bin/python -W ignore -m pytest array_api_tests --max-examples=5 -q \
+	  --disable-deadline -p no:cacheprovider --tb=no --junitxml=$(abspath build/conformance/array_api_torch.xml)
+	$(REF)/bin/python benchmarks/conformance.py --operators build/conformance/operators.json --array-api build/conformance/array_api.xml \
+	  --array-api-torch build/conformance/array_api_torch.xml
 
 wheels: $(WHEELS)/.made  ## dist/: a wheel for every machine, one with the C extension for each Python that is there, and the torch that is this library
 	rm -rf dist build/lib build/bdist.*

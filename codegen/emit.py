@@ -67,7 +67,7 @@ def _overloads(environment: jinja2.Environment, schema: Schema, root: Path | Non
     if not file.exists():
         return {}
     rows = [row for row in file.read_text(encoding="utf-8").splitlines() if not row.startswith("#")]
-    aliases = sorted({(alias, op.name) for op in schema.ops for alias in op.aliases})
+    aliases = sorted({(alias, op.name) for op in schema.ops for alias in op.aliases if not alias.endswith("_")})
     header = HEADER.format(source=f"schema/ops/*.yaml and {import_aten.TARGET}")
     text = environment.get_template("overloads.py.j2").render(header=header, rows=rows, aliases=aliases)
     return {"generated/overloads.py": text}
@@ -247,6 +247,6 @@ def _namespaces(functions: list) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for function in functions:
         for name in function.exported:
-            inplace = name == function.overloads[0].public_name + "_"
+            inplace = name in function.inplace_functions
             found.setdefault(function.namespace, {})[name] = function.name + "_" if inplace else function.python_name
     return {namespace: dict(sorted(names.items())) for namespace, names in sorted(found.items())}

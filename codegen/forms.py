@@ -254,7 +254,16 @@ class Function:
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(alias for op in self.overloads for alias in op.aliases))
+        """Further names of the function and of the method."""
+        return tuple(dict.fromkeys(a for op in self.overloads for a in op.aliases if not a.endswith("_")))
+
+    @property
+    def inplace_functions(self) -> tuple[str, ...]:
+        """Names of functions that work in place: `torch.relu_`, and aliases that end so."""
+        own = (
+            [self.overloads[0].public_name + "_"] if any("inplace_function" in op.tags for op in self.overloads) else []
+        )
+        return (*own, *dict.fromkeys(a for op in self.overloads for a in op.aliases if a.endswith("_")))
 
     @property
     def exported(self) -> list[str]:
@@ -265,10 +274,7 @@ class Function:
         names = [public]
         if public != self.name and self.namespace in ("linalg", "special", "fft"):
             pass
-        names += list(self.aliases)
-        if any("inplace_function" in op.tags for op in self.overloads):
-            names.append(public + "_")
-        return names
+        return [*names, *self.aliases, *self.inplace_functions]
 
     def parameters(self, op: Op, first: str = "input", out: bool = True, factory: bool = True) -> str:
         """The parameter list of the Python function of a single overload."""

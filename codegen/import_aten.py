@@ -8,6 +8,7 @@ Overloads that no CPU has a kernel for, and those of vendors' libraries and of P
 from __future__ import annotations
 
 import argparse
+import importlib
 import re
 import sys
 from collections.abc import Iterator
@@ -35,15 +36,17 @@ HEADER = """\
 
 def overloads(torch: Any) -> Iterator[tuple[str, str]]:
     """(signature, tags) of every overload that a CPU could run, by name."""
-    names = set(torch._C._dispatch_get_all_op_names())
-    names |= {name.partition(".")[0] for name in names if name.startswith("aten::sym_")}
+    known = set(torch._C._dispatch_get_all_op_names())
+    # What says how a tensor is (`size`) has an overload that the dispatcher does not know.
+    bases = {name.partition(".")[0] for name in known}
+    names = known | {name for name in bases if hasattr(torch.Tensor, name.removeprefix("aten::").removeprefix("sym_"))}
     for name in sorted(names):
         namespace, _, rest = name.partition("::")
         base, _, overload = rest.partition(".")
         if namespace != "aten" or ELSEWHERE.match(base):
             continue
         found = getattr(getattr(torch.ops.aten, base), overload or "default", None)
-        if found is None:
+        if found is None or (name not in known and "(Tensor self)" not in str(found._schema)):
             continue
         tags = {str(tag).rpartition(".")[2] for tag in found.tags}
         is_member = "core" in tags or hasattr(torch.Tensor, base.removeprefix("sym_"))
@@ -57,7 +60,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m codegen.import_aten", description=__doc__)
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent, help="project root")
     options = parser.parse_args(argv)
-    import torch  # PyTorch itself, which the other commands do without
+    torch = importlib.import_module("torch")  # PyTorch itself, which the other commands do without
 
     rows = [f"{signature}\t{tags}".rstrip("\t") for signature, tags in overloads(torch)]
     text = HEADER.format(version=torch.__version__.partition("+")[0]) + "\n".join(rows) + "\n"

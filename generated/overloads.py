@@ -2318,6 +2318,7 @@ sinc_(Tensor(a!) self) -> Tensor(a!)	inplace pointwise
 sinh(Tensor self) -> Tensor	core pointwise
 sinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)	out pointwise
 sinh_(Tensor(a!) self) -> Tensor(a!)	inplace pointwise
+size(Tensor self) -> int[]
 size.int(Tensor self, int dim) -> int
 slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)	core
 slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> Tensor
@@ -2600,6 +2601,7 @@ std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -
 stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor
 stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode="reflect", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor
 storage_offset(Tensor self) -> int
+stride(Tensor self) -> int[]
 stride.int(Tensor self, int dim) -> int
 sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor	core pointwise
 sub.Scalar_out(Tensor self, Scalar other, Scalar alpha=1, *, Tensor(a!) out) -> Tensor(a!)	generated out

@@ -377,3 +377,9 @@ def fractional_max_pool2d(input, kernel_size, output_size, random_samples):
 def fractional_max_pool3d(input, kernel_size, output_size, random_samples):
     """fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)"""
     return call(tables.fractional_max_pool3d, (input, kernel_size, output_size, random_samples))
+
+
+@road((tables.conv_tbc,), )
+def conv_tbc(input, weight, bias, pad=0):
+    """conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor"""
+    return call(tables.conv_tbc, (input, weight, bias, pad))

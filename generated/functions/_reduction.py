@@ -235,3 +235,19 @@ def hash_tensor(input, dim=(), *, keepdim=False, mode=0, out=None, **spellings):
     if spellings:
         (input, dim, keepdim, mode) = respelled(tables.hash_tensor, (input, dim, keepdim, mode), spellings)
     return call(tables.hash_tensor, (input, dim, keepdim, mode), out)
+
+
+@road((tables.frobenius_norm_dim,), )
+def frobenius_norm(input, dim=REQUIRED, keepdim=False, *, out=None, **spellings):
+    """frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"""
+    if spellings:
+        (input, dim, keepdim) = respelled(tables.frobenius_norm_dim, (input, dim, keepdim), spellings)
+    return call(tables.frobenius_norm_dim, (input, dim, keepdim), out)
+
+
+@road((tables.norm_except_dim,), )
+def norm_except_dim(v, pow=2, dim=0, **spellings):
+    """norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor"""
+    if spellings:
+        (v, pow, dim) = respelled(tables.norm_except_dim, (v, pow, dim), spellings)
+    return call(tables.norm_except_dim, (v, pow, dim))

@@ -296,3 +296,9 @@ def _chunk_cat(tensors, dim=REQUIRED, num_chunks=REQUIRED, *, out=None, **spelli
     if spellings:
         (tensors, dim, num_chunks) = respelled(tables._chunk_cat, (tensors, dim, num_chunks), spellings)
     return call(tables._chunk_cat, (tensors, dim, num_chunks), out)
+
+
+@road((tables.native_channel_shuffle,), )
+def native_channel_shuffle(input, groups):
+    """native_channel_shuffle(Tensor self, SymInt groups) -> Tensor"""
+    return call(tables.native_channel_shuffle, (input, groups))

@@ -359,3 +359,8 @@ fractional_max_pool3d = Operator("fractional_max_pool3d", "",
     meta=_meta.fractional_max_pool3d, kernels={"cpu": kernels_pool.fractional_max_pool},
     returns=('', ''), variants=('function',), derivatives="conv",
 )
+conv_tbc = Operator("conv_tbc", "",
+    (Param('self', 'Tensor'), Param('weight', 'Tensor'), Param('bias', 'Tensor'), Param('pad', 'int', default=0), ),
+    composite="conv.conv_tbc",
+    variants=('function',),
+)

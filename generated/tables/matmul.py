@@ -45,7 +45,7 @@ baddbmm = Operator("baddbmm", "",
 addmv = Operator("addmv", "",
     (Param('self', 'Tensor'), Param('mat', 'Tensor'), Param('vec', 'Tensor'), Param('beta', 'Scalar', default=1, keyword=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
     meta=_meta.addmv, cast=(0, 1, 2), kernels={"cpu": kernels_matmul.addmv}, sparse={"csr": "products.addmv"},
-    tags=('factors_first',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="matmul",
+    tags=('factors_first', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="matmul",
 )
 addr = Operator("addr", "",
     (Param('self', 'Tensor'), Param('vec1', 'Tensor'), Param('vec2', 'Tensor'), Param('beta', 'Scalar', default=1, keyword=True), Param('alpha', 'Scalar', default=1, keyword=True), ),

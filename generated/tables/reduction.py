@@ -277,3 +277,13 @@ hash_tensor = Operator("hash_tensor", "",
     meta=_meta.hash_tensor, kernels={"cpu": kernels_reduction.hash_tensor},
     out=('exact',), variants=('function', 'method', 'out'),
 )
+frobenius_norm_dim = Operator("frobenius_norm", "dim",
+    (Param('self', 'Tensor'), Param('dim', 'int', is_list=True, size=1), Param('keepdim', 'bool', default=False), ),
+    composite="reduction.frobenius_norm",
+    variants=('function', 'out'),
+)
+norm_except_dim = Operator("norm_except_dim", "",
+    (Param('v', 'Tensor'), Param('pow', 'int', default=2), Param('dim', 'int', default=0), ),
+    composite="reduction.norm_except_dim",
+    variants=('function',),
+)

@@ -262,3 +262,8 @@ _chunk_cat = Operator("_chunk_cat", "",
     composite="shape.chunk_cat",
     out=('joined',), variants=('function', 'out'),
 )
+native_channel_shuffle = Operator("native_channel_shuffle", "",
+    (Param('self', 'Tensor'), Param('groups', 'SymInt'), ),
+    composite="shape.channel_shuffle",
+    variants=('function',),
+)

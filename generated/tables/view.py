@@ -186,7 +186,7 @@ narrow_copy = Operator("narrow_copy", "",
 as_strided = Operator("as_strided", "",
     (Param('self', 'Tensor'), Param('size', 'SymInt', is_list=True), Param('stride', 'SymInt', is_list=True), Param('storage_offset', 'SymInt', optional=True, default=None), ),
     meta=_meta.as_strided, cast=(0,),
-    is_view=True, tags=('view',), variants=('function', 'method', 'inplace'), derivatives="view",
+    is_view=True, tags=('view', 'inplace_function'), variants=('function', 'method', 'inplace'), derivatives="view",
 )
 diagonal = Operator("diagonal", "",
     (Param('self', 'Tensor'), Param('offset', 'int', default=0), Param('dim1', 'int', default=0), Param('dim2', 'int', default=1), ),

@@ -82,7 +82,8 @@ if _TYPE_CHECKING:  # the same by name for type checkers
 # Names by the module that has them. These win over operators of the same name.
 _BY_MODULE = {
     "_autograd.modes": (
-        "enable_grad inference_mode is_anomaly_enabled is_grad_enabled is_inference_mode_enabled no_grad set_grad_enabled"
+        "enable_grad inference_mode is_anomaly_check_nan_enabled is_anomaly_enabled is_grad_enabled is_inference_mode_enabled no_grad "
+        "set_anomaly_enabled set_grad_enabled"
     ),
     "_api.functions.assertions": "_assert _assert_async",
     "_api.functions.removed": "eig lstsq matrix_rank solve symeig",
@@ -91,19 +92,20 @@ _BY_MODULE = {
     "_dispatch.pipeline": "pipeline",
     "_api.functions.construct": "as_tensor asarray from_numpy frombuffer tensor",
     "_api.functions.queries": (
-        "can_cast get_device is_complex is_conj is_floating_point is_inference is_nonzero is_same_size is_signed is_storage is_tensor numel "
+        "can_cast get_device is_complex is_conj is_distributed is_floating_point is_inference is_neg is_nonzero is_same_size is_signed is_storage is_tensor numel "
         "promote_types resolve_conj resolve_neg typename"
     ),
     "_api.functions.randomness": (
         "Generator default_generator get_rng_state initial_seed manual_seed seed set_rng_state"
     ),
     "_api.functions.sugar": (
-        "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul einsum histogramdd lu "
+        "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul detach_ einsum histogramdd lu "
         "meshgrid nonzero norm resize_as_ split stft tensordot unique unique_consecutive unravel_index where"
     ),
     "_api.functions.sparse": (
-        "_validate_sparse_compressed_tensor_args _validate_sparse_coo_tensor_args _validate_sparse_csr_tensor_args dsmm hsmm saddmm sparse_bsc_tensor "
-        "sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor spmm"
+        "_validate_sparse_compressed_tensor_args _validate_sparse_coo_tensor_args _validate_sparse_csr_tensor_args ccol_indices_copy col_indices_copy "
+        "crow_indices_copy dsmm hsmm indices_copy row_indices_copy saddmm sparse_bsc_tensor "
+        "sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor spmm values_copy"
     ),
     "_api.functions.settings": (
         "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision get_num_interop_threads "
@@ -125,8 +127,10 @@ _BY_MODULE = {
         "set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled "
         "set_autocast_gpu_dtype"
     ),
+    "_schemas": "FunctionSchema Tag",
     "func": "vmap",
-    "random": "fork_rng",
+    "nn._functional.recurrent_calls": "gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell",
+    "random": "fork_rng thread_safe_generator",
     "serialization": "load save",
     "torch_version": "__version__",
     "utils.dlpack": "from_dlpack to_dlpack",

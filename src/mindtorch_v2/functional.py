@@ -23,6 +23,10 @@ from ._api.functions.sugar import (
     unique_consecutive,
     unravel_index,
 )
+from ._generated import functions as _functions
+from ._lowrank import pca_lowrank, svd_lowrank
+
+istft = _functions.istft
 
 __all__ = [
     "atleast_1d",
@@ -35,11 +39,14 @@ __all__ = [
     "cdist",
     "chain_matmul",
     "einsum",
+    "istft",
     "lu",
     "meshgrid",
     "norm",
+    "pca_lowrank",
     "split",
     "stft",
+    "svd_lowrank",
     "tensordot",
     "unique",
     "unique_consecutive",

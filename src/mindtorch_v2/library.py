@@ -10,6 +10,7 @@ from typing import Any
 from . import ops
 from ._autograd.function import Function
 from ._dispatch.overrides import find_for, run_function
+from ._signatures import infer_schema as infer_schema
 from ._tensor import Tensor
 
 _definitions: dict[str, CustomOpDef] = {}
@@ -214,3 +215,8 @@ def impl(qualname: str, types: Any, func: Callable | None = None, *, lib: Any = 
         return function
 
     return inner if func is None else inner(func)
+
+
+def fallthrough_kernel(*args: Any, **kwargs: Any) -> Any:
+    """A kernel that stands for none: registered, it lets what comes behind it serve. It cannot be called."""
+    raise NotImplementedError("fallthrough_kernel() should never be called.")

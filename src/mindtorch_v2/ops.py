@@ -176,7 +176,7 @@ class _Serving:
 
     def function(self) -> Callable[..., Any] | None:
         """The function that is called; None where there is none."""
-        return self.operator() or self.member() or self.on_copy() or self.into_buffers()
+        return self.operator() or self.on_copy() or self.member() or self.into_buffers()
 
     def operator(self) -> Callable[..., Any] | None:
         inplace = self.packet._inplace

@@ -12,4 +12,17 @@ from ._api.functions.randomness import (
     set_rng_state,
 )
 
-__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+__all__ = [
+    "default_generator",
+    "fork_rng",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "seed",
+    "set_rng_state",
+    "thread_safe_generator",
+]
+
+
+def thread_safe_generator() -> None:
+    """The generator of a thread that loads data: None, since the default one serves all threads."""

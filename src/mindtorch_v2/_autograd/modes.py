@@ -145,6 +145,16 @@ def is_anomaly_enabled() -> bool:
     return bool(TLS.anomaly)
 
 
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether this thread, where it detects anomalies, looks for NaN."""
+    return TLS.anomaly is not True
+
+
+def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
+    """Detect anomalies in this thread from now on, or no more."""
+    TLS.anomaly = bool(enabled) and ("nan" if check_nan else True)
+
+
 class saved_tensors_hooks:
     """Inside, nodes save `pack_hook(tensor)` in place of tensors, and call `unpack_hook` on it when they need the tensor."""
 

@@ -334,3 +334,19 @@ def upsample_lanczos2d_aa_vec(input: Tensor, output_size: Any, align_corners: bo
     """Lanczos' interpolation in two dimensions without aliasing, by size or by factor."""
     sizes, factors = _sizes(input, output_size, scale_factors)
     return F._upsample_lanczos2d_aa(input, sizes, align_corners, *factors)
+
+
+def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Tensor:
+    """A convolution over time of (time, batch, channel), by weights of (time, channel, channel of the result)."""
+    if self.dim() != 3:
+        raise RuntimeError("Input must have 3 dims: time, batch, in_channel")
+    if weight.dim() != 3:
+        raise RuntimeError("Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.")
+    if bias.dim() != 1:
+        raise RuntimeError("Bias must be 1-D")
+    if self.shape[2] != weight.shape[1]:
+        raise RuntimeError("Input dim 2 (input channels) is not == dim 1 in the weight tensor")
+    if weight.shape[2] != bias.shape[0]:
+        raise RuntimeError("Bias size must equal dim 2 in the weight tensor (output channels).")
+    made = F.conv1d(F.permute(self, [1, 2, 0]), F.permute(weight, [2, 1, 0]), bias, padding=[pad])
+    return F.contiguous(F.permute(made, [2, 0, 1]))

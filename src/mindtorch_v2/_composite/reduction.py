@@ -121,3 +121,19 @@ def norm_dim_dtype(self: Tensor, p: float | None, dim: Dim, keepdim: bool = Fals
 def dist(self: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of the difference."""
     return F.linalg_vector_norm(F.sub(self, other), p, None, False)
+
+
+def frobenius_norm(self: Tensor, dim: list[int], keepdim: bool) -> Tensor:
+    """The root of the sum of squares over one or two dimensions."""
+    if len(dim) > 2:
+        raise RuntimeError(f"Expected at most 2 dimensions, but got {len(dim)} dimensions instead.")
+    return F.linalg_vector_norm(self, 2, dim, keepdim)
+
+
+def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
+    """Norms over all dimensions but one, which stays where it is; over all for -1."""
+    if dim == -1:
+        return F.linalg_vector_norm(v, pow)
+    v.size(dim)  # says so when there is none
+    others = [d for d in range(v.dim()) if d != dim % v.dim()]
+    return F.linalg_vector_norm(v, pow, others, True)

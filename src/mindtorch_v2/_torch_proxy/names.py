@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from .placeholders import ImportOnly
+from .placeholders import reason
 
 
 @dataclass
@@ -105,7 +105,7 @@ def of_packages(place: str, packages: tuple[str, ...]) -> Counts:
                 continue
             if found[1] is None:
                 counts.missing.add(found[0])
-            elif isinstance(found[1], ImportOnly) or getattr(found[1], "import_only", False):
+            elif reason(found[1]) is not None:
                 counts.import_only.add(name)
             else:
                 counts.real.add(name)

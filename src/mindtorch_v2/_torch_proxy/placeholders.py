@@ -42,8 +42,15 @@ def import_only_function(
         missing(f"{module}.{name}", because, error)
 
     named = _named(function, name, module)
-    named.__dict__["import_only"] = True
+    named.__dict__["import_only"] = because
     return named
+
+
+def reason(value: Any) -> str | None:
+    """Why something can only be imported; None for what can be used."""
+    if isinstance(value, ImportOnly):
+        return value._because
+    return getattr(value, "__dict__", {}).get("import_only")
 
 
 def returning(name: str, module: str, value: Any) -> Callable[..., Any]:

@@ -24,6 +24,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",
@@ -100,3 +101,14 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         stacked([dict(m.named_parameters()) for m in models], trained=True),
         stacked([dict(m.named_buffers()) for m in models], trained=False),
     )
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Let every batch norm of a module keep no running statistics, in place: `vmap` cannot write to them. Returns the module."""
+    from ..nn.modules.batchnorm import _BatchNorm
+
+    for module in root.modules():
+        if isinstance(module, _BatchNorm):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

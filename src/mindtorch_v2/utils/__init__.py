@@ -16,8 +16,10 @@ _SUBMODULES = frozenset(
         "data",
         "deterministic",
         "dlpack",
+        "file_baton",
         "hooks",
         "model_zoo",
+        "module_tracker",
         "weak",
     )
 )

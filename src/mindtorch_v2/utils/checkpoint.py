@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -32,6 +33,20 @@ __all__ = [
     "set_checkpoint_early_stop",
     "set_device_states",
 ]
+
+_SELECTIVE = (
+    "CheckpointPolicy",
+    "SAC_IGNORED_OPS",
+    "SelectiveCheckpointContext",
+    "create_selective_checkpoint_contexts",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SELECTIVE:  # which know operators by their overloads: not imported for others
+        return getattr(importlib.import_module(f"{__package__}._selective"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+
 
 _DEFAULT_DETERMINISM_MODE = "default"
 _debug_enabled: bool | None = None

@@ -49,12 +49,25 @@ def to_dlpack(tensor: Any) -> Any:
     return tensor.numpy().__dlpack__()
 
 
-def from_dlpack(ext_tensor: Any) -> Any:
-    """A tensor that shares the memory of `ext_tensor`, an object with `__dlpack__` or a capsule, in CPU memory."""
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:
+    """A tensor that shares the memory of `ext_tensor`, an object with `__dlpack__` or a capsule, in CPU memory.
+
+    Args:
+        device: where the tensor is to be; another than the CPU is asked of the object.
+        copy: True for memory of its own, False for an error where that would be needed, None for a copy where it is.
+    """
+    if not hasattr(ext_tensor, "__dlpack__") and not (device is None and copy is None):
+        raise AssertionError("device and copy kwargs not supported when ext_tensor is already a DLPack capsule.")
+    if device is not None and mindtorch_v2.device(device).type != "cpu":
+        if copy is False:
+            raise ValueError(f"cannot move data to {device} without a copy")
+        return from_dlpack(ext_tensor).to(device)
     if hasattr(ext_tensor, "__dlpack_device__"):
         ext_tensor.__dlpack_device__()  # says so when there is none
     exporter = ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Capsule(ext_tensor)
     array = numpy.from_dlpack(exporter)
+    if copy:
+        return mindtorch_v2.from_numpy(array.copy())
     return mindtorch_v2.from_numpy(array if array.flags.writeable else numpy.asarray(_Writeable(array)))
 
 

@@ -38,6 +38,16 @@ def is_conj(input: Tensor) -> bool:
     return False
 
 
+def is_neg(input: Tensor) -> bool:
+    """Whether a tensor is a lazy negation: never, negations are computed."""
+    return False
+
+
+def is_distributed(input: Tensor) -> bool:
+    """Whether a tensor is one part of several processes': never."""
+    return False
+
+
 def is_signed(input: Tensor) -> bool:
     """Whether a tensor's dtype has negative values."""
     return input._dtype.is_signed

@@ -454,3 +454,17 @@ def dense_dim(self: Tensor) -> int:
 def to_sparse_coo(self: Tensor) -> Tensor:
     """The elements that are not zero, in the layout sparse_coo."""
     return self.to_sparse()
+
+
+def _copying(name: str) -> Any:
+    def copying(input: Tensor) -> Tensor:
+        return getattr(input, name)().clone()
+
+    copying.__name__ = copying.__qualname__ = f"{name}_copy"
+    copying.__doc__ = f"A copy of what `{name}` of a sparse tensor gives."
+    return copying
+
+
+ccol_indices_copy, row_indices_copy = _copying("ccol_indices"), _copying("row_indices")
+crow_indices_copy, col_indices_copy = _copying("crow_indices"), _copying("col_indices")
+indices_copy, values_copy = _copying("indices"), _copying("values")

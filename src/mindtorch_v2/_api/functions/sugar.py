@@ -260,6 +260,11 @@ def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
     return ops.nonzero(input) if out is None else ops.nonzero(input, out=out)
 
 
+def detach_(input: Tensor) -> Tensor:
+    """Take a tensor out of its graph, in place."""
+    return input.detach_()
+
+
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """Give a tensor the shape of another one, in place."""
     return input.resize_as_(the_template, memory_format=memory_format)

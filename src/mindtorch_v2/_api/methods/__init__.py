@@ -21,6 +21,7 @@ METHODS = {
         "type_as numpy __array__ __array_priority__ item tolist is_nonzero __bool__ __int__ __float__ __complex__ "
         "__index__ __invert__ module_load new_tensor new __dlpack__ __dlpack_device__ _to_dtype"
     ),
+    "former": "eig lstsq solve symeig resize resize_as reinforce const_data_ptr __long__ __nonzero__",
     "gradient": (
         "requires_grad_ backward detach_ register_hook register_post_accumulate_grad_hook retain_grad "
         "is_inference _is_view"
@@ -40,6 +41,7 @@ PROPERTIES = {
         "layout is_cpu is_meta is_cuda is_npu is_xpu is_mps is_xla is_hpu is_mtia is_ipu is_maia is_vulkan "
         "is_sparse is_sparse_csr is_mkldnn is_quantized is_nested names volatile storage _cdata"
     ),
+    "former": "grad_dtype name",
     "gradient": ("requires_grad grad grad_fn is_leaf retains_grad data output_nr _grad_fn _backward_hooks"),
     "shapes": ("T mT H mH real imag"),
 }

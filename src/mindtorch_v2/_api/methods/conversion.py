@@ -349,8 +349,15 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     return legacy_tensor(self._dtype, *args, device=device or self.device)
 
 
-def __dlpack__(self: Tensor, *, stream: Any = None, **kwargs: Any) -> Any:
-    """numpy's DLPack capsule over the tensor's memory.
+def __dlpack__(
+    self: Tensor,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[Any, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    """numpy's DLPack capsule over the tensor's memory, or with `copy` over one of its own.
 
     BufferError for a tensor on the meta device, TypeError and AssertionError for a stream, which the CPU has none of.
     """
@@ -360,7 +367,7 @@ def __dlpack__(self: Tensor, *, stream: Any = None, **kwargs: Any) -> Any:
         raise AssertionError("stream should be None on cpu.")
     if self.device.type == "meta":
         raise BufferError("Cannot pack tensors on meta")
-    return self.numpy().__dlpack__(**kwargs)
+    return self.numpy().__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
 
 
 def __dlpack_device__(self: Tensor) -> tuple:

@@ -83,3 +83,17 @@ def check_compiler_ok_for_platform(compiler: str) -> bool:
         return True
     said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)  # ccache and its like
     return said.returncode == 0 and any(name in said.stdout.lower() for name in (*names, "free software foundation"))
+
+
+_backend: Any = "inductor"
+
+
+def set_default_backend(backend: Any) -> None:
+    """Remember the backend that `compile` would take; it compiles nothing."""
+    global _backend
+    _backend = backend
+
+
+def get_default_backend() -> Any:
+    """The backend that was set, PyTorch's default at first."""
+    return _backend

@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import mindtorch_v2
+from mindtorch_v2._schemas import parse as parse_schema
 
 torch = mindtorch_v2  # torch.torch is torch
+Storage = mindtorch_v2.FloatStorage
+legacy_contiguous_format = mindtorch_v2.contiguous_format
+__all__ = ["parse_schema"]
+
+
+class classproperty:
+    """A property of a class: the function is called with the class."""
+
+    def __init__(self, func: Callable[[Any], Any]) -> None:
+        self.func = func
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self.func(owner if owner is not None else type(instance))
+
+
+def get_file_path(*path_components: str) -> str:
+    """A path beside the package `torch`."""
+    return os.path.join(os.path.dirname(os.path.dirname(mindtorch_v2.__file__)), *path_components)
+
+
+def init_num_threads() -> None:
+    """Nothing: kernels start the threads that they use."""
 
 
 def _running_with_deploy() -> bool:
