@@ -32,8 +32,8 @@ PyArrayObject *number_array(PyObject *number, PyArray_Descr *descr)
         npy_int16 i16;
         npy_int32 i32;
         npy_int64 i64;
-        float f;
-        double d;
+        float f, cf[2];
+        double d, cd[2];
     } value;
     int type = descr->type_num, overflow = 0;
     memset(&value, 0, sizeof(value));
@@ -48,6 +48,21 @@ PyArrayObject *number_array(PyObject *number, PyArray_Descr *descr)
         }
         else {
             value.d = wide;
+        }
+    }
+    else if (type == NPY_CFLOAT || type == NPY_CDOUBLE) {
+        Py_complex wide = PyComplex_AsCComplex(number);
+        if (PyErr_Occurred()) {
+            PyErr_Clear();
+            return NULL;
+        }
+        if (type == NPY_CFLOAT) {
+            value.cf[0] = (float)wide.real;
+            value.cf[1] = (float)wide.imag;
+        }
+        else {
+            value.cd[0] = wide.real;
+            value.cd[1] = wide.imag;
         }
     }
     else if (PyLong_Check(number) && type >= NPY_BOOL && type <= NPY_LONGLONG) {

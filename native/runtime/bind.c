@@ -51,9 +51,44 @@ static int is_number(PyObject *object)
     return type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type || type == &PyComplex_Type;
 }
 
+/* Whether an object is one of numpy's numbers, each of which stands for Python's of its value. */
+static inline int is_numpy_number(PyObject *object)
+{
+    return PyArray_IsScalar(object, Number) || PyArray_IsScalar(object, Bool);
+}
+
 static int otherwise(PyObject *object)
 {
-    return is_builtin(object) || Py_TYPE(object) == S.tensor ? UNFIT : UNKNOWN;
+    return is_builtin(object) || Py_TYPE(object) == S.tensor || is_numpy_number(object) ? UNFIT : UNKNOWN;
+}
+
+/* Takes Python's number for numpy's, where the parameter takes numbers of that kind. */
+static int take_numpy_number(char kind, int at, PyObject *value, Bound *bound)
+{
+    int fits = kind == 'I' ? PyArray_IsScalar(value, Integer) : kind == 'B' ? PyArray_IsScalar(value, Bool) : kind != 'F' || !PyArray_IsScalar(value, Bool);
+    if (!fits || (kind == 'F' && PyArray_IsScalar(value, ComplexFloating))) {
+        return UNFIT;
+    }
+    PyObject *number = kind == 'F' ? PyNumber_Float(value) : PyObject_CallMethod(value, "item", NULL);
+    if (number != NULL && !is_number(number)) { /* longer than Python's */
+        Py_CLEAR(number);
+    }
+    return keep(bound, at, number);
+}
+
+/* A tuple of ints of Python's and numpy's whole numbers; NULL, maybe with an exception, when one is anything else. */
+static PyObject *whole_numbers(PyObject *const *items, Py_ssize_t count)
+{
+    PyObject *made = PyTuple_New(count);
+    for (Py_ssize_t i = 0; made != NULL && i < count; i++) {
+        PyObject *number = PyLong_CheckExact(items[i]) ? Py_NewRef(items[i]) : PyArray_IsScalar(items[i], Integer) ? PyNumber_Long(items[i]) : NULL;
+        if (number == NULL) {
+            Py_CLEAR(made);
+            break;
+        }
+        PyTuple_SET_ITEM(made, i, number);
+    }
+    return made;
 }
 
 static int take_ints(const Path *path, int at, PyObject *value, Bound *bound)
@@ -74,15 +109,21 @@ static int take_ints(const Path *path, int at, PyObject *value, Bound *bound)
         return is_builtin(value) ? UNFIT : UNKNOWN;
     }
     Py_ssize_t count = is_tuple ? PyTuple_GET_SIZE(value) : PyList_GET_SIZE(value);
+    PyObject **items = is_tuple ? ((PyTupleObject *)value)->ob_item : ((PyListObject *)value)->ob_item;
+    int numpy = 0;
     for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *item = is_tuple ? PyTuple_GET_ITEM(value, i) : PyList_GET_ITEM(value, i);
-        if (!PyLong_CheckExact(item)) {
-            return is_builtin(item) ? UNFIT : UNKNOWN;
+        if (!PyLong_CheckExact(items[i])) {
+            if (!PyArray_IsScalar(items[i], Integer)) {
+                return is_builtin(items[i]) ? UNFIT : UNKNOWN;
+            }
+            numpy = 1;
         }
     }
     if (count == 1 && path->sizes[at] > 1) {
-        PyObject *item = is_tuple ? PyTuple_GET_ITEM(value, 0) : PyList_GET_ITEM(value, 0);
-        return take_ints(path, at, item, bound);
+        return numpy ? UNKNOWN : take_ints(path, at, items[0], bound);
+    }
+    if (numpy) {
+        return keep(bound, at, whole_numbers(items, count));
     }
     if (PyTuple_CheckExact(value)) {
         return FITS;
@@ -123,12 +164,12 @@ static int take(const Path *path, int at, PyObject *value, Bound *bound)
     case 'T':
         return is_plain(value) ? FITS : otherwise(value);
     case 'N':
-        return is_plain(value) || is_number(value) ? FITS : otherwise(value);
+        return is_plain(value) || is_number(value) ? FITS : is_numpy_number(value) ? take_numpy_number('S', at, value, bound) : otherwise(value);
     case 'V':
     case 'v':
         return take_tensors(path, at, value, bound);
     case 'I':
-        return PyLong_CheckExact(value) ? FITS : is_builtin(value) ? UNFIT : UNKNOWN;
+        return PyLong_CheckExact(value) ? FITS : is_builtin(value) ? UNFIT : is_numpy_number(value) ? take_numpy_number('I', at, value, bound) : UNKNOWN;
     case 'L':
         return take_ints(path, at, value, bound);
     case 'F':
@@ -138,11 +179,11 @@ static int take(const Path *path, int at, PyObject *value, Bound *bound)
         if (PyLong_Check(value)) { /* bools too */
             return keep(bound, at, PyNumber_Float(value));
         }
-        return is_builtin(value) ? UNFIT : UNKNOWN;
+        return is_builtin(value) ? UNFIT : is_numpy_number(value) ? take_numpy_number('F', at, value, bound) : UNKNOWN;
     case 'B':
-        return PyBool_Check(value) ? FITS : is_builtin(value) ? UNFIT : UNKNOWN;
+        return PyBool_Check(value) ? FITS : is_builtin(value) ? UNFIT : is_numpy_number(value) ? take_numpy_number('B', at, value, bound) : UNKNOWN;
     case 'S':
-        return is_number(value) ? FITS : is_builtin(value) ? UNFIT : UNKNOWN;
+        return is_number(value) ? FITS : is_builtin(value) ? UNFIT : is_numpy_number(value) ? take_numpy_number('S', at, value, bound) : UNKNOWN;
     case 'X':
         return PyUnicode_CheckExact(value) ? FITS : is_builtin(value) ? UNFIT : UNKNOWN;
     case 'D':
@@ -163,26 +204,13 @@ static int take(const Path *path, int at, PyObject *value, Bound *bound)
         return UNKNOWN;
     case 'O':
         return is_builtin(value) ? UNFIT : Py_TYPE(value) == S.memory_format || value == S.strided ? FITS : UNKNOWN;
+    case 'G':
+        return Py_TYPE(value) == S.generator ? FITS : is_builtin(value) ? UNFIT : UNKNOWN;
     case 'R': /* a list of floats, which one number is not */
         return is_number(value) ? UNFIT : UNKNOWN;
     default:
         return UNKNOWN;
     }
-}
-
-/* args[from:] as one tuple of ints. */
-static PyObject *gather(PyObject *const *args, Py_ssize_t from, Py_ssize_t n)
-{
-    for (Py_ssize_t i = from; i < n; i++) {
-        if (!PyLong_CheckExact(args[i])) {
-            return NULL;
-        }
-    }
-    PyObject *made = PyTuple_New(n - from);
-    for (Py_ssize_t i = from; made != NULL && i < n; i++) {
-        PyTuple_SET_ITEM(made, i - from, Py_NewRef(args[i]));
-    }
-    return made;
 }
 
 /* Whether a name that no parameter has may be another spelling of one, which Python knows (resolver.py); else it is another overload's. */
@@ -237,7 +265,7 @@ int bind_path(const Path *path, PyObject *const *args, Py_ssize_t n, PyObject *k
         list = -1;
     }
     if (list >= 0) {
-        PyObject *made = gather(args, list, n);
+        PyObject *made = whole_numbers(args + list, n - list);
         if (made == NULL) {
             PyErr_Clear();
             return UNKNOWN;

@@ -27,7 +27,7 @@ static PyObject *over_array(PyObject *object)
         return NULL;
     }
     PyObject *own = PyArray_View(array, NULL, NULL); /* the user may give theirs another shape */
-    return own == NULL ? NULL : make_tensor(own, kind);
+    return own == NULL ? NULL : make_result(own, kind);
 }
 
 static PyObject *from_numpy(PyObject *module, PyObject *object)

@@ -238,7 +238,7 @@ static PyObject *call_op(const char *name, PyObject *first, PyObject *second)
 /* The array of a gradient that the walk may add up by itself, or NULL; while something special is active operators do it. */
 static PyArrayObject *summable(const Run *run, PyObject *grad)
 {
-    if (is_special() || Py_TYPE(grad) != S.tensor || is_inference(grad) || (run->create && may_have_history(grad))) {
+    if (is_watched() || Py_TYPE(grad) != S.tensor || is_inference(grad) || (run->create && may_have_history(grad))) {
         return NULL;
     }
     PyArrayObject *array = array_of(grad);
@@ -271,7 +271,7 @@ static int is_spread(PyArrayObject *array)
 /* A gradient (taken over) with each element of its own where it was spread, for kernels that want dense arrays; NULL with an exception. */
 PyObject *densified(PyObject *grad)
 {
-    PyArrayObject *array = Py_TYPE(grad) == S.tensor && !is_special() ? array_of(grad) : NULL;
+    PyArrayObject *array = Py_TYPE(grad) == S.tensor && !is_watched() ? array_of(grad) : NULL;
     if (array == NULL || is_contiguous(array) || !is_spread(array) || may_have_history(grad) || is_inference(grad)) {
         return grad;
     }
@@ -468,7 +468,7 @@ static PyObject *fitted(const Run *run, PyObject *grad, PyObject *target, PyObje
             if (fits) {
                 return Py_NewRef(grad);
             }
-            if (!is_special() && (like != NULL || (shape != NULL && PyTuple_Check(shape))) && !(run->create && may_have_history(grad))) {
+            if (!is_watched() && (like != NULL || (shape != NULL && PyTuple_Check(shape))) && !(run->create && may_have_history(grad))) {
                 PyObject *dense = densified(Py_NewRef(grad));
                 PyObject *sum = dense == NULL ? NULL : summed(dense, shape, like);
                 Py_XDECREF(dense);
@@ -529,7 +529,7 @@ static PyObject *first_gradient(PyObject *variable, PyObject *grad)
     int sole = array == NULL ? is_sole_payload(grad) : is_sole(grad, array);
     PyObject *made;
     if (array != NULL && like != NULL && PyArray_SIZE(array) > 0 && is_contiguous(like) &&
-        SLOT(grad, S.at_dtype) == SLOT(variable, S.at_dtype) && ((sole && is_contiguous(array)) || !is_special())) {
+        SLOT(grad, S.at_dtype) == SLOT(variable, S.at_dtype) && ((sole && is_contiguous(array)) || !is_watched())) {
         if (sole && is_contiguous(array)) {
             if (SLOT(grad, S.at_node) == Py_None && SLOT(grad, S.at_base) == Py_None && rare_of(grad) == NULL) {
                 return grad;
@@ -697,7 +697,7 @@ static int by_formula(Run *run, int v)
 {
     Visit *visit = &run->visits[v];
     PyObject *node = visit->node, *grad = visit->held[0].grad;
-    if (run->create || run->anomaly || visit->outputs != 1 || is_special()) {
+    if (run->create || run->anomaly || visit->outputs != 1 || is_watched()) {
         return 0;
     }
     const Formula *formula = formula_of(Py_TYPE(node));
@@ -1067,7 +1067,7 @@ PyObject *walk_remaining(PyObject *module, PyObject *unused)
 PyObject *quick_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
-    if (count != 2 || E.ops == NULL || is_special() || !is_plain(args[0]) || array_of(args[0]) == NULL) {
+    if (count != 2 || E.ops == NULL || is_watched() || !is_plain(args[0]) || array_of(args[0]) == NULL) {
         Py_RETURN_FALSE;
     }
     PyArrayObject *array = array_of(args[0]);

@@ -81,6 +81,33 @@ done:
     return result;
 }
 
+/* Gives the arguments the precision in which autocast lets the operator compute, if it is on in this thread. */
+static int cast_arguments(const Path *path, Bound *bound)
+{
+    PyObject *caster = PyObject_GetAttr(S.tls, S.autocast);
+    if (caster == NULL || caster == Py_None) {
+        Py_XDECREF(caster);
+        PyErr_Clear();
+        return FITS;
+    }
+    PyObject *given = PyTuple_New(path->params);
+    for (int i = 0; given != NULL && i < path->params; i++) {
+        PyTuple_SET_ITEM(given, i, Py_NewRef(bound->value[i]));
+    }
+    PyObject *cast = given == NULL ? NULL : PyObject_CallMethodObjArgs(caster, S.cast, path->op, given, NULL);
+    Py_DECREF(caster);
+    Py_XDECREF(given);
+    if (cast == NULL || bound->owned_count == MAX_OWNED) {
+        Py_XDECREF(cast);
+        return UNKNOWN;
+    }
+    bound->owned[bound->owned_count++] = cast;
+    for (int i = 0; i < path->params; i++) {
+        bound->value[i] = PyTuple_GET_ITEM(cast, i);
+    }
+    return FITS;
+}
+
 /* The call by the path that its arguments fit; NULL without an exception leaves it to Python. */
 static PyObject *call_path(Fast *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames)
 {
@@ -89,6 +116,9 @@ static PyObject *call_path(Fast *self, PyObject *const *args, Py_ssize_t n, PyOb
         Bound bound;
         PyObject *result = NULL;
         int fits = bind_path(path, args, n, kwnames, &bound);
+        if (fits == FITS && S.casting && path->autocast && !path->inplace && bound.out == NULL) {
+            fits = cast_arguments(path, &bound);
+        }
         if (fits == FITS) {
             if (path->run != NULL && bound.out == NULL) {
                 result = path->run(path, bound.value);
@@ -110,7 +140,7 @@ PyObject *fast_call(PyObject *callable, PyObject *const *args, size_t nargsf, Py
     Fast *self = (Fast *)callable;
     int special = is_special();
     if (special) {
-        PyObject *recorder = pipeline_recorder();
+        PyObject *recorder = S.inferring || S.casting ? NULL : pipeline_recorder();
         if (recorder != NULL) {
             PyObject *result = call_recording(self, recorder, args, nargsf, kwnames);
             Py_DECREF(recorder);
@@ -120,7 +150,7 @@ PyObject *fast_call(PyObject *callable, PyObject *const *args, size_t nargsf, Py
             return NULL;
         }
     }
-    if (!special || is_recording()) { /* pipelines of other threads change nothing here */
+    if (!special || (is_recording() && !S.inferring && !S.casting)) { /* pipelines of other threads change nothing here */
         PyObject *result = call_path(self, args, PyVectorcall_NARGS(nargsf), kwnames);
         if (result != NULL || PyErr_Occurred()) {
             return result;
@@ -133,10 +163,11 @@ PyObject *fast_call(PyObject *callable, PyObject *const *args, size_t nargsf, Py
 
 PyObject *connect_road(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"learn", "errors", "quiet", "bfloat16", NULL};
-    PyObject *learn, *errors, *quiet, *half;
+    static char *keywords[] = {"learn", "errors", "quiet", "bfloat16", "generator", "mark_views", NULL};
+    PyObject *learn, *errors, *quiet, *half, *generator, *mark_views;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!OO!", keywords, &learn, &PyContextVar_Type, &errors, &quiet, &PyArrayDescr_Type, &half)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!OO!O!O", keywords, &learn, &PyContextVar_Type, &errors, &quiet, &PyArrayDescr_Type, &half, &PyType_Type,
+                                     &generator, &mark_views)) {
         return NULL;
     }
     S.out_names = Py_BuildValue("(s)", "out");
@@ -146,10 +177,25 @@ PyObject *connect_road(PyObject *module, PyObject *args, PyObject *kwargs)
     if (S.out_names == NULL || S.out_casting_names == NULL || S.unsafe == NULL || S.multi_view == NULL) {
         return NULL;
     }
+    S.generator = (PyTypeObject *)Py_NewRef(generator);
+    S.mark_views = Py_NewRef(mark_views);
     S.learn = Py_NewRef(learn);
     S.errors = Py_NewRef(errors);
     S.quiet = Py_NewRef(quiet);
     S.descr_bfloat16 = (PyArray_Descr *)Py_NewRef(half);
+    Py_RETURN_NONE;
+}
+
+/* One more inference mode or autocast, or one less: (of which, by how much). */
+PyObject *count_modes(PyObject *module, PyObject *args)
+{
+    int inferring, casting;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "ii", &inferring, &casting)) {
+        return NULL;
+    }
+    S.inferring += inferring;
+    S.casting += casting;
     Py_RETURN_NONE;
 }
 

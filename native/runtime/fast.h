@@ -46,6 +46,7 @@ struct Path {
     PyObject *fast;        /* the kernel as a pipeline runs it later, or NULL */
     int by;                /* BY_... */
     int has_out, has_requires_grad;
+    int autocast;  /* casts arguments, or their like, under autocast */
     int pointwise; /* numbers are operands: the rule looks at their kind and range alone */
     int mutates;   /* number of the argument that the kernel writes to, or -1 */
     PyObject *ufunc; /* with which the operator computes where its other arguments have their defaults, or NULL */

@@ -22,7 +22,7 @@ int has_defaults(const Path *path, int operands, PyObject *const *bound)
 
 static inline PyObject *wrapped(const Path *path, PyObject *data, PyObject *kind, int history, PyObject *const *bound)
 {
-    PyObject *made = make_tensor(data, path->to_bool ? S.bool_ : kind);
+    PyObject *made = make_result(data, path->to_bool ? S.bool_ : kind);
     if (made == NULL || !history || !path->records) {
         return made;
     }
@@ -82,7 +82,7 @@ int may_change(PyObject *target, PyObject *other)
 {
     PyObject *base = SLOT(target, S.at_base);
     int is_view = base != NULL && base != Py_None;
-    if (is_inference(target) || (is_view && is_inference(base))) {
+    if ((is_inference(target) || (is_view && is_inference(base))) && !infers()) {
         return 0;
     }
     int viewed = is_view && SLOT(target, S.at_node) != S.view &&

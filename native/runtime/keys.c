@@ -179,7 +179,7 @@ PyObject *read_by_tensors(PyObject *tensor, PyObject *key)
     }
     Py_DECREF(view);
     Py_XDECREF(indices);
-    return made == NULL ? NULL : make_tensor(made, SLOT(tensor, S.at_dtype));
+    return made == NULL ? NULL : make_result(made, SLOT(tensor, S.at_dtype));
 }
 
 /* -------------------------------------------------------------------------------------------------------------- assignment */
@@ -231,13 +231,13 @@ static PyArrayObject *value_array(PyObject *value, PyArray_Descr *descr)
 static int is_free(PyObject *tensor)
 {
     PyObject *base = SLOT(tensor, S.at_base);
-    if (may_have_history(tensor) || is_inference(tensor) || !(PyArray_FLAGS(array_of(tensor)) & NPY_ARRAY_WRITEABLE)) {
+    if (may_have_history(tensor) || (is_inference(tensor) && !infers()) || !(PyArray_FLAGS(array_of(tensor)) & NPY_ARRAY_WRITEABLE)) {
         return 0;
     }
     if (base == NULL || base == Py_None) {
         return rare_of(tensor) == NULL || SLOT(rare_of(tensor), S.at_multi_view) == Py_False;
     }
-    return SLOT(base, S.at_node) == Py_None && (rare_of(base) == NULL || SLOT(rare_of(base), S.at_multi_view) == Py_False) && !is_inference(base);
+    return SLOT(base, S.at_node) == Py_None && (rare_of(base) == NULL || SLOT(rare_of(base), S.at_multi_view) == Py_False) && (!is_inference(base) || infers());
 }
 
 /* Whether several elements are one in memory. */

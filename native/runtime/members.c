@@ -105,7 +105,7 @@ static PyObject *call_contiguous(PyObject *self, PyObject *const *args, Py_ssize
         PyArrayObject *array = array_of(self);
         PyArrayObject *copy = is_movable(array) ? (PyArrayObject *)new_like(array) : NULL;
         if (copy != NULL && move_into(copy, array)) {
-            return make_tensor((PyObject *)copy, SLOT(self, S.at_dtype));
+            return make_result((PyObject *)copy, SLOT(self, S.at_dtype));
         }
         Py_XDECREF(copy);
         if (PyErr_Occurred()) {
@@ -254,7 +254,7 @@ static PyObject *call_detach(PyObject *self, PyObject *unused)
         return NULL;
     }
     set_slot(rare, S.at_shares, Py_NewRef(self));
-    return made;
+    return is_inference(self) ? mark_inference(made) : made;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- conversions */

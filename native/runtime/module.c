@@ -166,6 +166,7 @@ static PyMethodDef functions[] = {
     {"connect", (PyCFunction)(void (*)(void))connect, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes it works on."},
     {"connect_road", (PyCFunction)(void (*)(void))connect_road, METH_VARARGS | METH_KEYWORDS, "Tell the extension what makes plans."},
     {"connect_meta", (PyCFunction)(void (*)(void))connect_meta, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes of the meta device."},
+    {"count_modes", count_modes, METH_VARARGS, "Count inference modes and autocasts that are entered, or left: (of inference, of autocast)."},
     {"forget_plans", forget_plans, METH_NOARGS, "Forget what rules have said: they may say something else now."},
     {"loops", loops, METH_NOARGS, "The loops of the block interpreter by number: name, kinds of operands (T array or number, S number), to bool."},
     {"connect_pipeline", (PyCFunction)(void (*)(void))connect_pipeline, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes of pipeline mode."},
@@ -201,8 +202,8 @@ static struct PyModuleDef definition = {
 
 static int intern_names(void)
 {
-    const char *const names[] = {"grad_enabled", "record", "shape", "dtype"};
-    PyObject **const places[] = {&S.grad_enabled, &S.record, &S.shape, &S.dtype};
+    const char *const names[] = {"grad_enabled", "inference", "autocast", "cast", "record", "shape", "dtype"};
+    PyObject **const places[] = {&S.grad_enabled, &S.inference, &S.autocast, &S.cast, &S.record, &S.shape, &S.dtype};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         *places[i] = PyUnicode_InternFromString(names[i]);
         if (*places[i] == NULL) {

@@ -74,9 +74,12 @@ typedef struct {
     PyObject *learn, *errors, *quiet;
     Py_ssize_t epoch_of_plans;
     PyArray_Descr *descr_bfloat16;
+    PyTypeObject *generator;
+    int inferring, casting;          /* how many inference modes and autocasts are entered, in all threads */
+    PyObject *mark_views, *cast;     /* what gives views of inference mode their history, and casts arguments under autocast */
     PyObject *out_names, *out_casting_names, *unsafe, *multi_view;
     /* interned names */
-    PyObject *grad_enabled, *record, *shape, *dtype;
+    PyObject *grad_enabled, *inference, *autocast, *record, *shape, *dtype;
     PyObject *zero, *one;
 } State;
 
@@ -132,6 +135,12 @@ static inline int is_special(void)
     return !S.ready || PySet_GET_SIZE(S.plain) == 0;
 }
 
+/* The same, or autocast in any thread, which casts what operators get. */
+static inline int is_watched(void)
+{
+    return is_special() || S.casting;
+}
+
 static inline int is_differentiable(PyObject *kind)
 {
     for (int i = 0; i < S.differentiable_count; i++) {
@@ -178,8 +187,17 @@ static inline int is_inference(PyObject *tensor)
     return rare != NULL && SLOT(rare, S.at_inference) != Py_False;
 }
 
+/* Whether this thread is in inference mode. */
+INTERNAL int reads_inference(void);
+static inline int infers(void)
+{
+    return S.inferring && reads_inference();
+}
+
 INTERNAL PyObject *need_rare(PyObject *tensor); /* borrowed; made if need be */
 INTERNAL PyObject *make_tensor(PyObject *data, PyObject *kind); /* steals data */
+INTERNAL PyObject *make_result(PyObject *data, PyObject *kind); /* the same of a result with memory of its own: an inference tensor in inference mode */
+INTERNAL PyObject *mark_inference(PyObject *tensor);            /* takes over the reference and gives it back */
 INTERNAL PyObject *make_size(PyArrayObject *array);
 INTERNAL int grad_enabled(void);
 INTERNAL PyObject *finish_view(PyObject *made, PyObject *source, PyObject *op, PyObject *const *args, Py_ssize_t count);
@@ -350,6 +368,7 @@ INTERNAL int kernel_takes_halves(PyObject *kernel);
 /* Tells the extension what makes plans. */
 INTERNAL PyObject *connect_road(PyObject *module, PyObject *args, PyObject *kwargs);
 INTERNAL PyObject *connect_meta(PyObject *module, PyObject *args, PyObject *kwargs);
+INTERNAL PyObject *count_modes(PyObject *module, PyObject *args);
 INTERNAL PyObject *forget_plans(PyObject *module, PyObject *unused);
 
 /* ---------------------------------------------------------------------------------------------------------------- types */

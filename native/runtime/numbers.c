@@ -123,7 +123,7 @@ PyObject *tensor_of_numbers(PyObject *data, PyObject *kind)
         Py_XDECREF(made);
         return NULL;
     }
-    return make_tensor(made, kind);
+    return make_result(made, kind);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ to numbers */

@@ -106,6 +106,12 @@ static int add_number(Key *key, PyObject *value, int range)
         }
         return add(key, 0x400u | range_of(fabs(number)) | (signbit(number) ? 0x80u : 0));
     }
+    if (PyComplex_CheckExact(value)) {
+        const Py_complex both = PyComplex_AsCComplex(value);
+        uint64_t words[2];
+        memcpy(words, &both, 16);
+        return add(key, 0xc00u) && add(key, words[0]) && add(key, words[1]);
+    }
     if (!PyLong_CheckExact(value)) {
         return 0;
     }
@@ -174,7 +180,7 @@ static int add_argument(Key *key, const Path *path, int at, PyObject *value)
         }
         return 1;
     }
-    case 'G':
+    case 'G': /* None is behind: which stream is read changes no geometry */
         return add(key, 0xa00u);
     case 'B':
     case 'X':

@@ -342,7 +342,7 @@ static PyObject *run_fresh(const Path *path, const Plan *plan, const Bound *boun
     if (data == NULL) {
         return NULL;
     }
-    return finish_call(path, bound, make_tensor(data, result->dtype), given->history);
+    return finish_call(path, bound, make_result(data, result->dtype), given->history);
 }
 
 /* What a kernel made, one result or several; takes over the reference. */
@@ -365,7 +365,7 @@ static PyObject *finish_several(const Path *path, const Plan *plan, const Bound 
         if (!plan->result[i].absent) {
             PyObject *data = Py_NewRef(PySequence_Fast_GET_ITEM(items, i));
             data = plan->result[i].unknown ? as_found(data, &plan->result[i]) : laid_out(data, &plan->result[i]);
-            Py_SETREF(tensor, data == NULL ? NULL : make_tensor(data, plan->result[i].dtype));
+            Py_SETREF(tensor, data == NULL ? NULL : make_result(data, plan->result[i].dtype));
         }
         if (tensor == NULL) {
             Py_CLEAR(made);
@@ -421,13 +421,17 @@ static PyObject *run_views(const Path *path, const Plan *plan, const Bound *boun
 {
     PyObject *whole = bound->value[0], *base = SLOT(whole, S.at_base);
     base = base == NULL || base == Py_None ? whole : base;
-    const int history = may_have_history(whole), recorded = history ? grad_enabled() : 0;
+    const int history = may_have_history(whole), recorded = history ? grad_enabled() : 0, marked = is_inference(base);
+    if (history && infers()) {
+        return NULL; /* each becomes a leaf of its own */
+    }
     PyObject *made = recorded < 0 ? NULL : PyTuple_New(plan->count);
     for (int i = 0; made != NULL && i < plan->count; i++) {
         PyObject *data = view_of(source, &plan->result[i]);
         PyObject *view = data == NULL ? NULL : make_tensor(data, plan->result[i].dtype);
         if (view != NULL) {
             set_slot(view, S.at_base, Py_NewRef(base));
+            view = marked ? mark_inference(view) : view;
         }
         if (view == NULL || PyObject_SetAttr(view, S.multi_view, Py_True) < 0) {
             Py_XDECREF(view);
@@ -458,8 +462,20 @@ static PyObject *run_reshaped(const Path *path, const Plan *plan, const Bound *b
     }
     PyObject *data = view_of(copy, &plan->result[0]);
     Py_DECREF((PyObject *)copy);
-    PyObject *made = data == NULL ? NULL : make_tensor(data, SLOT(bound->value[0], S.at_dtype));
+    PyObject *made = data == NULL ? NULL : make_result(data, SLOT(bound->value[0], S.at_dtype));
     return finish_call(path, bound, made, may_have_history(bound->value[0]));
+}
+
+static int list_meets(PyObject *list, PyArrayObject *target)
+{
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
+        PyObject *item = PyList_GET_ITEM(list, i);
+        PyArrayObject *array = item == Py_None ? NULL : array_of(item);
+        if (item != Py_None && (array == NULL || arrays_meet(array, target))) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 /* Whether an array may be written to while the arguments are read: none shares its memory, but as the very same elements. */
@@ -468,7 +484,10 @@ static int is_apart(const Path *path, const Bound *bound, PyObject *written, PyA
     for (int i = 0; i < path->params; i++) {
         PyObject *value = bound->value[i];
         if (path->kinds[i] == 'V' || path->kinds[i] == 'v') {
-            return 0;
+            if (list_meets(value, target)) {
+                return 0;
+            }
+            continue;
         }
         if ((path->kinds[i] != 'T' && path->kinds[i] != 'N') || (value == written && (i == 0 || path->pointwise)) || !is_plain(value)) {
             continue;
@@ -491,12 +510,45 @@ static int is_apart(const Path *path, const Bound *bound, PyObject *written, PyA
     return PyArray_ISWRITEABLE(target);
 }
 
+/* Whether PyTorch casts from one dtype to the other where an operator writes in place; both real, bfloat16 among them. */
+static int holds(PyArray_Descr *target, PyArray_Descr *source)
+{
+    int to = PyTypeNum_ISBOOL(target->type_num) ? 0 : PyTypeNum_ISINTEGER(target->type_num) ? 1 : 2;
+    int from = PyTypeNum_ISBOOL(source->type_num) ? 0 : PyTypeNum_ISINTEGER(source->type_num) ? 1 : 2;
+    return from <= to && !PyTypeNum_ISCOMPLEX(target->type_num) && !PyTypeNum_ISCOMPLEX(source->type_num);
+}
+
+/* The result, which has another dtype, in `target`. */
+static int cast_into(const Path *path, const Plan *plan, const Bound *bound, Given *given, PyArrayObject *target)
+{
+    PyArrayObject *made = empty_result(&plan->result[0]);
+    int done = made != NULL && compute_into(path, plan, bound, given, made) && copy_into(target, made) >= 0;
+    Py_XDECREF((PyObject *)made);
+    return done;
+}
+
+/* `squeeze_` and its kin: a tensor without history becomes the view. */
+static PyObject *become_view(const Plan *plan, PyObject *tensor, PyArrayObject *source)
+{
+    if (plan->how != PLAN_VIEW || SLOT(tensor, S.at_dtype) != plan->result[0].dtype || may_have_history(tensor) || !may_change(tensor, NULL)) {
+        return NULL;
+    }
+    PyObject *data = view_of(source, &plan->result[0]);
+    if (data == NULL) {
+        return NULL;
+    }
+    set_slot(tensor, S.at_data, data);
+    return bump_version(tensor) < 0 ? NULL : Py_NewRef(tensor);
+}
+
 static PyObject *run_in_place(const Path *path, const Plan *plan, const Bound *bound, Given *given)
 {
     PyObject *written = bound->value[0];
     PyArrayObject *target = array_of(written);
     const Result *result = &plan->result[0];
-    if (target == NULL || SLOT(written, S.at_dtype) != result->dtype || !has_shape(target, result) || !is_apart(path, bound, written, target)) {
+    const int same = target != NULL && SLOT(written, S.at_dtype) == result->dtype;
+    if (target == NULL || !(same || (path->mutates < 0 && holds(PyArray_DESCR(target), result->descr))) || !has_shape(target, result) ||
+        !is_apart(path, bound, written, target)) {
         return NULL;
     }
     if (given->history) {
@@ -509,7 +561,7 @@ static PyObject *run_in_place(const Path *path, const Plan *plan, const Bound *b
         return NULL;
     }
     Py_INCREF((PyObject *)target);
-    int done = path->mutates == 0 ? mutate(path, plan, given, target) : path->mutates < 0 && compute_into(path, plan, bound, given, target);
+    int done = path->mutates == 0 ? mutate(path, plan, given, target) : path->mutates < 0 && (same ? compute_into : cast_into)(path, plan, bound, given, target);
     Py_DECREF((PyObject *)target);
     return !done || bump_version(written) < 0 ? NULL : Py_NewRef(written);
 }
@@ -533,8 +585,11 @@ static PyObject *run_plan(const Path *path, const Plan *plan, const Bound *bound
 {
     if (plan->how >= PLAN_VIEW) {
         PyArrayObject *source = array_of(bound->value[0]);
-        if (source == NULL || path->inplace || bound->out != NULL) {
+        if (source == NULL || bound->out != NULL) {
             return NULL;
+        }
+        if (path->inplace) {
+            return become_view(plan, bound->value[0], source);
         }
         return plan->how == PLAN_VIEW ? run_view(path, plan, bound, source)
                : plan->how == PLAN_VIEWS ? run_views(path, plan, bound, source)
@@ -579,6 +634,16 @@ PyObject *run_composite(Path *path, const Bound *bound)
 {
     if (bound->out != NULL || bound->requires_grad) {
         return NULL;
+    }
+    if (path->inplace) {
+        PyObject *written = bound->value[0];
+        if (path->kinds[0] != 'T' || !is_plain(written)) {
+            return NULL; /* the caller's list is given back */
+        }
+        PyObject *base = SLOT(written, S.at_base);
+        if ((is_inference(written) || (base != NULL && base != Py_None && is_inference(base))) && !infers()) {
+            return NULL;
+        }
     }
     if (path->composite == NULL) {
         path->composite = PyObject_CallMethod(path->op, "composite_function", NULL);

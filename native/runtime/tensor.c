@@ -62,6 +62,34 @@ PyObject *make_tensor(PyObject *data, PyObject *kind)
     return made;
 }
 
+int reads_inference(void)
+{
+    PyObject *value = PyObject_GetAttr(S.tls, S.inference);
+    if (value == NULL) {
+        PyErr_Clear();
+        return 0;
+    }
+    Py_DECREF(value);
+    return value == Py_True;
+}
+
+PyObject *mark_inference(PyObject *tensor)
+{
+    PyObject *rare = tensor == NULL ? NULL : need_rare(tensor);
+    if (rare == NULL) {
+        Py_XDECREF(tensor);
+        return NULL;
+    }
+    set_slot(rare, S.at_inference, Py_NewRef(Py_True));
+    return tensor;
+}
+
+PyObject *make_result(PyObject *data, PyObject *kind)
+{
+    PyObject *made = make_tensor(data, kind);
+    return infers() ? mark_inference(made) : made;
+}
+
 PyObject *make_size(PyArrayObject *array)
 {
     int ndim = PyArray_NDIM(array);
@@ -181,6 +209,9 @@ PyObject *finish_view(PyObject *made, PyObject *source, PyObject *op, PyObject *
     }
     set_slot(made, S.at_base, Py_NewRef(base));
     int floating = is_differentiable(SLOT(made, S.at_dtype));
+    if (is_inference(base)) {
+        return mark_inference(made);
+    }
     if (!may_have_history(source)) {
         if (floating) {
             set_slot(made, S.at_node, Py_NewRef(S.view));
@@ -189,9 +220,11 @@ PyObject *finish_view(PyObject *made, PyObject *source, PyObject *op, PyObject *
     }
     int enabled = grad_enabled();
     if (enabled <= 0) {
-        if (enabled < 0) {
+        PyObject *done = enabled < 0 ? NULL : infers() ? PyObject_CallFunction(S.mark_views, "(O)O", made, source) : Py_NewRef(Py_None);
+        if (done == NULL) {
             Py_CLEAR(made);
         }
+        Py_XDECREF(done);
         return made;
     }
     made = record_call(op, made, args, count);

@@ -101,7 +101,8 @@ class device:
     def __enter__(self) -> device:
         TLS.device_stack = (*TLS.device_stack, (self, TLS.default_device))
         TLS.default_device = None
-        _state.enter_special()
+        if self != CPU:  # where new tensors are anyway
+            _state.enter_special()
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -109,7 +110,8 @@ class device:
             _state.leave_special()
         TLS.default_device = TLS.device_stack[-1][1]
         TLS.device_stack = TLS.device_stack[:-1]
-        _state.leave_special()
+        if self != CPU:
+            _state.leave_special()
 
     def __call__(self, function: Callable) -> Callable:
         if isinstance(function, type):

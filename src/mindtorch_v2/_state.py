@@ -2,7 +2,7 @@
 
 Note [The special state]
 `PLAIN` holds the tensor classes that generated fast paths may treat without asking further questions. While something
-special is active in any thread (a default device, a function mode, autocast, pipeline, saved-tensor hooks) the set is
+special is active in any thread (a default device, a function mode, pipeline, saved-tensor hooks) the set is
 empty, so the one membership test that a fast path makes anyway answers both questions. The dispatcher then looks at the
 thread's own state. While pipelines are all that is special, `RECORDED` holds the classes instead: what a thread records, if it has a
 pipeline, needs no further questions either.

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import _state
 from .._device import decorate
+from .._dispatch.native import count_modes
 from .._state import TLS
 
 
@@ -101,12 +102,12 @@ class inference_mode(_Mode):
         self.before = (TLS.grad_enabled, TLS.inference)
         TLS.grad_enabled, TLS.inference = (False, True) if self.mode else (True, False)
         if self.mode:
-            _state.enter_special()
+            count_modes(inference=1)
 
     def __exit__(self, *exc: object) -> None:
         TLS.grad_enabled, TLS.inference = self.before
         if self.mode:
-            _state.leave_special()
+            count_modes(inference=-1)
 
 
 def is_grad_enabled() -> bool:

@@ -29,7 +29,7 @@ from .._dispatch import ops
 from .._dispatch.below import alias
 from .._handles import RemovableHandle
 from .._state import DISPATCHING, TLS
-from .._tensor import Tensor, counter, rare_of, version, wrap
+from .._tensor import Tensor, belongs_to_inference, counter, rare_of, version, wrap
 from .._type_names import type_name
 
 _SEQUENCE = itertools.count()
@@ -345,7 +345,7 @@ def keep(value: Any) -> Any:
     """What a node saves of an input: tensors with their version, all else as it is."""
     if isinstance(value, Tensor):
         rare = rare_of(value)
-        if rare is not None and rare.inference:
+        if (rare is not None or value._base is not None) and belongs_to_inference(value):
             raise RuntimeError(
                 "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
                 "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "

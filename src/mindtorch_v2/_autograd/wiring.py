@@ -16,6 +16,7 @@ from .._dtype import DTYPES
 from .._layout import memory_format, strided
 from .._payload import MetaPayload
 from .._pending import PendingPayload, settled
+from .._random.generator import Generator
 from .._state import PLAIN, TLS
 from .._storage import MetaStorage
 from .._tensor import Rare, Size, Tensor, wrap
@@ -70,7 +71,6 @@ native.connect(
 )
 _errors, _quiet = plans.quiet_errors()
 _bfloat16 = _dtype.bfloat16.np or np.dtype("V2")  # without ml_dtypes one that no tensor has
-native.connect_road(learn=plans.learn, errors=_errors, quiet=_quiet, bfloat16=_bfloat16)
 native.connect_meta(payload=MetaPayload, storage=MetaStorage, device=META)
 native.connect_making(dtype=_dtype.dtype, namespace=vars(_dtype), bfloat16=_bfloat16, kinds=_dtype.FROM_NUMPY)
 
@@ -103,6 +103,16 @@ def mark_inference_views(views: tuple, source: Tensor) -> None:
             if view._dtype.category > 1:
                 view._node = AccumulateGrad(view)
                 follow_epoch(view, source if view._base is None else view._base)
+
+
+native.connect_road(
+    learn=plans.learn,
+    errors=_errors,
+    quiet=_quiet,
+    bfloat16=_bfloat16,
+    generator=Generator,
+    mark_views=mark_inference_views,
+)
 
 
 kinds.history = sys.modules[__name__]

@@ -79,8 +79,6 @@ def _call(op: Operator, args: tuple, out: Any) -> Any:
         if out is not None and op.given_out:
             return op.composite_function()(*args, out=out)
         result = op.composite_function()(*args)
-        if result.__class__ is tuple and len(op.returns) > 1:
-            result = return_type(op, list(result))
         return result if out is None else write_out(op, result, out)
     if op.missing is not None:
         raise NotImplementedError(f"{op.full_name} is not implemented: {op.missing}")
@@ -165,6 +163,8 @@ def _views(op: Operator, spec: Any, args: tuple) -> Any:
         if "detach" in op.tags:
             result._base = None
             result._shares = source
+            if belongs_to_inference(source):
+                result._inference = True
             return result
     elif spec.__class__ is Spec:  # a reshape that no view can be
         recorder = TLS.pipeline

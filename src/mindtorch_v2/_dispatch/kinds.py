@@ -95,8 +95,6 @@ class Call:
         """Call the operator's function."""
         full, tail = self.full, self.tail
         function = self.op.composite_function()
-        if len(self.op.returns) > 1:
-            return None
         if tail is not None:
             return lambda values: function(*values, *tail)
         return lambda values: function(*full(values))

@@ -71,10 +71,21 @@ def connect_meta(**classes: Any) -> None:
 
 
 def connect_road(**known: Any) -> None:
-    """Tell the extension what makes plans, numpy's setting of warnings and that without any, and bfloat16 as arrays have it."""
+    """Tell the extension what makes plans, numpy's setting of warnings and that without any, bfloat16 as arrays have it, the class of generators, and what
+    gives views of inference mode their history."""
     if extension is not None:
         extension.connect_road(**known)
         _state.FORGETTERS.append(extension.forget_plans)
+
+
+def count_modes(inference: int = 0, autocast: int = 0) -> None:
+    """Count an inference mode or an autocast that is entered (1) or left (-1): the extension knows of both, everything else is special while they are on."""
+    if extension is not None:
+        extension.count_modes(inference, autocast)
+    elif inference + autocast > 0:
+        _state.enter_special()
+    else:
+        _state.leave_special()
 
 
 def connect_making(**known: Any) -> None:
@@ -201,9 +212,9 @@ def _describe(path: tuple, method: bool, reflected: str, inplace: bool) -> tuple
     if op.missing is not None:
         by = _BY_NOTHING
     elif op.composite is not None:
-        by = _BY_NOTHING if inplace or len(op.returns) > 1 else _BY_COMPOSITE
+        by = _BY_NOTHING if inplace and not op.is_inplace else _BY_COMPOSITE
     else:
-        by = _BY_PLAN if "cpu" in op.kernels or (op.is_view and not inplace) else _BY_NOTHING
+        by = _BY_PLAN if "cpu" in op.kernels or op.is_view else _BY_NOTHING
     return (
         op,
         _binding(op, method, reflected),
@@ -213,6 +224,7 @@ def _describe(path: tuple, method: bool, reflected: str, inplace: bool) -> tuple
         op.record is not None,
         op.numbers,
         "pointwise" in op.tags,
+        any(tag.startswith("autocast_") for tag in op.tags),
         -1 if op.mutates is None else op.mutates,
         ufunc_of(path),
         _short_cut(path, reflected, inplace) if len(path) > 1 else None,

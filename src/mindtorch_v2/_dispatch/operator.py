@@ -12,6 +12,8 @@ from .out_dtypes import refusal
 
 # What a composite with sparse kernels is wrapped in, for callers that take its function without asking the dispatcher. Set by sparse.py.
 with_sparse: Callable[[Any, Callable], Callable] | None = None
+# What a composite of several results is wrapped in, which names them. Set by return_types.py.
+with_names: Callable[[Any, Callable], Callable] | None = None
 
 
 class _NoDefault:
@@ -222,6 +224,8 @@ class Operator:
             function = getattr(module_above("composites", module), name)
             if self.sparse is not None and with_sparse is not None:
                 function = with_sparse(self, function)
+            if len(self.returns) > 1 and with_names is not None:
+                function = with_names(self, function)
             if self.base is not None:  # one function makes those of all operators that are derived alike
                 function = function(self)
             self._composite_function = function

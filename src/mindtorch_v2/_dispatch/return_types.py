@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
+from . import operator
 from .operator import Operator
 
 
@@ -48,3 +50,16 @@ def return_type(op: Operator, values: list, out: bool = False) -> tuple:
     if len(fields) > 1 and all(fields) and not op.name.startswith("_"):
         return tuple.__new__(named(f"{op.name}_out" if out else op.name, fields), values)
     return tuple(values)
+
+
+def _with_names(op: Operator, function: Callable) -> Callable:
+    """A composite's function, whose results are named."""
+
+    def composite(*args: Any, **buffers: Any) -> Any:
+        result = function(*args, **buffers)
+        return return_type(op, list(result)) if result.__class__ is tuple and not buffers else result
+
+    return composite
+
+
+operator.with_names = _with_names

@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import _state
 from .._device import device as _device
+from .._dispatch.native import count_modes
 from .._dtype import bfloat16, dtype, float16, float32, float64
 from .._tensor import Tensor
 
@@ -152,10 +153,10 @@ def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
     active = any(settings.enabled.values())
     if active and _state.TLS.autocast is None:
         _state.TLS.autocast = _CASTER
-        _state.enter_special()
+        count_modes(autocast=1)
     elif not active and _state.TLS.autocast is not None:
         _state.TLS.autocast = None
-        _state.leave_special()
+        count_modes(autocast=-1)
 
 
 def get_autocast_dtype(device_type: str) -> dtype:

@@ -54,7 +54,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
         node = self._node
         if (
             data.__class__ is ndarray
-            and (node is None or node is VIEW or not TLS.grad_enabled)
+            and (node is None or node is VIEW or not (TLS.grad_enabled or TLS.inference))
             and _numpy_reads_alike(index)
         ):
             try:
