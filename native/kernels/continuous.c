@@ -118,7 +118,7 @@ void draw_uniform(Stream *stream, PyArrayObject *array, double low, double high,
 }
 
 /* The next normal number in double precision. They come in pairs, of which the second may wait for the next call. */
-static double next_normal(Stream *stream)
+double stream_normal(Stream *stream)
 {
     if (stream->has_double) {
         stream->has_double = 0;
@@ -131,20 +131,24 @@ static double next_normal(Stream *stream)
     return radius * cos(theta);
 }
 
+void store_number(FloatKind kind, char *out, npy_intp i, double value)
+{
+    float single = (float)value;
+    if (kind == KIND_DOUBLE) {
+        ((double *)out)[i] = value;
+    }
+    else if (kind == KIND_FLOAT) {
+        ((float *)out)[i] = single;
+    }
+    else {
+        round_to(kind, &single, (npy_uint16 *)out + i, 1);
+    }
+}
+
 static void normal_sequence(Stream *stream, char *out, npy_intp n, double mean, double std, FloatKind kind)
 {
     for (npy_intp i = 0; i < n; i++) {
-        double z = fma(next_normal(stream), std, mean);
-        float single = (float)z;
-        if (kind == KIND_DOUBLE) {
-            ((double *)out)[i] = z;
-        }
-        else if (kind == KIND_FLOAT) {
-            ((float *)out)[i] = single;
-        }
-        else {
-            round_to(kind, &single, (npy_uint16 *)out + i, 1);
-        }
+        store_number(kind, out, i, fma(stream_normal(stream), std, mean));
     }
 }
 

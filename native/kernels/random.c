@@ -147,6 +147,22 @@ static PyObject *randn_kernel(PyObject *const *args)
     return sized(1, args[0], args[1], Py_None);
 }
 
+/* mean, std, size, generator, dtype, layout, device, pin_memory */
+static PyObject *normal_size_kernel(PyObject *const *args)
+{
+    double mean, std;
+    npy_intp dims[MAX_DIMS];
+    int ndim = sizes_of(args[2], dims);
+    PyArray_Descr *descr = descr_of(args[4]);
+    FloatKind kind = descr == NULL ? KIND_NONE : float_kind(descr);
+    if (ndim < 0 || kind == KIND_NONE || !as_double(args[0], &mean) || !as_double(args[1], &std) || !fair_normal(mean, std)) {
+        return NULL;
+    }
+    PyObject *made = new_array(ndim, dims, descr), *filled = made == NULL ? NULL : fill_with(1, made, mean, std, kind, args[3]);
+    Py_XDECREF(made);
+    return filled;
+}
+
 /* size, generator, dtype, layout, device, pin_memory */
 static PyObject *rand_generator_kernel(PyObject *const *args)
 {
@@ -346,6 +362,72 @@ static PyObject *random_between(PyObject *self, PyObject *low, PyObject *high, P
     return Py_NewRef(self);
 }
 
+/* Of the shape of a contiguous array. */
+static PyObject *integers_like(PyObject *like, PyObject *low, PyObject *high, PyObject *dtype, PyObject *memory_format)
+{
+    PyArrayObject *x = (PyArrayObject *)like;
+    if (!is_array(like) || !is_contiguous(x) || memory_format != Py_None) {
+        return NULL;
+    }
+    PyArray_Descr *descr = dtype == Py_None ? PyArray_DESCR(x) : descr_of(dtype);
+    PyObject *made = descr == NULL ? NULL : new_array(PyArray_NDIM(x), PyArray_DIMS(x), descr);
+    PyObject *filled = made == NULL ? NULL : random_between(made, low, high, Py_None);
+    Py_XDECREF(made);
+    return filled;
+}
+
+/* self, high, dtype, layout, device, pin_memory, memory_format */
+static PyObject *randint_like_kernel(PyObject *const *args)
+{
+    return integers_like(args[0], NULL, args[1], args[2], args[6]);
+}
+
+/* self, low, high, dtype, layout, device, pin_memory, memory_format */
+static PyObject *randint_like_low_kernel(PyObject *const *args)
+{
+    return integers_like(args[0], args[1], args[2], args[3], args[7]);
+}
+
+/* Of all numbers of a dtype, from 0: PyTorch draws 64 bits for the widest dtypes, else 32. */
+#define WHOLE_RANGE(type, draws, most)                                                                                                         do {                                                                                                                                           for (npy_intp i = 0; i < n; i++) {                                                                                                             npy_uint32 pair[2];                                                                                                                        stream_draws(stream, pair, draws);                                                                                                         npy_uint64 drawn = draws == 2 ? (npy_uint64)pair[0] << 32 | pair[1] : pair[0];                                                             ((type *)out)[i] = (type)(drawn % (npy_uint64)(most));                                                                                 }                                                                                                                                      } while (0)
+
+/* self, generator */
+static PyObject *random_kernel(PyObject *const *args)
+{
+    PyArrayObject *array = (PyArrayObject *)args[0];
+    if (!is_array(args[0]) || !is_contiguous(array) || !PyArray_ISBEHAVED(array) || PyArray_SIZE(array) > RELEASE_GIL) {
+        return NULL;
+    }
+    int type = PyArray_TYPE(array);
+    if (type != NPY_FLOAT && type != NPY_DOUBLE && type != NPY_INT64 && type != NPY_INT32 && type != NPY_UBYTE) {
+        return NULL;
+    }
+    Stream *stream = take_stream(args[1]);
+    if (stream == NULL) {
+        return NULL;
+    }
+    npy_intp n = PyArray_SIZE(array);
+    char *out = PyArray_DATA(array);
+    switch (type) {
+    case NPY_FLOAT:
+        WHOLE_RANGE(float, 1, (1 << 24) + 1);
+        break;
+    case NPY_DOUBLE:
+        WHOLE_RANGE(double, 2, (1LL << 53) + 1);
+        break;
+    case NPY_INT64:
+        WHOLE_RANGE(npy_int64, 2, 1ULL << 63);
+        break;
+    case NPY_INT32:
+        WHOLE_RANGE(npy_int32, 1, 1ULL << 31);
+        break;
+    default:
+        WHOLE_RANGE(npy_uint8, 1, 256);
+    }
+    give_stream(stream);
+    return Py_NewRef(args[0]);
+}
+
 /* self, from, to, generator */
 static PyObject *random_from_kernel(PyObject *const *args)
 {
@@ -429,6 +511,10 @@ const KernelEntry random_kernels[] = {
     {"random.normal_", normal_kernel},
     {"random.random_from", random_from_kernel},
     {"random.random_to", random_to_kernel},
+    {"random.random_", random_kernel},
+    {"random.normal_size", normal_size_kernel},
+    {"random.randint_like", randint_like_kernel},
+    {"random.randint_like_low", randint_like_low_kernel},
     {"random.rand", rand_kernel},
     {"random.rand_generator", rand_generator_kernel},
     {"random.randn", randn_kernel},

@@ -37,6 +37,9 @@ INTERNAL FloatKind float_kind(PyArray_Descr *descr);
 /* Into contiguous memory: 0 <= u < 1 of a width of 4 or 8, low <= x < high, normal numbers. */
 INTERNAL void draw_units(Stream *stream, char *out, npy_intp n, int width);
 INTERNAL void draw_uniform(Stream *stream, PyArrayObject *array, double low, double high, FloatKind kind);
+INTERNAL double stream_normal(Stream *stream); /* the next normal number in double precision */
+/* The element `i` of contiguous numbers. */
+INTERNAL void store_number(FloatKind kind, char *out, npy_intp i, double value);
 INTERNAL void draw_normal(Stream *stream, PyArrayObject *array, double mean, double std, FloatKind kind, int in_order);
 
 /* Whether means and deviations are such that nothing is refused and nothing overflows. */

@@ -82,7 +82,13 @@ static PyObject *bernoulli_float_kernel(PyObject *const *args)
 /* Probabilities of an array of floats: a draw of their own precision for each. 0 when one is none, before anything is drawn. */
 static PyObject *bernoulli_of(PyArrayObject *p, PyArrayObject *target, PyObject *generator)
 {
-    int width = is_contiguous(p) ? float_width(p) : 0;
+    int width = float_width(p);
+    if (width && !is_contiguous(p)) { /* expanded, as distributions do it */
+        PyArrayObject *copy = (PyArrayObject *)PyArray_NewCopy(p, NPY_CORDER);
+        PyObject *made = copy == NULL ? NULL : bernoulli_of(copy, target, generator);
+        Py_XDECREF((PyObject *)copy);
+        return made;
+    }
     npy_intp n = PyArray_SIZE(p);
     const char *data = PyArray_DATA(p);
     if (!width || !n) {

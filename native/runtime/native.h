@@ -350,6 +350,7 @@ extern INTERNAL const KernelEntry conv_kernels[];
 extern INTERNAL const KernelEntry divide_kernels[];
 extern INTERNAL const KernelEntry random_kernels[];
 extern INTERNAL const KernelEntry trial_kernels[];
+extern INTERNAL const KernelEntry draw_kernels[];
 extern INTERNAL const KernelEntry continuous_kernels[];
 extern INTERNAL const KernelEntry creation_kernels[];
 extern INTERNAL const KernelEntry copy_kernels[];

@@ -58,6 +58,7 @@ def normal_(self: Array, mean: float = 0.0, std: float = 1.0, generator: Any = N
     )
 
 
+@kernel
 def random_(self: Array, generator: Any = None) -> Array:
     """Integers over the dtype's range."""
     return _filled(self, lambda shape, kind: streams.random(_gen(generator), shape, kind))
@@ -87,6 +88,7 @@ def bernoulli_tensor(self: Array, p: Array, generator: Any = None) -> Array:
     return streams.bernoulli_tensor(_gen(generator), p, from_numpy_dtype(self.dtype), self)
 
 
+@kernel
 def exponential_(self: Array, lambd: float = 1.0, generator: Any = None) -> Array:
     """Exponential numbers of rate lambd."""
     if not self.size:
@@ -97,11 +99,13 @@ def exponential_(self: Array, lambd: float = 1.0, generator: Any = None) -> Arra
     )
 
 
+@kernel
 def geometric_(self: Array, p: float, generator: Any = None) -> Array:
     """Trials up to the first success."""
     return _filled(self, lambda shape, kind: streams.geometric(_gen(generator), shape, kind, p))
 
 
+@kernel
 def cauchy_(self: Array, median: float = 0.0, sigma: float = 1.0, generator: Any = None) -> Array:
     """Cauchy numbers."""
     return _filled(
@@ -110,6 +114,7 @@ def cauchy_(self: Array, median: float = 0.0, sigma: float = 1.0, generator: Any
     )
 
 
+@kernel
 def log_normal_(self: Array, mean: float = 1.0, std: float = 2.0, generator: Any = None) -> Array:
     """exp of normal numbers."""
     return _filled(
@@ -275,6 +280,7 @@ def randn_like_generator(
     return normal_(_blank(self, dtype, memory_format), generator=generator)
 
 
+@kernel
 def randint_like(
     self: Array,
     high: int,
@@ -288,6 +294,7 @@ def randint_like(
     return random_from(_blank(self, dtype, memory_format), 0, high)
 
 
+@kernel
 def randint_like_low(
     self: Array,
     low: int,
@@ -311,6 +318,7 @@ def normal(mean: Any, std: Any = 1.0, generator: Any = None) -> Array:
     return streams.normal_like(_gen(generator), mean, std, from_numpy_dtype(kind))
 
 
+@kernel
 def normal_size(
     mean: float,
     std: float,
@@ -339,6 +347,7 @@ def bernoulli_p(self: Array, p: float, generator: Any = None) -> Array:
     return bernoulli_float(np.empty(self.shape, self.dtype), p, generator)
 
 
+@kernel
 def multinomial(self: Array, num_samples: int, replacement: bool = False, generator: Any = None) -> Array:
     """Indices drawn by weight."""
     return streams.multinomial(_gen(generator), self, num_samples, replacement)
@@ -349,11 +358,13 @@ def poisson(self: Array, generator: Any = None) -> Array:
     return streams.poisson(_gen(generator), self)
 
 
+@kernel
 def standard_gamma(self: Array, generator: Any = None) -> Array:
     """Gamma numbers of the shapes of self and scale 1."""
     return streams.gamma(_gen(generator), self)
 
 
+@kernel
 def sample_dirichlet(self: Array, generator: Any = None) -> Array:
     """Probabilities along the last dimension, with the concentrations of self."""
     return streams.dirichlet(_gen(generator), self)
