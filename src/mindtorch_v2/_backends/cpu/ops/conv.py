@@ -17,6 +17,7 @@ from numpy import ndarray
 from numpy.lib.stride_tricks import as_strided
 
 from ...._dispatch.native import kernel
+from .reduction import sum_dim
 
 Sizes = tuple[int, ...]
 _CACHED = 1 << 20  # bytes of patches that are made at once
@@ -194,12 +195,46 @@ def convolution_backward(
     groups: int,
     output_mask: Sequence[bool],
 ) -> tuple[ndarray | None, ndarray | None, ndarray | None]:
+    grad_input, grad_weight = unshifted_gradients(
+        grad_output,
+        input,
+        weight,
+        stride,
+        padding,
+        dilation,
+        transposed,
+        output_padding,
+        groups,
+        bool(output_mask[0]),
+        bool(output_mask[1]),
+    )
+    dims = weight.ndim - 2
+    channel = grad_output.ndim - dims - 1
+    others = tuple(d for d in range(grad_output.ndim) if d != channel)
+    return grad_input, grad_weight, sum_dim(grad_output, others, False) if output_mask[2] else None
+
+
+@kernel
+def unshifted_gradients(
+    grad_output: ndarray,
+    input: ndarray,
+    weight: ndarray,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+    wants_input: bool,
+    wants_weight: bool,
+) -> tuple[ndarray | None, ndarray | None]:
+    """The gradients of input and weight, or None for what is not wanted; `output_padding` shows in the shape of `grad_output`."""
     dims = weight.ndim - 2
     x, single = _as_batch(input, dims)
     grad, _ = _as_batch(grad_output, dims)
     stride, padding, dilation = per_dim(stride, dims), per_dim(padding, dims), per_dim(dilation, dims)
-    grad_input = grad_weight = grad_bias = None
-    if output_mask[0]:
+    grad_input = grad_weight = None
+    if wants_input:
         if transposed:
             grad_input = _forward(grad, weight, stride, padding, dilation, groups)
             grad_input = grad_input[
@@ -209,13 +244,11 @@ def convolution_backward(
             grad_input = _input_gradient(grad, weight, x.shape[2:], stride, padding, dilation, groups)
         if single:
             grad_input = grad_input[0]
-    if output_mask[1]:
+    if wants_weight:
         # A transposed convolution is the input gradient of the plain one that takes its output to its input: the two change roles.
         first, second = (x, grad) if transposed else (grad, x)
         grad_weight = _weight_gradient(first, second, weight.shape, stride, padding, dilation, groups)
-    if output_mask[2]:
-        grad_bias = grad.sum((0, *range(2, dims + 2)))
-    return grad_input, grad_weight, grad_bias
+    return grad_input, grad_weight
 
 
 # -------------------------------------------------------------------------------------------------------------- im2col, col2im

@@ -1,0 +1,15 @@
+/* Products of matrices by the BLAS that numpy carries, called without numpy between: parts of arrays, and results that are added to. */
+#ifndef MINDTORCH_BLAS_H
+#define MINDTORCH_BLAS_H
+
+#include "native.h"
+
+/* Whether numpy's BLAS was found; the first call looks for it, and needs the GIL. */
+INTERNAL int has_blas(void);
+
+/* c (m, n) = a (m, k) times b (k, n) plus `beta` times c, in rows that lie so many elements apart; a matrix that is `turned` lies transposed.
+ * Items of 4 or 8 bytes. Needs no GIL. */
+INTERNAL void multiply(int width, int a_turned, int b_turned, npy_intp m, npy_intp n, npy_intp k, double alpha, const void *a, npy_intp a_row,
+                       const void *b, npy_intp b_row, double beta, void *c, npy_intp c_row);
+
+#endif

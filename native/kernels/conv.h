@@ -1,0 +1,28 @@
+/* What the kernels of convolutions share: a plain convolution's sizes. A transposed one is the adjoint of the plain one of these sizes. */
+#ifndef MINDTORCH_CONV_H
+#define MINDTORCH_CONV_H
+
+#include "windows.h"
+
+typedef struct {
+    Windows w;
+    npy_intp batch, channels, outputs, groups; /* channels of the plain convolution's input; of its result */
+    npy_intp plane_in, plane_out, places;
+} Conv;
+
+/* Dense arrays of a plain convolution, of one item size. `gradient` and `result` lie as its result, `shift` has an element for each output or is NULL. */
+INTERNAL int conv_forward(const Conv *v, int width, const void *x, const void *weight, const void *shift, void *result);
+INTERNAL int conv_input_gradient(const Conv *v, int width, const void *gradient, const void *weight, void *x);
+INTERNAL int conv_weight_gradient(const Conv *v, int width, const void *gradient, const void *x, void *weight);
+
+/* The same for groups of one input channel: sums over the places of the kernel. 0 when memory is lacking. */
+INTERNAL int by_channel_forward(const Conv *v, int width, const void *x, const void *weight, const void *shift, void *result);
+INTERNAL int by_channel_input_gradient(const Conv *v, int width, const void *gradient, const void *weight, void *x);
+INTERNAL int by_channel_weight_gradient(const Conv *v, int width, const void *gradient, const void *x, void *weight);
+
+static inline int is_by_channel(const Conv *v)
+{
+    return v->channels == v->groups && v->groups > 1;
+}
+
+#endif
