@@ -137,22 +137,28 @@ static int fair_shapes(PyArrayObject *alpha, int width)
     return 1;
 }
 
-/* An array of few shapes, its width, and the stream to draw from; NULL to decline. */
-static Stream *shapes_of(PyObject *object, PyObject *generator, int *width)
+/* An array of few shapes, contiguous (a copy of one that distributions have expanded), its width, and the stream to draw from; NULL to decline. */
+static Stream *shapes_of(PyObject *object, PyObject *generator, PyArrayObject **alpha, int *width)
 {
-    *width = dense_width(object);
-    if (!*width || PyArray_SIZE((PyArrayObject *)object) > FEW || !fair_shapes((PyArrayObject *)object, *width)) {
+    *alpha = NULL;
+    *width = is_array(object) ? float_width((PyArrayObject *)object) : 0;
+    if (!*width || PyArray_SIZE((PyArrayObject *)object) > FEW) {
         return NULL;
     }
-    return take_stream(generator);
+    *alpha = dense_width(object) ? (PyArrayObject *)Py_NewRef(object) : (PyArrayObject *)PyArray_NewCopy((PyArrayObject *)object, NPY_CORDER);
+    Stream *stream = *alpha != NULL && fair_shapes(*alpha, *width) ? take_stream(generator) : NULL;
+    if (stream == NULL) {
+        Py_CLEAR(*alpha);
+    }
+    return stream;
 }
 
 /* self, generator */
 static PyObject *gamma_kernel(PyObject *const *args)
 {
     int width;
-    Stream *stream = shapes_of(args[0], args[1], &width);
-    PyArrayObject *alpha = (PyArrayObject *)args[0];
+    PyArrayObject *alpha;
+    Stream *stream = shapes_of(args[0], args[1], &alpha, &width);
     PyObject *made = stream == NULL ? NULL : new_like(alpha);
     for (npy_intp i = 0; made != NULL && i < PyArray_SIZE(alpha); i++) {
         if (width == 8) {
@@ -167,6 +173,7 @@ static PyObject *gamma_kernel(PyObject *const *args)
     if (stream != NULL) {
         give_stream(stream);
     }
+    Py_XDECREF((PyObject *)alpha);
     return made;
 }
 
@@ -192,7 +199,7 @@ static PyObject *dirichlet_kernel(PyObject *const *args)
     if (row == 0 || row >= 8) {
         return NULL; /* longer sums are numpy's, in its order */
     }
-    Stream *stream = shapes_of(args[0], args[1], &width);
+    Stream *stream = shapes_of(args[0], args[1], &alpha, &width);
     PyObject *made = stream == NULL ? NULL : new_like(alpha);
     const double below_one = 1 - 1.1102230246251565e-16;
     const float single_below_one = 1 - 5.9604645e-08f;
@@ -217,6 +224,7 @@ static PyObject *dirichlet_kernel(PyObject *const *args)
     if (stream != NULL) {
         give_stream(stream);
     }
+    Py_XDECREF((PyObject *)alpha);
     return made;
 }
 

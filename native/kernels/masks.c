@@ -1,5 +1,6 @@
 /* What masks choose: where, masked_fill, masked_select. */
 #include "places.h"
+#include "plan.h"
 
 #define OPERANDS 4 /* the result, the condition, what it chooses from */
 
@@ -200,7 +201,9 @@ static PyObject *masked_fill_kernel(PyObject *const *args)
     PyArrayObject *const arrays[2] = {movable(args[0]), movable(args[1])};
     npy_intp dims[MAX_DIMS];
     char element[16];
-    if (arrays[0] == NULL || arrays[1] == NULL || !is_mask(arrays[1]) || !element_of(args[2], PyArray_DESCR(arrays[0]), element)) {
+    const int of_array = is_array(args[2]) && PyArray_NDIM((PyArrayObject *)args[2]) == 0;
+    if (arrays[0] == NULL || arrays[1] == NULL || !is_mask(arrays[1]) ||
+        !(of_array ? PyArray_ITEMSIZE(arrays[0]) <= 16 : element_of(args[2], PyArray_DESCR(arrays[0]), element))) {
         return NULL;
     }
     int ndim = common_shape(arrays, 2, dims);
@@ -212,7 +215,12 @@ static PyObject *masked_fill_kernel(PyObject *const *args)
     int done = 0;
     if (value != NULL && same_kind(out, arrays[0]) && PyArray_NDIM(out) == ndim && PyArray_CompareLists(PyArray_DIMS(out), dims, ndim)) {
         int apart = (args[0] == args[3] || !may_overlap(out, arrays[0])) && !may_overlap(out, arrays[1]);
-        memcpy(PyArray_DATA(value), element, (size_t)PyArray_ITEMSIZE(value));
+        if (of_array) {
+            apart = apart && copy_into(value, (PyArrayObject *)args[2]) >= 0;
+        }
+        else {
+            memcpy(PyArray_DATA(value), element, (size_t)PyArray_ITEMSIZE(value));
+        }
         done = apart && choose_into(out, arrays[1], value, arrays[0]);
     }
     Py_XDECREF(value);
@@ -307,6 +315,44 @@ static PyObject *masked_select_kernel(PyObject *const *args)
     return PyArray_IS_C_CONTIGUOUS(self) && PyArray_IS_C_CONTIGUOUS(mask) ? picked(self, mask) : NULL;
 }
 
+/* self, mask, source, out: the first elements of `source` to the places of the mask, of contiguous arrays. */
+static PyObject *masked_scatter_kernel(PyObject *const *args)
+{
+    PyArrayObject *self = movable(args[0]), *mask = movable(args[1]), *source = movable(args[2]);
+    if (self == NULL || mask == NULL || source == NULL || !is_mask(mask) || !PyArray_SAMESHAPE(self, mask) || !same_kind(self, source) ||
+        !PyArray_IS_C_CONTIGUOUS(self) || !PyArray_IS_C_CONTIGUOUS(mask) || !PyArray_IS_C_CONTIGUOUS(source)) {
+        return NULL;
+    }
+    const npy_intp n = size_of(self), item = PyArray_ITEMSIZE(self);
+    const npy_uint8 *bits = PyArray_DATA(mask);
+    if (count_set(bits, n) > size_of(source)) {
+        return NULL; /* refused in Python */
+    }
+    PyArrayObject *out = args[3] == Py_None ? (PyArrayObject *)new_like(self) : movable(Py_NewRef(args[3]));
+    if (out == NULL) {
+        if (args[3] != Py_None) {
+            Py_DECREF(args[3]);
+        }
+        return NULL;
+    }
+    if (!same_kind(out, self) || !PyArray_IS_C_CONTIGUOUS(out) || !PyArray_SAMESHAPE(out, self) || may_overlap(out, source) || may_overlap(out, mask)) {
+        Py_DECREF(out);
+        return NULL;
+    }
+    char *to = PyArray_DATA(out);
+    const char *from = PyArray_DATA(source);
+    if (to != PyArray_DATA(self)) {
+        memcpy(to, PyArray_DATA(self), (size_t)(n * item));
+    }
+    for (npy_intp i = 0; i < n; i++) {
+        if (bits[i]) {
+            memcpy(to + i * item, from, (size_t)item);
+            from += item;
+        }
+    }
+    return (PyObject *)out;
+}
+
 /* The numbers of the elements that are not zero; returns how many. Float zeros of both signs are. */
 #define FIND(name, T)                                                       \
     static npy_intp name(const void *from, npy_intp n, npy_int64 *places)   \
@@ -399,5 +445,6 @@ const KernelEntry mask_kernels[] = {
     {"indexing.masked_fill", masked_fill_kernel},
     {"indexing.fast_masked_fill", fast_masked_fill_kernel},
     {"indexing.masked_select", masked_select_kernel},
+    {"indexing.masked_scatter", masked_scatter_kernel},
     {NULL, NULL},
 };

@@ -61,6 +61,47 @@ static double inverse_erf(double x)
     return copysign(y, x);
 }
 
+/* --- Hurwitz's zeta function */
+
+/* For s > 1 by Euler and Maclaurin's sum, which starts beyond the poles: every term below q = 0 is added one by one. */
+static double hurwitz_zeta(double s, double q)
+{
+    static const double tail[] = {12., /* (2k)! / B(2k) */
+                                  -720.,
+                                  30240.,
+                                  -1209600.,
+                                  47900160.,
+                                  -1307674368000. / 691,
+                                  74724249600.,
+                                  -10670622842880000. / 3617,
+                                  5109094217170944000. / 43867,
+                                  -802857662698291200000. / 174611};
+    if (!(s > 1)) {
+        return s == 1 ? NPY_INFINITY : NPY_NAN;
+    }
+    if (q <= 0 && q == floor(q)) {
+        return NPY_INFINITY;
+    }
+    if ((q <= 0 && s != floor(s)) || isnan(q) || isinf(q)) {
+        return q > 0 && isinf(q) ? 0 : NPY_NAN;
+    }
+    double sum = 0, a = q;
+    int steps = q < -188 ? 200 : q < 0 ? 12 - (int)q : 12;
+    for (int i = 0; i < steps; i++) {
+        sum += pow(a, -s);
+        a += 1;
+    }
+    double power = pow(a, -s), factor = s;
+    sum += power * a / (s - 1) + 0.5 * power;
+    power /= a;
+    for (int k = 0; k < (int)(sizeof(tail) / sizeof(tail[0])); k++) {
+        sum += factor * power / tail[k];
+        factor = factor * (s + 2 * k + 1) * (s + 2 * k + 2);
+        power /= a * a;
+    }
+    return sum;
+}
+
 /* --- modified Bessel functions of orders 0 and 1 */
 
 /* I_n(x) exp(-|x|) for x of at least 0. Near zero the power series (9.6.10), whose terms are all positive; far from it the asymptotic one (9.7.1). */
@@ -128,6 +169,53 @@ static double sinc_of_float(double x)
 
 typedef double (*Function)(double);
 
+/* self, other, out: arrays of one shape */
+static PyObject *zeta_kernel(PyObject *const *args)
+{
+    int kind = kind_of(args[0]);
+    PyArrayObject *s = (PyArrayObject *)args[0], *q = (PyArrayObject *)args[1];
+    if (!is_float_kind(kind) || kind_of(args[1]) != kind || args[2] != Py_None || !is_contiguous(s) || !is_contiguous(q) || !PyArray_SAMESHAPE(s, q)) {
+        return NULL;
+    }
+    PyObject *made = new_like(s);
+    for (npy_intp i = 0; made != NULL && i < PyArray_SIZE(s); i++) {
+        if (kind == KIND_FLOAT) {
+            float *to = PyArray_DATA((PyArrayObject *)made);
+            to[i] = (float)hurwitz_zeta(((const float *)PyArray_DATA(s))[i], ((const float *)PyArray_DATA(q))[i]);
+        }
+        else {
+            double *to = PyArray_DATA((PyArrayObject *)made);
+            to[i] = hurwitz_zeta(((const double *)PyArray_DATA(s))[i], ((const double *)PyArray_DATA(q))[i]);
+        }
+    }
+    return made;
+}
+
+/* n, self, out: (-1)^(n+1) n! zeta(n + 1, x); digamma for n of 0. */
+static PyObject *polygamma_kernel(PyObject *const *args)
+{
+    Py_ssize_t n;
+    int kind = kind_of(args[1]);
+    PyArrayObject *x = (PyArrayObject *)args[1];
+    if (!as_index(args[0], &n) || n < 1 || n > 100 || !is_float_kind(kind) || args[2] != Py_None || !is_contiguous(x)) {
+        return NULL;
+    }
+    double factor = n % 2 ? 1 : -1;
+    for (Py_ssize_t k = 2; k <= n; k++) {
+        factor *= (double)k;
+    }
+    PyObject *made = new_like(x);
+    for (npy_intp i = 0; made != NULL && i < PyArray_SIZE(x); i++) {
+        if (kind == KIND_FLOAT) {
+            ((float *)PyArray_DATA((PyArrayObject *)made))[i] = (float)(hurwitz_zeta((double)n + 1, ((const float *)PyArray_DATA(x))[i]) * factor);
+        }
+        else {
+            ((double *)PyArray_DATA((PyArrayObject *)made))[i] = hurwitz_zeta((double)n + 1, ((const double *)PyArray_DATA(x))[i]) * factor;
+        }
+    }
+    return made;
+}
+
 /* The function of every element, in `given` (declined unless it is laid out like a new array) or, when that is NULL or None, in a new array. */
 static PyObject *each(PyObject *x_object, PyObject *given, Function of_float, Function of_double)
 {
@@ -194,6 +282,8 @@ const KernelEntry special_kernels[] = {
     {"special.lgamma", lgamma_kernel},
     {"special.digamma", digamma_kernel},
     {"special.sinc", sinc_kernel},
+    {"special.zeta", zeta_kernel},
+    {"special.polygamma", polygamma_kernel},
     {"special.i0", i0_kernel},
     {"bessel.i0e", i0e_kernel},
     {"bessel.modified_bessel_i1", i1_kernel},

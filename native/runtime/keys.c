@@ -33,7 +33,7 @@ static PyArrayObject *index_array(PyObject *item)
 }
 
 /* Counts the dimensions that an item takes; 0 when it is none that C reads. */
-static int measure(PyObject *item, int *consumed, int *ellipses)
+int measure_item(PyObject *item, int *consumed, int *ellipses)
 {
     if (PyLong_CheckExact(item) || PySlice_Check(item)) {
         (*consumed)++;
@@ -101,7 +101,7 @@ int read_key(PyArrayObject *self, PyObject *key, PyArrayObject **view, PyObject 
     Py_ssize_t count = is_tuple ? PyTuple_GET_SIZE(key) : 1;
     PyObject *const *items = is_tuple ? ((PyTupleObject *)key)->ob_item : &key;
     for (Py_ssize_t i = 0; i < count; i++) {
-        if (!measure(items[i], &consumed, &ellipses)) {
+        if (!measure_item(items[i], &consumed, &ellipses)) {
             return 0;
         }
     }

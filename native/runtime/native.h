@@ -359,6 +359,9 @@ extern INTERNAL const KernelEntry index_kernels[];
 extern INTERNAL const KernelEntry scatter_kernels[];
 extern INTERNAL const KernelEntry mask_kernels[];
 extern INTERNAL const KernelEntry special_kernels[];
+extern INTERNAL const KernelEntry fourier_kernels[];
+extern INTERNAL const KernelEntry shift_kernels[];
+extern INTERNAL const KernelEntry triangle_kernels[];
 INTERNAL const KernelEntry *find_entry(const char *name);
 INTERNAL Kernel find_kernel(const char *name);
 /* Runs a Kernel object's function in C alone, with `out` if it is not NULL; NULL without an exception when it is none or declines. `args` has a place

@@ -3,6 +3,7 @@
  * Each item is one view operator, as in the Python code behind it; with a history each is recorded by that operator.
  */
 #include "keys.h"
+#include "making.h"
 #include "pipeline.h"
 #include "views.h"
 #include <structmember.h>
@@ -12,8 +13,8 @@ typedef struct {
     vectorcallfunc vectorcall;
     PyObject *fallback;
     PyObject *dict;
-    PyObject *operators; /* a callable that gives (slice, select, unsqueeze) when they are first recorded */
-    PyObject *slice, *select, *unsqueeze;
+    PyObject *operators; /* a callable that gives (slice, select, unsqueeze, the function index) when they are first needed */
+    PyObject *slice, *select, *unsqueeze, *index;
 } Subscript;
 
 static int need_operators(Subscript *self)
@@ -25,14 +26,15 @@ static int need_operators(Subscript *self)
     if (found == NULL) {
         return -1;
     }
-    PyObject *slice, *select, *unsqueeze;
-    if (!PyArg_ParseTuple(found, "OOO", &slice, &select, &unsqueeze)) {
+    PyObject *slice, *select, *unsqueeze, *index;
+    if (!PyArg_ParseTuple(found, "OOOO", &slice, &select, &unsqueeze, &index)) {
         Py_DECREF(found);
         return -1;
     }
     self->slice = Py_NewRef(slice);
     self->select = Py_NewRef(select);
     self->unsqueeze = Py_NewRef(unsqueeze);
+    self->index = Py_NewRef(index);
     Py_DECREF(found);
     return 0;
 }
@@ -179,6 +181,121 @@ static PyObject *by_items(Subscript *self, PyObject *tensor, PyObject *const *it
     return result;
 }
 
+/* The view that the items beside tensors give, indexed by the tensors. */
+static PyObject *by_tensors(Subscript *self, PyObject *tensor, PyObject *const *items, Py_ssize_t count)
+{
+    int consumed = 0, ellipses = 0, dim = 0, covered = 0, ndim = PyArray_NDIM(array_of(tensor));
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (!measure_item(items[i], &consumed, &ellipses)) {
+            return NULL;
+        }
+    }
+    if (consumed > ndim || ellipses > 1 || count > MAX_DIMS || need_operators(self) < 0) {
+        return NULL;
+    }
+    PyObject *view = Py_NewRef(tensor), *indices = PyList_New(0), *made = NULL;
+    for (Py_ssize_t i = 0; view != NULL && indices != NULL && i < count; i++) {
+        PyObject *item = items[i], *next = view;
+        if (item == Py_Ellipsis) {
+            dim += ndim - consumed;
+            continue;
+        }
+        if (is_plain(item)) {
+            for (; covered < dim; covered++) {
+                if (PyList_Append(indices, Py_None) < 0) {
+                    goto done;
+                }
+            }
+            const int takes = PyArray_TYPE(array_of(item)) == NPY_BOOL ? PyArray_NDIM(array_of(item)) : 1;
+            covered += takes;
+            dim += takes;
+            if (PyList_Append(indices, item) < 0) {
+                goto done;
+            }
+            continue;
+        }
+        next = item == Py_None ? one_unsqueeze(self, view, dim++) : PySlice_Check(item) ? one_slice(self, view, dim++, item, 0) : one_select(self, view, dim, item);
+        Py_SETREF(view, next);
+    }
+    if (view != NULL && indices != NULL) {
+        PyObject *given[2] = {view, indices};
+        made = PyObject_Vectorcall(self->index, given, 2, NULL);
+    }
+done:
+    Py_XDECREF(view);
+    Py_XDECREF(indices);
+    return made;
+}
+
+/* Python's int for a whole number of numpy or of a tensor without dimensions, a tensor for a list of numbers, everything else as it is: a new
+ * reference; NULL, maybe with an exception, when Python has to look. */
+static PyObject *plain_item(PyObject *item, int *changed)
+{
+    if (PyArray_IsScalar(item, Integer)) {
+        *changed = 1;
+        return PyNumber_Long(item);
+    }
+    if (PyList_CheckExact(item)) {
+        for (Py_ssize_t i = 0; i < PyList_GET_SIZE(item); i++) {
+            if (!PyLong_CheckExact(PyList_GET_ITEM(item, i)) && !PyBool_Check(PyList_GET_ITEM(item, i))) {
+                return NULL;
+            }
+        }
+        *changed = 1;
+        return PyList_GET_SIZE(item) ? tensor_of_numbers(item, Py_None) : NULL;
+    }
+    PyArrayObject *array = is_plain(item) ? array_of(item) : NULL;
+    if (array != NULL && PyArray_NDIM(array) == 0) {
+        *changed = 1;
+        return PyArray_TYPE(array) == NPY_INT64   ? PyLong_FromLongLong(*(const npy_int64 *)PyArray_DATA(array))
+               : PyArray_TYPE(array) == NPY_INT32 ? PyLong_FromLong(*(const npy_int32 *)PyArray_DATA(array))
+                                                  : NULL;
+    }
+    return Py_NewRef(item);
+}
+
+/* The index as a tuple of what C reads, if that is anything else than the index itself. */
+static PyObject *plain_key(PyObject *index)
+{
+    int is_tuple = PyTuple_CheckExact(index), changed = 0;
+    Py_ssize_t count = is_tuple ? PyTuple_GET_SIZE(index) : 1;
+    PyObject *key = PyTuple_New(count);
+    for (Py_ssize_t i = 0; key != NULL && i < count; i++) {
+        PyObject *item = plain_item(is_tuple ? PyTuple_GET_ITEM(index, i) : index, &changed);
+        if (item == NULL) {
+            Py_CLEAR(key);
+            break;
+        }
+        PyTuple_SET_ITEM(key, i, item);
+    }
+    if (!changed) {
+        Py_CLEAR(key);
+    }
+    return key;
+}
+
+/* `x[index]` for an index that is no tuple of ints, slices, None and Ellipsis. */
+static PyObject *read_otherwise(Subscript *self, PyObject *tensor, PyObject *index)
+{
+    PyObject *key = plain_key(index), *made = NULL;
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    if (key != NULL) {
+        made = by_items(self, tensor, ((PyTupleObject *)key)->ob_item, PyTuple_GET_SIZE(key));
+    }
+    PyObject *read = key == NULL ? index : key;
+    if (made == NULL && !PyErr_Occurred() && has_tensor(read)) {
+        made = read_by_tensors(tensor, read);
+        if (made == NULL && !PyErr_Occurred()) {
+            int is_tuple = PyTuple_CheckExact(read);
+            made = by_tensors(self, tensor, is_tuple ? ((PyTupleObject *)read)->ob_item : &read, is_tuple ? PyTuple_GET_SIZE(read) : 1);
+        }
+    }
+    Py_XDECREF(key);
+    return made;
+}
+
 static PyObject *subscript_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Subscript *self = (Subscript *)callable;
@@ -191,8 +308,8 @@ static PyObject *subscript_call(PyObject *callable, PyObject *const *args, size_
         else if (PyLong_CheckExact(index) || PySlice_Check(index) || index == Py_None) {
             result = by_items(self, args[0], &index, 1);
         }
-        if (result == NULL && !PyErr_Occurred() && !is_special() && has_tensor(index)) {
-            result = read_by_tensors(args[0], index);
+        if (result == NULL && !PyErr_Occurred() && !is_special()) {
+            result = read_otherwise(self, args[0], index);
         }
         if (result != NULL || PyErr_Occurred()) {
             return result;
@@ -200,6 +317,11 @@ static PyObject *subscript_call(PyObject *callable, PyObject *const *args, size_
     }
     else if (PyVectorcall_NARGS(nargsf) == 3 && kwnames == NULL && !is_special() && is_plain(args[0]) && array_of(args[0]) != NULL) {
         int done = assign(args[0], args[1], args[2]);
+        if (done == 0) {
+            PyObject *key = plain_key(args[1]);
+            done = key == NULL ? (PyErr_Occurred() ? -1 : 0) : assign(args[0], key, args[2]);
+            Py_XDECREF(key);
+        }
         if (done != 0) {
             return done < 0 ? NULL : Py_NewRef(Py_None);
         }
@@ -232,6 +354,7 @@ static int subscript_traverse(Subscript *self, visitproc visit, void *arg)
     Py_VISIT(self->slice);
     Py_VISIT(self->select);
     Py_VISIT(self->unsqueeze);
+    Py_VISIT(self->index);
     return 0;
 }
 
@@ -243,6 +366,7 @@ static int subscript_clear(Subscript *self)
     Py_CLEAR(self->slice);
     Py_CLEAR(self->select);
     Py_CLEAR(self->unsqueeze);
+    Py_CLEAR(self->index);
     return 0;
 }
 

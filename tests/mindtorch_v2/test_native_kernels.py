@@ -128,6 +128,14 @@ _BY_HAND = {
     "native_group_norm_backward",
     "lu_panel",
     "substituted",
+    "fft_c2c",
+    "fft_c2r",
+    "fft_r2c",
+    "left_shift",
+    "right_shift",
+    "complex_",
+    "zeta",
+    "polygamma",
 }  # below, or in a file of their own
 _SUMS = {
     "gelu_backward",

@@ -26,7 +26,7 @@ class _Settings(threading.local):
 
     def __init__(self) -> None:
         self.enabled: dict[str, bool] = {}
-        self.dtypes: dict[str, dtype] = {}
+        self.dtypes: dict[str, dtype | None] = {}
         self.cache_enabled = True
         self.nesting = 0
         self.cache: dict[int, tuple[Tensor, Tensor]] = {}
@@ -149,7 +149,12 @@ def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
     """Switch autocast on or off for a kind of device; with one argument, for `cuda`."""
     if enabled is None:
         device_type, enabled = "cuda", device_type
-    settings.enabled[_checked(device_type)] = bool(enabled)
+    switch(_checked(device_type), bool(enabled))
+
+
+def switch(kind: str, enabled: bool) -> None:
+    """Switch autocast on or off for a kind of device that can compute."""
+    settings.enabled[kind] = enabled
     active = any(settings.enabled.values())
     if active and _state.TLS.autocast is None:
         _state.TLS.autocast = _CASTER

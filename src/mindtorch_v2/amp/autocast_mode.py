@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy
 
+from .._device import device
 from .._dtype import bfloat16, dtype, float16, float64
 from .._tensor import Tensor
 from . import _state as state
@@ -57,6 +58,7 @@ class autocast:
         self.fast_dtype = state.get_autocast_dtype(device_type) if dtype is None else dtype
         if not is_autocast_available(device_type):
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
+        self._kind = device(device_type).type
         self._cache_enabled = state.is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         if enabled and device_type == "cuda":
             warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
@@ -70,33 +72,27 @@ class autocast:
             )
             enabled = False
         self._enabled = enabled
-        self._before: list[tuple[bool, bool, Any]] = []  # one instance may be entered again while it is active
+        self._before: list[tuple[bool, bool, dtype | None]] = []  # one instance may be entered again while it is active
 
     def __enter__(self) -> autocast:
         if self._idle:
             return self
-        self._before.append(
-            (
-                state.is_autocast_cache_enabled(),
-                state.is_autocast_enabled(self.device),
-                state.get_autocast_dtype(self.device),
-            )
-        )
-        state.set_autocast_dtype(self.device, self.fast_dtype)
-        state.set_autocast_enabled(self.device, self._enabled)
-        state.autocast_increment_nesting()
-        state.set_autocast_cache_enabled(self._cache_enabled)
+        settings, kind = state.settings, self._kind
+        self._before.append((settings.cache_enabled, settings.enabled.get(kind, False), settings.dtypes.get(kind)))
+        settings.dtypes[kind] = self.fast_dtype
+        state.switch(kind, self._enabled)
+        settings.nesting += 1
+        settings.cache_enabled = self._cache_enabled
         return self
 
     def __exit__(self, *exc: object) -> bool:
         if self._idle:
             return False
-        cache_enabled, enabled, lower = self._before.pop()
+        settings = state.settings
+        settings.cache_enabled, enabled, settings.dtypes[self._kind] = self._before.pop()
         if state.autocast_decrement_nesting() == 0:
             state.clear_autocast_cache()
-        state.set_autocast_enabled(self.device, enabled)
-        state.set_autocast_dtype(self.device, lower)
-        state.set_autocast_cache_enabled(cache_enabled)
+        state.switch(self._kind, enabled)
         return False
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:

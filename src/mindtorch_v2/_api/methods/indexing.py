@@ -386,7 +386,7 @@ def _slice(result: Tensor, dim: int, item: slice, alone: bool) -> Tensor:
 def _view_operators() -> tuple:
     from ..._generated.tables import view
 
-    return view.slice_Tensor, view.select_int, view.unsqueeze
+    return view.slice_Tensor, view.select_int, view.unsqueeze, ops.index
 
 
 MEMBERS = {

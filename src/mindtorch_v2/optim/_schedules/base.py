@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 from weakref import ref
@@ -23,14 +22,18 @@ _ORDER_ADVICE = "See more details at https://pytorch.org/docs/stable/optim.html#
 
 def group_values(optimizer: Optimizer, key: str) -> list[Any]:
     """The option ``key`` of all groups; tensors are copied."""
-    values = (group[key] for group in optimizer.param_groups)
-    return [value.clone() if isinstance(value, Tensor) else value for value in values]
+    return [_apart(group[key]) for group in optimizer.param_groups]
+
+
+def _apart(value: Any) -> Any:
+    return value.clone() if value.__class__ is not float and isinstance(value, Tensor) else value
 
 
 def set_group_value(group: dict[str, Any], key: str, value: Any) -> None:
     """Set an option of a group; one that is a tensor is changed in place."""
-    if isinstance(group[key], Tensor):
-        group[key].fill_(value.item() if isinstance(value, Tensor) else value)
+    before = group[key]
+    if before.__class__ is not float and isinstance(before, Tensor):
+        before.fill_(value.item() if isinstance(value, Tensor) else value)
     else:
         group[key] = value
 
@@ -46,7 +49,7 @@ def one_for_each_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]
             )
     else:
         value = [value] * count
-    return [entry.clone() if isinstance(entry, Tensor) else entry for entry in value]
+    return [_apart(entry) for entry in value]
 
 
 def check_optimizer(optimizer: Any) -> None:
@@ -137,14 +140,6 @@ class LRScheduler:
                 stacklevel=3,
             )
 
-    @contextmanager
-    def _stepping(self) -> Iterator[None]:
-        self._get_lr_called_within_step = True
-        try:
-            yield
-        finally:
-            self._get_lr_called_within_step = False
-
     def step(self, epoch: int | None = None) -> None:
         """Go to the next epoch (or, by the former way, to ``epoch``) and set its rates."""
         if self._step_count == 1:
@@ -170,13 +165,19 @@ class LRScheduler:
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:
-        with self._stepping():
-            if epoch is None:
-                self.last_epoch += 1
-                rates = self.get_lr()
-            else:
-                self.last_epoch = epoch
-                rates = getattr(self, "_get_closed_form_lr", self.get_lr)()
+        if epoch is None:
+            self.last_epoch += 1
+            self._update_rates(self.get_lr)
+        else:
+            self.last_epoch = epoch
+            self._update_rates(getattr(self, "_get_closed_form_lr", self.get_lr))
+
+    def _update_rates(self, get: Callable[[], list[Any]]) -> None:
+        self._get_lr_called_within_step = True
+        try:
+            rates = get()
+        finally:
+            self._get_lr_called_within_step = False
         self._set_rates(rates)
 
     def _set_rates(self, rates: list[Any]) -> None:

@@ -299,6 +299,4 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self.T_cur = epoch - self.T_0 * (self.T_mult**wave - 1) / (self.T_mult - 1)
             self.T_i = self.T_0 * self.T_mult**wave
         self.last_epoch = math.floor(epoch)
-        with self._stepping():
-            rates = self.get_lr()
-        self._set_rates(rates)
+        self._update_rates(self.get_lr)

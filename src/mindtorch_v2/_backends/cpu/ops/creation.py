@@ -365,12 +365,30 @@ def triu(self: Array, diagonal: int = 0) -> Array:
     return _triangle(self, diagonal - 1, True)
 
 
-def tril_indices(row: int, col: int, offset: int = 0, *_: Any) -> Array:
+@kernel
+def tril_indices(
+    row: int,
+    col: int,
+    offset: int = 0,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+) -> Array:
     """Rows and columns of the lower triangle, row by row."""
     return np.stack(np.tril_indices(row, offset, col))
 
 
-def triu_indices(row: int, col: int, offset: int = 0, *_: Any) -> Array:
+@kernel
+def triu_indices(
+    row: int,
+    col: int,
+    offset: int = 0,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+) -> Array:
     """Rows and columns of the upper triangle, row by row."""
     return np.stack(np.triu_indices(row, offset, col))
 

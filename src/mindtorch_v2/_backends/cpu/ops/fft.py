@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy import ndarray
 
+from ...._dispatch.native import kernel
+
 
 def _scaled(result: ndarray, count: int, normalization: int) -> ndarray:
     if normalization:
@@ -20,6 +22,7 @@ def _count(shape: Sequence[int], dim: Sequence[int]) -> int:
     return max(math.prod(shape[d] for d in dim), 1)
 
 
+@kernel
 def fft_c2c(self: ndarray, dim: Sequence[int], normalization: int, forward: bool) -> ndarray:
     if not dim or not self.size:
         return self.copy()
@@ -28,6 +31,7 @@ def fft_c2c(self: ndarray, dim: Sequence[int], normalization: int, forward: bool
     return _scaled(result, _count(self.shape, dim), normalization)
 
 
+@kernel
 def fft_r2c(self: ndarray, dim: Sequence[int], normalization: int, onesided: bool) -> ndarray:
     if not self.size:
         shape = list(self.shape)
@@ -38,6 +42,7 @@ def fft_r2c(self: ndarray, dim: Sequence[int], normalization: int, onesided: boo
     return _scaled(result, _count(self.shape, dim), normalization)
 
 
+@kernel
 def fft_c2r(self: ndarray, dim: Sequence[int], normalization: int, last_dim_size: int) -> ndarray:
     sizes = [self.shape[d] for d in dim]
     sizes[-1] = last_dim_size

@@ -382,6 +382,7 @@ def masked_select(self: ndarray, mask: ndarray) -> ndarray:
     return self[mask]
 
 
+@kernel
 def masked_scatter(self: ndarray, mask: ndarray, source: ndarray, out: ndarray | None = None) -> ndarray:
     """Copy the first elements of `source` to the places of the mask."""
     if out is None:

@@ -232,11 +232,13 @@ def _shift(ufunc: np.ufunc, self: Array, other: Array, out: Out) -> Array:
     return _store(np.where(outside, rest, value), out)
 
 
+@kernel
 def left_shift(self: Array, other: Array, out: Out = None) -> Array:
     """self << other; 0 for a shift that is negative or as wide as the type."""
     return _shift(np.left_shift, self, other, out)
 
 
+@kernel
 def right_shift(self: Array, other: Array, out: Out = None) -> Array:
     """self >> other; the sign alone for a shift that is negative or as wide as the type."""
     return _shift(np.right_shift, self, other, out)
@@ -260,6 +262,7 @@ def angle(self: Array) -> Array:
     return value
 
 
+@kernel
 def complex_(real: Array, imag: Array) -> Array:
     """A complex array of two parts."""
     real, imag = np.broadcast_arrays(real, imag)

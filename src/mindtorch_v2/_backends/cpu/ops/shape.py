@@ -178,6 +178,7 @@ def diag_embed(self: ndarray, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     return result
 
 
+@kernel
 def trace(self: ndarray) -> ndarray:
     wide = np.int64 if self.dtype.kind in "biu" else self.dtype
     return np.asarray(self.diagonal().sum(dtype=wide))

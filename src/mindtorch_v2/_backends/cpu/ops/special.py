@@ -311,11 +311,13 @@ def _zeta(x: Array, q: Array) -> Array:
     return np.where(x == 1.0, np.inf, np.where(x < 1.0, np.nan, total))
 
 
+@kernel
 def zeta(self: Array, other: Array, out: Array | None = None) -> Array:
     """Hurwitz's zeta function."""
     return _store(_zeta(self, other), self, out)
 
 
+@kernel
 def polygamma(n: int, self: Array, out: Array | None = None) -> Array:
     """The n-th derivative of digamma."""
     if n == 0:
