@@ -184,6 +184,13 @@ OUT = (
         "nansum",
         'One that the result (with `dtype`: the input) can be cast to; else `"nansum_cpu" not implemented for ...`.',
     ),
+    Word("requires", "The result's dtype, in place too; else `the output given to NAME has dtype ...`."),
+    Word("frexp", "The result's dtype; else `torch.NAME() expects RESULT to have ...`."),
+    Word(
+        "histogram",
+        "The result's dtype; else `torch.NAME: input tensor and RESULT tensor should have the same dtype ...`.",
+    ),
+    Word("results", "The result's dtype; else `expected scalar type ... for RESULT output`."),
     # What else
     Word("contiguous", "A buffer that is resized becomes contiguous, whatever strides the result has."),
     Word("any_shape", "A buffer with as many elements keeps its shape."),

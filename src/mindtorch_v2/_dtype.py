@@ -329,7 +329,7 @@ def float_limits(kind: np.dtype[Any]) -> Any:
 
 
 class _Limits:
-    """What is known of a dtype, made once: it does not change."""
+    """What is known of a dtype, found once; each object is its own, as PyTorch's."""
 
     __slots__ = ()
 
@@ -338,9 +338,12 @@ class _Limits:
 
     def __new__(cls, *args: dtype, **kwargs: dtype) -> Any:
         given = args or tuple(kwargs.values())
-        if given and given[0].__class__ is dtype and given[0] in cls._known:
-            return cls._known[given[0]]
         self = super().__new__(cls)
+        known = cls._known.get(given[0]) if given and given[0].__class__ is dtype else None
+        if known is not None:
+            for name in cls.__slots__:
+                setattr(self, name, getattr(known, name))
+            return self
         kind = _limits_argument(cls.__name__, given, cls._otherwise())
         self._fill(kind)
         cls._known[kind] = self

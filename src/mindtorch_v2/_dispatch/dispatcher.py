@@ -26,6 +26,7 @@ from .backends import backend_of, empty
 from .below import needs_grad
 from .convert import convert
 from .operator import Operator
+from .out_dtypes import requires
 from .return_types import return_type
 
 # Set by the autograd floor, which stands above this one.
@@ -343,9 +344,9 @@ def _check_out(op: Operator, args: tuple, out: Tensor, where: device) -> None:
         )
 
 
-def _check_out_dtype(op: Operator, kind: Any, out: Tensor) -> None:
+def _check_out_dtype(op: Operator, kind: Any, out: Tensor, field: str = "") -> None:
     if kind is not out._dtype:
-        error = op.out_refusal(kind, out._dtype, op.name)
+        error = op.out_refusal(kind, out._dtype, op.name, field)
         if error is not None:
             raise error
 
@@ -389,21 +390,21 @@ def resize_out(out: Tensor, shape: tuple, stride: tuple | None) -> None:
     out._data = empty(shape, stride, out._dtype, out.device)
 
 
-def write_out(op: Operator, result: Any, out: Any) -> Any:
+def write_out(op: Operator, result: Any, out: Any, field: str = "") -> Any:
     """Copy results that were computed apart into `out=` buffers."""
     if isinstance(result, tuple):
         buffers = tuple(out)
         if len(buffers) != len(result):
             raise TypeError(f"{op.name}(): argument 'out' must be tuple of {len(result)} Tensors, not {len(buffers)}")
-        for tensor, buffer in zip(result, buffers):
-            write_out(op, tensor, buffer)
+        for number, (tensor, buffer) in enumerate(zip(result, buffers)):
+            write_out(op, tensor, buffer, op.returns[number] if number < len(op.returns) else "")
         if len(op.returns) == 1:  # a list of tensors, which PyTorch gives back nothing for
             return None
         return return_type(op, list(buffers), out=True)
     if isinstance(out, (tuple, list)) and len(out) == 1:
         out = out[0]
     _check_out(op, (result,), out, result.device)
-    _check_out_dtype(op, result._dtype, out)
+    _check_out_dtype(op, result._dtype, out, field)
     resize_out(out, result._data.shape, None if op.out_is_contiguous else _payload.stride_of(result._data))
     target = settled(out)
     if TLS.pipeline is not None:
@@ -437,6 +438,8 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
         if op.is_inplace:
             return op.composite_function()(*args)
         result = op.composite_function()(*args)
+        if op.out_refusal is requires and result._dtype is not target._dtype:
+            raise requires(result._dtype, target._dtype, f"{op.name}_", "base")
         _check_cast(result._dtype, target)
         _check_target_shape(target, result._data.shape)
         return autograd.copy_(target, result)

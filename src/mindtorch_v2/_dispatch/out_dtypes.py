@@ -11,19 +11,22 @@ from collections.abc import Callable
 from .._dtype import dtype
 from .._rules.promotion import can_cast
 
+Refusal = Callable[..., "Exception | None"]
+"""A function of (result's dtype, buffer's dtype, operator's name, name of the result): the error, or None where the buffer will do."""
 
-def _cast(want: dtype, out: dtype, name: str) -> Exception | None:
+
+def _cast(want: dtype, out: dtype, name: str, field: str = "") -> Exception | None:
     if can_cast(want, out):
         return None
     return RuntimeError(f"result type {want.cpp} can't be cast to the desired output type {out.cpp}")
 
 
-def _exact(want: dtype, out: dtype, name: str) -> Exception:
+def _exact(want: dtype, out: dtype, name: str, field: str = "") -> Exception:
     return RuntimeError(f"Expected out tensor to have dtype {want.ctype}, but got {out.ctype} instead")
 
 
-def _castable(prefix: str) -> Callable[[dtype, dtype, str], Exception | None]:
-    def refuse(want: dtype, out: dtype, name: str) -> Exception | None:
+def _castable(prefix: str) -> Refusal:
+    def refuse(want: dtype, out: dtype, name: str, field: str = "") -> Exception | None:
         if can_cast(want, out):
             return None
         return RuntimeError(
@@ -34,51 +37,74 @@ def _castable(prefix: str) -> Callable[[dtype, dtype, str], Exception | None]:
     return refuse
 
 
-def _as_input(want: dtype, out: dtype, name: str) -> Exception:
+def _as_input(want: dtype, out: dtype, name: str, field: str = "") -> Exception:
     return RuntimeError(
         f"Expected the dtype for input and out to match, but got {want.cpp} for input's dtype and {out.cpp} for out's dtype."
     )
 
 
-def _bool(want: dtype, out: dtype, name: str) -> Exception:
+def _bool(want: dtype, out: dtype, name: str, field: str = "") -> Exception:
     return RuntimeError(f"{name} only supports bool tensor for result, got: {out.cpp}")
 
 
-def _boolean(want: dtype, out: dtype, name: str) -> Exception:
+def _boolean(want: dtype, out: dtype, name: str, field: str = "") -> Exception:
     return RuntimeError(f"{name} does not support non-boolean outputs.")
 
 
-def _any_dtype(want: dtype, out: dtype, name: str) -> None:
+def _any_dtype(want: dtype, out: dtype, name: str, field: str = "") -> None:
     return None
 
 
-def _scan(want: dtype, out: dtype, name: str) -> Exception:
+def _scan(want: dtype, out: dtype, name: str, field: str = "") -> Exception:
     return RuntimeError(f"expected scalar_type {want.cpp} but found {out.cpp}")
 
 
-def _long(want: dtype, out: dtype, name: str) -> Exception:
+def _long(want: dtype, out: dtype, name: str, field: str = "") -> Exception:
     return RuntimeError(f"{name} expects Long tensor out, got: {out.cpp}")
 
 
-def _joined(want: dtype, out: dtype, name: str) -> Exception | None:
+def _joined(want: dtype, out: dtype, name: str, field: str = "") -> Exception | None:
     if can_cast(want, out):
         return None
     return TypeError(f"torch.cat(): input types can't be cast to the desired output type {out.cpp}")
 
 
-def _normal(want: dtype, out: dtype, name: str) -> Exception | None:
+def _normal(want: dtype, out: dtype, name: str, field: str = "") -> Exception | None:
     if out.is_floating_point or out.is_complex:
         return None
     return NotImplementedError(f"\"normal_kernel_cpu\" not implemented for '{out.cpp}'")
 
 
-def _nansum(want: dtype, out: dtype, name: str) -> Exception | None:
+def _nansum(want: dtype, out: dtype, name: str, field: str = "") -> Exception | None:
     if can_cast(want, out):
         return None
     return NotImplementedError(f"\"nansum_cpu\" not implemented for '{out.cpp}'")
 
 
-_BY_WORD: dict[str, Callable[[dtype, dtype, str], Exception | None]] = {
+def requires(want: dtype, out: dtype, name: str, field: str = "") -> Exception:
+    """The refusal of operators that compute in a dtype of their own; field: what was given, `output` unless it says another."""
+    return RuntimeError(
+        f"the {field or 'output'} given to {name} has dtype {out.cpp} but the operation's result requires dtype {want.cpp}"
+    )
+
+
+def _frexp(want: dtype, out: dtype, name: str, field: str = "") -> Exception:
+    wanted = "int dtype" if field == "exponent" else f"dtype {want.ctype}"
+    return RuntimeError(f"torch.{name}() expects {field} to have {wanted} but got {out.ctype}")
+
+
+def _histogram(want: dtype, out: dtype, name: str, field: str = "") -> Exception:
+    where = " for dimension 0" if field == "bin_edges" else ""
+    return RuntimeError(
+        f"torch.{name}: input tensor and {field} tensor should have the same dtype, but got input {want.ctype} and {field} {out.ctype}{where}"
+    )
+
+
+def _results(want: dtype, out: dtype, name: str, field: str = "") -> Exception:
+    return RuntimeError(f"expected scalar type '{want.cpp}' but got '{out.cpp}' for {field} output")
+
+
+_BY_WORD: dict[str, Refusal] = {
     "exact": _exact,
     "castable": _castable(""),
     "castable_linalg": _castable("linalg."),
@@ -92,9 +118,13 @@ _BY_WORD: dict[str, Callable[[dtype, dtype, str], Exception | None]] = {
     "joined": _joined,
     "normal": _normal,
     "nansum": _nansum,
+    "requires": requires,
+    "frexp": _frexp,
+    "histogram": _histogram,
+    "results": _results,
 }
 
 
-def refusal(words: tuple[str, ...]) -> Callable[[dtype, dtype, str], Exception | None]:
-    """A function of (result's dtype, buffer's dtype, operator's name) that gives the error, or None where the buffer will do."""
+def refusal(words: tuple[str, ...]) -> Refusal:
+    """What the words of an entry's `out` field say of other dtypes."""
     return next((_BY_WORD[word] for word in words if word in _BY_WORD), _cast)
