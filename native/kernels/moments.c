@@ -130,6 +130,20 @@ static PyObject *logsumexp_kernel(PyObject *const *args)
     return run((PyArrayObject *)args[0], &plan, &with, 0, 0);
 }
 
+/* self, dim, keepdim, dtype (which self has already). */
+static PyObject *nansum_kernel(PyObject *const *args)
+{
+    Reduction plan;
+    Reducer with;
+    int kind = prepare(args[0], args[1], args[2], &plan, &with);
+    if (kind < 0) {
+        return NULL;
+    }
+    SET_PASS(with.first, number, kind, sizeof(double));
+    with.finish = LOOP(narrowed, kind);
+    return run((PyArrayObject *)args[0], &plan, &with, 0, 0);
+}
+
 /* self, ord, dim, keepdim, dtype (which self has already): orders 0, 1, 2 and the infinite ones. */
 static PyObject *vector_norm_kernel(PyObject *const *args)
 {
@@ -184,6 +198,7 @@ const KernelEntry moment_kernels[] = {
     {"reduction.std", std_kernel, HALVES},
     {"reduction.var_mean", var_mean_kernel, HALVES},
     {"reduction.std_mean", std_mean_kernel, HALVES},
+    {"reduction.nansum", nansum_kernel, HALVES},
     {"reduction.logsumexp", logsumexp_kernel, HALVES},
     {"reduction.vector_norm", vector_norm_kernel, HALVES},
     {NULL, NULL},

@@ -19,6 +19,20 @@ static inline __attribute__((always_inline)) TARGET NAME(Wide) NAME(widened)(con
     return __builtin_convertvector(narrow, NAME(Wide));
 }
 
+#ifndef MOMENTS_ONCE
+#define MOMENTS_ONCE
+static inline double number(double v)
+{
+    return v == v ? v : 0;
+}
+#endif
+
+/* Zeros in the place of NaN. */
+static inline __attribute__((always_inline)) TARGET NAME(Wide) NAME(numbers)(NAME(Wide) v)
+{
+    return (NAME(Wide))((__typeof__(v == v))v & (v == v));
+}
+
 /* `total` becomes the sum of TERM(v) over the elements v of a row, which may be vectors or numbers. */
 #define WIDE_SUM(total, x, n, stride, TERM)                                                                                               \
     do {                                                                                                                                   \
@@ -48,6 +62,7 @@ static inline __attribute__((always_inline)) TARGET NAME(Wide) NAME(widened)(con
     } while (0)
 
 #define ITSELF(v) (v)
+#define NUMBER(v) _Generic((v), NAME(Wide): NAME(numbers), double: number)(v)
 #define SQUARE(v) ((v) * (v))
 #define DEVIATION(v) (((v)-mean) * ((v)-mean))
 
@@ -67,6 +82,26 @@ static TARGET void NAME(plain_columns)(const char *x, npy_intp n, npy_intp strid
         const T *restrict row = (const T *)x;
         for (npy_intp i = 0; i < inner; i++) {
             total[i] += row[i];
+        }
+    }
+}
+
+static TARGET void NAME(number_row)(const char *x, npy_intp n, npy_intp stride, void *state, const void *context)
+{
+    (void)context;
+    double total;
+    WIDE_SUM(total, x, n, stride, NUMBER);
+    *(double *)state += total;
+}
+
+static TARGET void NAME(number_columns)(const char *x, npy_intp n, npy_intp stride, npy_intp inner, void *state, const void *context)
+{
+    (void)context;
+    double *restrict total = state;
+    for (npy_intp k = 0; k < n; k++, x += stride) {
+        const T *restrict row = (const T *)x;
+        for (npy_intp i = 0; i < inner; i++) {
+            total[i] += row[i] == row[i] ? row[i] : 0;
         }
     }
 }
@@ -322,5 +357,6 @@ static TARGET void NAME(as_it_is)(const void *state, const void *context, void *
 #undef WIDE_STEP
 #undef WIDE_SUM
 #undef ITSELF
+#undef NUMBER
 #undef SQUARE
 #undef DEVIATION

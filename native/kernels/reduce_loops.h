@@ -138,6 +138,25 @@ static TARGET void NAME(product_row)(const char *x, npy_intp n, npy_intp stride,
     while (i + 4 <= n) {
         /* Few at a time: products of many elements run to zero or infinity, where the order matters. */
         npy_intp stop = i + ROWS < n ? i + ROWS : n;
+#ifndef INTEGER
+        if (stride == (npy_intp)sizeof(T) && i + 4 * STEP <= stop) {
+            V p = NAME(all)(1), q = p;
+            for (; i + 2 * STEP <= stop; i += 2 * STEP) {
+                p *= NAME(load)((const T *)x + i);
+                q *= NAME(load)((const T *)x + i + STEP);
+            }
+            p *= q;
+            T lanes[VECTOR_BYTES / sizeof(T)];
+            memcpy(lanes, &p, sizeof(V));
+            for (int half = (int)STEP / 2; half; half /= 2) {
+                for (int k = 0; k < half; k++) {
+                    lanes[k] *= lanes[k + half];
+                }
+            }
+            total *= lanes[0];
+            continue;
+        }
+#endif
         PRODUCT a = 1, b = 1, c = 1, d = 1;
         for (; i + 4 <= stop; i += 4) {
             a *= AT(x, i, stride);

@@ -26,8 +26,11 @@ def _count(shape: Sequence[int], dim: Sequence[int]) -> int:
 def fft_c2c(self: ndarray, dim: Sequence[int], normalization: int, forward: bool) -> ndarray:
     if not dim or not self.size:
         return self.copy()
-    # numpy's norm says which direction is scaled: ask for none here.
-    result = np.fft.fftn(self, axes=dim) if forward else np.fft.ifftn(self, axes=dim, norm="forward")
+    # numpy's norm says which direction is scaled: ask for none here. Its functions of several dimensions take longer to read their arguments.
+    if len(dim) == 1:
+        result = np.fft.fft(self, None, dim[0]) if forward else np.fft.ifft(self, None, dim[0], "forward")
+    else:
+        result = np.fft.fftn(self, axes=dim) if forward else np.fft.ifftn(self, axes=dim, norm="forward")
     return _scaled(result, _count(self.shape, dim), normalization)
 
 
@@ -38,7 +41,10 @@ def fft_r2c(self: ndarray, dim: Sequence[int], normalization: int, onesided: boo
         if onesided:
             shape[dim[-1]] = shape[dim[-1]] // 2 + 1
         return np.zeros(shape, np.result_type(self.dtype, np.complex64))
-    result = np.fft.rfftn(self, axes=dim) if onesided else np.fft.fftn(self, axes=dim)
+    if len(dim) == 1:
+        result = np.fft.rfft(self, None, dim[0]) if onesided else np.fft.fft(self, None, dim[0])
+    else:
+        result = np.fft.rfftn(self, axes=dim) if onesided else np.fft.fftn(self, axes=dim)
     return _scaled(result, _count(self.shape, dim), normalization)
 
 
@@ -50,5 +56,8 @@ def fft_c2r(self: ndarray, dim: Sequence[int], normalization: int, last_dim_size
         shape = list(self.shape)
         shape[dim[-1]] = last_dim_size
         return np.zeros(shape, self.real.dtype)
-    result = np.fft.irfftn(self, sizes, axes=dim, norm="forward")
+    if len(dim) == 1:
+        result = np.fft.irfft(self, last_dim_size, dim[0], "forward")
+    else:
+        result = np.fft.irfftn(self, sizes, axes=dim, norm="forward")
     return _scaled(result, max(math.prod(sizes), 1), normalization)

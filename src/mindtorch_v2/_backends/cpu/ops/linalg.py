@@ -47,12 +47,15 @@ def _partial_cholesky(a: ndarray) -> tuple[ndarray, int]:
     return result, 0
 
 
+@kernel
 def cholesky_ex(self: ndarray, upper: bool = False, check_errors: bool = False) -> tuple[ndarray, ndarray]:
     """(lower or upper factor, info). Only that triangle of the matrices is read."""
     lower = _adjoint(self) if upper else self
     info = np.zeros(self.shape[:-2], np.int32)
     try:
         factor = np.linalg.cholesky(lower)
+        if np.isnan(np.diagonal(factor, 0, -2, -1)).any():  # which LAPACK lets pass
+            raise Failed
     except Failed:
         pairs = [_partial_cholesky(a) for a in _batch(lower)]
         factor = np.stack([made for made, _ in pairs]).reshape(self.shape)
@@ -222,6 +225,7 @@ def solve_ex(A: ndarray, B: ndarray, left: bool = True, check_errors: bool = Fal
     return result[..., 0] if vector else result, info
 
 
+@kernel
 def inv_ex(A: ndarray, check_errors: bool = False) -> tuple[ndarray, ndarray]:
     """(inverse, info)."""
     try:

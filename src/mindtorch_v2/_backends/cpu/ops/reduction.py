@@ -114,6 +114,7 @@ def sum_dim_fast(self: Array, dim: Dim, keepdim: bool = False, dtype: Any = None
     return None
 
 
+@native.kernel
 def nansum(self: Array, dim: Dim, keepdim: bool = False, dtype: Any = None) -> Array:
     """The sum of what is not NaN."""
     if self.dtype.kind in "fc":
