@@ -190,18 +190,6 @@ def softshrink_backward(grad_output, self, lambd, out=None):
     return chosen((self >= -lambd) & (self <= lambd), 0, grad_output, out=out)
 
 
-@many_passes
-def hardshrink(self, lambd, out=None):
-    lambd = number(lambd, self)
-    return chosen((self >= -lambd) & (self <= lambd), 0, self, out=out)
-
-
-@many_passes
-def hardshrink_backward(grad_out, self, lambd, out=None):
-    lambd = number(lambd, grad_out)
-    return chosen((self >= -lambd) & (self <= lambd), 0, grad_out, out=out)
-
-
 @few_passes
 def add_Tensor(self, other, alpha, out=None):
     if alpha == 1:

@@ -383,3 +383,15 @@ def fractional_max_pool3d(input, kernel_size, output_size, random_samples):
 def conv_tbc(input, weight, bias, pad=0):
     """conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor"""
     return call(tables.conv_tbc, (input, weight, bias, pad))
+
+
+@road((tables.thnn_conv2d,), )
+def thnn_conv2d(input, weight, kernel_size, bias=None, stride=(1, 1), padding=(0, 0), *, out=None):
+    """thnn_conv2d(Tensor self, Tensor weight, SymInt[2] kernel_size, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0) -> Tensor"""
+    return call(tables.thnn_conv2d, (input, weight, kernel_size, bias, stride, padding), out)
+
+
+@road((tables.slow_conv3d,), )
+def slow_conv3d(input, weight, kernel_size, bias=None, stride=(1, 1, 1), padding=(0, 0, 0), *, out=None):
+    """slow_conv3d(Tensor self, Tensor weight, SymInt[3] kernel_size, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] padding=0) -> Tensor"""
+    return call(tables.slow_conv3d, (input, weight, kernel_size, bias, stride, padding), out)

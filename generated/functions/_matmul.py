@@ -282,4 +282,16 @@ def _scaled_mm_v2(input, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, 
     return call(tables._scaled_mm_v2, (input, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b, bias, out_dtype, contraction_dim, use_fast_accum), out)
 
 
+@road((tables._int_mm,), )
+def _int_mm(input, mat2, *, out=None):
+    """_int_mm(Tensor self, Tensor mat2) -> Tensor"""
+    return call(tables._int_mm, (input, mat2), out)
+
+
+@road((tables._addmm_activation,), )
+def _addmm_activation(input, mat1, mat2, *, beta=1, alpha=1, use_gelu=False, out=None):
+    """_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, bool use_gelu=False) -> Tensor"""
+    return call(tables._addmm_activation, (input, mat1, mat2, beta, alpha, use_gelu), out)
+
+
 tables._sparse_mm_reduce_impl.function = _sparse_mm_reduce_impl

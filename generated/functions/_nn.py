@@ -377,6 +377,14 @@ def _safe_softmax(input, dim=REQUIRED, dtype=None, **spellings):
     return call(tables._safe_softmax, (input, dim, dtype))
 
 
+@road((tables._masked_softmax,), )
+def _masked_softmax(input, mask, dim=None, mask_type=None, **spellings):
+    """_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_type=None) -> Tensor"""
+    if spellings:
+        (input, mask, dim, mask_type) = respelled(tables._masked_softmax, (input, mask, dim, mask_type), spellings)
+    return call(tables._masked_softmax, (input, mask, dim, mask_type))
+
+
 @road((tables.embedding, kernels_nn.fast_embedding), )
 def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
     """embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor"""

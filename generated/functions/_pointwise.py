@@ -1331,3 +1331,15 @@ def resolve_conj(input):
 def resolve_neg(input):
     """resolve_neg(Tensor(a) self) -> Tensor(a)"""
     return call(tables.resolve_neg, (input,))
+
+
+@road((tables._add_relu_Tensor,), )
+def _add_relu(input, other, *, alpha=1, out=None):
+    """_add_relu.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
+    return call(tables._add_relu_Tensor, (input, other, alpha), out)
+
+
+@road((tables._add_relu_Tensor,), inplace=True)
+def _add_relu_(input, other, *, alpha=1):
+    """The in-place form of _add_relu: writes into its first argument and returns it."""
+    return call_inplace(tables._add_relu_Tensor, (input, other, alpha))

@@ -23,6 +23,12 @@ def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners
     return call(tables.grid_sampler_2d, (input, grid, interpolation_mode, padding_mode, align_corners), out)
 
 
+@road((tables._grid_sampler_2d_cpu_fallback,), )
+def _grid_sampler_2d_cpu_fallback(input, grid, interpolation_mode, padding_mode, align_corners):
+    """_grid_sampler_2d_cpu_fallback(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"""
+    return call(tables._grid_sampler_2d_cpu_fallback, (input, grid, interpolation_mode, padding_mode, align_corners))
+
+
 @road((tables.grid_sampler_2d_backward,), )
 def grid_sampler_2d_backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask):
     """grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor)"""

@@ -13,7 +13,7 @@ def mean_dim(self, dim, keepdim, dtype): return rules_reduction.mean(self, dim, 
 def prod(self, dtype): return rules_reduction.summed(self, dtype=dtype, op='prod_cpu')
 def prod_dim_int(self, dim, keepdim, dtype): return rules_reduction.summed(self, dim, keepdim, dtype, op='prod_cpu')
 def var_correction(self, dim, correction, keepdim): return rules_reduction.deviation(self, dim, keepdim, correction=correction)
-def std_correction(self, dim, correction, keepdim): return rules_reduction.deviation(self, dim, keepdim, correction=correction)
+def std_correction(self, dim, correction, keepdim): return rules_reduction.deviation(self, dim, keepdim, correction=correction, op='std')
 def var_mean_correction(self, dim, correction, keepdim): return rules_reduction.var_mean(self, dim, keepdim, op='var_mean', correction=correction)
 def std_mean_correction(self, dim, correction, keepdim): return rules_reduction.var_mean(self, dim, keepdim, op='std_mean', correction=correction)
 def max(self): return rules_reduction.reduction(self, dtypes='real', op='max_all', nonempty='max')

@@ -156,6 +156,12 @@ def cross(self, other, dim=None, **spellings):
     return call(tables.cross, (self, other, dim))
 
 
+@road((tables._addmm_activation,), method=True)
+def _addmm_activation(self, mat1, mat2, *, beta=1, alpha=1, use_gelu=False):
+    """_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, bool use_gelu=False) -> Tensor"""
+    return call(tables._addmm_activation, (self, mat1, mat2, beta, alpha, use_gelu))
+
+
 @road((tables.matmul, kernels_matmul.fast_matmul), method=True)
 def __matmul__(self, other):
     """matmul(Tensor self, Tensor other) -> Tensor"""
@@ -193,6 +199,7 @@ METHODS: dict = {
     "inner": inner, 
     "kron": kron, 
     "cross": cross, 
+    "_addmm_activation": _addmm_activation, 
     "__matmul__": __matmul__,
     "__rmatmul__": __rmatmul__,
 }

@@ -1086,6 +1086,12 @@ def resolve_neg(self):
     return call(tables.resolve_neg, (self,))
 
 
+@road((tables._add_relu_Tensor,), method=True, inplace=True)
+def _add_relu_(self, other, *, alpha=1):
+    """The in-place form of _add_relu."""
+    return call_inplace(tables._add_relu_Tensor, (self, other, alpha))
+
+
 @road((tables.add_Tensor, numpy.add, None), method=True)
 def __add__(self, other):
     """add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
@@ -1590,6 +1596,7 @@ METHODS: dict = {
     "conj": conj, 
     "resolve_conj": resolve_conj, 
     "resolve_neg": resolve_neg, 
+    "_add_relu_": _add_relu_, 
     "__add__": __add__,
     "__radd__": __radd__,
     "__iadd__": __iadd__,

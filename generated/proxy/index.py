@@ -399,6 +399,7 @@ OPERATORS = {
     "nn": "_C._nn",
     "special": "_C._special",
     "torch": "_C._VariableFunctions",
+    "torch": "_VF",
 }
 
 # Stubs that have modules below them.

@@ -310,6 +310,7 @@ ROWS = {
     },
     "_VF": {
         "tier": 2,
+        "operators": "torch",
         "from": {'mindtorch_v2.nn._functional.recurrent_calls': 'gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell'},
     },
     "accelerator": {

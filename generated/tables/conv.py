@@ -364,3 +364,13 @@ conv_tbc = Operator("conv_tbc", "",
     composite="conv.conv_tbc",
     variants=('function',),
 )
+thnn_conv2d = Operator("thnn_conv2d", "",
+    (Param('self', 'Tensor'), Param('weight', 'Tensor'), Param('kernel_size', 'SymInt', is_list=True, size=2), Param('bias', 'Tensor', optional=True, default=None), Param('stride', 'SymInt', is_list=True, size=2, default=(1, 1)), Param('padding', 'SymInt', is_list=True, size=2, default=(0, 0)), ),
+    composite="conv.thnn_conv2d",
+    variants=('function', 'out'),
+)
+slow_conv3d = Operator("slow_conv3d", "",
+    (Param('self', 'Tensor'), Param('weight', 'Tensor'), Param('kernel_size', 'SymInt', is_list=True, size=3), Param('bias', 'Tensor', optional=True, default=None), Param('stride', 'SymInt', is_list=True, size=3, default=(1, 1, 1)), Param('padding', 'SymInt', is_list=True, size=3, default=(0, 0, 0)), ),
+    composite="conv.slow_conv3d",
+    variants=('function', 'out'),
+)

@@ -145,7 +145,7 @@ masked_scatter_backward = Operator("masked_scatter_backward", "",
 nonzero = Operator("nonzero", "",
     (Param('self', 'Tensor'), ),
     meta=_meta.nonzero, kernels={"cpu": kernels_indexing.nonzero},
-    tags=('data_dependent',), out=('exact',), variants=('function', 'method', 'out'),
+    tags=('data_dependent',), out=('nonzero',), variants=('function', 'method', 'out'),
 )
 nonzero_static = Operator("nonzero_static", "",
     (Param('self', 'Tensor'), Param('size', 'SymInt', keyword=True), Param('fill_value', 'int', default=-1, keyword=True), ),

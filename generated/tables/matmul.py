@@ -182,3 +182,13 @@ _scaled_mm_v2 = Operator("_scaled_mm_v2", "",
     composite="matmul.scaled_mm_v2",
     out=('given',), variants=('function', 'out'),
 )
+_int_mm = Operator("_int_mm", "",
+    (Param('self', 'Tensor'), Param('mat2', 'Tensor'), ),
+    composite="matmul.int_mm",
+    tags=('product',), out=('int_mm',), variants=('function', 'out'),
+)
+_addmm_activation = Operator("_addmm_activation", "",
+    (Param('self', 'Tensor'), Param('mat1', 'Tensor'), Param('mat2', 'Tensor'), Param('beta', 'Scalar', default=1, keyword=True), Param('alpha', 'Scalar', default=1, keyword=True), Param('use_gelu', 'bool', default=False, keyword=True), ),
+    composite="matmul.addmm_activation",
+    out=('exact',), variants=('function', 'method', 'out'),
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mindtorch_v2._backends.cpu.ops import attention as kernels_attention
 from mindtorch_v2._backends.cpu.ops import elements as kernels_elements
 from mindtorch_v2._backends.cpu.ops import nn as kernels_nn
+from mindtorch_v2._backends.cpu.ops import shrinking as kernels_shrinking
 from mindtorch_v2._backends.cpu.ops import softmax as kernels_softmax
 from mindtorch_v2._dispatch.operator import Block, Operator, Param
 
@@ -35,7 +36,7 @@ hardtanh_backward = Operator("hardtanh_backward", "",
 threshold = Operator("threshold", "",
     (Param('self', 'Tensor'), Param('threshold', 'Scalar'), Param('value', 'Scalar'), ),
     meta=_meta.threshold, cast=(0,), kernels={"cpu": kernels_made.threshold},
-    tags=('inplace_function',), variants=('function', 'inplace', 'out'), derivatives="nn", saves_self=True, block=(Block(22, (0, 1, 2), ()),),
+    tags=('inplace_function', 'fills'), variants=('function', 'inplace', 'out'), derivatives="nn", saves_self=True, block=(Block(22, (0, 1, 2), ()),),
 )
 threshold_backward = Operator("threshold_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('threshold', 'Scalar'), ),
@@ -159,12 +160,12 @@ softshrink_backward = Operator("softshrink_backward", "",
 )
 hardshrink = Operator("hardshrink", "",
     (Param('self', 'Tensor'), Param('lambd', 'Scalar', default=0.5), ),
-    meta=_meta.hardshrink, cast=(0,), kernels={"cpu": kernels_made.hardshrink},
+    meta=_meta.hardshrink, cast=(0,), kernels={"cpu": kernels_shrinking.hardshrink},
     variants=('function', 'method', 'out'), derivatives="nn", saves_self=True, block=(Block(49, (0, 1), ()),),
 )
 hardshrink_backward = Operator("hardshrink_backward", "",
     (Param('grad_out', 'Tensor'), Param('self', 'Tensor'), Param('lambd', 'Scalar'), ),
-    meta=_meta.hardshrink_backward, cast=(0, 1), kernels={"cpu": kernels_made.hardshrink_backward},
+    meta=_meta.hardshrink_backward, cast=(0, 1), kernels={"cpu": kernels_shrinking.hardshrink_backward},
     variants=('function',), derivatives="nn", block=(Block(48, (0, 1, 2), ()),),
 )
 rrelu = Operator("rrelu", "",
@@ -226,6 +227,11 @@ _safe_softmax = Operator("_safe_softmax", "",
     (Param('self', 'Tensor'), Param('dim', 'int'), Param('dtype', 'ScalarType', optional=True, default=None), ),
     meta=_meta._safe_softmax, cast=(0,), kernels={"cpu": kernels_softmax.safe_softmax},
     variants=('function',), derivatives="nn",
+)
+_masked_softmax = Operator("_masked_softmax", "",
+    (Param('self', 'Tensor'), Param('mask', 'Tensor'), Param('dim', 'int', optional=True, default=None), Param('mask_type', 'int', optional=True, default=None), ),
+    composite="nn.masked_softmax",
+    variants=('function',),
 )
 embedding = Operator("embedding", "",
     (Param('weight', 'Tensor'), Param('indices', 'Tensor'), Param('padding_idx', 'SymInt', default=-1), Param('scale_grad_by_freq', 'bool', default=False), Param('sparse', 'bool', default=False), ),

@@ -19,6 +19,11 @@ grid_sampler_2d = Operator("grid_sampler_2d", "",
     meta=_meta.grid_sampler_2d, cast=(0, 1), kernels={"cpu": kernels_grid.grid_sampler_2d},
     variants=('function', 'out'), derivatives="vision", saves_self=True,
 )
+_grid_sampler_2d_cpu_fallback = Operator("_grid_sampler_2d_cpu_fallback", "",
+    (Param('input', 'Tensor'), Param('grid', 'Tensor'), Param('interpolation_mode', 'int'), Param('padding_mode', 'int'), Param('align_corners', 'bool'), ),
+    composite="vision.grid_sampler_2d_fallback",
+    variants=('function',),
+)
 grid_sampler_2d_backward = Operator("grid_sampler_2d_backward", "",
     (Param('grad_output', 'Tensor'), Param('input', 'Tensor'), Param('grid', 'Tensor'), Param('interpolation_mode', 'int'), Param('padding_mode', 'int'), Param('align_corners', 'bool'), Param('output_mask', 'bool', is_list=True, size=2), ),
     meta=_meta.grid_sampler_2d_backward, cast=(0, 1, 2), kernels={"cpu": kernels_grid.grid_sampler_2d_backward},

@@ -251,7 +251,7 @@ _OF_VALUES = re.compile(
             r"^all elements of (input|target) should be between 0 and 1$",
             r"is zero[ ,]|ZeroDivisionError$",
             r"singular|not positive-definite|failed to converge|should not contain infs or NaNs",
-            r"^pivots passed to lu_unpack must be between",
+            r"^pivots passed to lu_unpack must be between|^Pivots given to lu_solve must all|sorter index out of range",
             r"which is not in the valid range|^offsets\[|^segment_reduce\(\): Expected (all rows|segments)|^lengths contains negative",
             r"^Found an invalid max index|Unknown error code",
         )
@@ -358,6 +358,7 @@ def _inplace_differs(case: Case, cpu: Any) -> str | None:
         return _differ(row, cpu, found, "in place")
     fits = tuple(cpu.shape) == case.first.shape and can_cast(cpu.dtype, target.dtype)
     fits &= not ("real_result" in row.tags and target.dtype.is_complex)  # which PyTorch refuses in place
+    fits &= "requires" not in row.out or cpu.dtype is target.dtype
     if isinstance(found, Failure):
         if fits and not _overlaps(case.first) and case.first.shape:
             return f"function: {_text(cpu)}\nin place: {found}"
@@ -398,11 +399,15 @@ def _gives_list(row: Row) -> bool:
     return row.returns == ("Tensor[]",)
 
 
+_ANY_WIDTH = {"contiguous", "any_shape", "distinct", "given", "dtype", "castable", "castable_linalg", "castable_torch"}
+"""Words for buffers that leave room for a wider dtype."""
+
+
 def _layout_of_out(row: Row, result: Any) -> tuple[tuple, tuple, Any]:
     """A shape, strides and a dtype that a buffer for a result may have: those in which the first dimension moves fastest."""
     shape = tuple(result.shape)
     wide = torch.complex128 if result.dtype.is_complex else torch.float64
-    if {"exact", "as_input", "bool", "scan", "long"} & set(row.out) or row.rule not in (
+    if set(row.out) - _ANY_WIDTH or row.rule not in (
         "elementwise",
         "comparison",
         "division",

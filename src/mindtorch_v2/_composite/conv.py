@@ -164,15 +164,6 @@ def _check_vectors(name: str, self: Tensor) -> None:
         )
 
 
-def _check_1d(name: str, self: Tensor) -> None:
-    _check_vectors(name, self)
-    if 0 in self.shape[1:]:
-        raise RuntimeError(
-            f"{name}() Expected 2D or 3D tensor with non-zero size for non-batch dimensions, but got input of size: "
-            f"{list(self.shape)}"
-        )
-
-
 def _first(value: Any) -> int:
     return value if isinstance(value, int) else value[0]
 
@@ -205,14 +196,15 @@ def _check_size(name: str, output_size: Any, dims: int) -> None:
 def adaptive_avg_pool1d(self: Tensor, output_size: Any) -> Tensor:
     """Means of `output_size` windows that cover the last dimension."""
     _check_size("adaptive_avg_pool1d", output_size, 1)
-    _check_1d("adaptive_avg_pool1d", self)
+    _check_vectors("adaptive_avg_pool1d", self)
     return F.squeeze(F.adaptive_avg_pool2d(F.unsqueeze(self, -2), [1, _first(output_size)]), -2)
 
 
 def adaptive_max_pool1d(self: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     """(maxima, indices) of `output_size` windows that cover the last dimension."""
     _check_size("adaptive_max_pool1d", output_size, 1)
-    _check_1d("adaptive_max_pool1d", self)
+    _check_vectors("adaptive_max_pool1d", self)
+    rules.refuse_empty("adaptive_max_pool1d", self.shape)
     values, indices = F.adaptive_max_pool2d(F.unsqueeze(self, -2), [1, _first(output_size)])
     return F.squeeze(values, -2), F.squeeze(indices, -2)
 
@@ -350,3 +342,26 @@ def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Tensor:
         raise RuntimeError("Bias size must equal dim 2 in the weight tensor (output channels).")
     made = F.conv1d(F.permute(self, [1, 2, 0]), F.permute(weight, [2, 1, 0]), bias, padding=[pad])
     return F.contiguous(F.permute(made, [2, 0, 1]))
+
+
+# Convolutions by the names of their kernels
+
+
+def thnn_conv2d(
+    self: Tensor, weight: Tensor, kernel_size: Any, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0
+) -> Tensor:
+    """`conv2d` with windows that have no gaps. RuntimeError unless the kernel has two sizes."""
+    if len(kernel_size) != 2:
+        raise RuntimeError("2D kernel_size expected")
+    return F.conv2d(self, weight, bias, stride, padding)
+
+
+def slow_conv3d(
+    self: Tensor, weight: Tensor, kernel_size: Any, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0
+) -> Tensor:
+    """`conv3d` with windows that have no gaps. RuntimeError for a weight of other than two or five dimensions."""
+    if not weight.numel() or weight.dim() not in (2, 5):
+        raise RuntimeError(f"non-empty 2D or 5D weight tensor expected, but got: {list(weight.shape)}")
+    if weight.dim() == 2:
+        weight = F.reshape(weight, [weight.shape[0], -1, *kernel_size])
+    return F.conv3d(self, weight, bias, stride, padding)

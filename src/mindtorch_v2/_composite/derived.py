@@ -100,7 +100,7 @@ def _rows(op: Operator) -> Callable[[tuple], Iterable[tuple]]:
 
     def rows(args: tuple) -> Iterator[tuple]:
         count = len(args[tensors[0]])
-        if not count:
+        if not count and not (len(tensors) > 1 and args[tensors[1]]):
             raise RuntimeError("Tensor list must have at least one tensor.")
         for index in tensors[1:]:
             if len(args[index]) != count:

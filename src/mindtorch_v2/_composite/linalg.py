@@ -10,7 +10,7 @@ from mindtorch_v2 import _dtype
 from mindtorch_v2._backends.common.errors import CHOLESKY, INVERSE, LU, SOLVE, refuse_info
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._rules._common import not_implemented, wrap_dim
-from mindtorch_v2._rules.linalg import check_inexact, check_kernel, check_matrix, check_square
+from mindtorch_v2._rules.linalg import check_inexact, check_kernel, check_matrix, check_square, refuse_complex
 from mindtorch_v2._tensor import Tensor
 
 Pair = tuple[Tensor, Tensor]
@@ -82,6 +82,15 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, ad
         raise not_implemented("linalg.lu_solve_cpu", LU.dtype)
     if not left:  # X A = B is A^H X^H = B^H
         return _by_columns(_h(linalg_lu_solve(LU, pivots, _h(B), True, not adjoint)))
+    if LU.device.type != "meta" and pivots.numel():
+        for wrong, bound in (
+            (int(pivots.min()) < 1, "greater or equal to 1"),
+            (int(pivots.max()) > LU.shape[-2], "smaller or equal to LU.size(-2)"),
+        ):
+            if wrong:
+                raise RuntimeError(
+                    f"Pivots given to lu_solve must all be {bound}. Did you properly pass the result of lu_factor?"
+                )
     P, L, U = F.lu_unpack(LU, pivots)
     if adjoint:
         inner = F.linalg_solve_triangular(_h(U), B, upper=False)
@@ -279,6 +288,7 @@ def triangular_solve(
 def pinv_rcond(self: Tensor, rcond: Any, hermitian: bool = False) -> Tensor:
     """The pseudo-inverse with a relative bound."""
     if isinstance(rcond, Tensor):
+        refuse_complex("torch.linalg.pinv", rcond=rcond)
         zero = F.zeros([], dtype=_dtype.float64, device=self.device)
         return F.linalg_pinv(self, atol=zero, rtol=rcond, hermitian=hermitian)
     return F.linalg_pinv(self, atol=0.0, rtol=rcond, hermitian=hermitian)
@@ -367,9 +377,7 @@ def matrix_rank(self: Tensor, atol: Any = None, rtol: Any = None, hermitian: boo
     """How many singular values exceed max(atol, rtol * the largest)."""
     op = "torch.linalg.matrix_rank"
     check_matrix(self, op, "input")
-    for name, value in (("atol", atol), ("rtol", rtol)):
-        if isinstance(value, Tensor) and value.dtype.is_complex:
-            raise RuntimeError(f"{op}: {name} tensor of complex type is not supported. Got {value.dtype.cpp}")
+    refuse_complex(op, atol=atol, rtol=rtol)
     if rtol is None and (self.dtype.category < _dtype.CATEGORY_FLOATING or self.dtype.itemsize == 2):
         raise RuntimeError("This function doesn't handle types other than float and double")
     for name, value in (("atol", atol), ("rtol", rtol)):

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from mindtorch_v2._dtype import FLOAT8, float8_e4m3fn, float32
+from mindtorch_v2._dtype import FLOAT8, float8_e4m3fn, float32, int8, int32, uint8
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._rules.linalg import check_inexact
 from mindtorch_v2._tensor import Tensor
@@ -326,3 +326,27 @@ def scaled_mm_v2(
         raise ValueError("out_dtype must match output matrix type")
     product = scaled_mm(self, mat2, scale_a[0], scale_b[0], bias, None, out_dtype, use_fast_accum)
     return product if out is None else F.narrow_copy(product, 0, 0, product.shape[0], out=out)
+
+
+def int_mm(self: Tensor, mat2: Tensor) -> Tensor:
+    """The product of matrices of bytes, with sums in int32. RuntimeError for other dtypes and shapes."""
+    for name, tensor in (("self", self), ("mat2", mat2)):
+        if tensor.dim() != 2:
+            raise RuntimeError(f"int_mm_out_cpu: Expected {name} to be of dimension 2 but got {tensor.dim()}")
+    if self.shape[1] != mat2.shape[0]:
+        raise RuntimeError(
+            f"int_mm_out_cpu: self.size(1) needs to match mat2.size(0) but got {self.shape[1]} and {mat2.shape[0]}"
+        )
+    if self.dtype not in (int8, uint8):
+        raise RuntimeError(f"int_mm_out_cpu: Expected self dtype to be int8 or uint8 but got {self.dtype.ctype}")
+    if mat2.dtype is not int8:
+        raise RuntimeError(f"int_mm_out_cpu: Expected mat2 dtype to be of type int8 but got {mat2.dtype.ctype}")
+    return F.mm(F.to(self, int32), F.to(mat2, int32))
+
+
+def addmm_activation(
+    self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False
+) -> Tensor:
+    """relu, or gelu, of `addmm`."""
+    result = F.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
+    return F.gelu(result) if use_gelu else F.relu(result)

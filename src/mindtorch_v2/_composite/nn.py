@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mindtorch_v2._dtype import float64, uint8
+from mindtorch_v2._dtype import bool as boolean, float64, uint8
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._rules import activations, nn as rules
 from mindtorch_v2._rules.geometry import prefers_channels_last
@@ -53,6 +53,24 @@ def special_softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
 def special_log_softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """`log_softmax`."""
     return F.log_softmax(self, dim, dtype)
+
+
+def masked_softmax(self: Tensor, mask: Tensor, dim: int | None = None, mask_type: int | None = None) -> Tensor:
+    """softmax of what the mask leaves, along `dim` (the last one); what it hides gives 0, and rows without anything NaN.
+
+    mask: bool; of queries and keys (mask_type 0), of batch and keys (1), or of self's shape (2). RuntimeError for other masks.
+    """
+    if mask.dtype is not boolean:
+        raise RuntimeError("Mask should be a boolean tensor")
+    if mask_type is None and mask.shape != self.shape:
+        raise RuntimeError("Mask Type should be defined")
+    if mask_type not in (None, 0, 1, 2):
+        raise RuntimeError("Mask Type should be 0 (src_mask) or 1 (src_key_padding_mask), or 2 (default_mask)")
+    if mask_type == 2 and mask.shape != self.shape:
+        raise RuntimeError("For mask_type == 2 mask shape should match input shape")
+    if mask_type == 1 and self.dim() == 4 and mask.dim() == 2:
+        mask = F.reshape(mask, [mask.shape[0], 1, 1, mask.shape[1]])
+    return F.softmax(F.masked_fill(self, mask, -math.inf), -1 if dim is None else dim)
 
 
 # Normalisation

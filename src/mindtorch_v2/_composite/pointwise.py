@@ -91,3 +91,8 @@ def renorm(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     size = F.linalg_vector_norm(self, p, others, True)
     factor = F.where(F.gt(size, maxnorm), F.div(maxnorm, F.add(size, 1e-7)), F.ones_like(size))
     return F.contiguous(F.mul(self, factor))
+
+
+def add_relu(self: Tensor, other: Any, alpha: Any = 1) -> Tensor:
+    """relu(self + alpha * other)."""
+    return F.relu(F.add(self, other, alpha=alpha))

@@ -39,8 +39,8 @@ def embedding_sparse_backward(
     if scale_grad_by_freq:
         raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
     width = grad.shape[-1]
-    rows = grad.reshape(-1, width)
-    at = indices.reshape(-1)
+    rows = grad.reshape(indices.numel() if width else 0, width)
+    at = indices.reshape(-1) if width else indices.new_empty(0)
     if padding_idx != -1:
         kept = F.nonzero(at != padding_idx).reshape(-1)
         rows, at = F.index_select(rows, 0, kept), F.index_select(at, 0, kept)

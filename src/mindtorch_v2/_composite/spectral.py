@@ -6,6 +6,7 @@ from typing import Any
 
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._tensor import Tensor
+from mindtorch_v2._warnings import warn_once
 
 
 def _shown(x: Tensor) -> str:
@@ -28,6 +29,12 @@ def _centred(window: Tensor | None, n_fft: int, win_length: int, like: Tensor) -
         window = F.ones([win_length], dtype=like.dtype, device=like.device)
     left = (n_fft - win_length) // 2
     return F.constant_pad_nd(window, [left, n_fft - win_length - left], 0)
+
+
+_NO_WINDOW = "A window was not provided. A rectangular window will be applied"
+_OWN_WINDOW = (
+    "To suppress this warning and use a rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`."
+)
 
 
 def stft(
@@ -111,6 +118,12 @@ def stft_center(
         raise RuntimeError(
             f"{text}expected a 1D window tensor of size equal to win_length={length}, but got window with size {list(window.shape)}"
         )
+    if window is None:
+        warn_once(
+            _NO_WINDOW
+            + ",which is known to cause spectral leakage. Other windows such as torch.hann_window or torch.hamming_window are "
+            "recommended to reduce spectral leakage." + _OWN_WINDOW
+        )
     if onesided is None:
         onesided = real
     elif onesided and not real:
@@ -192,6 +205,9 @@ def istft(
     if whole and onesided:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
     if window is None:
+        warn_once(
+            f"{_NO_WINDOW}.Please provide the same window used by stft to make the inversion lossless.{_OWN_WINDOW}"
+        )
         window = F.ones([size], dtype=self.dtype if whole else self.dtype.to_real(), device=self.device)
     filled = _centred(window, n_fft, size, window)
     x = F.transpose(self if self.dim() == 3 else F.unsqueeze(self, 0), 1, 2)
@@ -212,6 +228,10 @@ def istft(
         raise RuntimeError(f"{text} window overlap add min: 1\n[ CPUBoolType{{}} ]")
     signal = F.div(signal, envelope)
     if length is not None and signal.shape[-1] < length:
+        warn_once(
+            "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. Please check your "
+            "center and hop_length settings."
+        )
         signal = F.constant_pad_nd(signal, [0, length - signal.shape[-1]], 0)
     return signal if self.dim() == 3 else F.squeeze(signal, 0)
 

@@ -12,3 +12,10 @@ def grid_sampler(
     """Values of images, or of volumes, at the places of a grid."""
     sample = F.grid_sampler_3d if input.dim() == 5 else F.grid_sampler_2d
     return sample(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def grid_sampler_2d_fallback(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """`grid_sampler_2d`, whose kernel serves every machine."""
+    return F.grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners)

@@ -16,6 +16,7 @@ from .. import _payload
 from .._backends.common import view
 from .._determinism import SETTINGS, largest
 from .._device import CPU, chosen_device, device
+from .._dtype import CATEGORY_FLOATING
 from .._pending import current, settled
 from .._rules.promotion import can_cast
 from .._rules.spec import Spec, ViewSpec
@@ -58,6 +59,8 @@ def _finish(op: Operator, result: Any, requires_grad: bool) -> Any:
     if SETTINGS.wanted and SETTINGS.fill and "uninitialized" in op.tags:
         _fill(result)
     if requires_grad:
+        if result._dtype.category < CATEGORY_FLOATING:
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         result.requires_grad_(True)
     return result
 
@@ -99,7 +102,12 @@ def _call(op: Operator, args: tuple, out: Any) -> Any:
     if out is not None and op.dtype_of_out is not None:
         args = _with_dtype_of(op, args, out)
     where = device_of(op, args, out)
-    spec = op.meta(*args)
+    try:
+        spec = op.meta(*args)
+    except RuntimeError:
+        if isinstance(out, Tensor) and "pointwise" in op.tags:  # what PyTorch looks at first
+            check_overlap(op, out, args)
+        raise
     if observer is not None:
         return _observed(observer, op, spec, args, out, where)
     if out is not None:
@@ -297,7 +305,7 @@ def _call_out(op: Operator, spec: Any, args: tuple, out: Any, where: device) -> 
             0,
         )
         return write_out(op, wrap(made, spec.dtype), out)
-    resize_out(out, tuple(spec.shape), None if op.out_is_contiguous else spec.stride)
+    resize_out(out, tuple(spec.shape), None if op.out_is_contiguous else spec.stride, op)
     check_overlap(op, out, args)
     write(op, spec, args, out, where)
     return out
@@ -374,13 +382,22 @@ def _shares_memory(a: Any, b: Any) -> bool:
     return a.__class__ is ndarray and b.__class__ is ndarray and a.size and b.size and np.may_share_memory(a, b)
 
 
-def resize_out(out: Tensor, shape: tuple, stride: tuple | None) -> None:
+def resize_out(out: Tensor, shape: tuple, stride: tuple | None, op: Operator | None = None) -> None:
     """Give an `out=` buffer the shape of the result; warns, as PyTorch does, when it held something else."""
-    if out._data.shape == shape:
+    before = out._data.shape
+    if before == shape:
         return
-    if out._data.size:
+    if op is not None and op.out_is_counted and (held := out.numel()):
         warnings.warn(
-            f"An output with one or more elements was resized since it had shape {list(out._data.shape)}, which does not match the "
+            f"The number of elements in the out tensor of shape {list(before)} is {held} which does not match the computed number of "
+            f"elements {shape[0]}. Note that this may occur as a result of rounding error. The out tensor will be resized to a tensor of "
+            f"shape ({shape[0]},).",
+            UserWarning,
+            stacklevel=6 + planned.ACTIVE,
+        )
+    elif out._data.size and not (op is not None and op.factory):
+        warnings.warn(
+            f"An output with one or more elements was resized since it had shape {list(before)}, which does not match the "
             f"required output shape {list(shape)}. This behavior is deprecated, and in a future PyTorch release outputs will "
             "not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to "
             "zero elements with t.resize_(0).",
@@ -405,7 +422,7 @@ def write_out(op: Operator, result: Any, out: Any, field: str = "") -> Any:
         out = out[0]
     _check_out(op, (result,), out, result.device)
     _check_out_dtype(op, result._dtype, out, field)
-    resize_out(out, result._data.shape, None if op.out_is_contiguous else _payload.stride_of(result._data))
+    resize_out(out, result._data.shape, None if op.out_is_contiguous else _payload.stride_of(result._data), op)
     target = settled(out)
     if TLS.pipeline is not None:
         TLS.pipeline.before_write(target)
@@ -462,7 +479,17 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
             f"Expected all tensors to be on the same device, but found at least two devices, {target.device} and {where}!"
         )
     recorded = TLS.grad_enabled and autograd.may_write(op, args)
-    spec = op.meta(*args)
+    if "real_result" in op.tags and target._dtype.is_complex:
+        raise RuntimeError(f"In-place {op.name} is not supported for complex tensors.")
+    try:
+        spec = op.meta(*args)
+        if spec.__class__ is Spec and not op.is_inplace:
+            _check_cast(spec.dtype, target)
+            _check_target_shape(target, tuple(spec.shape))
+    except RuntimeError:
+        if "pointwise" in op.tags:  # what PyTorch looks at first
+            check_overlap(op, target, args)
+        raise
     if spec.__class__ is not Spec:
         if spec.__class__ is ViewSpec:
             result = _inplace_view(op, spec, args)
@@ -470,11 +497,6 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
                 observer.ran(op, args, result)
             return result
         spec = spec[0]
-    if not op.is_inplace:
-        if "real_result" in op.tags and target._dtype.is_complex:
-            raise RuntimeError(f"In-place {op.name} is not supported for complex tensors.")
-        _check_cast(spec.dtype, target)
-        _check_target_shape(target, tuple(spec.shape))
     check_overlap(op, target, args)
     before = args
     if recorded and op.saves_self:

@@ -124,6 +124,7 @@ class Operator:
         "out_refusal",
         "distinct_out",
         "given_out",
+        "out_is_counted",
         "out_refuses_input",
         "out_is_contiguous",
         "out_of_any_shape",
@@ -189,6 +190,7 @@ class Operator:
         self.out_refusal = refusal(out)
         self.out_is_contiguous = "contiguous" in out
         self.out_of_any_shape = "any_shape" in out
+        self.out_is_counted = "counted" in out
         # Whether `out=` may share no memory with an input, not even be the input.
         self.distinct_out = "distinct" in out
         self.given_out = "given" in out

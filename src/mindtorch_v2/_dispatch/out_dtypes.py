@@ -43,6 +43,28 @@ def _as_input(want: dtype, out: dtype, name: str, field: str = "") -> Exception:
     )
 
 
+def _scalar_type(want: dtype, out: dtype, name: str, field: str = "") -> Exception:
+    return RuntimeError(f"Expected object of scalar type {want.cpp} but got scalar type {out.cpp} for argument 'out'")
+
+
+def _quantile(want: dtype, out: dtype, name: str, field: str = "") -> Exception:
+    return RuntimeError("quantile() out tensor must be same dtype as the input tensor")
+
+
+def _nonzero(want: dtype, out: dtype, name: str, field: str = "") -> Exception:
+    return RuntimeError(f"{name}: Expected out tensor to have scalar type {want.cpp} but got scalar type{out.cpp}")
+
+
+def _absolute(want: dtype, out: dtype, name: str, field: str = "") -> Exception | None:
+    if out.is_complex and out.to_real() is want:
+        return None
+    return _cast(want, out, name) or RuntimeError(f"Found dtype {out.cpp} but expected {want.cpp}")
+
+
+def _int_mm(want: dtype, out: dtype, name: str, field: str = "") -> Exception:
+    return RuntimeError(f"int_mm_out_cpu: Expected result dtype to be of type kInt but got {out.ctype}")
+
+
 def _bool(want: dtype, out: dtype, name: str, field: str = "") -> Exception:
     return RuntimeError(f"{name} only supports bool tensor for result, got: {out.cpp}")
 
@@ -104,6 +126,11 @@ def _results(want: dtype, out: dtype, name: str, field: str = "") -> Exception:
     return RuntimeError(f"expected scalar type '{want.cpp}' but got '{out.cpp}' for {field} output")
 
 
+def _alike(want: dtype, out: dtype, name: str, field: str = "") -> Exception:
+    kinds = "complex tensors" if out.is_complex else "tensors with different dtypes"
+    return RuntimeError(f"{name} is not yet implemented for {kinds}.")
+
+
 _BY_WORD: dict[str, Refusal] = {
     "exact": _exact,
     "castable": _castable(""),
@@ -122,6 +149,12 @@ _BY_WORD: dict[str, Refusal] = {
     "frexp": _frexp,
     "histogram": _histogram,
     "results": _results,
+    "alike": _alike,
+    "scalar_type": _scalar_type,
+    "quantile": _quantile,
+    "nonzero": _nonzero,
+    "absolute": _absolute,
+    "int_mm": _int_mm,
 }
 
 

@@ -47,7 +47,7 @@ def resolve(
         except (Mismatch, _Unfit) as error:
             if first is None:
                 first = error
-    former = _former(overloads, args, kwargs, method)
+    former = _former(overloads, args, kwargs, method, inplace)
     if former is not None:
         return former
     if len(overloads) == 1:
@@ -80,7 +80,9 @@ def _resolve_out(overloads: Sequence[Operator], args: tuple, kwargs: dict, out: 
 _FACTORS = ("alpha", "value")  # of the second tensor; beta is that of the first
 
 
-def _former(overloads: Sequence[Operator], args: tuple, kwargs: dict, method: bool) -> tuple[Operator, tuple] | None:
+def _former(
+    overloads: Sequence[Operator], args: tuple, kwargs: dict, method: bool, inplace: bool = False
+) -> tuple[Operator, tuple] | None:
     """The overload of a call with factors before the tensors that they multiply: `addmm(beta, self, alpha, mat1, mat2)`."""
     for op in overloads:
         if "factors_first" not in op.tags:
@@ -103,8 +105,9 @@ def _former(overloads: Sequence[Operator], args: tuple, kwargs: dict, method: bo
             except (Mismatch, _Unfit):
                 continue
             shown = ", ".join("input" if name == "self" else name for name in order)
+            name = called(op, inplace)
             warn_once(
-                f"This overload of {op.name} is deprecated:\n\t{op.name}({shown})\nConsider using one of the following signatures instead:\n"
+                f"This overload of {name} is deprecated:\n\t{name}({shown})\nConsider using one of the following signatures instead:\n"
                 f"\t{op}",
                 stacklevel=4,
             )

@@ -31,10 +31,11 @@ def activation(
     numbers: Sequence[Any] = (),
     lambd: Any = 0,
     divisor: Any = 1,
+    widen: bool = True,
 ) -> Spec:
     """Floating types only; NotImplementedError for others. approximate: gelu's argument, 'none' or 'tanh'. numbers:
     what self's dtype must hold. lambd: softshrink's argument, RuntimeError when negative. divisor: celu's alpha,
-    RuntimeError when 0."""
+    RuntimeError when 0. widen: half types are computed in float32."""
     if divisor == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     if lambd < 0:
@@ -46,7 +47,7 @@ def activation(
         _check_number(value, self.dtype)
     if approximate not in (None, "none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
-    return elementwise(self, dtypes=dtypes, op=op)
+    return elementwise(self, dtypes=dtypes, op=op, widen=widen)
 
 
 @rule(flops="numel(out)")
@@ -70,9 +71,11 @@ def activation_backward(
     dtypes: str = "floating_real",
     approximate: str | None = None,
     slope: Any = None,
+    widen: bool = True,
 ) -> Spec:
     """The gradient of an activation: the two operands broadcast and promote. op: the kernel; dtypes: those it knows.
-    approximate: gelu's argument. slope: what must not be negative, where only the result is known."""
+    approximate: gelu's argument. slope: what must not be negative, where only the result is known.
+    widen: half types are computed in float32."""
     if approximate not in (None, "none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
     if slope is not None and slope < 0:
@@ -88,7 +91,7 @@ def activation_backward(
                 else ""
             )
         )
-    return elementwise(grad, self, dtypes=dtypes, op=op)
+    return elementwise(grad, self, dtypes=dtypes, op=op, widen=widen)
 
 
 @rule(flops="numel(out)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -156,6 +157,12 @@ def arange(start: Any, end: Any, step: Any = 1, dtype: dtype | None = None) -> S
 @rule(flops="0")
 def range(start: Any, end: Any, step: Any = 1, dtype: dtype | None = None) -> Spec:
     """From start to end, end included: the default dtype. Integers count in whole numbers."""
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
+        "builtin. Instead, use torch.arange, which produces values in [start, end).",
+        UserWarning,
+        stacklevel=3,
+    )
     target = dtype or _d.get_default_dtype()
     if target is _d.bool or target.is_complex or target in _d.FLOAT8:
         raise not_implemented("range_cpu", target)

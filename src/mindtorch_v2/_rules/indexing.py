@@ -115,18 +115,25 @@ def index(self: Any, indices: Sequence[Any], masks: bool = True) -> Spec:
     return Spec(shape, self.dtype, stride)
 
 
+def _places(position: Any) -> Sequence[Any]:
+    """The indices that a mask stands for."""
+    if position is None or position.dtype not in (_d.bool, _d.uint8):
+        return (position,)
+    return position.nonzero().unbind(1)
+
+
 @rule(flops="0")
 def index_put(self: Any, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Spec:
     """self's geometry with values written at the indices; values broadcast to the indexed shape and have self's
     dtype."""
     if len(indices) > self.dim():
         raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {len(indices)})")
-    if values.dtype is not self.dtype:
-        raise RuntimeError(
-            f"Index put requires the source and destination dtypes match, got {self.dtype.cpp} for the destination and "
-            f"{values.dtype.cpp} for the source."
-        )
     masked = _check_indices(self, indices)
+    if (
+        masked and values.dtype is not self.dtype and self.device.type != "meta"
+    ):  # what is said first depends on the masks
+        indices = [part for position in indices for part in _places(position)]
+        masked = False
     if not masked and any(position is not None for position in indices):
         _check_not_empty(self, indices)
         shape, _ = _indexed(self, indices)
@@ -138,6 +145,11 @@ def index_put(self: Any, indices: Sequence[Any], values: Any, accumulate: bool =
                 "result of shape "
                 f"{shape_text(shape)}"
             )
+    if values.dtype is not self.dtype:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {self.dtype.cpp} for the destination and "
+            f"{values.dtype.cpp} for the source."
+        )
     return Spec(tuple(self.shape), self.dtype, format_strides(self))
 
 

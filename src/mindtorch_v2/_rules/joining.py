@@ -38,8 +38,7 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Spec:
             raise RuntimeError(f"zero-dimensional tensor (at position {at}) cannot be concatenated")
     promoted = result_type(*tensors)
     kept = [(at, tensor) for at, tensor in enumerate(tensors) if tuple(tensor.shape) != (0,)]
-    if not kept:
-        wrap_dim(dim, 1)
+    if not kept:  # whatever the dimension
         return Spec((0,), promoted, None, promoted)
     first = kept[0][1]
     along = wrap_dim(dim, first.dim())

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _dtype as _d
-from ._common import broadcast, not_implemented, shape_text, wrap_dim
+from ._common import broadcast, is_tensor, not_implemented, shape_text, wrap_dim
 from .geometry import Shape, contiguous_strides
 from .spec import Spec, rule
 
@@ -357,6 +357,13 @@ def linalg_lstsq(self: Any, b: Any, driver: str | None = None) -> tuple[Spec, Sp
     return Spec(shape, self.dtype, strides), residuals, rank, values
 
 
+def refuse_complex(op: str, **tolerances: Any) -> None:
+    """RuntimeError for a tolerance that is a tensor of complex numbers."""
+    for name, value in tolerances.items():
+        if is_tensor(value) and value.dtype.is_complex:
+            raise RuntimeError(f"{op}: {name} tensor of complex type is not supported. Got {value.dtype.cpp}")
+
+
 @rule(flops="batches(self) * (8 * long_side(self) * short_side(self) ** 2 + 20 * short_side(self) ** 3)")
 def linalg_pinv(self: Any, hermitian: bool = False, tolerances: Sequence[Any] = ()) -> Spec:
     """The transposed shape. Tolerances that are tensors broadcast with the batch."""
@@ -369,6 +376,7 @@ def linalg_pinv(self: Any, hermitian: bool = False, tolerances: Sequence[Any] = 
         check_square(self, "linalg.eigh")
     check_kernel(self, "linalg_eigh_cpu" if hermitian else "linalg_svd_cpu")
     *batch, rows, columns = self.shape
+    refuse_complex("torch.linalg.pinv", **dict(zip(("atol", "rtol"), tolerances)))
     for tolerance in tolerances:
         if tolerance is not None:
             batch = broadcast(tolerance.shape, batch)

@@ -128,13 +128,14 @@ def elementwise(
     where: Any = None,
     alpha: Any = None,
     op: str = "",
+    widen: bool = True,
 ) -> Spec:
     """Broadcast and promote tensors and numbers; None operands are left out.
 
     dtypes: the promoted dtypes that the kernel knows, else NotImplementedError. float: integers and bool become the
     default dtype.
     result: the dtype of the result if it is not the promoted one. where: tensors that broadcast, before the others, but
-    do not promote.
+    do not promote. widen: half types are computed in float32.
     """
     present = [operand for operand in operands if operand is not None]
     others = () if where is None else where if isinstance(where, (list, tuple)) else (where,)
@@ -147,13 +148,13 @@ def elementwise(
     if dtypes != "all" or promoted in _d.FLOAT8:
         check_dtype(promoted, dtypes, op or "elementwise")
     stride = _strides(shape, present, promoted, others)
-    return Spec(shape, _result_dtype(promoted, result), stride, promoted.opmath)
+    return Spec(shape, _result_dtype(promoted, result), stride, promoted.opmath if widen else promoted)
 
 
 @rule(flops="numel(out)", inline="bool")
 def comparison(*operands: Any, dtypes: str = "all", op: str = "") -> Spec:
     """bool, compared in the promoted dtype."""
-    return elementwise(*operands, dtypes=dtypes, result=_d.bool, op=op)
+    return elementwise(*operands, dtypes=dtypes, result=_d.bool, op=op, widen=False)
 
 
 @rule(flops="numel(out)", inline="operands")

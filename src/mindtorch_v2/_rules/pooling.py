@@ -317,6 +317,16 @@ def _three(sizes: Sequence[int]) -> str:
     return f"{sizes[0]}, {sizes[1]},{sizes[2]}"
 
 
+def refuse_empty(name: str, shape: Sequence[int], first: int = 1) -> None:
+    """RuntimeError for a dimension from `first` on that has no elements."""
+    for at in range(first, len(shape)):
+        if not shape[at]:
+            raise RuntimeError(
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {shape_text(shape)} "
+                f"with dimension {at} being empty"
+            )
+
+
 @rule(flops="numel(self)")
 def adaptive_pool(
     self: Any, output_size: Any, ndim: int = 2, indices: bool = False, op: str | None = None
@@ -339,13 +349,8 @@ def adaptive_pool(
             f"{name}: elements of output_size must be greater than or equal to 0 but received "
             f"{{{', '.join(map(str, sizes)) if ndim < 3 else _three(sizes)}}}"
         )
-    for at in range(len(shape) - ndim, len(shape)):
-        if not shape[at]:
-            raise RuntimeError(
-                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
-                f"{shape_text(shape)} "
-                f"with dimension {at} being empty"
-            )
+    # Means over one or two dimensions may have no channels.
+    refuse_empty(name, shape, 1 if indices or ndim == 3 else len(shape) - ndim)
     if not self.dtype.is_floating_point:
         raise not_implemented(f"{name}_cpu" if ndim == 3 else name, self.dtype)
     result = (*shape[:-ndim], *sizes)
@@ -360,6 +365,10 @@ def fractional_max_pool(
 ) -> tuple[Spec, Spec]:
     """(maxima, int64 places in the flat image) of windows at places that the samples choose."""
     name = f"fractional_max_pool{ndim}d" + ("" if ndim == 2 else "_out") + "()"
+    for word, sizes in (("kernel_size", kernel_size), ("output_size", output_size)):
+        if len(sizes) != ndim:
+            many = "" if ndim == 2 else "three "
+            raise RuntimeError(f"fractional_max_pool{ndim}d: {word} must either be a single Int or tuple of {many}Ints")
     if self.dim() not in (ndim + 1, ndim + 2):
         raise RuntimeError(f"{name}: Expected {ndim + 1}D or {ndim + 2}D tensor, but got: {shape_text(self.shape)}")
     first = self.dim() - ndim - 1

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from .. import _dtype as _d
 from .._dtype import dtype
+from .._warnings import warn_once
 from ._common import as_list, check_dtype, not_implemented, shape_text, wrap_dim, wrap_dims
 from .geometry import Shape
 from .promotion import promote_types
@@ -52,6 +54,15 @@ def _check_variance(self: Any, op: str, correction: Any) -> None:
         raise RuntimeError("value cannot be converted to type double without overflow")
     if not _floating(self.dtype):
         raise RuntimeError(f"{op} only support floating point and complex dtypes")
+
+
+def _warn_of_correction(self: Any, shape: tuple, correction: Any, op: str) -> None:
+    count = math.prod(shape)
+    if (self.numel() // count if count else 0) <= (1 if correction is None else correction.real):
+        warn_once(
+            f"{op}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by "
+            "output numel)."
+        )
 
 
 @rule(flops="numel(self)")
@@ -127,10 +138,12 @@ def counted(self: Any, dim: _Dim = None) -> Spec:
 
 
 @rule(flops="numel(self)")
-def deviation(self: Any, dim: _Dim = None, keepdim: bool = False, correction: Any = None) -> Spec:
-    """The variance over `dim` or its root: real."""
+def deviation(self: Any, dim: _Dim = None, keepdim: bool = False, correction: Any = None, op: str = "var") -> Spec:
+    """The variance over `dim` or its root: real. Warns, once, where the correction leaves nothing to divide by."""
     _check_variance(self, "std and var", correction)
-    return Spec(reduced_shape(self, dim, keepdim), self.dtype.to_real(), None, self.dtype.opmath)
+    shape = reduced_shape(self, dim, keepdim)
+    _warn_of_correction(self, shape, correction, op)
+    return Spec(shape, self.dtype.to_real(), None, self.dtype.opmath)
 
 
 @rule(flops="numel(self)")
@@ -260,6 +273,7 @@ def var_mean(
     """(variance or deviation: real, mean). RuntimeError for integers, and for a correction that is no real number."""
     _check_variance(self, op, correction)
     shape = reduced_shape(self, dim, keepdim)
+    _warn_of_correction(self, shape, correction, op)
     return Spec(shape, self.dtype.to_real(), None, self.dtype.opmath), Spec(shape, self.dtype)
 
 

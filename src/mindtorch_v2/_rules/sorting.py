@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _dtype as _d
+from .._warnings import warn_once
 from ._common import check_dtype, is_tensor, not_implemented, shape_text, wrap_dim, wrap_existing_dim
 from .geometry import format_strides, numel
 from .spec import Spec, rule
@@ -78,7 +79,12 @@ def multinomial(self: Any, num_samples: int, replacement: bool = False) -> Spec:
 
 @rule(flops="0")
 def searchsorted(
-    sorted: Any, values: Any, out_int32: bool = False, right: bool = False, side: str | None = None
+    sorted: Any,
+    values: Any,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Any = None,
 ) -> Spec:
     """Where the values would be inserted: int64 (or int32) of values' shape; a number gives a tensor without
     dimensions.
@@ -112,6 +118,13 @@ def searchsorted(
             "tensor "
             f"{shape_text(shape)}"
         )
+    for name, tensor in (("boundary", sorted), ("input value", values), ("sorter", sorter)):
+        if is_tensor(tensor) and not tensor.is_contiguous():
+            warn_once(
+                f"torch.searchsorted(): {name} tensor is non-contiguous, this will lower the performance due to extra data copy when "
+                f"converting non-contiguous tensor to contiguous, please use contiguous {name} tensor if possible. This message will only "
+                "appear once per program."
+            )
     return Spec(shape, index_dtype)
 
 

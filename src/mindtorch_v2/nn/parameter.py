@@ -151,9 +151,10 @@ class UninitializedTensorMixin:
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
-        if name == "_to_copy":
-            # Its rule looks at the shape, which the tensor inside has.
-            return func(args[0].data, *args[1:], **(kwargs or {}))
+        if name in ("_to_copy", "copy_"):
+            # Their rules look at shapes, which the tensors inside have.
+            result = func(*(arg.data if is_lazy(arg) else arg for arg in args), **(kwargs or {}))
+            return args[0] if name == "copy_" else result
         inherited: Any = super()  # of Parameter or Tensor, which stand behind this class
         if name in cls._allowed or name in ("__get__", "__set__"):
             return inherited.__torch_function__(func, types, args, kwargs or {})

@@ -100,11 +100,10 @@ def _shape(data: Any, kind: _dtype_class, level: int = 0) -> tuple:
                         raise TypeError(f"'{type(item).__name__}' object cannot be interpreted as an integer")
                     raise TypeError(f"must be real number, not {type(item).__name__}")
                 raise TypeError("not a sequence")
-            raise ValueError(
-                f"expected sequence of length {first[0]} at dim {level + 1} (got {shape[0]})"
-                if first[0] != shape[0]
-                else f"expected sequences of one shape, got {first} and {shape} at dim {level + 1}"
-            )
+            at = next((i for i, (a, b) in enumerate(zip(first, shape)) if a != b), None)
+            if at is None:
+                raise ValueError(f"expected sequences of one shape, got {first} and {shape} at dim {level + 1}")
+            raise ValueError(f"expected sequence of length {first[at]} at dim {level + 1 + at} (got {shape[at]})")
     return (len(data), *first)
 
 
@@ -166,11 +165,14 @@ def _array(data: Any, kind: _dtype_class | None) -> tuple[ndarray, _dtype_class]
             "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single numpy.ndarray "
             "with numpy.array() before converting to a tensor."
         )
+        _shape(data, kind or _infer(data))
         return _array(np.array(data), kind)
     try:
         inferred = kind or _infer(data)
     except TypeError:
         raise _not_data(data) from None
+    except RecursionError:
+        raise TypeError("new(): self-referential lists are incompatible") from None
     if inferred.np is None:
         raise RuntimeError(_dtype.unsupported(inferred))
     if isinstance(data, (list, tuple, range)):
@@ -389,9 +391,14 @@ def frombuffer(
     return made.requires_grad_(True) if requires_grad else made
 
 
-def legacy_tensor(kind: _dtype_class, *args: Any, device: Any = None, **kwargs: Any) -> Tensor:
-    """`torch.FloatTensor(2, 3)` and its kin: sizes give uninitialised memory, a sequence or array its values."""
+def legacy_tensor(kind: _dtype_class, *args: Any, device: Any = None, of: str = "cpu", **kwargs: Any) -> Tensor:
+    """`torch.FloatTensor(2, 3)` and its kin: sizes give uninitialised memory, a sequence or array its values.
+
+    of: the type of device that `device` must have, RuntimeError for another one.
+    """
     where = default_device() if device is None else _device(device)
+    if device is not None and where.type != of:
+        raise RuntimeError(f"legacy constructor expects device type: {of} but device type: {where.type} was passed")
     if not args:
         return ops.empty((0,), dtype=kind, device=where)
     first = args[0]
@@ -408,6 +415,9 @@ def legacy_tensor(kind: _dtype_class, *args: Any, device: Any = None, **kwargs: 
             return ops.empty((0,), dtype=kind).set_(first)
     if all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in args):
         return ops.empty(tuple(int(n) for n in args), dtype=kind, device=where)
+    if len(args) > 1:
+        kinds = ", ".join(_type_name(type(arg)) for arg in args)
+        raise TypeError(f"new() received an invalid combination of arguments - got ({kinds})")
     raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
 
 

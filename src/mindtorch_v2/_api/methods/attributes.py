@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -11,7 +12,7 @@ from ... import _payload
 from ..._autograd import wiring as _wiring
 from ..._autograd.node import AccumulateGrad
 from ..._determinism import SETTINGS as _determinism, largest
-from ..._dispatch import backends, native, ops
+from ..._dispatch import backends, native
 from ..._dispatch.sparse import unavailable
 from ..._layout import (
     channels_last,
@@ -21,8 +22,10 @@ from ..._layout import (
     preserve_format,
     strided,
 )
+from ..._memory import refusal
 from ..._pending import exposed, settled
 from ..._pinned import is_pinned as _is_pinned
+from ..._rules.geometry import channels_last_strides, prefers_channels_last
 from ..._sparse_payload import CooPayload, CsrPayload, SparsePayload
 from ..._state import TLS
 from ..._storage import UntypedStorage, address, owner, storage_of, strided_view, view_of_root
@@ -257,35 +260,55 @@ def resize_(self: Tensor, *size: Any, memory_format: _memory_format | None = Non
             return resize_csr_(self, shape)
     if self.requires_grad and not TLS.inference:
         raise RuntimeError("cannot resize variables that require grad")
-    if shape != tuple(self._data.shape):
+    strides = _resized_strides(shape, memory_format)
+    if shape == tuple(self._data.shape):
+        if memory_format is None:  # whatever its strides are
+            return self
+    else:
         bump_version(self)
-    count = 1
-    for n in shape:
-        count *= n
+    count = prod(shape)
     data = exposed(self)
     if data.__class__ is not ndarray:
         self._data = backends.empty(shape, None, self._dtype, self.device)
         return self
     available = storage_of(data).nbytes() // self._dtype.itemsize - self.storage_offset()
     if count <= available:
-        self._data = strided_view(data, shape, _payload.contiguous_strides(shape), 0)
+        self._data = strided_view(data, shape, strides, 0)
     else:
         offset, held = self.storage_offset(), available + self.storage_offset()
-        memory = ndarray((offset + count,), data.dtype)
+        try:
+            memory = ndarray((offset + count,), data.dtype)
+        except (MemoryError, ValueError) as error:
+            raise refusal(error, shape, data.itemsize) or error from None
         memory[:held] = storage_of(data)._root[: held * data.itemsize].view(data.dtype)
         if _determinism.wanted and _determinism.fill:
             memory[held:] = largest(self._dtype)
-        self._data = strided_view(memory, shape, _payload.contiguous_strides(shape), offset)
-    if memory_format is channels_last:
-        self._data = settled(ops.contiguous(self, memory_format=memory_format))
+        self._data = strided_view(memory, shape, strides, offset)
     return self
+
+
+def _resized_strides(shape: tuple, memory_format: _memory_format | None) -> tuple:
+    """The strides that `resize_` gives. RuntimeError for sizes that no tensor has, and formats of other dimensions."""
+    if min(shape, default=0) < 0 or prod(shape) >= 2**63:
+        raise RuntimeError("numel: integer multiplication overflow")
+    if memory_format is preserve_format:
+        raise RuntimeError("Unsupported memory format Preserve")
+    for name, asked, dims in (("", channels_last, 4), ("_3d", channels_last_3d, 5)):
+        if memory_format is asked:
+            if len(shape) != dims:
+                raise RuntimeError(f"required rank {dims} tensor to use channels_last{name} format")
+            return channels_last_strides(shape)
+    return _payload.contiguous_strides(shape)
 
 
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
     """`resize_` to the shape of another tensor."""
     if the_template._data.__class__ is CooPayload:
         return self.sparse_resize_(the_template.shape, the_template._data.sparse_dim, the_template.dense_dim())
-    return resize_(self, tuple(the_template.shape))
+    if memory_format is preserve_format:
+        last = prefers_channels_last(the_template.shape, the_template.stride())
+        memory_format = (channels_last if the_template.dim() == 4 else channels_last_3d) if last else contiguous_format
+    return resize_(self, tuple(the_template.shape), memory_format=memory_format)
 
 
 def dim_order(self: Tensor) -> tuple:

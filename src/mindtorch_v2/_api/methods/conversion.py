@@ -346,7 +346,7 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
         from ..functions.sparse import legacy_sparse_tensor
 
         return legacy_sparse_tensor(self._dtype, args, device or self.device)
-    return legacy_tensor(self._dtype, *args, device=device or self.device)
+    return legacy_tensor(self._dtype, *args, device=device or self.device, of=self.device.type)
 
 
 def __dlpack__(

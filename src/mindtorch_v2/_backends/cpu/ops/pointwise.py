@@ -212,10 +212,27 @@ def where(condition: Array, self: Array, other: Array) -> Array:
 def logaddexp(self: Array, other: Array, out: Out = None) -> Array:
     """log(exp(self) + exp(other))."""
     if self.dtype.kind == "c":
-        larger = np.where(self.real < other.real, other, self)
-        smaller = np.where(self.real < other.real, self, other)
-        return _store(larger + np.log1p(np.exp(smaller - larger)), out)
+        return _store(_complex_logaddexp(self, other), out)
     return np.logaddexp(self, other, out)
+
+
+def _complex_logaddexp(x: Array, y: Array) -> Array:
+    """NaN has both parts NaN; of two sums of nothing (-inf) the smaller counts, and infinities meet as directions."""
+    larger, smaller = np.where(x.real < y.real, y, x), np.where(x.real < y.real, x, y)
+    result = larger + np.log1p(np.exp(smaller - larger))
+    equal = np.isinf(larger.real) & (larger.real == smaller.real)
+    if equal.any():
+        sums = np.log(_directed(smaller) + _directed(larger))
+        result = np.where(equal, np.where(larger.real < 0, smaller, sums), result)
+    return np.where(np.isnan(x) | np.isnan(y), np.nan * (1 + 1j), result).astype(x.dtype)
+
+
+def _directed(x: Array) -> Array:
+    """exp of numbers whose real part is infinite."""
+    made = np.empty(x.shape, x.dtype)
+    for part, of in ((made.real, np.cos(x.imag)), (made.imag, np.sin(x.imag))):
+        part[...] = np.where(of == 0, 0, np.inf * of)
+    return made
 
 
 # --- bits ---------------------------------------------------------------------------------------------------------

@@ -40,8 +40,9 @@ def logcumsumexp(self: Array, dim: int) -> Array:
     if self.dtype.kind == "c":
         # numpy's logaddexp is real; the order of the steps decides the branch of the imaginary part.
         values = np.moveaxis(self.astype(np.complex128), dim, 0).copy()
-        for i in range(1, len(values)):
-            values[i] = logaddexp(values[i], values[i - 1])
+        total = np.full(values.shape[1:], -np.inf, np.complex128)  # of nothing: it decides how a lone NaN looks
+        for i in range(len(values)):
+            total = values[i] = logaddexp(values[i], total)
         return np.moveaxis(values, 0, dim)
     return np.logaddexp.accumulate(self, dim, dtype=_WIDE.get(self.dtype.char, self.dtype))
 

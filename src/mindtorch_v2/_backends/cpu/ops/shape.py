@@ -18,8 +18,8 @@ F32 = np.dtype(np.float32)
 @kernel
 def cat(tensors: list[ndarray], dim: int = 0) -> ndarray:
     """PyTorch ignores 1-D tensors without elements, whatever the others' shapes."""
-    kept = [t for t in tensors if t.ndim != 1 or t.size] or tensors[:1]
-    return np.concatenate(kept, axis=dim)
+    kept = [t for t in tensors if t.ndim != 1 or t.size]
+    return np.concatenate(kept, axis=dim) if kept else np.empty(0, np.result_type(*tensors))
 
 
 @kernel

@@ -245,6 +245,8 @@ def searchsorted(
     """Where each value would stand in a sorted sequence; sequences of several dimensions row by row."""
     where: Any = "right" if right or side == "right" else "left"
     if sorter is not None:
+        if sorter.size and not 0 <= sorter.min() <= sorter.max() < sorted_sequence.shape[-1]:
+            raise RuntimeError("torch.searchsorted(): sorter index out of range")
         sorted_sequence = np.take_along_axis(sorted_sequence, sorter, -1)
     if sorted_sequence.ndim == 1:
         return np.asarray(np.searchsorted(sorted_sequence, self, where))

@@ -85,6 +85,8 @@ def add(self: Any, other: Any, alpha: Any = 1, out: Tensor | None = None) -> Ten
     second = b.values.to(kind)
     if alpha != 1:
         second = second * alpha
+    if not (a.values.is_contiguous() and b.values.is_contiguous()):
+        return coo(a.shape, ops.cat([a.indices, b.indices], 1), ops.cat([first, second]), False)
     if a.nnz == b.nnz and np.array_equal(pieces.indices_of(self), pieces.indices_of(other)):
         return coo(a.shape, a.indices, ops.add(first, second), a.coalesced and b.coalesced)
     return _merged(self, other, first, second)
