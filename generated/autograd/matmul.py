@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mindtorch_v2._autograd.formulas import (
-    adjoint_of, conj_of, linear_gradient, matmul_gradient, not_implemented, scaled,
+    adjoint_of, conj_of, linear_bias_gradient, linear_input_gradient, linear_weight_gradient, matmul_gradient,
+    not_implemented, scaled,
 )
 from mindtorch_v2._autograd.node import Node
 from mindtorch_v2._autograd.recording import recorder
@@ -65,10 +66,15 @@ class AddmmBackward0_of_linear(Node):
     def apply(node, grads):
         (grad,) = grads
         (input, weight) = node.unpack()
+        (weight_ndim,) = node.consts
         edges = node.edges
         of_input = of_weight = of_bias = None
-        if edges[0] is not None or edges[1] is not None or edges[2] is not None:
-            of_input, of_weight, of_bias = linear_gradient(grad, input, weight, (edges[0] is not None, edges[1] is not None, edges[2] is not None,))
+        if edges[0] is not None:
+            of_input = linear_input_gradient(grad, weight)
+        if edges[1] is not None:
+            of_weight = linear_weight_gradient(grad, input, weight_ndim)
+        if edges[2] is not None:
+            of_bias = linear_bias_gradient(grad, weight_ndim)
         return (of_input, of_weight, of_bias)
 
 
@@ -293,7 +299,7 @@ class PdistBackwardBackward0(Node):
 tables.mm.record = recorder(tables.mm, MmBackward0_of_mm, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
 tables.bmm.record = recorder(tables.bmm, BmmBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
 tables.matmul.record = recorder(tables.matmul, MmBackward0_of_matmul, 2, (0, 1), ((0, ()), (1, ())), ())
-tables.linear.record = recorder(tables.linear, AddmmBackward0_of_linear, 3, (0, 1, 2), ((0, ()), (1, ())), ())
+tables.linear.record = recorder(tables.linear, AddmmBackward0_of_linear, 3, (0, 1, 2), ((0, (1,)), (1, (0,))), ((1, 'ndim'),))
 tables.addmm.record = recorder(tables.addmm, AddmmBackward0_of_addmm, 5, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None), (4, None)))
 tables.addbmm.record = recorder(tables.addbmm, AddbmmBackward0, 5, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None), (4, None)))
 tables.baddbmm.record = recorder(tables.baddbmm, BaddbmmBackward0, 5, (0, 1, 2), ((1, (2,)), (2, (1,))), ((3, None), (4, None)))

@@ -21,12 +21,11 @@ class CatBackward0(Node):
     __slots__ = ()
     def apply(node, grads):
         (grad,) = grads
-        (tensors,) = node.unpack()
-        (dim, tensors_count) = node.consts
+        (dim, tensors_shape, tensors_count) = node.consts
         edges = node.edges
         of_tensors = None
         if any(edges[0 : 0 + tensors_count]):
-            of_tensors = cat_gradient(grad, tensors, dim)
+            of_tensors = cat_gradient(grad, tensors_shape, dim)
         return (*(of_tensors or [None] * tensors_count),)
 
 
@@ -34,12 +33,11 @@ class StackBackward0(Node):
     __slots__ = ()
     def apply(node, grads):
         (grad,) = grads
-        (tensors,) = node.unpack()
         (dim, tensors_count) = node.consts
         edges = node.edges
         of_tensors = None
         if any(edges[0 : 0 + tensors_count]):
-            of_tensors = stack_gradient(grad, tensors, dim)
+            of_tensors = stack_gradient(grad, dim)
         return (*(of_tensors or [None] * tensors_count),)
 
 
@@ -245,8 +243,8 @@ class ReplicationPad3DBackwardBackward0(Node):
         return (of_grad_output, of_self)
 
 
-tables.cat.record = recorder(tables.cat, CatBackward0, 2, (0,), ((0, ()),), ((1, None), (0, 0)))
-tables.stack.record = recorder(tables.stack, StackBackward0, 2, (0,), ((0, ()),), ((1, None), (0, 0)))
+tables.cat.record = recorder(tables.cat, CatBackward0, 2, (0,), (), ((1, None), (0, 'shape'), (0, 0)))
+tables.stack.record = recorder(tables.stack, StackBackward0, 2, (0,), (), ((1, None), (0, 0)))
 tables.repeat.record = recorder(tables.repeat, RepeatBackward0, 2, (0,), (), ((1, None), (0, 'shape')))
 tables.flip.record = recorder(tables.flip, FlipBackward0, 2, (0,), (), ((1, None),))
 tables.roll.record = recorder(tables.roll, RollBackward0, 3, (0,), (), ((1, None), (2, None)))

@@ -63,6 +63,7 @@ ALIASES = {
 HOMES = {
     "_api.functions.assertions": "",
     "_api.functions.construct": "",
+    "_api.functions.exchange": "utils.dlpack",
     "_api.functions.queries": "",
     "_api.functions.randomness": "random",
     "_api.functions.removed": "_linalg_utils",

@@ -10,12 +10,12 @@ from ..meta import shape as _meta
 cat = Operator("cat", "",
     (Param('tensors', 'Tensor', is_list=True), Param('dim', 'int', default=0), ),
     meta=_meta.cat, cast=(0,), kernels={"cpu": kernels_shape.cat}, sparse={"coo": "shape.cat", "csr": "shape.cat"},
-    tags=('autocast_promote',), out=('joined', 'distinct'), variants=('function', 'out'), derivatives="shape", saves_self=True,
+    tags=('autocast_promote',), out=('joined', 'distinct'), variants=('function', 'out'), derivatives="shape",
 )
 stack = Operator("stack", "",
     (Param('tensors', 'Tensor', is_list=True), Param('dim', 'int', default=0), ),
     meta=_meta.stack, cast=(0,), kernels={"cpu": kernels_shape.stack}, sparse={"coo": "shape.stack"},
-    tags=('autocast_promote',), out=('joined',), variants=('function', 'out'), derivatives="shape", saves_self=True,
+    tags=('autocast_promote',), out=('joined',), variants=('function', 'out'), derivatives="shape",
 )
 hstack = Operator("hstack", "",
     (Param('tensors', 'Tensor', is_list=True), ),

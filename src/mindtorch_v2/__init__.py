@@ -92,7 +92,7 @@ _BY_MODULE = {
     "_dispatch.pipeline": "pipeline",
     "_api.functions.construct": "as_tensor asarray from_numpy frombuffer tensor",
     "_api.functions.queries": (
-        "can_cast get_device is_complex is_conj is_distributed is_floating_point is_inference is_neg is_nonzero is_same_size is_signed is_storage is_tensor numel "
+        "_debug_has_internal_overlap can_cast get_device is_complex is_conj is_distributed is_floating_point is_inference is_neg is_nonzero is_same_size is_signed is_storage is_tensor numel "
         "promote_types resolve_conj resolve_neg typename"
     ),
     "_api.functions.randomness": (
@@ -119,7 +119,8 @@ _BY_MODULE = {
     "_printing": "set_printoptions",
     "_rules.promotion": "result_type",
     "_storage": "UntypedStorage",
-    "_typed_storage": "TypedStorage",
+    "_typed_storage": "TypedStorage _storage_classes",
+    "_api.functions.types": "_tensor_classes",
     "amp": "GradScaler autocast",
     "amp._state": (
         "autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_cpu_dtype get_autocast_dtype "

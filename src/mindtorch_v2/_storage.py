@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,6 +32,7 @@ from ._pinned import is_pinned
 
 __all__ = [
     "MetaStorage",
+    "StorageBase",
     "UntypedStorage",
     "address",
     "check_bounds",
@@ -48,11 +50,19 @@ __all__ = [
 _U8 = np.dtype(np.uint8)
 
 
-class UntypedStorage:
+class StorageBase:
+    """What storages are: to be subclassed, not to be made."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is StorageBase:
+            raise RuntimeError("Cannot directly construct StorageBase; subclass it and then construct that")
+        return object.__new__(cls)
+
+
+class UntypedStorage(StorageBase):
     """The bytes behind tensors: `UntypedStorage(nbytes)`, `UntypedStorage([1, 2, 3])`, `tensor.untyped_storage()`.
 
-    `_root` is the 1-D uint8 array of the bytes. Storages of tensors that share memory are different objects with equal `data_ptr()`;
-    they compare equal.
+    `_root` is the 1-D uint8 array of the bytes. While somebody holds a tensor's storage, asking for it again gives the same object.
     """
 
     _root: ndarray
@@ -136,6 +146,17 @@ class UntypedStorage:
     def resizable(self) -> bool:
         """Whether `resize_` can work: true of a storage that owns its memory and that nothing else looks into."""
         return self._root.base is None
+
+    def _write_file(self, file: Any, is_real_file: bool, save_size: bool, element_size: int) -> None:
+        """Write the bytes to an open file, behind their number of elements if `save_size` says so."""
+        if self.device.type == "meta":
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        if save_size:
+            file.write((self.nbytes() // element_size).to_bytes(8, "little"))
+        file.write(self._root.tobytes())
+
+    def _fix_weakref(self) -> None:
+        """Nothing: weak references see this object as long as it lives."""
 
     def is_pinned(self, device: Any = None) -> bool:
         """Whether the memory is pinned for copies to a device."""
@@ -426,13 +447,17 @@ class MetaStorage(DeviceStorage):
         return above("pickled_storage")(self) if _state.serves_torch else (MetaStorage, (self._nbytes,))
 
 
-UntypedStorage.__module__ = "torch.storage"
+StorageBase.__module__ = UntypedStorage.__module__ = "torch.storage"
+
+_held: weakref.WeakValueDictionary[int, UntypedStorage] = weakref.WeakValueDictionary()
+"""The storages that somebody holds, by the identity of the array that owns their memory, which each of them keeps alive."""
 
 
 def storage_from_root(root: ndarray, cls: type = UntypedStorage) -> UntypedStorage:
     """The storage of a 1-D uint8 array."""
     made = object.__new__(cls)
     made._root = root
+    _held[id(owner(root))] = made
     return made
 
 
@@ -440,7 +465,13 @@ def storage_of(payload: Any) -> UntypedStorage:
     """The storage behind a payload: of an ndarray, its root; otherwise what the payload carries."""
     if payload.__class__ is PendingPayload:
         payload = payload.settle()
-    return storage_from_root(root_bytes(payload)) if isinstance(payload, ndarray) else payload.storage
+    if not isinstance(payload, ndarray):
+        return payload.storage
+    last = owner(payload)
+    found = _held.get(id(last))
+    if found is None or owner(found._root) is not last:  # which `share_memory_` may have moved
+        found = storage_from_root(root_bytes(last))
+    return found
 
 
 def _untyped_from_bytes(content: bytes) -> UntypedStorage:

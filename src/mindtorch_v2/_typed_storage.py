@@ -42,6 +42,20 @@ def legacy_name(dtype: _dtype.dtype) -> str | None:
     return _LEGACY_NAMES.get(dtype)
 
 
+_INIT = """TypedStorage.__init__ received an invalid combination of arguments. Expected one of:
+ * (*, torch.device device, torch.dtype dtype)
+ * (int size, *, torch.device device, torch.dtype dtype)
+ * (Sequence data, *, torch.device device, torch.dtype dtype)
+ * (*, UntypedStorage wrap_storage, torch.dtype dtype)
+"""
+_NEW = """.__new__ received an invalid combination of arguments. Expected one of:
+ * no arguments
+ * (int size)
+ * (Sequence data)
+ * (*, UntypedStorage wrap_storage)
+"""
+
+
 class TypedStorage:
     """A storage seen as elements of one dtype: `TypedStorage(3, dtype=torch.int8)`, `tensor.storage()`.
 
@@ -59,37 +73,36 @@ class TypedStorage:
         _internal: bool = False,
     ) -> None:
         if wrap_storage is not None:
-            if args or device is not None:
-                raise RuntimeError("TypedStorage.__init__: wrap_storage comes without data, size and device")
+            if args:
+                raise RuntimeError(f"{_INIT}No positional arguments should be given when using 'wrap_storage'")
             if dtype is None:
-                raise RuntimeError(
-                    "TypedStorage.__init__ received an invalid combination of arguments. Argument 'dtype' must be specified"
-                )
+                raise RuntimeError(f"{_INIT}Argument 'dtype' must be specified")
+            if not isinstance(dtype, _dtype.dtype):
+                raise TypeError(f"{_INIT}Argument 'dtype' must be torch.dtype, not {type(dtype)}")
+            if device is not None:
+                raise RuntimeError(f"{_INIT}Argument 'device' should not be specified when 'wrap_storage' is given")
             if not isinstance(wrap_storage, UntypedStorage):
-                raise TypeError(
-                    "TypedStorage.__init__ received an invalid combination of arguments. "
-                    f"Argument 'wrap_storage' must be UntypedStorage, but got {type(wrap_storage)}"
-                )
+                raise TypeError(f"{_INIT}Argument 'wrap_storage' must be UntypedStorage, but got {type(wrap_storage)}")
             self.dtype = dtype
             self._untyped_storage = wrap_storage
             return
         self.dtype = _dtype.get_default_dtype() if dtype is None else dtype
+        if not isinstance(self.dtype, _dtype.dtype):
+            raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
         if len(args) > 1:
-            raise RuntimeError(
-                f"{type(self)}.__init__ received an invalid combination of arguments. Too many positional arguments"
-            )
+            raise RuntimeError(f"{_INIT}Too many positional arguments")
         content = args[0] if args else 0
         if isinstance(content, int):
             self._untyped_storage = UntypedStorage(content * self.dtype.itemsize, device=device)
+        elif isinstance(content, str):
+            raise TypeError("new(): invalid data type 'str'")
         elif isinstance(content, Sequence):
             elements = np.array(content).astype(_numpy_dtype(self.dtype))
             self._untyped_storage = storage_from_root(elements.view(np.uint8))
             if device is not None:
                 self._untyped_storage = self._untyped_storage.to(device=device)
         else:
-            raise TypeError(
-                f"{type(self)}.__init__ received an invalid combination of arguments. Argument type not recognized: {type(content)}"
-            )
+            raise TypeError(f"{_INIT}Argument type not recognized: {type(content)}")
 
     def __call__(self) -> TypedStorage:
         return self
@@ -138,7 +151,8 @@ class TypedStorage:
         """Address of the first element; 0 when there is none."""
         return self._untyped_storage.data_ptr()
 
-    _data_ptr = data_ptr
+    # The names by which PyTorch's own code calls the members, for which it does not warn.
+    _data_ptr, _size, _nbytes, _element_size = data_ptr, size, nbytes, element_size
 
     def pickle_storage_type(self) -> str:
         """The name in files: `FloatStorage`. KeyError for a dtype that has none."""
@@ -165,6 +179,10 @@ class TypedStorage:
     def is_shared(self) -> bool:
         """See `UntypedStorage.is_shared`."""
         return self._untyped_storage.is_shared()
+
+    def _write_file(self, *args: Any, **kwargs: Any) -> None:
+        """See `UntypedStorage._write_file`."""
+        self._untyped_storage._write_file(*args, **kwargs)
 
     def is_pinned(self, device: Any = None) -> bool:
         """See `UntypedStorage.is_pinned`."""
@@ -290,6 +308,9 @@ class TypedStorage:
             raise RuntimeError("from_file can only be called on derived classes")
         return TypedStorage(wrap_storage=UntypedStorage.from_file(filename, shared, size * dtype.itemsize), dtype=dtype)
 
+    _pickle_storage_type, _resizable, _is_shared, _is_pinned = pickle_storage_type, resizable, is_shared, is_pinned
+    _getitem, _setitem, _resize_, _share_memory_ = __getitem__, __setitem__, resize_, share_memory_
+
     # copies and pickles
 
     def __copy__(self) -> TypedStorage:
@@ -297,6 +318,8 @@ class TypedStorage:
 
     def __deepcopy__(self, memo: dict) -> TypedStorage:
         return self._wrap(self._untyped_storage.__deepcopy__(memo))
+
+    _deepcopy = __deepcopy__
 
     def __reduce__(self) -> tuple:
         return (
@@ -376,11 +399,16 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
     ) -> TypedStorage:
         if cls is _LegacyStorage:
             raise RuntimeError("Only child classes of _LegacyStorage can be instantiated")
-        if kwargs:
-            raise RuntimeError(
-                f"{cls}.__new__ received an invalid combination of arguments. Keyword argument {next(iter(kwargs))!r} cannot be specified"
-            )
-        return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype)
+        for name in kwargs:
+            if name not in ("device", "dtype"):
+                raise TypeError(f"TypedStorage.__new__() got an unexpected keyword argument '{name}'")
+            raise RuntimeError(f"{cls}{_NEW}Keyword argument '{name}' cannot be specified")
+        try:
+            return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype)
+        except (RuntimeError, TypeError) as error:
+            if str(error).startswith(_INIT):
+                raise type(error)(f"{cls}{_NEW}{str(error).removeprefix(_INIT)}") from None
+            raise
 
     @classmethod
     def from_buffer(
@@ -419,10 +447,12 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
 
 
 LEGACY_STORAGES: dict[str, type] = {
-    name: _LegacyStorageMeta(name, (_LegacyStorage,), {"dtype": dtype, "__module__": "torch"})
+    name: _LegacyStorageMeta(name, (_LegacyStorage,), {"dtype": dtype, "_dtype": dtype, "__module__": "torch"})
     for dtype, name in _LEGACY_NAMES.items()
 }
 """`FloatStorage` and so on, by name."""
+
+_storage_classes = {UntypedStorage, TypedStorage, *LEGACY_STORAGES.values()}
 
 
 def dtype_of_legacy(name: str) -> _dtype.dtype:

@@ -6,12 +6,15 @@ A mask is a bool tensor that broadcasts to the input; None takes every element. 
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from . import _dtype
+from ._api.functions.sparse import sparse_coo_tensor
 from ._generated import functions as F
-from ._layout import strided
+from ._layout import LAYOUTS, strided
 from ._tensor import Tensor
 
 __all__ = [
@@ -35,6 +38,41 @@ __all__ = [
     "sum",
     "var",
 ]
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Tensor])
+
+
+def _of_any_layout(function: _Function) -> _Function:
+    """The function for sparse tensors too, whose result has the input's layout."""
+
+    @functools.wraps(function)
+    def call(input: Tensor, *args: Any, mask: Tensor | None = None, **kwargs: Any) -> Tensor:
+        if input.layout == strided:
+            return function(input, *args, mask=mask, **kwargs)
+        dense = None if mask is None else mask if mask.layout == strided else mask.to_dense()
+        return function(input.to_dense(), *args, mask=dense, **kwargs).to_sparse(layout=input.layout)
+
+    return call  # type: ignore[return-value]
+
+
+def _where(mask: Tensor, input: Tensor, fill_value: Tensor) -> Tensor:
+    """The input where the mask holds. A sparse one has an element wherever the mask holds anywhere in it, 0 where the input has none;
+    `fill_value` stands where the mask does not hold, and is left out between the elements of a sparse one.
+
+    ValueError for a layout that no masked tensor has.
+    """
+    if mask.layout == strided:
+        return F.where(mask, input, fill_value)
+    if mask.layout not in (LAYOUTS["sparse_coo"], LAYOUTS["sparse_csr"]):
+        raise ValueError(f"_where expects strided or sparse COO or sparse CSR tensor but got {mask.layout}")
+    holds, values = mask.to_dense(), input.to_dense()
+    dense_dims = list(range(input.dim() - input.dense_dim(), input.dim()))
+    at = F.nonzero(F.any(holds, dense_dims) if dense_dims else holds)
+    places = F.unbind(at, 1)
+    elements = F.where(holds[places], values[places], fill_value)
+    made = sparse_coo_tensor(F.transpose(at, 0, 1), elements, list(input.shape), is_coalesced=True)
+    return made if mask.layout == LAYOUTS["sparse_coo"] else made.to_sparse_csr()
 
 
 def _filled(input: Tensor, mask: Tensor | None, value: Any) -> Tensor:
@@ -93,6 +131,7 @@ def _is_inexact(kind: Any) -> bool:
     return kind.is_floating_point or kind.is_complex
 
 
+@_of_any_layout
 def sum(
     input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -100,6 +139,7 @@ def sum(
     return F.sum(_filled(input, mask, 0), _dims(input, dim), bool(keepdim), dtype=_widened(input, dtype))
 
 
+@_of_any_layout
 def prod(
     input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -110,16 +150,19 @@ def prod(
     return F.to(result, _widened(input, dtype))
 
 
+@_of_any_layout
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """The sums of the elements up to each one, with 0 where `mask` does not hold."""
     return F.cumsum(_filled(input, mask, 0), _dims(input, dim)[0], dtype=_widened(input, dtype))
 
 
+@_of_any_layout
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """The products of the elements up to each one, with 1 where `mask` does not hold."""
     return F.cumprod(_filled(input, mask, 1), _dims(input, dim)[0], dtype=_widened(input, dtype))
 
 
+@_of_any_layout
 def amax(
     input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -128,6 +171,7 @@ def amax(
     return F.to(F.amax(filled, _dims(input, dim), bool(keepdim)), dtype or input.dtype)
 
 
+@_of_any_layout
 def amin(
     input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -136,6 +180,7 @@ def amin(
     return F.to(F.amin(filled, _dims(input, dim), bool(keepdim)), dtype or input.dtype)
 
 
+@_of_any_layout
 def argmax(
     input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -144,6 +189,7 @@ def argmax(
     return F.to(F.argmax(filled, dim, bool(keepdim)), dtype or input.dtype)
 
 
+@_of_any_layout
 def argmin(
     input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -157,6 +203,7 @@ def _count(input: Tensor, dims: tuple[int, ...], keepdim: bool, mask: Tensor | N
     return F.sum(_filled(ones, mask, 0), dims, keepdim)
 
 
+@_of_any_layout
 def mean(
     input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -174,6 +221,7 @@ def mean(
     return F.div(total, _count(input, dims, bool(keepdim), mask))
 
 
+@_of_any_layout
 def median(
     input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -188,6 +236,7 @@ def median(
     return F.to(F.nanmedian(filled, one, bool(keepdim)).values, kind)
 
 
+@_of_any_layout
 def var(
     input: Tensor,
     dim: Any = None,
@@ -202,6 +251,7 @@ def var(
     return _variance(input, dim, unbiased, correction, keepdim, dtype, mask, False)
 
 
+@_of_any_layout
 def std(
     input: Tensor,
     dim: Any = None,
@@ -243,6 +293,7 @@ def _variance(
     return F.to(F.sqrt(result) if root else result, kind)
 
 
+@_of_any_layout
 def logsumexp(
     input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -266,6 +317,7 @@ def logaddexp(
     return F.to(F.logaddexp(first, second), kind)
 
 
+@_of_any_layout
 def norm(
     input: Tensor,
     ord: float | None = 2.0,
@@ -281,16 +333,19 @@ def norm(
     return F.linalg_vector_norm(filled, order, _dims(input, dim), bool(keepdim), dtype=dtype)
 
 
+@_of_any_layout
 def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """softmax along `dim` among the elements where `mask` holds, 0 elsewhere; NaN where it holds nowhere."""
     return F.softmax(_excluded("softmax", input, dtype, mask, -1), _dims(input, dim)[0], dtype=dtype)
 
 
+@_of_any_layout
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """log_softmax along `dim` among the elements where `mask` holds, -inf elsewhere; NaN where it holds nowhere."""
     return F.log_softmax(_excluded("log_softmax", input, dtype, mask, -1), _dims(input, dim)[0], dtype=dtype)
 
 
+@_of_any_layout
 def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """softmax of the negated elements."""
     return F.softmax(F.neg(_excluded("softmin", input, dtype, mask, 1)), _dims(input, dim)[0], dtype=dtype)
@@ -301,6 +356,7 @@ def _excluded(name: str, input: Tensor, dtype: Any, mask: Tensor | None, sign: i
     return _filled(values, mask, _lowest(name, values.dtype, sign))
 
 
+@_of_any_layout
 def normalize(
     input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:

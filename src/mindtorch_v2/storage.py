@@ -6,12 +6,12 @@ import io
 from typing import Any
 
 from . import serialization
-from ._storage import UntypedStorage
+from ._storage import StorageBase as _StorageBase, UntypedStorage
 from ._typed_storage import LEGACY_STORAGES, TypedStorage, _LegacyStorage
 
 __all__ = ["TypedStorage", "UntypedStorage", "_LegacyStorage"]
 
-_StorageBase = StorageBase = UntypedStorage
+StorageBase = _StorageBase
 
 
 def _dtype_to_storage_type_map() -> dict:

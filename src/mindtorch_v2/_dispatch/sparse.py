@@ -235,6 +235,10 @@ def _change(op: Operator, target: Tensor, result: Tensor) -> None:
             f"output with shape {list(data.shape)} doesn't match the broadcast shape {list(given.shape)}"
         )
     kind, wanted = data.__class__, given.__class__
+    if not isinstance(data, SparsePayload) and not can_cast(result._dtype, target._dtype):
+        raise RuntimeError(
+            f"Can't convert result type {result._dtype.cpp} to output {target._dtype.cpp} in {op.name} operation"
+        )
     if kind is wanted and isinstance(data, SparsePayload):
         if not can_cast(given.dtype, data.dtype):
             raise RuntimeError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable
@@ -158,6 +159,8 @@ class GradScaler:
         state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
+        if getattr(optimizer, "_step_supports_amp_scaling", False):
+            return self._leave_to(optimizer, state, args, kwargs)
         if state["stage"] is OptState.READY:
             self.unscale_(optimizer)
         if not state["found_inf_per_device"]:
@@ -165,6 +168,29 @@ class GradScaler:
         overflow = sum(found.item() for found in state["found_inf_per_device"].values())
         result = None if overflow else optimizer.step(*args, **kwargs)
         state["stage"] = OptState.STEPPED
+        return result
+
+    def _leave_to(self, optimizer: Any, state: dict[str, Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+        """The step of an optimizer that unscales gradients itself: it finds the factor and whether gradients overflowed in its attributes."""
+        if "grad_scaler" in inspect.signature(optimizer.step).parameters:
+            warnings.warn(
+                "GradScaler is going to stop passing itself as a keyword argument to the passed optimizer. In the near future GradScaler "
+                "registers `grad_scale: Tensor` and `found_inf: Tensor` to the passed optimizer and let the optimizer use them directly.",
+                FutureWarning,
+                stacklevel=3,
+            )
+            result = optimizer.step(*args, **kwargs, grad_scaler=self)
+            state["stage"] = OptState.STEPPED
+            return result
+        scale: Any = self._scale
+        if state["stage"] is OptState.READY:
+            self._check_inf_per_device(optimizer)
+        found = [one.to(scale.device) for one in state["found_inf_per_device"].values()]
+        optimizer.grad_scale = scale if state["stage"] is OptState.READY else None
+        optimizer.found_inf = found[0] if len(found) == 1 else sum(found)
+        result = optimizer.step(*args, **kwargs)
+        state["stage"] = OptState.STEPPED
+        del optimizer.grad_scale, optimizer.found_inf
         return result
 
     def update(self, new_scale: Any = None) -> None:

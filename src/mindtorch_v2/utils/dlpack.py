@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Any
 
 import numpy
 
 import mindtorch_v2
 
+from .._api.functions.exchange import NAMES, UNSIGNED, DLDeviceType, code_in, exported
+
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
-
-
-class DLDeviceType(IntEnum):
-    """Device numbers of the DLPack standard."""
-
-    kDLCPU = 1
-    kDLCUDA = 2
-    kDLCUDAHost = 3
-    kDLROCM = 10
-    kDLROCMHost = 11
-    kDLExtDev = 12
-    kDLCUDAManaged = 13
-    kDLOneAPI = 14
 
 
 class _Capsule:
@@ -35,7 +23,7 @@ class _Capsule:
         return self.capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (int(DLDeviceType.kDLCPU), 0)
+        return (DLDeviceType.kDLCPU, 0)
 
 
 def to_dlpack(tensor: Any) -> Any:
@@ -46,7 +34,7 @@ def to_dlpack(tensor: Any) -> Any:
     """
     if tensor.requires_grad:
         raise RuntimeError("Can't export tensors that require gradient, use tensor.detach()")
-    return tensor.numpy().__dlpack__()
+    return exported(tensor)
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:
@@ -64,11 +52,23 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         return from_dlpack(ext_tensor).to(device)
     if hasattr(ext_tensor, "__dlpack_device__"):
         ext_tensor.__dlpack_device__()  # says so when there is none
-    exporter = ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Capsule(ext_tensor)
-    array = numpy.from_dlpack(exporter)
+    capsule = ext_tensor
+    if hasattr(ext_tensor, "__dlpack__"):
+        try:
+            capsule = ext_tensor.__dlpack__(max_version=(1, 0))
+        except TypeError:  # an exporter of before there were versions
+            capsule = ext_tensor.__dlpack__()
+    name = None
+    if type(capsule).__name__ == "PyCapsule":
+        code = code_in(capsule)
+        name = NAMES.get(code.value)
+        if name is not None:
+            code.value = UNSIGNED
+    array = numpy.from_dlpack(_Capsule(capsule))
     if copy:
-        return mindtorch_v2.from_numpy(array.copy())
-    return mindtorch_v2.from_numpy(array if array.flags.writeable else numpy.asarray(_Writeable(array)))
+        array = array.copy()
+    made = mindtorch_v2.from_numpy(array if array.flags.writeable else numpy.asarray(_Writeable(array)))
+    return made if name is None else made.view(getattr(mindtorch_v2, name))
 
 
 class _Writeable:

@@ -191,16 +191,16 @@ def _array(data: Any, kind: _dtype_class | None) -> tuple[ndarray, _dtype_class]
 
 
 def _elements(storage: Any, kind: _dtype_class | None) -> tuple[ndarray, _dtype_class]:
-    """The elements of a storage, those of one without a dtype in the dtype that is wanted. RuntimeError for another dtype."""
+    """The elements of a storage, in its memory; of one without a dtype in the dtype that is wanted. RuntimeError for another dtype."""
     if isinstance(storage, TypedStorage):
         if kind is not None and kind is not storage.dtype:
             raise RuntimeError(
                 f"Expected a Storage of type {kind.cpp} or an UntypedStorage, but got {storage.dtype.cpp}"
             )
         kind = storage.dtype
-    kind = kind or _dtype.get_default_dtype()
+    kind = kind or DTYPES["int64"]  # as of the bytes in a list
     root = storage.untyped()._root
-    return root[: root.size // kind.itemsize * kind.itemsize].view(kind.np).copy(), kind
+    return root[: root.size // kind.itemsize * kind.itemsize].view(kind.np), kind
 
 
 def _not_data(data: Any) -> Exception:

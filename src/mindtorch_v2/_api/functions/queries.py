@@ -6,7 +6,7 @@ from typing import Any
 
 from ..._dispatch.convert import as_dtype
 from ..._dtype import dtype
-from ..._rules import promotion
+from ..._rules import geometry, promotion
 from ..._tensor import Tensor
 
 
@@ -51,6 +51,14 @@ def is_distributed(input: Tensor) -> bool:
 def is_signed(input: Tensor) -> bool:
     """Whether a tensor's dtype has negative values."""
     return input._dtype.is_signed
+
+
+def _debug_has_internal_overlap(input: Tensor) -> int:
+    """Whether elements share memory: 0 no, 1 yes, 2 for strides that do not say it at a glance."""
+    shape, stride = tuple(input.shape), input.stride()
+    if geometry.is_non_overlapping_and_dense(shape, stride):
+        return 0
+    return 1 if any(step == 0 and size > 1 for size, step in zip(shape, stride)) else 2
 
 
 def is_inference(input: Tensor) -> bool:

@@ -39,10 +39,15 @@ class _Final:
 
 LEGACY_TYPES: dict[str, type] = {
     legacy: _LegacyType(
-        legacy, (_Final,), {"dtype": DTYPES[name], "__module__": "torch", "is_cuda": False, "is_sparse": False}
+        legacy,
+        (_Final,),
+        {"dtype": DTYPES[name], "__module__": "torch", "is_cuda": False, "is_xpu": False, "is_sparse": False},
     )
     for legacy, name in LEGACY.items()
 }
+
+
+_tensor_classes = {cls for name, cls in LEGACY_TYPES.items() if not name.startswith("Complex")}
 
 
 def tensor_type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:

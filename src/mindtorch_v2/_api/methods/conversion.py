@@ -367,14 +367,18 @@ def __dlpack__(
         raise AssertionError("stream should be None on cpu.")
     if self.device.type == "meta":
         raise BufferError("Cannot pack tensors on meta")
-    return self.numpy().__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+    from ..functions.exchange import exported
+
+    return exported(self, max_version=max_version, dl_device=dl_device, copy=copy)
 
 
 def __dlpack_device__(self: Tensor) -> tuple:
     """DLPack's (device type, index). ValueError for a tensor on the meta device."""
     if self.device.type == "meta":
         raise ValueError("Unknown device type meta for Dlpack")
-    return self.numpy().__dlpack_device__()
+    from ..functions.exchange import DLDeviceType
+
+    return (DLDeviceType.kDLCPU, 0)
 
 
 MEMBERS: dict[str, Any] = {

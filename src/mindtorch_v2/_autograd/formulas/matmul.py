@@ -80,30 +80,35 @@ def matmul_gradient(
     return grad_self, grad_other
 
 
-def linear_gradient(
-    grad: Tensor, input: Tensor, weight: Tensor, needs: Sequence[bool]
-) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    """The gradients of input, weight and bias."""
-    grad_input = grad_weight = grad_bias = None
+def linear_input_gradient(grad: Tensor, weight: Tensor) -> Tensor:
+    """The gradient of the input of a linear map."""
     if weight.dim() == 1:
-        column = ops.unsqueeze(grad, -1)
-        if needs[0]:
-            grad_input = column * conj_of(weight)
-        if needs[1]:
-            grad_weight = ops.sum(_flat(column * conj_of(input)), 0)
-        if needs[2]:
-            grad_bias = ops.sum(grad)
-        return grad_input, grad_weight, grad_bias
-    if needs[0]:
-        grad_input = ops.matmul(grad, conj_of(weight))
-    if needs[1] or needs[2]:
-        rows = ops.unsqueeze(grad, 0) if grad.dim() == 1 else _flat(grad)
-        if needs[1]:
-            source = ops.unsqueeze(input, 0) if input.dim() == 1 else _flat(input)
-            grad_weight = ops.mm(ops.t(rows), conj_of(source))
-        if needs[2]:
-            grad_bias = ops.sum(rows, 0)
-    return grad_input, grad_weight, grad_bias
+        return ops.unsqueeze(grad, -1) * conj_of(weight)
+    return ops.matmul(grad, conj_of(weight))
 
 
-__all__ = ["adjoint_of", "linear_gradient", "matmul_gradient", "scaled"]
+def linear_weight_gradient(grad: Tensor, input: Tensor, ndim: int) -> Tensor:
+    """The gradient of a weight of one or two dimensions."""
+    if ndim == 1:
+        return ops.sum(_flat(ops.unsqueeze(grad, -1) * conj_of(input)), 0)
+    source = ops.unsqueeze(input, 0) if input.dim() == 1 else _flat(input)
+    return ops.mm(ops.t(_rows(grad)), conj_of(source))
+
+
+def linear_bias_gradient(grad: Tensor, ndim: int) -> Tensor:
+    """The gradient of a bias beside a weight of one or two dimensions."""
+    return ops.sum(grad) if ndim == 1 else ops.sum(_rows(grad), 0)
+
+
+def _rows(grad: Tensor) -> Tensor:
+    return ops.unsqueeze(grad, 0) if grad.dim() == 1 else _flat(grad)
+
+
+__all__ = [
+    "adjoint_of",
+    "linear_bias_gradient",
+    "linear_input_gradient",
+    "linear_weight_gradient",
+    "matmul_gradient",
+    "scaled",
+]

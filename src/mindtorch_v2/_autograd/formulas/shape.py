@@ -9,21 +9,21 @@ from ..._dispatch import ops
 from ..._tensor import Tensor
 
 
-def cat_gradient(grad: Tensor, tensors: Sequence[Tensor], dim: int) -> list[Tensor]:
+def cat_gradient(grad: Tensor, shapes: Sequence[Any], dim: int) -> list[Tensor]:
     """The parts of `grad` that belong to each tensor; 1-D tensors without elements get an empty one."""
     parts = []
     start = 0
-    for tensor in tensors:
-        if tensor.shape == (0,):
+    for shape in shapes:
+        if shape == (0,):
             parts.append(ops.zeros([0], dtype=grad.dtype, device=grad.device))
             continue
-        size = tensor.shape[dim]
+        size = shape[dim]
         parts.append(ops.narrow(grad, dim, start, size))
         start += size
     return parts
 
 
-def stack_gradient(grad: Tensor, tensors: Sequence[Tensor], dim: int) -> list[Tensor]:
+def stack_gradient(grad: Tensor, dim: int) -> list[Tensor]:
     """The slices of `grad` along the new dimension."""
     return list(ops.unbind(grad, dim))
 

@@ -1,4 +1,4 @@
-"""The former names of automatic mixed precision in `torch.cuda.amp` and `torch.cpu.amp`."""
+"""The former names of automatic mixed precision in `torch.cuda.amp`."""
 
 from __future__ import annotations
 
@@ -23,20 +23,10 @@ class autocast(amp.autocast):
         super().__init__("cuda", enabled=enabled, dtype=dtype or mindtorch_v2.float16, cache_enabled=cache_enabled)
 
 
-class cpu_autocast(amp.autocast):
-    """`torch.amp.autocast('cpu', ...)` under its former name."""
+class FormerScaler(amp.GradScaler):
+    """`torch.amp.GradScaler(device, ...)` under its former name."""
 
-    def __init__(self, enabled: bool = True, dtype: Any = None, cache_enabled: bool = True) -> None:
-        warnings.warn(
-            "`torch.cpu.amp.autocast(args...)` is deprecated. Please use `torch.amp.autocast('cpu', args...)` instead.",
-            FutureWarning,
-            stacklevel=2,
-        )
-        super().__init__("cpu", enabled=enabled, dtype=dtype or mindtorch_v2.bfloat16, cache_enabled=cache_enabled)
-
-
-class GradScaler(amp.GradScaler):
-    """`torch.amp.GradScaler('cuda', ...)` under its former name."""
+    _device_type: str
 
     def __init__(
         self,
@@ -46,14 +36,26 @@ class GradScaler(amp.GradScaler):
         growth_interval: int = 2000,
         enabled: bool = True,
     ) -> None:
+        kind = self._device_type
+        warnings.warn(
+            f"`torch.{kind}.amp.GradScaler(args...)` is deprecated. Please use `torch.amp.GradScaler('{kind}', args...)` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
         super().__init__(
-            "cuda",
+            kind,
             init_scale=init_scale,
             growth_factor=growth_factor,
             backoff_factor=backoff_factor,
             growth_interval=growth_interval,
             enabled=enabled,
         )
+
+
+class GradScaler(FormerScaler):
+    """`torch.amp.GradScaler('cuda', ...)` under its former name."""
+
+    _device_type = "cuda"
 
 
 custom_fwd = functools.partial(amp.custom_fwd, device_type="cuda")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import mindtorch_v2
 from mindtorch_v2._backends.common.errors import LinAlgError as _LinAlgError
+from mindtorch_v2._rules._common import broadcast
 from mindtorch_v2._tensor import _TensorType as _TensorMeta
 from mindtorch_v2.func.batched import BatchedTensor, Fallback, batched
 from mindtorch_v2.func.vmap import LEVELS
@@ -16,14 +18,19 @@ __all__ = [
     "_TensorMeta",
     "_add_batch_dim",
     "_are_functorch_transforms_active",
+    "_data_address",
     "_get_default_device",
+    "_infer_size",
     "_is_alias_of",
     "_is_vmap_fallback_enabled",
     "_maybe_remove_batch_dim",
     "_remove_batch_dim",
     "_set_vmap_fallback_enabled",
+    "_storage_address",
     "_vmap_decrement_nesting",
     "_vmap_increment_nesting",
+    "_warn",
+    "_warn_deprecation",
     "is_batchedtensor",
     "reshape_dim_into",
     "reshape_dim_outof",
@@ -83,6 +90,34 @@ def _get_default_device() -> str:
 def _is_alias_of(tensor: Any, other: Any) -> bool:
     """Whether two tensors share memory."""
     return tensor.untyped_storage() == other.untyped_storage()
+
+
+def _storage_address(tensor: Any) -> int:
+    """What tells the storage of a tensor from others."""
+    return tensor.untyped_storage()._cdata
+
+
+def _data_address(tensor: Any) -> int:
+    """Where the first element lies."""
+    return tensor.data_ptr()
+
+
+def _infer_size(first: Any, second: Any) -> Any:
+    """The shape that two shapes broadcast to. RuntimeError where they do not, and for what is no `torch.Size`."""
+    for at, size in enumerate((first, second), 1):
+        if not isinstance(size, mindtorch_v2.Size):
+            raise RuntimeError(f"expected a torch.Size as argument {at}")
+    return mindtorch_v2.Size(broadcast(first, second))
+
+
+def _warn() -> None:
+    """Give a UserWarning."""
+    warnings.warn("Test message for TORCH_WARN", UserWarning, stacklevel=2)
+
+
+def _warn_deprecation() -> None:
+    """Give a DeprecationWarning."""
+    warnings.warn("Test message for TORCH_WARN_DEPRECATION", DeprecationWarning, stacklevel=2)
 
 
 def is_batchedtensor(tensor: Any) -> bool:

@@ -38,6 +38,27 @@ def is_integer_dtype(dtype: Any) -> bool:
     return not (dtype.is_floating_point or dtype.is_complex or dtype is mindtorch_v2.bool)
 
 
+def corresponding_complex_dtype(dtype: Any) -> Any:
+    """The complex type whose parts have a real floating `dtype`. KeyError for other types."""
+    if not dtype.is_floating_point:
+        raise KeyError(dtype)
+    return dtype.to_complex()
+
+
+def corresponding_real_dtype(dtype: Any) -> Any:
+    """The type of the parts of a complex `dtype`. KeyError for other types."""
+    if not dtype.is_complex:
+        raise KeyError(dtype)
+    return dtype.to_real()
+
+
+def dtype_to_type(dtype: Any) -> type:
+    """Python's type of a dtype's elements."""
+    if dtype is mindtorch_v2.bool:
+        return bool
+    return complex if dtype.is_complex else float if dtype.is_floating_point else int
+
+
 def make_contiguous_strides_for(shape: Sequence[int], row_major: bool = True) -> tuple[int, ...]:
     """The strides of a contiguous tensor of `shape`; with `row_major=False`, of one whose last two dims are swapped."""
     strides, step = [], 1

@@ -228,6 +228,8 @@ class OneCycleLR(_WithMomentum):
         super().__init__(optimizer, last_epoch)
 
     def _anneal_func(self, start: Any, end: Any, share: float) -> Any:
+        if not hasattr(self, "_anneal_func_type"):  # loaded from a state of former times, which has the function
+            return self.anneal_func(start, end, share)  # type: ignore[attr-defined]
         if self._anneal_func_type == "cos":
             return self._annealing_cos(start, end, share)
         return self._annealing_linear(start, end, share)
