@@ -67,7 +67,7 @@ class UntypedStorage(StorageBase):
 
     _root: ndarray
 
-    is_cuda = is_hpu = is_sparse = is_sparse_csr = False
+    is_cuda = is_xpu = is_hpu = is_sparse = is_sparse_csr = False
 
     def __new__(cls, *args: Any, device: Any = None) -> UntypedStorage:
         device = _device.CPU if device is None else _device.device(device)
@@ -254,6 +254,8 @@ class UntypedStorage(StorageBase):
         if not hasattr(source, "untyped"):
             raise TypeError(f"copy_(): argument 'src' (position 1) must be torch.Storage, not {type(source).__name__}")
         source = source.untyped()
+        if source.device.type == "meta":
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         if source.nbytes() != self.nbytes():
             raise RuntimeError(
                 f"size does not match, self was {self.nbytes()} bytes but src was {source.nbytes()} bytes"

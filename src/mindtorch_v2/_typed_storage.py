@@ -62,7 +62,7 @@ class TypedStorage:
     Calling it gives itself, so that `tensor.storage` works as an attribute and as a method.
     """
 
-    is_sparse = is_cuda = is_hpu = False
+    is_sparse = is_cuda = is_xpu = is_hpu = False
 
     def __init__(
         self,

@@ -205,6 +205,8 @@ def _half_shape(name: str, x: Tensor, s: Dims, dim: Dims) -> tuple[Tensor, list[
     dims = [wrap_dim(d, x.dim()) for d in dim] if dim is not None else None
     if dims is None:
         count = x.dim() if s is None else len(s)
+        if count > x.dim():
+            raise RuntimeError(f"Got shape with {count} values but input tensor only has {x.dim()} dimensions.")
         dims = list(range(x.dim() - count, x.dim()))
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
