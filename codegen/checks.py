@@ -216,6 +216,11 @@ def check_meta(op: Op, context: Context) -> Iterator[Problem]:
 
 
 def check_vmap(op: Op, context: Context) -> Iterator[Problem]:
+    if op.batch is not None and op.batch.partition("(")[0] not in (kinds := context.sources.kinds):
+        name = op.batch.partition("(")[0]
+        yield _problem(
+            op, op.location_of("meta"), f"its rule says batch='{name}', which is no kind{did_you_mean(name, kinds)}"
+        )
     if op.vmap is None:
         return
     functions = context.sources.batches

@@ -133,7 +133,7 @@ def _products(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
     rows = _formulas(schema)
     costs = [name for name in schema.costs if any(re.search(rf"\b{name}\(", formula) for _, _, formula in rows)]
     yield "flops.py.j2", "flops.py", {"formulas": rows, "costs": costs, "source": source}
-    yield "vmap.py.j2", "vmap.py", {"rows": _batches(schema)}
+    yield "vmap.py.j2", "vmap.py", {"rows": _batches(schema), "kinds": _kinds(schema)}
     yield from _npu(schema)
     for template, file in (
         ("block_loops.h.j2", "block_loops.h"),
@@ -215,6 +215,18 @@ def _batches(schema: Schema) -> list[tuple[str, str, str]]:
             parameters = ", ".join(["level", *(a.python_name for a in op.arguments)])
             given = ", ".join(["level", *map(str, op.vmap.args), *(f"{k}={v}" for k, v in op.vmap.kwargs)])
             found.append((op.full_name, parameters, f"{op.vmap.function}({given})"))
+    return found
+
+
+def _kinds(schema: Schema) -> list[tuple[str, str]]:
+    """(full name, function of `func/kinds.py`) of every operator whose kind says how it runs on a whole batch."""
+    found = []
+    for op in schema.ops:
+        function, _, number = op.batching.rstrip(")").partition("(")
+        if op.vmap is None and function not in ("each", "drawn", "view", "parts", "-"):
+            found.append(
+                (op.full_name, f"partial(kinds.{function}, number={number})" if number else f"kinds.{function}")
+            )
     return found
 
 

@@ -495,6 +495,7 @@ def report(schema: Schema) -> dict[str, Any]:
         "missing": [op for op in ops if op.is_missing],
         "npu": [op for op in ops if op.kernel("npu")],
         "without_npu": [op for op in ops if op.kernel("cpu") and not op.kernel("npu")],
+        "one_by_one": schema.one_by_one,
         "aclnn_used": schema.aclnn_used,
         "aclnn_unused": sorted(set(schema.aclnn) - set(schema.aclnn_used)),
         "differs": [op for op in ops if op.differs],

@@ -353,7 +353,9 @@ class Op:
     block: tuple[Block, ...] = ()
     """The operator element by element, for the block interpreter: alternatives, of which the first that fits is taken."""
     vmap: Call | None = None
-    """What it does to a whole batch of examples: a call of a function of `func/whole.py`."""
+    """What it does to a whole batch of examples: a call of a function of `func/whole/`."""
+    batch: str | None = None
+    """What operators of its rule do to a whole batch: a function of `func/kinds.py`."""
     tags: tuple[str, ...] = ()
     out: tuple[str, ...] = ()
     """How the `out=` form treats a buffer that is not as the result."""
@@ -431,6 +433,23 @@ class Op:
     def is_view(self) -> bool:
         """A view operator: a rule and no kernel."""
         return self.meta is not None and not self.kernels and self.composite is None
+
+    @property
+    def batching(self) -> str:
+        """How it runs under `vmap`: a word of the entry or its rule, `parts` of a composite, `each` for example by example, `-` where nothing is
+        batched."""
+        if self.vmap is not None:
+            return self.vmap.function
+        if "random" in self.tags and self.batch is None:
+            return "each" if "draws_by_rows" in self.tags else "drawn"
+        if "pointwise" in self.tags:
+            return "elements"
+        if self.batch is not None:
+            return self.batch
+        if self.is_view or self.is_composite:
+            return "view" if self.is_view else "parts"
+        takes = any(a.type.base == "Tensor" for a in self.arguments)
+        return "each" if takes and not (self.is_sparse_only or self.is_missing) else "-"
 
     @property
     def is_differentiable(self) -> bool:
@@ -556,6 +575,11 @@ class Schema:
     def aclnn_used(self) -> tuple[str, ...]:
         """The aclnn functions that entries are bound to, in alphabetical order."""
         return tuple(sorted({k.target for op in self.ops for k in op.alternatives("npu") if k.target in self.aclnn}))
+
+    @property
+    def one_by_one(self) -> tuple[str, ...]:
+        """The names of operators that `vmap` runs on one example after the other."""
+        return tuple(dict.fromkeys(op.name for op in self.ops if op.batching == "each"))
 
     @property
     def implemented(self) -> tuple[Op, ...]:

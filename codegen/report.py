@@ -21,6 +21,7 @@ def report(schema: Schema) -> str:
         f"functions: {len(schema.functions)} names",
         f"forms: {', '.join(forms)}",
         f"aclnn: {len(schema.aclnn_used)} of {len(schema.aclnn)} prototypes used",
+        f"one by one under vmap: {len(schema.one_by_one)} names",
         f"signatures that differ from PyTorch's, with a reason: {differing}",
     ]
     return "\n".join(line.rstrip() for line in lines) + "\n"

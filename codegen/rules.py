@@ -8,6 +8,7 @@ def mm(self: Any, mat2: Any) -> Spec:
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from codegen.model import Location, Work
 from codegen.problems import Problem, did_you_mean
 
 MARK = "rule"
+BATCH = r"\w+(\(\d+\))?"
 INLINE = ("operands", "bool")
 """What a ufunc gives that stands for a rule and the kernel: the dtype of the operands, or bool."""
 
@@ -33,6 +35,8 @@ class Rule:
     flops: Work | None
     location: Location
     inline: str | None = None
+    batch: str | None = None
+    """How its operators run on a whole batch of examples: a function of `func/kinds.py`, with a number where it takes one."""
 
     @property
     def call(self) -> str:
@@ -83,7 +87,22 @@ def _rules(tree: ast.Module, module: str, file: str, problems: list[Problem]) ->
                 if inline is not None and inline.text not in INLINE:
                     message = f"unknown word '{inline.text}' for 'inline'{did_you_mean(inline.text, INLINE)}"
                     problems.append(Problem(inline.location, function.name, message))
-                yield Rule(function.name, module, function.args, meaning, work, place, inline and inline.text)
+                batch = marks.get("batch")
+                if batch is not None and not re.fullmatch(BATCH, batch.text):
+                    problems.append(
+                        Problem(batch.location, function.name, "'batch' must be like 'along' or 'leading(3)'")
+                    )
+                    batch = None
+                yield Rule(
+                    function.name,
+                    module,
+                    function.args,
+                    meaning,
+                    work,
+                    place,
+                    inline and inline.text,
+                    batch and batch.text,
+                )
 
 
 def _marks(mark: ast.Call, name: str, file: str, problems: list[Problem]) -> Iterator[tuple[str, Scalar]]:
@@ -92,11 +111,11 @@ def _marks(mark: ast.Call, name: str, file: str, problems: list[Problem]) -> Ite
         value = keyword.value
         place = Location(file, value.lineno, value.col_offset + 1)
         if (
-            keyword.arg not in ("flops", "inline")
+            keyword.arg not in ("flops", "inline", "batch")
             or not isinstance(value, ast.Constant)
             or not isinstance(value.value, str)
         ):
-            message = "a rule is marked by @rule(), @rule(flops='a formula') or @rule(inline='operands')"
+            message = "a rule is marked by @rule() with flops='a formula', inline='operands' or batch='along'"
             problems.append(Problem(place, name, message))
             continue
         yield keyword.arg, Scalar(place, value.value, value.value, f"'{value.value}'")

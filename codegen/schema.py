@@ -39,7 +39,7 @@ def read_schema(root: Path) -> tuple[Schema, list[Problem]]:
         aclnn = _prototypes(tree, problems)
         sources.append(ACLNN.as_posix())
     runtime = Sources(root)
-    ops = list(with_derived(with_kernels([_inlined(op, runtime) for op in ops], runtime)))
+    ops = list(with_derived(with_kernels([_as_ruled(op, runtime) for op in ops], runtime)))
     problems += check(tuple(ops), aclnn, runtime)
     problems += [*check_rules(runtime), *check_entries(tuple(ops), runtime)]
     if (root / "schema" / ACL).exists():
@@ -59,10 +59,10 @@ def read_schema(root: Path) -> tuple[Schema, list[Problem]]:
     return schema, sorted(set(problems))
 
 
-def _inlined(op: Op, runtime: Sources) -> Op:
-    """The operator with what its rule says of ufuncs."""
+def _as_ruled(op: Op, runtime: Sources) -> Op:
+    """The operator with what its rule says of ufuncs and of batches."""
     rule = None if op.meta is None else runtime.rule_table.get(op.meta.function)
-    return op if rule is None or rule.inline is None else replace(op, inline=rule.inline)
+    return op if rule is None else replace(op, inline=rule.inline, batch=rule.batch)
 
 
 def _prototypes(tree: Node | None, problems: list[Problem]) -> dict[str, Prototype]:

@@ -30,6 +30,7 @@ NATIVE = Path("native/kernels")
 NATIVE_HEADERS = ("ieee.h", "vecmath.h", "pointwise_math.h")  # the first one has single operations
 COSTS = PACKAGE / "_planning/costs"
 BATCHES = PACKAGE / "func/whole"
+KINDS = PACKAGE / "func/kinds"
 
 
 @dataclass(frozen=True)
@@ -118,8 +119,16 @@ class Sources:
     @cached_property
     def batches(self) -> Functions:
         """What operators may do to whole batches of examples."""
-        imported = ("annotations", "Sequence", "Any", "ops", "Tensor", "Level", "line_up")
-        return {name: p for name, p in self._public(BATCHES).items() if name not in imported}
+        return {n: p for n, p in self._public(BATCHES).items() if p is not None and p.positional[:1] == ("level",)}
+
+    @cached_property
+    def kinds(self) -> Functions:
+        """What operators of a rule may do to whole batches of examples."""
+        return {
+            n: p
+            for n, p in self._public(KINDS).items()
+            if p is not None and p.positional[:3] == ("level", "op", "given")
+        }
 
     @cached_property
     def native_functions(self) -> dict[str, NativeFunction]:

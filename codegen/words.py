@@ -74,8 +74,8 @@ FIELDS = (
     ),
     Word(
         "vmap",
-        "What it does to a whole batch of examples, where it is neither pointwise nor a view that its parameters explain: a call of a function of "
-        "`src/mindtorch_v2/func/whole.py`.",
+        "What it does to a whole batch of examples, where neither its rule nor its kind says so: a call of a function of `src/mindtorch_v2/func/whole/`; "
+        "`each()`: one by one.",
         "vmap: product(self, mat2, 2, 2)",
     ),
     Word("tags", "What is said about it in one word; see below.", "tags: [pointwise, commutative]"),
@@ -149,6 +149,7 @@ TAGS = (
         "A composite that draws numbers, unless `train` or `training` says no: `vmap` is told whether all examples draw the same.",
     ),
     Word("draws_by_rows", "Inside `vmap` it draws for one example after the other."),
+    Word("draws_refused", "Inside `vmap` it cannot be called."),
     Word("draws_apart", "Inside `vmap` a batch's examples cannot draw the same numbers."),
     # Changes in place
     Word("inplace_function", "The in-place form is a function too: `torch.relu_(x)`."),

@@ -84,6 +84,12 @@ def new_empty(input, size, *, dtype=None, layout=None, device=None, pin_memory=N
     return call(tables.new_empty, (input, size, dtype, layout, device, pin_memory), None, requires_grad)
 
 
+@road((tables._new_zeros_with_same_feature_meta,), )
+def _new_zeros_with_same_feature_meta(input, other, *, self_num_batch_dims=0):
+    """_new_zeros_with_same_feature_meta(Tensor self, Tensor other, *, int self_num_batch_dims=0) -> Tensor"""
+    return call(tables._new_zeros_with_same_feature_meta, (input, other, self_num_batch_dims))
+
+
 @road((tables.new_empty_strided,), )
 def new_empty_strided(input, size, stride, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
     """new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""

@@ -154,6 +154,18 @@ def all(*args, **kwargs):
     """all(Tensor self) -> Tensor; all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor; all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"""
     return call_overloaded(_all_overloads, args, kwargs, has_out=True)
 
+
+@road((tables._is_all_true,), )
+def _is_all_true(input):
+    """_is_all_true(Tensor self) -> Tensor"""
+    return call(tables._is_all_true, (input,))
+
+
+@road((tables._is_any_true,), )
+def _is_any_true(input):
+    """_is_any_true(Tensor self) -> Tensor"""
+    return call(tables._is_any_true, (input,))
+
 _any_overloads = (tables.any, tables.any_dim, tables.any_dims, )
 
 

@@ -80,6 +80,12 @@ def _unique2(input, sorted=True, return_inverse=False, return_counts=False):
     return call(tables._unique2, (input, sorted, return_inverse, return_counts))
 
 
+@road((tables._unique,), )
+def _unique(input, sorted=True, return_inverse=False):
+    """_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)"""
+    return call(tables._unique, (input, sorted, return_inverse))
+
+
 @road((tables.unique_dim,), )
 def unique_dim(input, dim=REQUIRED, sorted=True, return_inverse=False, return_counts=False, **spellings):
     """unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"""

@@ -150,6 +150,18 @@ def all(self, *args, **kwargs):
     return call_overloaded(_all_methods, (self, *args), kwargs, method=True)
 
 
+@road((tables._is_all_true,), method=True)
+def _is_all_true(self):
+    """_is_all_true(Tensor self) -> Tensor"""
+    return call(tables._is_all_true, (self,))
+
+
+@road((tables._is_any_true,), method=True)
+def _is_any_true(self):
+    """_is_any_true(Tensor self) -> Tensor"""
+    return call(tables._is_any_true, (self,))
+
+
 _any_methods = (tables.any, tables.any_dim, tables.any_dims, )
 
 
@@ -247,6 +259,8 @@ METHODS: dict = {
     "argmax": argmax, 
     "argmin": argmin, 
     "all": all, 
+    "_is_all_true": _is_all_true, 
+    "_is_any_true": _is_any_true, 
     "any": any, 
     "count_nonzero": count_nonzero, 
     "logsumexp": logsumexp, 

@@ -207,6 +207,7 @@ STUBS = frozenset(
         "_vendor.packaging",
         "_vendor.packaging.version",
         "_VF",
+        "_vmap_internals",
         "accelerator",
         "accelerator.memory",
         "ao",
@@ -390,6 +391,7 @@ STUBS = frozenset(
 BESIDE = frozenset(
     {
         "functorch",
+        "functorch.experimental",
     }
 )
 
@@ -440,6 +442,7 @@ PACKAGES = frozenset(
         "distributed.tensor",
         "distributed.tensor.experimental",
         "export",
+        "functorch",
         "fx.experimental",
         "fx.passes",
         "fx.passes.infra",

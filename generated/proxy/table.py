@@ -313,6 +313,10 @@ ROWS = {
         "operators": "torch",
         "from": {'mindtorch_v2.nn._functional.recurrent_calls': 'gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell'},
     },
+    "_vmap_internals": {
+        "tier": 2,
+        "from": {'mindtorch_v2.func.vmap': '_vmap vmap'},
+    },
     "accelerator": {
         "tier": 2,
         "doc": "no accelerator takes the place of the CPU by itself",
@@ -891,6 +895,10 @@ ROWS = {
         "tier": 2,
         "doc": "function transforms, where they were before `torch.func`",
         "from": {'mindtorch_v2.func': 'functionalize grad grad_and_value hessian jacfwd jacrev jvp vjp vmap', 'mindtorch_v2.func.make_functional': 'FunctionalModule FunctionalModuleWithBuffers combine_state_for_ensemble make_functional make_functional_with_buffers', 'torch.fx.experimental.proxy_tensor': 'make_fx'},
+    },
+    "functorch.experimental": {
+        "tier": 2,
+        "from": {'mindtorch_v2.func': 'chunk_vmap functionalize hessian jacfwd jvp replace_all_batch_norm_modules_'},
     },
     "fx._pytree": {
         "tier": 2,

@@ -171,7 +171,7 @@ hardshrink_backward = Operator("hardshrink_backward", "",
 rrelu = Operator("rrelu", "",
     (Param('self', 'Tensor'), Param('lower', 'Scalar', default=0.125), Param('upper', 'Scalar', default=0.3333333333333333), Param('training', 'bool', default=False), Param('generator', 'Generator', optional=True, default=None), ),
     composite="nn.rrelu",
-    tags=('inplace_function', 'draws', 'draws_by_rows'), variants=('function', 'inplace'),
+    tags=('inplace_function', 'draws', 'draws_refused'), variants=('function', 'inplace'),
 )
 glu = Operator("glu", "",
     (Param('self', 'Tensor'), Param('dim', 'int', default=-1), ),

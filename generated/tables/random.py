@@ -177,7 +177,7 @@ bernoulli_p = Operator("bernoulli", "p",
 multinomial = Operator("multinomial", "",
     (Param('self', 'Tensor'), Param('num_samples', 'SymInt'), Param('replacement', 'bool', default=False), Param('generator', 'Generator', optional=True, default=None, keyword=True), ),
     meta=_meta.multinomial, kernels={"cpu": kernels_random.multinomial},
-    tags=('random', 'nondeterministic_seeded', 'draws_by_rows', 'draws_apart'), out=('long',), variants=('function', 'method', 'out'),
+    tags=('random', 'nondeterministic_seeded', 'draws_apart'), out=('long',), variants=('function', 'method', 'out'),
 )
 poisson = Operator("poisson", "",
     (Param('self', 'Tensor'), Param('generator', 'Generator', optional=True, default=None), ),

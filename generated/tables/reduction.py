@@ -172,6 +172,16 @@ all = Operator("all", "",
     meta=_meta.all, cast=(0,), kernels={"cpu": kernels_reduction.all},
     out=('bool',), variants=('function', 'method', 'out'),
 )
+_is_all_true = Operator("_is_all_true", "",
+    (Param('self', 'Tensor'), ),
+    composite="reduction.is_all_true",
+    variants=('function', 'method'),
+)
+_is_any_true = Operator("_is_any_true", "",
+    (Param('self', 'Tensor'), ),
+    composite="reduction.is_any_true",
+    variants=('function', 'method'),
+)
 all_dim = Operator("all", "dim",
     (Param('self', 'Tensor'), Param('dim', 'int'), Param('keepdim', 'bool', default=False), ),
     meta=_meta.all_dim, cast=(0,), kernels={"cpu": kernels_reduction.all_dim},

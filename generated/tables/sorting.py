@@ -72,6 +72,11 @@ _unique2 = Operator("_unique2", "",
     meta=_meta._unique2, cast=(0,), kernels={"cpu": kernels_sorting.unique2},
     tags=('data_dependent',), returns=('', '', ''), variants=('function',), derivatives="sorting",
 )
+_unique = Operator("_unique", "",
+    (Param('self', 'Tensor'), Param('sorted', 'bool', default=True), Param('return_inverse', 'bool', default=False), ),
+    composite="sorting.unique",
+    returns=('', ''), variants=('function',),
+)
 unique_dim = Operator("unique_dim", "",
     (Param('self', 'Tensor'), Param('dim', 'int'), Param('sorted', 'bool', default=True), Param('return_inverse', 'bool', default=False), Param('return_counts', 'bool', default=False), ),
     meta=_meta.unique_dim, cast=(0,), kernels={"cpu": kernels_sorting.unique_dim},

@@ -92,7 +92,12 @@ static PyObject *flash_attention_kernel(PyObject *const *args)
     if (!read_mask(args[5], dims, width, &mask)) {
         return NULL;
     }
-    PyObject *out = PyArray_NewLikeArray(q, NPY_KEEPORDER, NULL, 0), *logsum = new_array(3, dims, PyArray_DESCR(q));
+    /* In the order of the query, unless that is expanded: its dimensions of no stride would be the last ones of the memory. */
+    NPY_ORDER order = NPY_KEEPORDER;
+    for (int d = 0; d < 3; d++) {
+        order = PyArray_DIM(q, d) > 1 && PyArray_STRIDE(q, d) == 0 ? NPY_CORDER : order;
+    }
+    PyObject *out = PyArray_NewLikeArray(q, order, NULL, 0), *logsum = new_array(3, dims, PyArray_DESCR(q));
     void *scratch = PyMem_RawMalloc((size_t)(keys * width));
     PyObject *both = out == NULL || logsum == NULL || scratch == NULL ? NULL : PyTuple_Pack(2, out, logsum);
     if (both == NULL) {

@@ -233,7 +233,7 @@ static PyObject *call_requires_grad_(PyObject *self, PyObject *const *args, Py_s
 static PyObject *call_detach_(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    if (SLOT(self, S.at_base) != Py_None) {
+    if (PySet_GET_SIZE(S.plain) == 0 || SLOT(self, S.at_base) != Py_None) { /* a tangent is forgotten, too */
         return by_python(DETACH_, self, NULL, 0, NULL);
     }
     set_slot(self, S.at_node, Py_NewRef(Py_None));

@@ -53,6 +53,7 @@ class ThreadState(threading.local):
     observer: Any = None  # see _dispatch/observer.py
     attention_backends: Any = None  # those that `sdpa_kernel` allows, by number; None for all
     tangents: Any = None  # of the dual level that is entered; see _autograd/forward.py
+    transforms: int = 0  # how many function transforms are running a function
     dispatch_modes: tuple = ()  # see _dispatch/below.py
     # of which tensors a rule wants that no gradient is wanted, while it is shown geometries
     undifferentiable: list | None = None

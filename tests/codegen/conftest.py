@@ -42,6 +42,7 @@ RUNTIME = {
         def mm(self, other): ...
     """,
     "func/whole.py": "def product(level, a, b): ...\n",
+    "func/kinds.py": "def along(level, op, given): ...\n",
     "_composite/shapes.py": "def flatten(self, start, *, end): ...\n",
     "_autograd/formulas.py": "def sum_backward(grad, shape, dim, keepdim): ...\n",
 }

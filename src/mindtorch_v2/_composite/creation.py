@@ -93,3 +93,15 @@ def from_file(
     count = size or 0
     storage = UntypedStorage.from_file(filename, bool(shared), count * dtype.itemsize)
     return wrap(view_of_root(storage._root, (count,), (1,), 0, dtype.np), dtype)
+
+
+def zeros_of_features(self: Tensor, other: Tensor, self_num_batch_dims: int = 0) -> Tensor:
+    """Zeros with the dtype, the geometry and as much memory as `other`, for each place in the first dimensions of self."""
+    batch = list(self.shape[:self_num_batch_dims])
+    room = other.untyped_storage().nbytes() // other.element_size()
+    strides, step = [], room
+    for size in reversed(batch):
+        strides.insert(0, step)
+        step *= size
+    memory = F.zeros([step], dtype=other.dtype, device=other.device)
+    return F.as_strided(memory, [*batch, *other.shape], [*strides, *other.stride()], other.storage_offset())

@@ -11,7 +11,7 @@ from mindtorch_v2._backends.common.errors import CHOLESKY, INVERSE, LU, SOLVE, r
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._rules._common import not_implemented, wrap_dim
 from mindtorch_v2._rules.linalg import check_inexact, check_kernel, check_matrix, check_square, refuse_complex
-from mindtorch_v2._tensor import Tensor
+from mindtorch_v2._tensor import Tensor, alias_as
 
 Pair = tuple[Tensor, Tensor]
 Triple = tuple[Tensor, Tensor, Tensor]
@@ -25,6 +25,7 @@ def _h(x: Tensor) -> Tensor:
 
 def _refuse(info: Tensor, api: str, message: str) -> None:
     if info.device.type != "meta":
+        info = alias_as(Tensor, info)  # of all examples of a batch
         refuse_info(F.flatten(info).tolist(), info.dim() > 0, api, message)
 
 

@@ -10,7 +10,7 @@ from mindtorch_v2 import _dtype
 from mindtorch_v2._dispatch.backends import data_needed
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._rules._common import check_undifferentiable
-from mindtorch_v2._tensor import Tensor
+from mindtorch_v2._tensor import Tensor, alias_as
 
 NONE, MEAN, SUM = 0, 1, 2
 
@@ -154,7 +154,7 @@ def _check_classes(target: Tensor, least: int, classes: int, message: str) -> No
     if target.dtype is not _dtype.int64:
         raise RuntimeError(f"expected scalar type Long but found {target.dtype.cpp}")
     if target.device.type != "meta":
-        low, high = F.aminmax(target)
+        low, high = F.aminmax(alias_as(Tensor, target))  # of all examples of a batch
         if int(low) < least or int(high) >= classes:
             raise RuntimeError(message)
 

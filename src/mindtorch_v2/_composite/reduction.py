@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mindtorch_v2 import _dtype
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._tensor import Tensor
 
@@ -137,3 +138,20 @@ def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
     v.size(dim)  # says so when there is none
     others = [d for d in range(v.dim()) if d != dim % v.dim()]
     return F.linalg_vector_norm(v, pow, others, True)
+
+
+def is_all_true(self: Tensor) -> Tensor:
+    """Whether every element of a bool tensor holds. RuntimeError for another dtype."""
+    _check_bool(self)
+    return F.all(self)
+
+
+def is_any_true(self: Tensor) -> Tensor:
+    """Whether some element of a bool tensor holds. RuntimeError for another dtype."""
+    _check_bool(self)
+    return F.any(self)
+
+
+def _check_bool(self: Tensor) -> None:
+    if self.dtype is not _dtype.bool:
+        raise RuntimeError("Expected self.scalar_type() == at::kBool to be true, but got false.")

@@ -9,3 +9,9 @@ from mindtorch_v2._tensor import Tensor
 def msort(self: Tensor) -> Tensor:
     """Values sorted along the first dimension."""
     return F.sort(self, 0)[0]
+
+
+def unique(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> tuple[Tensor, Tensor]:
+    """(the different values, where each element is among them)."""
+    values, inverse, _ = F._unique2(self, sorted, return_inverse)
+    return values, inverse

@@ -8,6 +8,7 @@ from typing import Any
 from mindtorch_v2._autograd.node import live_node
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._layout import contiguous_format, preserve_format
+from mindtorch_v2._state import is_plain_class
 from mindtorch_v2._tensor import Tensor, wrap
 
 Tensors = tuple[Tensor, ...]
@@ -32,6 +33,9 @@ def _apart(views: Tensors) -> Tensors:
     """The same memory and history as tensors that are no views, so that each may be written to; the others are not told."""
     made = []
     for view in views:
+        if not is_plain_class(type(view)):  # what a subclass holds is its own matter
+            made.append(view)
+            continue
         one = wrap(view._data, view._dtype)
         one._node = live_node(view)
         if view._nr:

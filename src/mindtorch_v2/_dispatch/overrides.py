@@ -83,7 +83,7 @@ def run_inplace(op: Operator, special: Any, args: tuple) -> Any:
     """Hand the in-place form to what `find` found."""
     name = op.name if op.is_inplace else op.name + "_"
     positional, keywords = as_called(op, args)
-    return run_function(getattr(Tensor, name), special, positional, keywords)
+    return run_function(getattr(Tensor, name, None) or getattr(ops, name), special, positional, keywords)
 
 
 def as_called(op: Operator, args: tuple) -> tuple[tuple, dict]:

@@ -12,7 +12,7 @@ from .pointwise import _check_number, elementwise
 from .spec import Spec, rule
 
 
-@rule(flops="numel(out)")
+@rule(flops="numel(out)", batch="elements")
 def relu(self: Any) -> Spec:
     """Integers and floating types; RuntimeError for bool, NotImplementedError for complex numbers."""
     if self.dtype is _d.bool:
@@ -22,7 +22,7 @@ def relu(self: Any) -> Spec:
     return elementwise(self)
 
 
-@rule(flops="numel(out)")
+@rule(flops="numel(out)", batch="elements")
 def activation(
     self: Any,
     op: str,
@@ -50,7 +50,7 @@ def activation(
     return elementwise(self, dtypes=dtypes, op=op, widen=widen)
 
 
-@rule(flops="numel(out)")
+@rule(flops="numel(out)", batch="elements")
 def hardtanh(self: Any, min_val: Any, max_val: Any) -> Spec:
     """Real numbers between two bounds, which self's dtype must hold. RuntimeError for bools, and for negative bounds of
     unsigned integers."""
@@ -63,7 +63,7 @@ def hardtanh(self: Any, min_val: Any, max_val: Any) -> Spec:
     return activation(self, "hardtanh", "real_numeric", numbers=(min_val, max_val))
 
 
-@rule(flops="2 * numel(out)")
+@rule(flops="2 * numel(out)", batch="elements")
 def activation_backward(
     grad: Any,
     self: Any,
@@ -94,7 +94,7 @@ def activation_backward(
     return elementwise(grad, self, dtypes=dtypes, op=op, widen=widen)
 
 
-@rule(flops="numel(out)")
+@rule(flops="numel(out)", batch="elements")
 def prelu_kernel(self: Any, weight: Any) -> Spec:
     """self and a weight that broadcasts, of one floating dtype."""
     if self.dtype is not weight.dtype:
@@ -121,7 +121,7 @@ def prelu(self: Any, weight: Any) -> Spec:
     return Spec(tuple(self.shape), self.dtype, format_strides(self), self.dtype.opmath)
 
 
-@rule(flops="numel(out)")
+@rule(flops="numel(out)", batch="along")
 def glu(self: Any, dim: int = -1) -> Spec:
     """Half as long in `dim`, which must be even."""
     if not self.dim():

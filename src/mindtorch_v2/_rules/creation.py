@@ -27,7 +27,7 @@ from .spec import Spec, rule
 _MAX_ELEMENTS = 2**63 - 1
 
 
-@rule(flops="0")
+@rule(flops="0", batch="elements")
 def like(
     self: Any,
     dtype: dtype | None = None,
@@ -85,13 +85,13 @@ def _strides_in(shape: Shape, memory_format: Any) -> Shape | None:
     return channels_last_strides(shape)
 
 
-@rule(flops="0")
+@rule(flops="0", batch="new")
 def new(self: Any, size: Any, dtype: dtype | None = None, fill_value: Any = None) -> Spec:
     """As `factory`, with self's dtype by default."""
     return factory(size, dtype or self.dtype, fill_value)
 
 
-@rule(flops="0")
+@rule(flops="0", batch="new_strided")
 def empty_strided(size: Sequence[int], stride: Sequence[int], dtype: dtype | None = None) -> Spec:
     """A tensor with the given strides."""
     shape, strides = as_list(size), as_list(stride)
@@ -270,7 +270,7 @@ def has_format(self: Any, memory_format: Any = None) -> bool:
     return all(size == 1 or have == want for size, have, want in zip(self.shape, self.stride(), wanted, strict=True))
 
 
-@rule(flops="0")
+@rule(flops="0", batch="elements")
 def to_copy(self: Any, dtype: dtype | None = None, memory_format: Any = None) -> Spec:
     """A copy as another dtype."""
     return Spec(tuple(self.shape), dtype or self.dtype, format_strides(self, memory_format))

@@ -42,7 +42,7 @@ def _c2c_strides(shape: Sequence[int], stride: Sequence[int], dims: Sequence[int
     return strides
 
 
-@rule(flops="fourier(self, dim)")
+@rule(flops="fourier(self, dim)", batch="along")
 def fft_c2c(self: Any, dim: Sequence[int]) -> Spec:
     """Complex to complex, of self's shape."""
     if not self.dtype.is_complex:
@@ -51,7 +51,7 @@ def fft_c2c(self: Any, dim: Sequence[int]) -> Spec:
     return Spec(shape, self.dtype, _c2c_strides(shape, self.stride(), list(dim)))
 
 
-@rule(flops="fourier(self, dim) // 2")
+@rule(flops="fourier(self, dim) // 2", batch="along")
 def fft_r2c(self: Any, dim: Sequence[int], onesided: bool = True) -> Spec:
     """Real to complex; onesided keeps the first half of the last of `dim`."""
     if not self.dtype.is_floating_point:
@@ -70,7 +70,7 @@ def fft_r2c(self: Any, dim: Sequence[int], onesided: bool = True) -> Spec:
     return Spec(tuple(shape), self.dtype.to_complex(), strides)
 
 
-@rule(flops="fourier(out, dim) // 2")
+@rule(flops="fourier(out, dim) // 2", batch="along")
 def fft_c2r(self: Any, dim: Sequence[int], last_dim_size: int) -> Spec:
     """Complex, of which the last of `dim` holds the first half, to real."""
     if not self.dtype.is_complex:

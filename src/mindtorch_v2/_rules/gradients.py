@@ -49,7 +49,7 @@ def check_expands(shape: Sequence[int], target: Sequence[int]) -> None:
             )
 
 
-@rule(flops="0")
+@rule(flops="0", batch="back_to_view")
 def view_backward(grad: Any, size: Sequence[int], view: str, *arguments: Any) -> Spec:
     """A contiguous tensor of the size, zero but for the part that the view (select, slice, diagonal, unfold) shows; grad
     expands to that part."""
@@ -73,7 +73,7 @@ def masked_scatter_backward(grad: Any, mask: Any, sizes: Sequence[int]) -> Spec:
     return Spec(tuple(as_list(sizes)), grad.dtype)
 
 
-@rule(flops="0")
+@rule(flops="0", batch="batches")
 def upsample_backward(
     grad: Any, input_size: Sequence[int], output_size: Sequence[int], contiguous: bool = False, op: str = ""
 ) -> Spec:
@@ -117,7 +117,7 @@ def nll_loss_backward(
     return Spec(tuple(self.shape), self.dtype, None, self.dtype.opmath)
 
 
-@rule(flops="numel(out)")
+@rule(flops="numel(out)", batch="leading")
 def cdist_backward(x1: Any, x2: Any, grad: Any, distances: Any) -> Spec:
     """The gradient of x1, from the distances and their gradient."""
     wanted = cdist(x1, x2).shape
@@ -128,7 +128,7 @@ def cdist_backward(x1: Any, x2: Any, grad: Any, distances: Any) -> Spec:
     return Spec(tuple(x1.shape), x1.dtype, format_strides(x1), x1.dtype.opmath)
 
 
-@rule(flops="numel(out)")
+@rule(flops="numel(out)", batch="along")
 def glu_backward(self: Any, grad: Any, dim: int) -> Spec:
     """The gradient of a gate's input, contiguous; grad is half as long along dim."""
     check_dtype(self.dtype, "floating_real", "glu_backward_cpu")

@@ -157,7 +157,7 @@ def _at_least_1d(tensor: Any) -> Shape:
     return tuple(tensor.shape) or (1,)
 
 
-@rule(flops="0")
+@rule(flops="0", batch="along")
 def gather(self: Any, dim: int, index: Any) -> Spec:
     """Of index's shape, which is at most self's apart from `dim`: contiguous."""
     at = wrap_dim(dim, self.dim())
@@ -177,7 +177,7 @@ def gather(self: Any, dim: int, index: Any) -> Spec:
     return Spec(tuple(index.shape), self.dtype)
 
 
-@rule(flops="numel(src)")
+@rule(flops="numel(src)", batch="along")
 def scatter(
     self: Any, dim: int, index: Any, src: Any, reduce: str | None = None, reduces: tuple[str, ...] = ()
 ) -> Spec:

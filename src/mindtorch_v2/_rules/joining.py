@@ -25,7 +25,7 @@ def _suggested(self: Any, shape: Shape) -> Shape | None:
     return channels_last_strides(shape) if prefers_channels_last(self.shape, self.stride()) else None
 
 
-@rule(flops="0")
+@rule(flops="0", batch="along")
 def cat(tensors: Sequence[Any], dim: int = 0) -> Spec:
     """Tensors one after the other along `dim`; one-dimensional empty ones are skipped. RuntimeError for differing
     sizes."""
@@ -59,7 +59,7 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Spec:
     return Spec(shape, promoted, channels_last_strides(shape) if uniform else None, promoted)
 
 
-@rule(flops="0")
+@rule(flops="0", batch="stacked")
 def stack(tensors: Sequence[Any], dim: int = 0) -> Spec:
     """Tensors of equal shape along a new dim."""
     if not len(tensors):
@@ -87,7 +87,7 @@ def repeat(self: Any, repeats: Sequence[int]) -> Spec:
     return Spec(checked_size([size * count for size, count in zip(padded, times, strict=True)]), self.dtype)
 
 
-@rule(flops="0")
+@rule(flops="0", batch="along")
 def flip(self: Any, dims: Sequence[int]) -> Spec:
     """The dims reversed, in self's memory order."""
     wrap_dims(as_list(dims), self.dim())
@@ -143,7 +143,7 @@ def pad(self: Any, pad: Sequence[int], value: Any = None) -> Spec:
     return Spec(result, self.dtype, _suggested(self, result))
 
 
-@rule(flops="0")
+@rule(flops="0", batch="images")
 def pad_nd(self: Any, padding: Sequence[int], ndim: int, op: str = "reflection_pad1d") -> Spec:
     """Reflection and replication padding of the last `ndim` dims; self has one or two dims more."""
     amounts = as_list(padding)
@@ -178,7 +178,7 @@ def pad_nd(self: Any, padding: Sequence[int], ndim: int, op: str = "reflection_p
     return Spec(result, self.dtype, _suggested(self, result) if ndim > 1 else None)
 
 
-@rule(flops="0")
+@rule(flops="0", batch="images")
 def pad_nd_backward(
     grad: Any, self: Any, padding: Sequence[int], ndim: int, op: str = "reflection_pad1d_backward"
 ) -> Spec:
@@ -205,7 +205,7 @@ def _padded(self: Any, padding: Sequence[int], ndim: int) -> Shape:
     return tuple(shape)
 
 
-@rule(flops="0")
+@rule(flops="0", batch="leading")
 def tril(self: Any, diagonal: int = 0, op: str = "tril") -> Spec:
     """tril and triu: contiguous."""
     if self.dim() < 2:
@@ -225,7 +225,7 @@ def diag_embed(self: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Sp
     return Spec(tuple(length if at in (first, second) else next(rest) for at in range(ndim)), self.dtype)
 
 
-@rule(flops="0")
+@rule(flops="0", batch="leading(3)")
 def pixel_shuffle(self: Any, factor: int) -> Spec:
     """Channels to pixels: [..., C * r * r, H, W] to [..., C, H * r, W * r]."""
     name = "pixel_shuffle"
@@ -245,7 +245,7 @@ def pixel_shuffle(self: Any, factor: int) -> Spec:
     return Spec(shape, self.dtype, _suggested(self, shape))
 
 
-@rule(flops="0")
+@rule(flops="0", batch="leading(3)")
 def pixel_unshuffle(self: Any, factor: int) -> Spec:
     """Pixels to channels, the reverse of `pixel_shuffle`."""
     name = "pixel_unshuffle"

@@ -63,7 +63,7 @@ def check_kernel(A: Any, kernel: str) -> None:
         raise not_implemented(kernel, A.dtype)
 
 
-@rule(flops="numel(self) * columns(self) // 3")
+@rule(flops="numel(self) * columns(self) // 3", batch="leading")
 def linalg_cholesky_ex(self: Any) -> tuple[Spec, Spec]:
     """(the factor, info)."""
     check_square(self, "linalg.cholesky")
@@ -72,7 +72,7 @@ def linalg_cholesky_ex(self: Any) -> tuple[Spec, Spec]:
     return _matrices(self.shape, self), _info(self)
 
 
-@rule(flops="2 * numel(self) * columns(input2)")
+@rule(flops="2 * numel(self) * columns(input2)", batch="leading")
 def linalg_cholesky_solve(self: Any, input2: Any) -> Spec:
     """The solution of A X = self, input2 being A's factor."""
     for tensor, name in ((self, "b"), (input2, "u")):
@@ -93,7 +93,7 @@ def linalg_cholesky_solve(self: Any, input2: Any) -> Spec:
     return _matrices((*broadcast(self.shape[:-2], input2.shape[:-2]), *self.shape[-2:]), self)
 
 
-@rule(flops="2 * numel(self) * columns(self) // 3")
+@rule(flops="2 * numel(self) * columns(self) // 3", batch="leading")
 def linalg_cholesky_inverse(self: Any) -> Spec:
     """The shape of the factor."""
     check_square(self, "cholesky_inverse")
@@ -101,7 +101,7 @@ def linalg_cholesky_inverse(self: Any) -> Spec:
     return _matrices(self.shape, self)
 
 
-@rule(flops="2 * numel(A) * columns(A)")
+@rule(flops="2 * numel(A) * columns(A)", batch="leading")
 def linalg_inv_ex(A: Any) -> tuple[Spec, Spec]:
     """(the inverse, info)."""
     check_square(A, "linalg.inv")
@@ -157,7 +157,7 @@ def linalg_solve_ex(A: Any, B: Any, left: bool = True) -> tuple[Spec, Spec]:
     return Spec(shape, A.dtype, strides), _info(A)
 
 
-@rule(flops="numel(out) * columns(self)")
+@rule(flops="numel(out) * columns(self)", batch="leading")
 def linalg_solve_triangular(self: Any, B: Any, left: bool = True) -> Spec:
     """The solution, of B's broadcast shape and self's dtype."""
     op = "linalg.solve_triangular"
@@ -168,7 +168,7 @@ def linalg_solve_triangular(self: Any, B: Any, left: bool = True) -> Spec:
     return _matrices(shape, self)
 
 
-@rule(flops="2 * numel(A) * short_side(A) // 3")
+@rule(flops="2 * numel(A) * short_side(A) // 3", batch="leading")
 def linalg_det(A: Any) -> Spec:
     """A number for each matrix."""
     check_square(A, "linalg.det")
@@ -177,7 +177,7 @@ def linalg_det(A: Any) -> Spec:
     return Spec(tuple(A.shape[:-2]), A.dtype)
 
 
-@rule(flops="2 * numel(A) * short_side(A) // 3")
+@rule(flops="2 * numel(A) * short_side(A) // 3", batch="leading")
 def linalg_slogdet(A: Any) -> tuple[Spec, Spec]:
     """(the sign, the logarithm of the magnitude, which is real)."""
     check_square(A, "linalg.slogdet")
@@ -186,7 +186,7 @@ def linalg_slogdet(A: Any) -> tuple[Spec, Spec]:
     return Spec(shape, A.dtype), Spec(shape, A.dtype.to_real())
 
 
-@rule(flops="2 * numel(A) * short_side(A)")
+@rule(flops="2 * numel(A) * short_side(A)", batch="leading")
 def linalg_qr(A: Any, mode: str = "reduced") -> tuple[Spec, Spec]:
     """(Q, R); Q is empty with mode='r'."""
     op = "linalg.qr"
@@ -203,7 +203,7 @@ def linalg_qr(A: Any, mode: str = "reduced") -> tuple[Spec, Spec]:
     return Spec((0,), A.dtype) if mode == "r" else _matrices((*batch, rows, inner), A), triangle
 
 
-@rule(flops="2 * numel(self) * short_side(self)")
+@rule(flops="2 * numel(self) * short_side(self)", batch="leading")
 def linalg_geqrf(self: Any) -> tuple[Spec, Spec]:
     """(the reflectors below R, their factors)."""
     check_matrix(self, "torch.geqrf", "input")
@@ -212,7 +212,7 @@ def linalg_geqrf(self: Any) -> tuple[Spec, Spec]:
     return _matrices(self.shape, self), Spec((*batch, min(rows, columns)), self.dtype)
 
 
-@rule(flops="batches(A) * (6 * long_side(A) * short_side(A) ** 2 + 20 * short_side(A) ** 3)")
+@rule(flops="batches(A) * (6 * long_side(A) * short_side(A) ** 2 + 20 * short_side(A) ** 3)", batch="leading")
 def linalg_svd(
     A: Any, full_matrices: bool = False, compute_uv: bool = True, driver: str | None = None
 ) -> tuple[Spec, ...]:
@@ -234,7 +234,7 @@ def linalg_svd(
     return _matrices(left, A), values, _matrices(right, A)
 
 
-@rule(flops="9 * numel(A) * columns(A)")
+@rule(flops="9 * numel(A) * columns(A)", batch="leading")
 def linalg_eigh(A: Any, UPLO: str = "L", compute_v: bool = True) -> tuple[Spec, Spec]:
     """(eigenvalues, which are real, eigenvectors); without compute_v the latter are empty."""
     check_square(A, "linalg.eigh")
@@ -245,7 +245,7 @@ def linalg_eigh(A: Any, UPLO: str = "L", compute_v: bool = True) -> tuple[Spec, 
     return values, _matrices(A.shape, A) if compute_v else Spec((0,), A.dtype)
 
 
-@rule(flops="25 * numel(self) * columns(self)")
+@rule(flops="25 * numel(self) * columns(self)", batch="leading")
 def linalg_eig(self: Any) -> tuple[Spec, Spec]:
     """(eigenvalues, eigenvectors), complex."""
     check_square(self, "linalg.eig")
@@ -255,7 +255,7 @@ def linalg_eig(self: Any) -> tuple[Spec, Spec]:
     return Spec(shape[:-1], target), Spec(shape, target, _columns(shape))
 
 
-@rule(flops="2 * numel(A) * short_side(A) // 3")
+@rule(flops="2 * numel(A) * short_side(A) // 3", batch="leading")
 def linalg_lu_factor_ex(A: Any, pivot: bool = True) -> tuple[Spec, Spec, Spec]:
     """(L and U in one matrix, pivots, info)."""
     if A.dim() < 2:
@@ -269,7 +269,7 @@ def linalg_lu_factor_ex(A: Any, pivot: bool = True) -> tuple[Spec, Spec, Spec]:
     return _matrices(A.shape, A), Spec((*batch, min(rows, columns)), _d.int32), _info(A)
 
 
-@rule(flops="2 * numel(A) * short_side(A) // 3")
+@rule(flops="2 * numel(A) * short_side(A) // 3", batch="leading")
 def linalg_lu(A: Any, pivot: bool = True) -> tuple[Spec, Spec, Spec]:
     """(P, L, U)."""
     if A.dim() < 2:
@@ -286,7 +286,7 @@ def linalg_lu(A: Any, pivot: bool = True) -> tuple[Spec, Spec, Spec]:
     return p, lower, upper
 
 
-@rule(flops="0")
+@rule(flops="0", batch="leading")
 def linalg_lu_unpack(
     LU: Any, pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> tuple[Spec, Spec, Spec]:
@@ -383,7 +383,7 @@ def linalg_pinv(self: Any, hermitian: bool = False, tolerances: Sequence[Any] = 
     return Spec((*batch, columns, rows), self.dtype)
 
 
-@rule(flops="20 * numel(self) * columns(self)")  # about ten products
+@rule(flops="20 * numel(self) * columns(self)", batch="leading")  # about ten products
 def linalg_matrix_exp(self: Any) -> Spec:
     """The shape of self, contiguous."""
     check_square(self, "linalg.matrix_exp")
@@ -391,7 +391,7 @@ def linalg_matrix_exp(self: Any) -> Spec:
     return Spec(tuple(self.shape), self.dtype, None, self.dtype.opmath)
 
 
-@rule(flops="numel(self) * columns(self) // 3")
+@rule(flops="numel(self) * columns(self) // 3", batch="leading")
 def linalg_ldl_factor_ex(self: Any) -> tuple[Spec, Spec, Spec]:
     """(L and D in one matrix, pivots, info)."""
     check_square(self, "torch.linalg.ldl_factor_ex")
@@ -400,7 +400,7 @@ def linalg_ldl_factor_ex(self: Any) -> tuple[Spec, Spec, Spec]:
     return _matrices(self.shape, self), Spec(tuple(self.shape[:-1]), _d.int32), _info(self)
 
 
-@rule(flops="2 * numel(out) * columns(LD)")
+@rule(flops="2 * numel(out) * columns(LD)", batch="leading")
 def linalg_ldl_solve(LD: Any, B: Any, pivots: Any) -> Spec:
     """X with A @ X = B, from the factors of A."""
     op = "torch.linalg.ldl_solve"

@@ -18,7 +18,7 @@ def _reduced(pointwise: Spec, reduction: int) -> Spec:
     return Spec((), pointwise.dtype, None, pointwise.compute)
 
 
-@rule(flops="3 * numel(self)")  # difference, its function, sum
+@rule(flops="3 * numel(self)", batch="loss")  # difference, its function, sum
 def pointwise_loss(
     self: Any,
     target: Any,
@@ -53,7 +53,7 @@ def pointwise_loss(
     return _reduced(spec, reduction)
 
 
-@rule(flops="7 * numel(self)")
+@rule(flops="7 * numel(self)", batch="loss")
 def binary_cross_entropy(
     self: Any, target: Any, weight: Any = None, reduction: int = 1, op: str = "binary_cross_entropy"
 ) -> Spec:
@@ -79,7 +79,7 @@ def binary_cross_entropy_backward(self: Any, target: Any, weight: Any, grad: Any
     return elementwise(self, target, grad, where=weight)
 
 
-@rule(flops="7 * numel(self)")
+@rule(flops="7 * numel(self)", batch="loss")
 def bce_with_logits(self: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 1) -> Spec:
     """Logits and floating targets of one shape, which promote; weight and pos_weight broadcast to it."""
     check_undifferentiable("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)

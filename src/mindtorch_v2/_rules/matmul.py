@@ -306,7 +306,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Spec:
     return _product((*input.shape[:-1], rows), input)
 
 
-@rule(flops="3 * numel(out)")
+@rule(flops="3 * numel(out)", batch="along")
 def cross(self: Any, other: Any, dim: int | None = -1) -> Spec:
     """The product of 3-vectors along `dim` (None: the first dim of size 3)."""
     if self.dim() != other.dim():
@@ -327,7 +327,7 @@ def cross(self: Any, other: Any, dim: int | None = -1) -> Spec:
     return _product(broadcast(self.shape, other.shape), self)
 
 
-@rule(flops="3 * numel(out) * size(x1, -1)")
+@rule(flops="3 * numel(out) * size(x1, -1)", batch="leading")
 def cdist(x1: Any, x2: Any) -> Spec:
     """The distance of every pair of rows: [..., n, m]."""
     for name, tensor in (("X1", x1), ("X2", x2)):

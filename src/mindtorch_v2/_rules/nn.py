@@ -255,7 +255,7 @@ def _check_scalable(self: Any, train: bool | None) -> None:
         raise RuntimeError(f"result type Float can't be cast to the desired output type {self.dtype.cpp}")
 
 
-@rule(flops="2 * numel(out)")
+@rule(flops="2 * numel(out)", batch="elements")
 def native_dropout(self: Any, p: float, train: bool | None = True) -> tuple[Spec, Spec]:
     """(out, bool mask) of self's geometry."""
     if not 0 <= p <= 1:

@@ -380,7 +380,7 @@ def where(self: Any, other: Any, condition: Any) -> Spec:
     return Spec(shape, promoted, _strides(shape, (self, other), promoted, (condition,)), promoted)
 
 
-@rule(flops="0")
+@rule(flops="0", batch="elements")
 def masked_fill(self: Any, mask: Any, value: Any) -> Spec:
     """Contiguous, of self's dtype, broadcast with the bool mask."""
     if mask.dtype is not _d.bool:
@@ -396,7 +396,7 @@ def masked_fill(self: Any, mask: Any, value: Any) -> Spec:
     return Spec(broadcast(mask.shape, self.shape), self.dtype)
 
 
-@rule(flops="0")
+@rule(flops="0", batch="elements")
 def fill(self: Any, value: Any) -> Spec:
     """self's geometry, all of one value (a number or a tensor without dimensions)."""
     if is_tensor(value):
@@ -409,7 +409,7 @@ def fill(self: Any, value: Any) -> Spec:
     return Spec(tuple(self.shape), self.dtype, format_strides(self))
 
 
-@rule(flops="0")
+@rule(flops="0", batch="copied")
 def copy(self: Any, src: Any) -> Spec:
     """self's geometry and dtype. RuntimeError unless src broadcasts to self's shape."""
     shape = tuple(self.shape)
@@ -460,7 +460,7 @@ def polygamma(self: Any, n: int) -> Spec:
     return elementwise(self, float=True, dtypes="floating_real", op="polygamma")
 
 
-@rule(flops="0")
+@rule(flops="0", batch="elements")
 def complex_of(real: Any, imag: Any, op: str = "complex") -> Spec:
     """complex and polar: two tensors of one floating dtype make a complex one."""
     known = (_d.float16, _d.float32, _d.float64)

@@ -184,7 +184,7 @@ def _unbatched_strides(self: Any, result: Shape) -> Shape | None:
     return None
 
 
-@rule(flops="numel(out) * prod(kernel_size, ndim)")
+@rule(flops="numel(out) * prod(kernel_size, ndim)", batch="images")
 def pool(
     self: Any,
     kernel_size: Any,
@@ -253,7 +253,7 @@ def _check_adaptive_gradient(self: Any, grad: Any, ndim: int, indices: Any) -> N
         )
 
 
-@rule(flops="numel(out)")
+@rule(flops="numel(out)", batch="images")
 def pool_backward(
     self: Any,
     grad: Any,
@@ -297,7 +297,7 @@ def pool_backward(
     return Spec(shape, self.dtype, None if contiguous else suggested_strides(self, shape), self.dtype.opmath)
 
 
-@rule(flops="numel(out) * prod(kernel_size, ndim)")
+@rule(flops="numel(out) * prod(kernel_size, ndim)", batch="images")
 def max_pool(
     self: Any,
     kernel_size: Any,
@@ -327,7 +327,7 @@ def refuse_empty(name: str, shape: Sequence[int], first: int = 1) -> None:
             )
 
 
-@rule(flops="numel(self)")
+@rule(flops="numel(self)", batch="images")
 def adaptive_pool(
     self: Any, output_size: Any, ndim: int = 2, indices: bool = False, op: str | None = None
 ) -> Spec | tuple[Spec, Spec]:

@@ -30,7 +30,7 @@ def floating_factory(size: Any, dtype: dtype | None = None, op: str = "rand", st
     return Spec(shape, target)
 
 
-@rule(flops="0")
+@rule(flops="0", batch="elements")
 def floating_like(self: Any, dtype: dtype | None = None, memory_format: Any = None, op: str = "rand") -> Spec:
     """rand_like and randn_like: self's geometry in a memory format; NotImplementedError for integers."""
     target = dtype or self.dtype
@@ -48,7 +48,7 @@ def randint(low: int, high: int, size: Any, dtype: dtype | None = None) -> Spec:
     return Spec(shape, target)
 
 
-@rule(flops="0")
+@rule(flops="0", batch="elements")
 def randint_like(self: Any, low: int, high: int, dtype: dtype | None = None, memory_format: Any = None) -> Spec:
     """self's geometry in a memory format, with the range checked as in `randint`."""
     target = dtype or self.dtype
@@ -110,7 +110,7 @@ def random_like(
     return Spec(tuple(self.shape), target, format_strides(self))
 
 
-@rule(flops="0")
+@rule(flops="0", batch="elements")
 def normal(mean: Any, std: Any) -> Spec:
     """Normal numbers from means and deviations, at least one of them a tensor: contiguous, of mean's dtype."""
     target = mean.dtype if is_tensor(mean) else std.dtype
@@ -121,7 +121,7 @@ def normal(mean: Any, std: Any) -> Spec:
     return Spec(shape, target, None, target.opmath)
 
 
-@rule(flops="0")
+@rule(flops="0", batch="elements")
 def bernoulli(self: Any, p: float | None = None) -> Spec:
     """0 or 1 with the probabilities of self (floating dtypes), or with p: contiguous."""
     if p is None:
@@ -132,14 +132,14 @@ def bernoulli(self: Any, p: float | None = None) -> Spec:
     return Spec(tuple(self.shape), self.dtype)
 
 
-@rule(flops="0")
+@rule(flops="0", batch="elements")
 def poisson(self: Any) -> Spec:
     """Counts with the rates of self (floating dtypes): contiguous."""
     checks.poisson(self.dtype)
     return Spec(tuple(self.shape), self.dtype)
 
 
-@rule(flops="0")
+@rule(flops="0", batch="elements")
 def drawn(op: str, **parameters: Any) -> Spec:
     """Numbers with parameters of their own for each element, which are broadcast and all float32 or all float64: contiguous, of that dtype."""
     checks.drawn({name: value.dtype for name, value in parameters.items()}, op)

@@ -65,7 +65,7 @@ def _warn_of_correction(self: Any, shape: tuple, correction: Any, op: str) -> No
         )
 
 
-@rule(flops="numel(self)")
+@rule(flops="numel(self)", batch="along")
 def reduction(
     self: Any,
     dim: _Dim = None,
@@ -85,7 +85,7 @@ def reduction(
     return Spec(shape, self.dtype, None, self.dtype.opmath)
 
 
-@rule(flops="numel(self)")
+@rule(flops="numel(self)", batch="along")
 def summed(
     self: Any,
     dim: _Dim = None,
@@ -109,7 +109,7 @@ def summed(
     return Spec(shape, target, None, target.opmath)
 
 
-@rule(flops="numel(self)")
+@rule(flops="numel(self)", batch="along")
 def mean(self: Any, dim: _Dim = None, keepdim: bool = False, dtype: dtype | None = None) -> Spec:
     """The mean over `dim`, of a floating or complex dtype."""
     target = dtype or self.dtype
@@ -124,20 +124,20 @@ def mean(self: Any, dim: _Dim = None, keepdim: bool = False, dtype: dtype | None
     return Spec(shape, target, None, target.opmath)
 
 
-@rule(flops="numel(self)")
+@rule(flops="numel(self)", batch="along")
 def truth(self: Any, dim: _Dim = None, keepdim: bool = False) -> Spec:
     """Whether all or any elements over `dim` hold: bool, of uint8 uint8. An empty list of dims reduces none."""
     shape = reduced_shape(self, dim, keepdim, empty_is_all=False)
     return Spec(shape, _d.uint8 if self.dtype is _d.uint8 else _d.bool)
 
 
-@rule(flops="numel(self)")
+@rule(flops="numel(self)", batch="along")
 def counted(self: Any, dim: _Dim = None) -> Spec:
     """A number of elements over `dim`: int64."""
     return Spec(reduced_shape(self, dim), _d.int64)
 
 
-@rule(flops="numel(self)")
+@rule(flops="numel(self)", batch="along")
 def deviation(self: Any, dim: _Dim = None, keepdim: bool = False, correction: Any = None, op: str = "var") -> Spec:
     """The variance over `dim` or its root: real. Warns, once, where the correction leaves nothing to divide by."""
     _check_variance(self, "std and var", correction)
@@ -146,7 +146,7 @@ def deviation(self: Any, dim: _Dim = None, keepdim: bool = False, correction: An
     return Spec(shape, self.dtype.to_real(), None, self.dtype.opmath)
 
 
-@rule(flops="numel(self)")
+@rule(flops="numel(self)", batch="along")
 def logsumexp(self: Any, dim: _Dim = None, keepdim: bool = False) -> Spec:
     """The logarithm of a sum of exponentials over `dim`: of the default dtype where self is not floating."""
     target = self.dtype if _floating(self.dtype) else _d.get_default_dtype()
@@ -155,7 +155,7 @@ def logsumexp(self: Any, dim: _Dim = None, keepdim: bool = False) -> Spec:
     return Spec(shape, target, None, target.opmath)
 
 
-@rule(flops="2 * numel(self)")  # power and sum
+@rule(flops="2 * numel(self)", batch="along")  # power and sum
 def vector_norm(self: Any, ord: Any = 2, dim: _Dim = None, keepdim: bool = False, dtype: dtype | None = None) -> Spec:
     """The norm of order `ord` over `dim`: real. RuntimeError for integers, a narrowing dtype, or a norm without
     identity over nothing."""
@@ -198,7 +198,7 @@ def _check_order_exists(self: Any, op: str) -> None:
         raise RuntimeError(f"{op}(): does not support complex input")
 
 
-@rule(flops="numel(self)")
+@rule(flops="numel(self)", batch="along")
 def arg_reduction(self: Any, dim: int | None = None, keepdim: bool = False, op: str = "argmax") -> Spec:
     """int64: where the extremum is, in the flat tensor without `dim`. RuntimeError for bool and complex input,
     IndexError for empty input."""
@@ -209,7 +209,7 @@ def arg_reduction(self: Any, dim: int | None = None, keepdim: bool = False, op: 
     return Spec(reduced_shape(self, dim, keepdim), _d.int64, None, self.dtype.opmath)
 
 
-@rule(flops="numel(self)")
+@rule(flops="numel(self)", batch="along")
 def reduction_with_indices(
     self: Any,
     dim: int = -1,
@@ -234,7 +234,7 @@ def reduction_with_indices(
     return Spec(shape, self.dtype, None, self.dtype.opmath), Spec(shape, _d.int64)
 
 
-@rule(flops="0")
+@rule(flops="0", batch="along")
 def kthvalue(self: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Spec, Spec]:
     """(values, int64 indices) of the k-th smallest along `dim`; k counts from 1."""
     at = wrap_dim(dim, self.dim())
@@ -248,7 +248,7 @@ def kthvalue(self: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[S
     return Spec(shape, self.dtype, None, self.dtype.opmath), Spec(shape, _d.int64)
 
 
-@rule(flops="numel(self)")
+@rule(flops="numel(self)", batch="along")
 def aminmax(self: Any, dim: int | None = None, keepdim: bool = False) -> tuple[Spec, Spec]:
     """(min, max), over all or along one dim."""
     if dim is None:
@@ -266,7 +266,7 @@ def aminmax(self: Any, dim: int | None = None, keepdim: bool = False) -> tuple[S
     return spec, Spec(shape, self.dtype)
 
 
-@rule(flops="4 * numel(self)")  # the mean; difference, square and sum
+@rule(flops="4 * numel(self)", batch="along")  # the mean; difference, square and sum
 def var_mean(
     self: Any, dim: _Dim = None, keepdim: bool = False, op: str = "var_mean", correction: Any = None
 ) -> tuple[Spec, Spec]:
@@ -277,7 +277,7 @@ def var_mean(
     return Spec(shape, self.dtype.to_real(), None, self.dtype.opmath), Spec(shape, self.dtype)
 
 
-@rule(flops="numel(self)")
+@rule(flops="numel(self)", batch="along")
 def cumulative(self: Any, dim: int, dtype: dtype | None = None, op: str = "cumsum") -> Spec:
     """cumsum, cumprod (int64 for integers), logcumsumexp (floating types only): self's shape, contiguous."""
     wrap_dim(dim, self.dim())
@@ -290,7 +290,7 @@ def cumulative(self: Any, dim: int, dtype: dtype | None = None, op: str = "cumsu
     return Spec(tuple(self.shape), target, None, target.opmath)
 
 
-@rule(flops="numel(self)")
+@rule(flops="numel(self)", batch="along")
 def cumulative_with_indices(self: Any, dim: int, op: str = "cummax") -> tuple[Spec, Spec]:
     """(values, int64 indices) of cummax and cummin."""
     if self.dim():
@@ -303,7 +303,7 @@ def cumulative_with_indices(self: Any, dim: int, op: str = "cummax") -> tuple[Sp
     return Spec(shape, self.dtype, None, self.dtype.opmath), Spec(shape, _d.int64)
 
 
-@rule(flops="5 * numel(self)")  # maximum, difference, exp, sum, division
+@rule(flops="5 * numel(self)", batch="along")  # maximum, difference, exp, sum, division
 def softmax(self: Any, dim: int, dtype: dtype | None = None, op: str = "softmax", half_to_float: bool = False) -> Spec:
     """softmax and log_softmax: contiguous, of floating dtype. NotImplementedError for integers without `dtype`."""
     if half_to_float:
@@ -315,7 +315,7 @@ def softmax(self: Any, dim: int, dtype: dtype | None = None, op: str = "softmax"
     return Spec(tuple(self.shape), target, None, target.opmath)
 
 
-@rule(flops="4 * numel(grad)")  # product, sum, difference, product
+@rule(flops="4 * numel(grad)", batch="along")  # product, sum, difference, product
 def softmax_backward(grad: Any, output: Any, dim: int, op: str = "softmax_backward") -> Spec:
     """The gradient of softmax or log_softmax: like its result, contiguous. RuntimeError unless the operands agree in shape
     and dtype."""
@@ -343,7 +343,7 @@ def trace(self: Any) -> Spec:
     return Spec((), target, None, target.opmath)
 
 
-@rule(flops="numel(self)")
+@rule(flops="numel(self)", batch="along")
 def hash_tensor(self: Any, dim: _Dim, keepdim: bool, mode: int) -> Spec:
     """uint64: the exclusive or of the elements' bits over `dim`."""
     check_not_empty(self, dim, "hash_tensor", brackets=False)

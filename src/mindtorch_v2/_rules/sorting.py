@@ -12,7 +12,7 @@ from .geometry import format_strides, numel
 from .spec import Spec, rule
 
 
-@rule(flops="0")
+@rule(flops="0", batch="along")
 def sort(self: Any, dim: int = -1) -> tuple[Spec, Spec]:
     """(values, int64 indices) in self's memory order. RuntimeError for complex numbers."""
     wrap_dim(dim, self.dim())
@@ -22,14 +22,14 @@ def sort(self: Any, dim: int = -1) -> tuple[Spec, Spec]:
     return Spec(shape, self.dtype, stride, self.dtype.opmath), Spec(shape, _d.int64, stride)
 
 
-@rule(flops="0")
+@rule(flops="0", batch="along")
 def argsort(self: Any, dim: int = -1) -> Spec:
     """The int64 indices of `sort`."""
     values, indices = sort(self, dim)
     return Spec(indices.shape, _d.int64, indices.stride, values.compute)
 
 
-@rule(flops="0")
+@rule(flops="0", batch="along")
 def topk(self: Any, k: int, dim: int = -1) -> tuple[Spec, Spec]:
     """(values, int64 indices) of the k largest or smallest along `dim`: contiguous."""
     at = wrap_dim(dim, self.dim())
@@ -57,7 +57,7 @@ def unique(self: Any, dim: int | None = None) -> tuple[Spec, Spec, Spec]:
     return Spec(None, self.dtype, None if dim is None else ()), Spec(None, _d.int64), Spec(None, _d.int64)
 
 
-@rule(flops="0")
+@rule(flops="0", batch="vectors")
 def multinomial(self: Any, num_samples: int, replacement: bool = False) -> Spec:
     """int64 samples from each row of 1 or 2 dimensional weights."""
     if self.dim() not in (1, 2):

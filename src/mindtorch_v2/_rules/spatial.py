@@ -252,7 +252,7 @@ _AXES = "DHW"
 # --- resizing and windows ---------------------------------------------------------------------------------------
 
 
-@rule(flops="2 * numel(out) * 2 ** ndim")  # a weight and a sum for each neighbour
+@rule(flops="2 * numel(out) * 2 ** ndim", batch="batches")  # a weight and a sum for each neighbour
 def upsample(
     self: Any,
     output_size: Any,
@@ -331,7 +331,7 @@ def _blocks(
     return [(size[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(2)]
 
 
-@rule(flops="0")
+@rule(flops="0", batch="images(2)")
 def im2col(self: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Spec:
     """[batch, c, h, w] (or without batch) to [batch, c * kh * kw, windows]."""
     kernel, spacing, pads, steps = _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride)
@@ -359,7 +359,7 @@ def im2col(self: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, str
     return Spec((*shape[:-3], rows, blocks[0] * blocks[1]), self.dtype, None, self.dtype.opmath)
 
 
-@rule(flops="numel(self)")
+@rule(flops="numel(self)", batch="images(1)")
 def col2im(self: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Spec:
     """[batch, c * kh * kw, windows] (or without batch) summed to [batch, c, h, w]."""
     size, kernel = _pair(output_size), _pair(kernel_size)

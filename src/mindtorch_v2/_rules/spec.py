@@ -11,7 +11,9 @@ from .geometry import Shape, contiguous_strides
 Function = TypeVar("Function", bound=Callable)
 
 
-def rule(*, flops: str | None = None, inline: str | None = None) -> Callable[[Function], Function]:
+def rule(
+    *, flops: str | None = None, inline: str | None = None, batch: str | None = None
+) -> Callable[[Function], Function]:
     """Marks a function that the `meta:` of an entry may name. The generator reads name, parameters and first sentence from the source.
 
     flops: what a call of its operators costs, over `out`, the rule's parameters and the functions of `_planning/costs.py`; an entry's own `flops:`
@@ -19,6 +21,7 @@ def rule(*, flops: str | None = None, inline: str | None = None) -> Callable[[Fu
     bias to a product is not counted, as usual. Views cost nothing and have no formula.
     inline: of operands of one float dtype the rule says no more than that they broadcast, so that a ufunc may stand for it and the kernel; the result has
     the dtype of the "operands", or is "bool".
+    batch: how its operators run on a whole batch of examples under `vmap`: a function of `func/kinds.py`; an entry's own `vmap:` comes first.
     """
     return _as_it_is
 

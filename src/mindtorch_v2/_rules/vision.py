@@ -45,7 +45,7 @@ def _check_grid(input: Any, grid: Any, interpolation_mode: int, ndim: int, kerne
         raise RuntimeError(f"expected scalar type {input.dtype.cpp} but found {grid.dtype.cpp}")
 
 
-@rule(flops="2 * numel(out) * (1, 4, 16)[(1, 0, 2)[interpolation_mode]] * (ndim - 1)")
+@rule(flops="2 * numel(out) * (1, 4, 16)[(1, 0, 2)[interpolation_mode]] * (ndim - 1)", batch="batches")
 def grid_sampler(input: Any, grid: Any, interpolation_mode: int, ndim: int) -> Spec:
     """input [batch, channels, ...] at the places grid [batch, ..., ndim], of `ndim` dimensions: [batch, channels, ...]."""
     kernel = "grid_sampler_2d_cpu_kernel_impl" if ndim == 2 else "grid_sampler3d_cpu"
@@ -53,7 +53,7 @@ def grid_sampler(input: Any, grid: Any, interpolation_mode: int, ndim: int) -> S
     return Spec((*input.shape[:2], *grid.shape[1:-1]), input.dtype, None, input.dtype.opmath)
 
 
-@rule(flops="4 * numel(grad) * (1, 4, 16)[(1, 0, 2)[interpolation_mode]] * (ndim - 1)")
+@rule(flops="4 * numel(grad) * (1, 4, 16)[(1, 0, 2)[interpolation_mode]] * (ndim - 1)", batch="batches")
 def grid_sampler_backward(
     grad: Any, input: Any, grid: Any, interpolation_mode: int, output_mask: Sequence[bool], ndim: int
 ) -> tuple[Spec | None, Spec]:
@@ -68,7 +68,7 @@ def grid_sampler_backward(
     return of_input, Spec(tuple(grid.shape), grid.dtype, None, compute)
 
 
-@rule(flops="2 * numel(out) * (len(size) - 1)")
+@rule(flops="2 * numel(out) * (len(size) - 1)", batch="batches(1)")
 def affine_grid(theta: Any, size: Sequence[int]) -> Spec:
     """The grid [batch, ..., ndim] that affine matrices theta [batch, ndim, ndim + 1] make for images of `size`."""
     sizes = [int(length) for length in size]
@@ -109,7 +109,7 @@ def affine_grid_backward(grad: Any, size: Sequence[int]) -> Spec:
     return Spec((sizes[0], ndim, ndim + 1), grad.dtype, (ndim * (ndim + 1), 1, ndim), grad.dtype.opmath)
 
 
-@rule(flops="0")
+@rule(flops="0", batch="images")
 def max_unpool(
     self: Any,
     output_size: Sequence[int],

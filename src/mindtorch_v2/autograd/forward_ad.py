@@ -85,6 +85,10 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError(
             f"Making a dual Tensor based on a Tensor that already has a forward gradient at the same level {level} is not supported."
         )
+    if tangents.of(tangent) is not None:
+        raise RuntimeError(
+            f"Making a dual Tensor with a tangent that has a forward gradient at the same level {level} is not supported."
+        )
     if tensor.shape != tangent.shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor is "
@@ -92,13 +96,27 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     with suspended():
         made = ops.view_as(tensor, tensor)
-        if tangent.stride() != tensor.stride():  # parts of the tensor are parts of the tangent
-            laid_out = ops.empty_strided(
-                tuple(tensor.shape), tensor.stride(), dtype=tangent.dtype, device=tangent.device
-            )
+        # Parts of the tensor's memory are parts of the tangent's.
+        alike = tangent.stride() == tensor.stride()
+        if not (_is_plain(tensor) and _is_plain(tangent)):  # an example of a batch, or a wrapper
+            if not alike:
+                laid_out = ops.new_empty_strided(tangent, tuple(tensor.shape), tensor.stride())
+                tangent = ops.copy_(laid_out, tangent)
+        elif not alike or _memory(tensor) != _memory(tangent):
+            memory = ops.zeros((_memory(tensor),), dtype=tangent.dtype, device=tangent.device)
+            laid_out = ops.as_strided(memory, tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
             tangent = ops.copy_(laid_out, tangent)
     tangents.set(made, tangent)
     return made
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    return _state.is_plain_class(tensor.__class__)
+
+
+def _memory(tensor: Tensor) -> int:
+    """How many elements the memory of a tensor has room for."""
+    return tensor.untyped_storage().nbytes() // tensor.element_size()
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:

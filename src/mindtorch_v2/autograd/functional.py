@@ -396,3 +396,15 @@ def _second(func: Callable, inputs: Any, v: Any, create_graph: bool, strict: boo
     with set_grad_enabled(create_graph or is_grad_enabled()):
         found = _filled(_pull(roots, leaves, vectors, create_graph), points, strict, create_graph, stage)
     return _finished(output, create_graph), _unpacked(_finished(found, create_graph), given.several)
+
+
+def _construct_standard_basis_for(tensors: tuple, tensor_numels: tuple) -> tuple:
+    """The rows of an identity matrix of as many rows as all tensors have elements, of which each tensor gets the columns of its own elements."""
+    total = sum(tensor_numels)
+    found, start = [], 0
+    for tensor, count in zip(tensors, tensor_numels):
+        rows = tensor.new_zeros(total, count)
+        rows.diagonal(-start).fill_(1)
+        found.append(rows)
+        start += count
+    return tuple(found)

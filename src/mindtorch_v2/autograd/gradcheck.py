@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._autograd.api import grad
-from .._autograd.modes import enable_grad
+from .._autograd.modes import enable_grad, no_grad
 from .._dispatch import ops
 from .._pending import exposed, settled
 from .._tensor import Tensor
@@ -64,7 +64,7 @@ def _check_inputs(inputs: tuple) -> None:
 
 def _numeric(func: Callable, inputs: tuple, target: Tensor, eps: float) -> list[list[np.ndarray]]:
     """For each output that is a float, the matrices of its derivatives along the real axis of the target, and the imaginary one."""
-    data = exposed(target)
+    data = _Elements(target)
     directions = (eps, 1j * eps) if target.dtype.is_complex else (eps,)
     rows: list[list[list[np.ndarray]]] = []  # by element, direction, output
     for index in np.ndindex(data.shape):
@@ -84,8 +84,36 @@ def _numeric(func: Callable, inputs: tuple, target: Tensor, eps: float) -> list[
     return [[np.array([row[d][k] for row in rows]) for d in range(len(directions))] for k in range(outputs)]
 
 
+class _Elements:
+    """The elements of a tensor as an array's, to be read and written; those of a wrapper by its operators."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        payload = exposed(tensor)
+        self.shape = tuple(tensor.shape)
+        self.array = payload if isinstance(payload, np.ndarray) else None
+        self.tensor = tensor
+
+    def __getitem__(self, index: tuple) -> Any:
+        return (
+            _values(self.tensor)[np.ravel_multi_index(index, self.shape)] if self.array is None else self.array[index]
+        )
+
+    def __setitem__(self, index: tuple, value: Any) -> None:
+        if self.array is not None:
+            self.array[index] = value
+            return
+        with no_grad():
+            place = self.tensor.detach()
+            for number in index:
+                place = place.select(0, number)
+            place.fill_(complex(value) if self.tensor.dtype.is_complex else float(value))
+
+
 def _values(tensor: Tensor) -> np.ndarray:
     values = settled(tensor.detach())
+    if not isinstance(values, np.ndarray):  # a wrapper, which is copied into a plain tensor
+        with no_grad():
+            values = settled(ops.copy_(ops.empty(tuple(tensor.shape), dtype=tensor.dtype), tensor.detach()))
     return np.array(values, np.result_type(values, np.float64)).ravel()
 
 
@@ -403,8 +431,10 @@ def gradgradcheck(
         for output in _as_tuple(func(*points)):
             if not (isinstance(output, Tensor) and output.requires_grad):
                 continue
-            seed = ops.zeros_like(output).detach()
-            settled(seed)[...] = rng.standard_normal(seed.shape)
+            noise = ops.zeros(tuple(output.shape), dtype=output.dtype)
+            settled(noise)[...] = rng.standard_normal(noise.shape)
+            with no_grad():
+                seed = ops.copy_(ops.zeros_like(output).detach(), noise)
             seeds.append(seed.requires_grad_())
     else:
         seeds = list(_as_tuple(grad_outputs))

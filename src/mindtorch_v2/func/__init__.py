@@ -9,12 +9,15 @@ from typing import Any
 
 from . import batched as _batched, rules as _rules
 from .gradients import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
-from .vmap import vmap
+from .vmap import chunk_vmap as chunk_vmap, vmap
 
 _batched.run = _rules.run
-_rules.RULES.update(importlib.import_module("mindtorch_v2._generated.vmap").RULES)  # which stands above them
+_generated = importlib.import_module("mindtorch_v2._generated.vmap")  # which stands above them
+_rules.RULES.update(_generated.RULES)
+_rules.KINDS.update(_generated.KINDS)
 
 __all__ = [
+    "debug_unwrap",
     "functional_call",
     "functionalize",
     "grad",
@@ -112,3 +115,10 @@ def replace_all_batch_norm_modules_(root: Any) -> Any:
             module.running_mean = module.running_var = module.num_batches_tracked = None
             module.track_running_stats = False
     return root
+
+
+def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
+    """What a tensor of an example holds: the whole batch, and with `recurse` that of all levels of `vmap`. For looking at, not for computing with."""
+    if not isinstance(tensor, _batched.BatchedTensor):
+        return tensor
+    return _batched.innermost(tensor) if recurse else tensor._value

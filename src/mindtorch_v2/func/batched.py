@@ -1,15 +1,15 @@
 """Batched tensors, and how functions run on them.
 
 Note [Batched tensors]
-Inside `vmap` an argument is a `BatchedTensor`: a tensor with the batch as its first dimension, which shows the shape of one example. A pointwise operator
-lines the examples' dimensions up behind the batch and runs once; so do products of matrices, full sums, and indexing an ordinary tensor by batched
-positions. Every other operator runs example by example and stacks the results: right for all, fast for few. Levels nest: the value of a batched
-tensor may be batched itself.
+Inside `vmap` an argument is a `BatchedTensor`: a tensor with the batch as its first dimension, which shows the shape of one example. What an operator does
+to a whole batch its entry says (`whole/`), or its rule for all operators of a kind (`kinds.py`); composites run as they are, of operators that know
+of batches. The few others run example by example and stack the results. Levels nest: the value of a batched tensor may be batched itself.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeGuard
@@ -20,6 +20,10 @@ from .._tensor import Size, Tensor, alias_as
 
 run: Any = None
 """Runs a function on batches: that of `rules.py`, which stands above and is handed down."""
+LEVELS: list[tuple[int, int]] = []
+"""(level, size of the batch) of every `vmap` that is running, the outermost first."""
+MODES: dict[int, Any] = {}
+"""By level of this thread's `vmap`, the mode that answers for random operators; see randomness.py."""
 
 
 class BatchedTensor(Tensor):
@@ -52,6 +56,11 @@ class BatchedTensor(Tensor):
         """The shape of one example."""
         return self.shape if dim is None else self.shape[dim]
 
+    def stride(self, dim: int | None = None) -> Any:
+        """The strides of one example."""
+        strides = self._value.stride()[1:]
+        return strides if dim is None else strides[dim]
+
     def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
         """Whether the elements of one example are in order. RuntimeError for other formats."""
         if memory_format is not contiguous_format:
@@ -67,6 +76,29 @@ class BatchedTensor(Tensor):
             step *= size
         return True
 
+    def numel(self) -> int:
+        """How many elements one example has."""
+        return math.prod(self.shape)
+
+    nelement = numel
+
+    def __len__(self) -> int:
+        if not self.dim():
+            raise TypeError("len() of a 0-d tensor")
+        return self.shape[0]
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """RuntimeError: examples are no leaves."""
+        raise RuntimeError(
+            "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of a function being "
+            "transformed by a functorch transform. This is unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, "
+            "jacfwd, hessian) or call requires_grad_() outside of a function being transformed instead."
+        )
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """RuntimeError: an example has no memory of its own."""
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
     def item(self) -> Any:
         """Batches have no single value."""
         raise RuntimeError(
@@ -74,6 +106,9 @@ class BatchedTensor(Tensor):
             "rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug "
             "report."
         )
+
+    __int__ = __float__ = __complex__ = __index__ = item
+    tolist = numpy
 
     def __bool__(self) -> bool:
         raise RuntimeError(
@@ -127,13 +162,24 @@ def at(level: int) -> Level:
 
 def tensors_in(tree: Any) -> list:
     """The tensors of nested arguments."""
-    if isinstance(tree, Tensor):
-        return [tree]
-    if isinstance(tree, dict):
-        return [t for item in tree.values() for t in tensors_in(item)]
-    if isinstance(tree, (tuple, list)):
-        return [t for item in tree for t in tensors_in(item)]
-    return []
+    found: list = []
+    _collect((tree,), found)
+    return found
+
+
+_NUMBERS = frozenset((int, float, bool, str, type(None)))
+
+
+def _collect(items: Any, found: list) -> None:
+    for item in items:
+        if item.__class__ in _NUMBERS:
+            continue
+        if isinstance(item, Tensor):
+            found.append(item)
+        elif isinstance(item, (tuple, list)):
+            _collect(item, found)
+        elif isinstance(item, dict):
+            _collect(item.values(), found)
 
 
 def mapped(tree: Any, function: Callable) -> Any:
@@ -179,6 +225,8 @@ def stack(rows: list, level: int) -> Any:
         return type(first)(*(stack([row[i] for row in rows], level) for i in range(len(first))))
     if isinstance(first, (tuple, list)):
         return type(first)(stack([row[i] for row in rows], level) for i in range(len(first)))
+    if any(row is not first and row != first for row in rows):
+        raise RuntimeError(f"vmap: examples gave different values that are no tensors: {rows}")
     return first
 
 

@@ -13,9 +13,11 @@ from typing import Any
 from .._autograd import api as _api
 from .._autograd.node import AccumulateGrad
 from .._dispatch import ops
+from .._state import TLS
 from .._tensor import Tensor, wrap
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
 from .batched import at, batched, innermost
+from .randomness import Outside, Refusing
 from .vmap import LEVELS
 
 
@@ -25,7 +27,8 @@ def _track(value: Any) -> Any:
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
     if not (value.dtype.is_floating_point or value.dtype.is_complex):
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
-    return _track_levels(value, LEVELS[::-1])
+    with Outside():
+        return _track_levels(value, LEVELS[::-1])
 
 
 def _track_levels(value: Tensor, levels: list) -> Tensor:
@@ -49,8 +52,9 @@ def _gradients(output: Tensor, leaves: list, cotangent: Tensor | None = None) ->
     inner = [innermost(leaf) for leaf in leaves]
     if not plain.requires_grad:
         return [_rewrap(ops.zeros_like(leaf)) for leaf in inner]
-    seed = ops.ones_like(plain) if cotangent is None else ops.expand_as(innermost(cotangent), plain)
-    found = _api.grad(plain, inner, seed, create_graph=True, allow_unused=True, materialize_grads=True)
+    with Outside():
+        seed = ops.ones_like(plain) if cotangent is None else ops.expand_as(innermost(cotangent), plain)
+        found = _api.grad(plain, inner, seed, create_graph=True, allow_unused=True, materialize_grads=True)
     if not _reaches_beyond(found, inner):
         found = tuple(wrap(g._data, g._dtype) for g in found)
     return [_rewrap(g) for g in found]
@@ -77,7 +81,13 @@ def _reaches_beyond(found: tuple, inner: list) -> bool:
 
 
 def _numbers(argnums: Any, count: int) -> tuple:
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    if not isinstance(argnums, (int, tuple)):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
+    if not numbers:
+        raise RuntimeError("argnums must be non-empty")
+    if len(set(numbers)) != len(numbers):
+        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
     for number in numbers:
         if not -count <= number < count:
             raise RuntimeError(f"Got argnum={number}, but only {count} positional inputs")
@@ -89,7 +99,22 @@ def _call(func: Callable, args: tuple, kwargs: dict, numbers: tuple) -> tuple[An
     given = list(args)
     for number in numbers:
         given[number] = tree_map(_track, given[number])
-    return func(*given, **kwargs), [given[number] for number in numbers]
+    TLS.transforms += 1
+    try:
+        return func(*given, **kwargs), [given[number] for number in numbers]
+    finally:
+        TLS.transforms -= 1
+
+
+def _tensors_of(value: Any, who: str) -> tuple[list, Any]:
+    """The results one by one, and their structure. RuntimeError for what is no tensor."""
+    results, shape = tree_flatten(value)
+    for result in results:
+        if not isinstance(result, Tensor):
+            raise RuntimeError(
+                f"{who}: expected f(*primals) to return only tensors, got unsupported type {type(result)}"
+            )
+    return results, shape
 
 
 def _split_aux(output: Any, has_aux: bool, who: str) -> tuple[Any, Any]:
@@ -166,7 +191,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
     """(result, function from cotangents of the result to those of `primals`), and the auxiliary result if there is one."""
     output, tracked = _call(func, primals, {}, tuple(range(len(primals))))
     value, aux = _split_aux(output, has_aux, "vjp(f, *primals)")
-    results, shape = tree_flatten(value)
+    results, shape = _tensors_of(value, "vjp(f, *primals)")
     leaves, spec = tree_flatten(tracked)
 
     def pull_back(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> tuple:
@@ -189,11 +214,14 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
 def jacrev(func: Callable, argnums: Any = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Callable:
     """A function that gives the Jacobian, row by row of the result."""
 
+    if not (chunk_size is None or chunk_size > 0):
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+
     def wrapper(*args: Any) -> Any:
         numbers = _numbers(argnums, len(args))
         output, tracked = _call(func, args, {}, numbers)
         value, aux = _split_aux(output, has_aux, "jacrev(f, *primals)")
-        results, shape = tree_flatten(value)
+        results, shape = _tensors_of(value, "vjp(f, *primals)")
         leaves, spec = tree_flatten(tracked)
         jacobians = [_rows(result, leaves) for result in results]
         built = tree_unflatten([_chosen(tree_unflatten(rows, spec), argnums) for rows in jacobians], shape)
@@ -217,8 +245,16 @@ def _rows(result: Tensor, leaves: list) -> list:
 
 
 def jacfwd(func: Callable, argnums: Any = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable:
-    """The Jacobian; there are no forward-mode derivatives, so it is computed as `jacrev` does."""
-    return jacrev(func, argnums, has_aux=has_aux)
+    """The Jacobian, as `jacrev` computes it. PyTorch maps over directions: `randomness` says what random operators do, as for `vmap`."""
+    backward = jacrev(func, argnums, has_aux=has_aux)
+
+    def wrapper(*args: Any) -> Any:
+        if randomness == "error":
+            with Refusing():
+                return backward(*args)
+        return backward(*args)
+
+    return wrapper
 
 
 def hessian(func: Callable, argnums: Any = 0) -> Callable:
@@ -247,9 +283,11 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
                 "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor "
                 f"is of size {list(primal.shape)} while the given forward gradient is of size {list(direction.shape)}."
             )
+    if not flat:
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals to contain at least one Tensor.")
     output, tracked = _call(func, primals, {}, tuple(range(len(primals))))
     value, aux = _split_aux(output, has_aux, "jvp(f, primals, tangents)")
-    results, shape = tree_flatten(value)
+    results, shape = _tensors_of(value, "jvp(f, primals, tangents)")
     leaves = tree_flatten(tracked)[0]
     moved = [_tangent(result, leaves, directions) for result in results]
     shown, aux = _detached((value, aux), leaves)
@@ -282,8 +320,18 @@ def _tangent(result: Tensor, leaves: list, directions: list) -> Tensor:
 def linearize(func: Callable, *primals: Any) -> tuple:
     """(result, function from tangents of `primals` to the tangent of the result)."""
     value = func(*primals)
+    flat, spec = tree_flatten(primals)
 
     def push(*tangents: Any) -> Any:
+        directions, other = tree_flatten(tangents)
+        if other != spec:
+            raise RuntimeError(f"Expected the tangents {other} to have the same argspec as the primals {spec}")
+        for number, (primal, direction) in enumerate(zip(flat, directions)):
+            if primal.shape != direction.shape:
+                raise RuntimeError(
+                    f"tangent:{number} with shape {direction.shape} in flattened pytree doesn't match the shape {primal.shape} of the "
+                    "corresponding primal."
+                )
         return jvp(func, primals, tangents)[1]
 
     return value, push

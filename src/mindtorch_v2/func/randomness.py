@@ -6,11 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from .. import _state
 from .._dispatch import ops
 from .._dispatch.operator import Operator
 from .._random.generator import default_generator
-from .batched import at, batched, is_inplace, line_up, mapped, run_rows, stack, tensors_in
-from .rules import operators_by_name
+from .._state import TLS
+from .batched import MODES, at, batched, check_target, is_inplace, line_up, mapped, run_rows, stack, tensors_in
+from .rules import at_once, operators_by_name
 
 
 @functools.cache
@@ -41,8 +43,22 @@ class RandomMode:
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        if name not in _drawing() or _draws_nothing(name, args):
+        if self.draws(name, args):
+            return self.drawn(func, name, args, kwargs)
+        _state.leave_special()  # this mode is switched off while it answers
+        try:
             return func(*args, **kwargs)
+        finally:
+            _state.enter_special()
+
+    def draws(self, name: str, args: tuple) -> bool:
+        """Whether a function of this name draws numbers."""
+        return name in _drawing() and (_tagged(name, "draws_refused") or not _draws_nothing(name, args))
+
+    def drawn(self, func: Callable, name: str, args: tuple, kwargs: dict) -> Any:
+        """The result of a function that draws."""
+        if _tagged(name, "draws_refused"):
+            raise RuntimeError(f"vmap: we do not yet support aten::{name}. Please file an issue")
         if kwargs.get("out") is not None:
             raise RuntimeError(
                 "vmap: We do not support calling out variants of random operations. Please use non-out variants as a workaround"
@@ -58,7 +74,7 @@ class RandomMode:
         is_mine = at(self.level)
         if not any(is_mine(t) for t in tensors_in((args, kwargs))):
             return func(*args, **kwargs)
-        if _tagged(name, "draws_apart"):
+        if _tagged(name, "draws_apart") or (is_inplace(name) and any(is_mine(a) for a in args[1:])):
             raise RuntimeError(
                 "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
             )
@@ -85,6 +101,7 @@ class RandomMode:
         given = tensors_in((args, kwargs))
         if is_inplace(name):
             if not is_mine(args[0]):
+                check_target(name, args[0], given, is_mine)
                 raise RuntimeError(
                     "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. If this "
                     "is necessary for your usage, please file an issue with functorch."
@@ -94,6 +111,12 @@ class RandomMode:
         sized = next((i for i in range(len(args) - 1, -1, -1) if isinstance(args[i], (list, tuple))), None)
         if not given and sized is not None and not _tagged(name, "draws_by_rows"):  # a shape
             return batched(func(*args[:sized], [self.size, *args[sized]], *args[sized + 1 :], **kwargs), level)
+        if given and not _tagged(name, "draws_by_rows"):
+            if not any(is_mine(t) for t in given):
+                args = mapped(args, lambda t: batched(ops.expand(t, (self.size, *t.shape)), level))
+            found = at_once(func, name, args, kwargs, is_mine)
+            if found is not None:
+                return found
         if _tagged(name, "draws_by_rows") or not given:
             if any(is_mine(t) for t in given):
                 return stack(run_rows(func, args, kwargs, level), level)
@@ -113,3 +136,33 @@ def _draws_nothing(name: str, args: tuple) -> bool:
         return False
     given = args[at] if at < len(args) else op.params[at].default
     return given is not None and not given
+
+
+class Outside:
+    """Inside, the modes of `vmap` are switched off: what runs there is about whole batches, and takes the ordinary road."""
+
+    def __enter__(self) -> None:
+        self.before = TLS.function_modes
+        kept = tuple(mode for mode in self.before if mode.__class__ is not RandomMode)
+        TLS.function_modes = kept
+        self.left = len(self.before) - len(kept)
+        for _ in range(self.left):
+            _state.leave_special()
+
+    def __exit__(self, *exc: object) -> None:
+        for _ in range(self.left):
+            _state.enter_special()
+        TLS.function_modes = self.before
+
+
+class Refusing:
+    """Inside, random operators are refused, as in a `vmap` whose randomness is "error"."""
+
+    def __enter__(self) -> None:
+        self.before = TLS.function_modes
+        TLS.function_modes = (*self.before, RandomMode(len(MODES) + 1, 0, "error"))
+        _state.enter_special()
+
+    def __exit__(self, *exc: object) -> None:
+        _state.leave_special()
+        TLS.function_modes = self.before

@@ -11,12 +11,16 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from .._api.methods import indexing
 from .._autograd import api
 from .._dispatch import ops
-from .._dispatch.operator import Operator, Param
+from .._dispatch.operator import Operator
 from .._dispatch.resolver import resolve
+from .._dispatch.return_types import return_type
 from .._tensor import Tensor
 from .batched import (
+    LEVELS,
+    MODES,
     BatchedTensor,
     Fallback,
     Level,
@@ -30,24 +34,13 @@ from .batched import (
     stack,
     tensors_in,
 )
+from .kinds import DIMS, call, moved
 
-_DIMS = {
-    "dim",
-    "dims",
-    "dim0",
-    "dim1",
-    "dim2",
-    "axis0",
-    "axis1",
-    "start_dim",
-    "end_dim",
-    "source",
-    "destination",
-    "dimension",
-}
 _SIZES = {"size", "shape"}
 RULES: dict[str, Callable] = {}
-"""By operator, what it does to a whole batch: the functions of `whole.py` that entries name."""
+"""By operator, what it does to a whole batch: the functions of `whole/` that entries name."""
+KINDS: dict[str, Callable] = {}
+"""By operator, what all of its kind do to a whole batch: the functions of `kinds.py`."""
 
 
 @functools.cache
@@ -66,6 +59,12 @@ def run(func: Callable, args: tuple, kwargs: dict) -> Any:
     given = tensors_in((args, kwargs))
     level = at(max(t._level for t in given if isinstance(t, BatchedTensor)))
     name = getattr(func, "__name__", "")
+    if level.number > len(LEVELS):
+        raise RuntimeError(
+            "Either your tensor may have escaped from inside a function being vmapped and this is a user error (see "
+            "https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal functorch error in "
+            f"`gen_vmap_{'inplace_' if is_inplace(name) else ''}plumbing` Please file an issue if it looks like the latter"
+        )
     if func is api.grad:
         size = next(t for t in given if level(t))._value.shape[0]
         return tuple(None if g is None else level.wrap(g) for g in gradients(args, kwargs, level, size))
@@ -73,10 +72,15 @@ def run(func: Callable, args: tuple, kwargs: dict) -> Any:
         raise RuntimeError(
             f"Batching rule not implemented for aten::{name}.out; the fallback path doesn't work on out= or view ops."
         )
+    mode = MODES.get(level.number)
+    if mode is not None and mode.draws(name, args):  # inside an operator that is made of others
+        return mode.drawn(func, name, args, kwargs)
+    if name in ("__getitem__", "__setitem__"):
+        return _subscripted(name, args, level)
     inplace = is_inplace(name)
-    if inplace or kwargs.get("out") is not None:
-        check_target(name, args[0] if inplace else kwargs["out"], given, level)
-    found = _inplace_at_once(func, name, args, kwargs, level) if inplace else _at_once(func, name, args, kwargs, level)
+    if inplace:
+        check_target(name, args[0], given, level)
+    found = (_inplace_at_once if inplace else at_once)(func, name, args, kwargs, level)
     if found is not None:
         return found
     if not Fallback.enabled:
@@ -89,135 +93,89 @@ def run(func: Callable, args: tuple, kwargs: dict) -> Any:
 
 
 def _inplace_at_once(func: Callable, name: str, args: Any, kwargs: dict, level: Level) -> Any:
-    """The target of a pointwise operator, or of a view, that has written to the whole batch, or None."""
+    """The target of an operator that has written to the whole batch, or None."""
     target = args[0] if args else None
+    if name in operators_by_name():
+        return None if at_once(func, name, args, kwargs, level) is None else target
     if not isinstance(target, Tensor) or not level(target):
         return None
-    overloads = operators_by_name().get(name[:-1], ())
-    if overloads and all(op.is_view for op in overloads):  # each example becomes its view
-        seen = _at_once(getattr(ops, name[:-1]), name[:-1], args, kwargs, level)
-        if isinstance(seen, BatchedTensor):
-            target._value = seen._value
-            target._data = innermost(seen)._data
-            return target
+    plain = name[:-1]
+    overloads = operators_by_name().get(plain, ())
+    if not overloads:
         return None
-    if name == "fill_" and len(args) == 2 and isinstance(args[1], Tensor) and not args[1].dim():
-        ops.copy_(target._value, line_up(args[1], level, target.dim()))
+    if _is_pointwise(plain):
+        width = target.dim()
+        if any(t.dim() > width for t in tensors_in((args, kwargs))):
+            return None
+        lined_up = functools.partial(line_up, at_level=level, width=width)
+        func(*mapped(args, lined_up), **mapped(kwargs, lined_up))
         return target
-    if not _is_pointwise(name[:-1]):
+    made = at_once(getattr(ops, plain), plain, args, kwargs, level)
+    if not isinstance(made, Tensor) or not level(made):
         return None
-    width = target.dim()
-    if any(t.dim() > width for t in tensors_in((args, kwargs))):
+    if all(op.is_view for op in overloads):  # each example becomes its view
+        target._value = made._value
+        target._data = innermost(made)._data
+    elif made.shape == target.shape and made.dtype is target.dtype:
+        ops.copy_(target._value, made._value)
+    else:
         return None
-    lined_up = functools.partial(line_up, at_level=level, width=width)
-    func(*mapped(args, lined_up), **mapped(kwargs, lined_up))
     return target
 
 
-def _at_once(func: Callable, name: str, args: Any, kwargs: dict, level: Level) -> Any:
+def at_once(func: Callable, name: str, args: tuple, kwargs: dict, level: Level) -> Any:
     """The result of an operator that can run on the whole batch, or None."""
     overloads = operators_by_name().get(name, ())
-    if any(op.full_name in RULES for op in overloads) and "out" not in kwargs:
-        try:
-            op, bound = resolve(overloads, args, kwargs)
-        except TypeError:
-            return None  # the example's own call says what is wrong
-        rule = RULES.get(op.full_name)
-        if rule is not None:
-            return rule(level, *bound)
-    if _is_pointwise(name):
-        operands = tensors_in((args, kwargs))
-        width = max(t.dim() for t in operands)
-        if any(t.dim() == 0 < width for t in operands) and any(t.dtype is not operands[0].dtype for t in operands):
-            return None  # examples without dimensions promote as numbers do, and in a batch they have one
-        lined_up = functools.partial(line_up, at_level=level, width=width)
-        result = func(*mapped(args, lined_up), **mapped(kwargs, lined_up))
-        return mapped(result, level.wrap)
-    if name == "__getitem__":
-        return _subscripted(args[0], args[1], level)
-    seen = _view(func, overloads, args, kwargs, level)
-    return None if seen is None else mapped(seen, level.wrap)
+    if not overloads:
+        return None
+    try:
+        op, bound = resolve(overloads, args, kwargs)
+    except TypeError:
+        return None  # the example's own call says what is wrong
+    if (rule := RULES.get(op.full_name)) is not None:
+        return rule(level, *bound)
+    if (kind := KINDS.get(op.full_name)) is not None:
+        return kind(level, op, bound)
+    if op.composite is not None:
+        made = op.composite_function()(*bound)
+        return return_type(op, list(made)) if made.__class__ is tuple and len(op.returns) > 1 else made
+    return _view(op, bound, level) if op.is_view else None
 
 
 def _is_pointwise(name: str) -> bool:
     return any("pointwise" in op.tags for op in operators_by_name().get(name, ()))
 
 
-def _view(func: Callable, overloads: tuple[Operator, ...], args: tuple, kwargs: dict, level: Level) -> Any:
-    """The view of the values of a batch that stands for a view of every example; None when it is no case for this rule."""
-    overloads = tuple(op for op in overloads if op.is_view and op.composite is None)
-    if not overloads or not args or not level(args[0]) or any(level(t) for t in (*args[1:], *kwargs.values())):
+def _view(op: Operator, bound: tuple, level: Level) -> Any:
+    """The view of a batch that stands for a view of every example; None when it is no case for this rule."""
+    if not level(bound[0]) or any(level(a) for a in bound[1:]):
         return None
-    op, bound = resolve(overloads, args, kwargs)
-    count = args[0].dim()
-    given: list[Any] = [args[0]._value]
+    count = bound[0].dim()
+    given: list[Any] = [bound[0]._value]
     for param, argument in zip(op.params[1:], bound[1:]):
-        if param.name in _DIMS:
-            argument = _moved(param, argument, count)
+        if param.name in DIMS:
+            argument = moved(param, argument, count)
             if argument is None:
                 return None
+            if param.name == "dims":  # an order of all of them
+                argument = [0, *argument]
         elif param.name in _SIZES and param.is_list:
             argument = [given[0].shape[0], *argument]
         given.append(argument)
-    positional = [a for p, a in zip(op.params, given) if not p.keyword]
-    named = {p.name: a for p, a in zip(op.params, given) if p.keyword}
-    return (op.function or func)(*positional, **named)
+    return mapped(call(op, given), level.wrap)
 
 
-def _subscripted(source: Any, index: Any, level: Level) -> Any:
-    """`source[index]`, or None."""
-    items = index if isinstance(index, tuple) else (index,)
+def _subscripted(name: str, args: tuple, level: Level) -> Any:
+    """`source[index]`, or `source[index] = value`."""
+    items = args[1] if isinstance(args[1], tuple) else (args[1],)
     if any(level(i) and i.dtype.category == 0 for i in items):
         raise RuntimeError(
             "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a boolean mask."
         )
-    if not level(source):
-        return _index(source, index, level)
-    part = _part(source, index)
-    return None if part is None else level.wrap(part)
-
-
-def _index(source: Tensor, index: Any, level: Level) -> Any:
-    """`source[i, j, ...]` with positions for leading dimensions, some of them batched: one index operation.
-
-    Positions have dimensions where another level's batch lies in them.
-    """
-    items = index if isinstance(index, tuple) else (index,)
-    if not all(isinstance(i, int) or (isinstance(i, Tensor) and i.dtype.category == 1) for i in items):
-        return None
-    width = max(i.dim() for i in items if isinstance(i, Tensor))
-
-    def position(item: Any) -> Any:
-        if not isinstance(item, Tensor):
-            return item
-        lined_up = line_up(item, level, width)
-        # A tensor without dimensions would be read for its number.
-        return lined_up if isinstance(lined_up, BatchedTensor) or lined_up.dim() else lined_up.reshape((1,))
-
-    return level.wrap(source[tuple(map(position, items))])
-
-
-def _part(source: Any, index: Any) -> Any:
-    """`source[index]` of every example of a batch by numbers, slices, None and an ellipsis; None for other subscripts."""
-    items = index if isinstance(index, tuple) else (index,)
-    if not all(i is None or i is Ellipsis or isinstance(i, (int, slice)) and not isinstance(i, bool) for i in items):
-        return None
-    if sum(i is not None and i is not Ellipsis for i in items) > source.dim():
-        return None  # the example's own call says what is wrong
-    return source._value[(slice(None), *items)]
-
-
-def _moved(param: Param, argument: Any, count: int) -> Any:
-    """Dimensions of an example as those of the batch; None for one that is out of range, which the example's own call refuses."""
-    many = isinstance(argument, (list, tuple))
-    moved = []
-    for dim in argument if many else (argument,):
-        if not -count <= dim < count:
-            return None
-        moved.append(dim + 1 if dim >= 0 else dim)
-    if many and param.name == "dims":
-        return [0, *moved]
-    return moved if many else moved[0]
+    if name == "__getitem__":
+        return indexing.read(*args, keep=level)
+    check_target(name, args[0], tensors_in(args), level)
+    return indexing.write(*args, keep=level)
 
 
 def gradients(args: tuple, kwargs: dict, is_mine: Callable, size: int) -> list:

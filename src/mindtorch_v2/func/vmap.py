@@ -14,11 +14,8 @@ from .._dispatch.overrides import DisableTorchFunctionSubclass
 from .._state import TLS
 from .._tensor import Tensor
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
-from .batched import BatchedTensor, at, batched
+from .batched import LEVELS, MODES, BatchedTensor, at, batched
 from .randomness import RandomMode
-
-LEVELS: list[tuple[int, int]] = []
-"""(level, size of the batch) of every `vmap` that is running, the outermost first."""
 
 
 def vmap(
@@ -47,9 +44,11 @@ def vmap(
     def mapped(*args: Any, **kwargs: Any) -> Any:
         dims, leaves, spec = _flat_inputs(name, in_dims, args)
         size = _size(name, in_dims, dims, leaves)
+        given = leaves
         leaves = [leaf if dim is None else _moved(leaf, dim) for leaf, dim in zip(leaves, dims)]
         if chunk_size is None or chunk_size >= size:
-            return _once(func, name, leaves, dims, spec, kwargs, size, out_dims, randomness)
+            found = _origins(given, leaves, dims)
+            return _once(func, name, leaves, dims, spec, kwargs, size, out_dims, randomness, found)
         state = get_rng_state() if randomness == "same" else None
         parts = []
         for start in range(0, size, chunk_size):
@@ -62,6 +61,42 @@ def vmap(
         places = _broadcast_to_and_flatten(out_dims, shape)
         joined = [ops.cat(list(pieces), dim) for pieces, dim in zip(zip(*(part[0] for part in parts)), places or [])]
         return tree_unflatten(joined, shape)
+
+    return mapped
+
+
+def chunk_vmap(
+    func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunks: int = 2
+) -> Callable:
+    """`vmap` of `chunks` parts of the batch, one after the other."""
+
+    @functools.wraps(func)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        name = getattr(func, "__name__", repr(func))
+        dims, leaves, _ = _flat_inputs(name, in_dims, args)
+        size = _size(name, in_dims, dims, leaves)
+        return vmap(func, in_dims, out_dims, randomness, chunk_size=max(-(-size // chunks), 1))(*args, **kwargs)
+
+    return mapped
+
+
+def _vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False) -> Callable:
+    """`vmap` as it was before `torch.func`; a result may be None where `allow_none_pass_through` says so."""
+    if not allow_none_pass_through:
+        return vmap(func, in_dims, out_dims)
+
+    @functools.wraps(func)
+    def mapped(*args: Any) -> Any:
+        shape: list = []
+
+        def present(*given: Any) -> tuple:
+            result = func(*given)
+            shape[:] = [isinstance(result, tuple), result if isinstance(result, tuple) else (result,)]
+            return tuple(r for r in shape[1] if r is not None)
+
+        made = iter(vmap(present, in_dims, out_dims)(*args))
+        results = tuple(None if r is None else next(made) for r in shape[1])
+        return results if shape[0] else results[0]
 
     return mapped
 
@@ -130,25 +165,30 @@ def _once(
     size: int,
     out_dims: Any,
     randomness: str,
+    origins: Origins | None = None,
 ) -> Any:
     """Run `func` on a batch whose tensors have it in front."""
     level = len(LEVELS) + 1
     LEVELS.append((level, size))
     modes = TLS.function_modes
-    TLS.function_modes = (*modes, RandomMode(level, size, randomness))
+    MODES[level] = RandomMode(level, size, randomness)
+    TLS.function_modes = (*modes, MODES[level])
     _state.enter_special()
+    TLS.transforms += 1
     try:
         given = [leaf if dim is None else batched(leaf, level) for leaf, dim in zip(leaves, dims)]
         result = func(*tree_unflatten(given, spec), **kwargs)
     finally:
+        TLS.transforms -= 1
         _state.leave_special()
         TLS.function_modes = modes
+        del MODES[level]
         LEVELS.pop()
-    return _unwrap(name, result, out_dims, level, size)
+    return _unwrap(name, result, out_dims, level, size, origins or {})
 
 
-def _unwrap(name: str, result: Any, out_dims: Any, level: int, size: int) -> Any:
-    """The results with the batch where `out_dims` says."""
+def _unwrap(name: str, result: Any, out_dims: Any, level: int, size: int, origins: Origins) -> Any:
+    """The results with the batch where `out_dims` says; an argument that comes back with it where it was is itself."""
     outputs, spec = tree_flatten(result)
     if not isinstance(out_dims, (int, tuple, list, dict)) and out_dims is not None:
         raise ValueError(
@@ -184,8 +224,17 @@ def _unwrap(name: str, result: Any, out_dims: Any, level: int, size: int) -> Any
         )
         if dim is None and is_mine(output):
             raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
-        finished.append(value.movedim(0, dim) if dim else value)
+        given, place = origins.get(id(value), (value, None))
+        finished.append(given if place is not None and place == dim else value.movedim(0, dim) if dim else value)
     return tree_unflatten(finished, spec)
+
+
+Origins = dict[int, tuple[Tensor, int]]
+"""By the identity of a tensor with the batch in front: the argument that it was, and where the batch was."""
+
+
+def _origins(given: list, moved: list, dims: list) -> Origins:
+    return {id(m): (g, dim) for g, m, dim in zip(given, moved, dims) if m is not g}
 
 
 def restore_vmap(func: Callable, in_dims: Any, batch_size: int, randomness: str) -> Callable:
@@ -196,7 +245,9 @@ def restore_vmap(func: Callable, in_dims: Any, batch_size: int, randomness: str)
     def inner(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         leaves, spec = tree_flatten(args)
         dims: list = _broadcast_to_and_flatten(in_dims, spec) or [None] * len(leaves)
+        given_leaves = leaves
         leaves = [leaf if dim is None else _moved(leaf, dim) for leaf, dim in zip(leaves, dims)]
+        origins = _origins(given_leaves, leaves, dims)
         level, outputs = len(LEVELS) + 1, []
         shape: Any = None
 
@@ -206,8 +257,7 @@ def restore_vmap(func: Callable, in_dims: Any, batch_size: int, randomness: str)
 
         _once(catching, "restore_vmap", leaves, dims, spec, kwargs, batch_size, None, randomness)
         is_mine = at(level)
-        values = [o._value if is_mine(o) else o for o in outputs]
-        places = [0 if is_mine(o) else None for o in outputs]
-        return tree_unflatten(values, shape), tree_unflatten(places, shape)
+        pairs = [origins.get(id(o._value), (o._value, 0)) if is_mine(o) else (o, None) for o in outputs]
+        return tree_unflatten([p[0] for p in pairs], shape), tree_unflatten([p[1] for p in pairs], shape)
 
     return inner

@@ -155,7 +155,8 @@ def backward(
     gradient: the cotangent, of this tensor's shape; may be left out for a tensor of one element.
     RuntimeError when there is no history, or its saved tensors were freed by an earlier pass.
     """
-    if gradient is None and inputs is None and not create_graph and _quick_backward(self, bool(retain_graph)):
+    plain = gradient is None and inputs is None and not create_graph and not TLS.transforms
+    if plain and _quick_backward(self, bool(retain_graph)):
         if TLS.final_callbacks:
             run_callbacks()
         return
@@ -177,6 +178,8 @@ def detach_(self: Tensor) -> Tensor:
             "as the solution."
         )
     self._node = None
+    if TLS.tangents is not None:
+        TLS.tangents.forget(self)
     return self
 
 

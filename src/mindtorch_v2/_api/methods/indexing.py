@@ -7,6 +7,7 @@ history, an index that numpy reads alike is numpy's own.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,16 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
     special = overrides.find_for((self, *index) if index.__class__ is tuple else (self, index))
     if special is not None:
         return overrides.run_function(Tensor.__getitem__, special, (self, index), {})
-    view, indices = _basic(self, index)
+    return read(self, index)
+
+
+def _keep_none(position: Tensor) -> bool:
+    return False
+
+
+def read(self: Tensor, index: Any, keep: Callable[[Tensor], bool] = _keep_none) -> Tensor:
+    """`self[index]` by operators; `keep` says which positions without dimensions are no number to read."""
+    view, indices = _basic(self, index, keep)
     if indices is None:
         return ops.alias(self) if view is self else view
     return ops.index(view, indices)
@@ -103,7 +113,12 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
         return
     if SPARSE and (self.is_sparse or self.is_sparse_csr):
         raise TypeError("Cannot assign to a sparse tensor")
-    view, indices = _basic(self, index)
+    write(self, index, value)
+
+
+def write(self: Tensor, index: Any, value: Any, keep: Callable[[Tensor], bool] = _keep_none) -> None:
+    """`self[index] = value` by operators; `keep` as of `read`."""
+    view, indices = _basic(self, index, keep)
     if not isinstance(value, Tensor):
         value = _as_value(value, self)
     if indices is None:
@@ -177,7 +192,7 @@ def _without_leading_ones(value: Tensor, target: Tensor) -> Tensor:
     return value
 
 
-def _basic(self: Tensor, index: Any) -> tuple[Tensor, list | None]:
+def _basic(self: Tensor, index: Any, keep: Callable[[Tensor], bool] = _keep_none) -> tuple[Tensor, list | None]:
     """The view that the basic parts of an index give, and the tensors for `index`, by dimension; None when there are none."""
     view = _by_steps(self, index if index.__class__ is tuple else (index,), index)
     if view is not None:
@@ -212,7 +227,7 @@ def _basic(self: Tensor, index: Any) -> tuple[Tensor, list | None]:
             dim += 1
             place += 1
         elif isinstance(item, Tensor):
-            if item.dim() == 0 and item._dtype.category == 1 and item._dtype is not _uint8:
+            if item.dim() == 0 and item._dtype.category == 1 and item._dtype is not _uint8 and not keep(item):
                 result = _select(result, dim, int(item.item()), place)
                 place += 1
                 continue
@@ -240,7 +255,7 @@ def _basic(self: Tensor, index: Any) -> tuple[Tensor, list | None]:
 
 def _by_steps(self: Tensor, parts: tuple, index: Any) -> Tensor | None:
     """The view that numbers, slices, None and Ellipsis give; None for another index, and where it is refused."""
-    ndim = len(self._data.shape)
+    ndim = self.dim()
     place = 0
     for part in parts:
         if part.__class__ is int or part.__class__ is slice:
@@ -357,7 +372,7 @@ def _as_int(item: Any) -> int:
 
 
 def _select(result: Tensor, dim: int, position: int, place: int) -> Tensor:
-    size = result._data.shape[dim]
+    size = result.shape[dim]
     if not -size <= position < size:
         raise IndexError(f"index {position} is out of bounds for dimension {place} with size {size}")
     return ops.select(result, dim, position)
@@ -372,13 +387,7 @@ def _slice(result: Tensor, dim: int, item: slice, alone: bool) -> Tensor:
     start = None if item.start is None else _as_int(item.start)
     stop = None if item.stop is None else _as_int(item.stop)
     # An item that leaves everything in place is no operation, unless it is the whole index.
-    if (
-        not alone
-        and start in (None, 0)
-        and step == 1
-        and (stop is None or stop >= result._data.shape[dim])
-        and result.dim()
-    ):
+    if not alone and start in (None, 0) and step == 1 and (stop is None or stop >= result.shape[dim]) and result.dim():
         return result
     return ops.slice(result, dim, start, stop, step)
 

@@ -38,7 +38,7 @@ def __len__(self: Tensor) -> int:
 
 
 def __iter__(self: Tensor) -> Iterator[Tensor]:
-    if self._data.ndim == 0:
+    if self.dim() == 0:
         raise TypeError("iteration over a 0-d tensor")
     return iter(ops.unbind(self, 0))
 
@@ -52,7 +52,7 @@ def __contains__(self: Tensor, element: Any) -> bool:
 
 
 def __reversed__(self: Tensor) -> Tensor:
-    return self if self._data.ndim == 0 else ops.flip(self, (0,))
+    return self if self.dim() == 0 else ops.flip(self, (0,))
 
 
 def __deepcopy__(self: Tensor, memo: dict) -> Tensor:

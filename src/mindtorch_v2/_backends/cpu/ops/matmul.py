@@ -60,7 +60,10 @@ def fast_matmul(self: ndarray, other: ndarray) -> ndarray | None:
                 shape = self.shape
                 return self.reshape(-1, shape[-1]).dot(other).reshape(*shape[:-1], other.shape[1])
         elif left == right and left > 2 and self.shape[:-2] == other.shape[:-2]:
-            return np.matmul(self, other)
+            if not any(other.strides[:-2]) and self.flags.c_contiguous and self.size:  # one matrix for all
+                shape, matrix = self.shape, other[(0,) * (right - 2)]
+                return self.reshape(-1, shape[-1]).dot(matrix).reshape(*shape[:-1], matrix.shape[1])
+            return np.multiply(self, other) if self.shape[-1] == other.shape[-2] == 1 else np.matmul(self, other)
     except ValueError:
         pass
     return None
