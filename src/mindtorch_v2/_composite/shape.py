@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+import numpy as np
+
 from mindtorch_v2 import _dtype
 from mindtorch_v2._dispatch.backends import data_needed
 from mindtorch_v2._generated import functions as F
@@ -89,7 +91,7 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
     if r == 0:
         return F.empty([0], dtype=self.dtype, device=self.device)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    places = [place for row in choose(range(self.shape[0]), r) for place in row]
+    places = np.fromiter(itertools.chain.from_iterable(choose(range(self.shape[0]), r)), np.int64)
     chosen = F.index_select(self, 0, self.new_tensor(places, dtype=_dtype.int64))
     return F.reshape(chosen, [len(places) // r, r])
 

@@ -399,47 +399,55 @@ def pinv(self: ndarray, atol: Any = None, rtol: Any = None, hermitian: bool = Fa
 
 # --- the exponential ------------------------------------------------------------------------------------------------------------
 
-_PADE = (
-    64764752532480000.0,
-    32382376266240000.0,
-    7771770303897600.0,
-    1187353796428800.0,
-    129060195264000.0,
-    10559470521600.0,
-    670442572800.0,
-    33522128640.0,
-    1323241920.0,
-    40840800.0,
-    960960.0,
-    16380.0,
-    182.0,
-    1.0,
-)
-_PADE_REACH = 5.371920351148152
-"""Up to this 1-norm the Padé approximant of order 13 is exact to double precision."""
+_PADE = {
+    np.float32: (3.925724783138660, (17297280.0, 8648640.0, 1995840.0, 277200.0, 25200.0, 1512.0, 56.0, 1.0)),
+    np.float64: (
+        5.371920351148152,
+        (
+            64764752532480000.0,
+            32382376266240000.0,
+            7771770303897600.0,
+            1187353796428800.0,
+            129060195264000.0,
+            10559470521600.0,
+            670442572800.0,
+            33522128640.0,
+            1323241920.0,
+            40840800.0,
+            960960.0,
+            16380.0,
+            182.0,
+            1.0,
+        ),
+    ),
+}
+"""The 1-norm up to which the Padé approximant is exact to the precision, and its coefficients: of order 7 for single, 13 for double."""
 
 
 def matrix_exp(self: ndarray) -> ndarray:
-    """The exponential of each matrix: the Padé approximant of order 13 of a scaled matrix, squared again."""
+    """The exponential of each matrix: the Padé approximant of a scaled matrix, squared again."""
     n = self.shape[-1]
     if not self.size:
         return self.copy()
-    wide = np.complex128 if self.dtype.kind == "c" else np.float64
-    a = _batch(self).astype(wide)
+    reach, b = _PADE[self.real.dtype.type]
+    a = _batch(self)
     finite = np.isfinite(a).all((-1, -2))
-    norm = np.where(finite, np.abs(a).sum(-2).max(-1), 0)
-    squarings = np.ceil(np.log2(np.maximum(norm / _PADE_REACH, 1))).astype(int)
-    a = a / np.exp2(squarings)[:, None, None]
-    one = np.eye(n, dtype=wide)
+    norm = np.where(finite, np.abs(a).sum(-2, np.float64).max(-1), 0)
+    squarings = np.ceil(np.log2(np.maximum(norm / reach, 1))).astype(int)
+    a = a * np.exp2(-squarings)[:, None, None].astype(self.real.dtype)
+    one = np.eye(n, dtype=a.dtype)
     a2 = a @ a
     a4 = a2 @ a2
     a6 = a4 @ a2
-    b = _PADE
-    odd = a @ (a6 @ (b[13] * a6 + b[11] * a4 + b[9] * a2) + b[7] * a6 + b[5] * a4 + b[3] * a2 + b[1] * one)
-    even = a6 @ (b[12] * a6 + b[10] * a4 + b[8] * a2) + b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * one
+    odd = b[7] * a6 + b[5] * a4 + b[3] * a2 + b[1] * one
+    even = b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * one
+    if len(b) > 8:
+        odd += a6 @ (b[13] * a6 + b[11] * a4 + b[9] * a2)
+        even += a6 @ (b[12] * a6 + b[10] * a4 + b[8] * a2)
+    odd = a @ odd
     result = np.full_like(a, np.nan)
     result[finite] = np.linalg.solve(even[finite] - odd[finite], even[finite] + odd[finite])
     for step in range(int(squarings.max(initial=0))):
         again = squarings > step
         result[again] = result[again] @ result[again]
-    return result.reshape(self.shape).astype(self.dtype)
+    return result.reshape(self.shape)

@@ -218,8 +218,8 @@ def vdot(self: ndarray, other: ndarray) -> ndarray:
     return np.asarray(np.vdot(self, other))
 
 
-def outer(self: ndarray, vec2: ndarray) -> ndarray:
-    return np.multiply.outer(self, vec2)
+def outer(self: ndarray, vec2: ndarray, out: ndarray | None = None) -> ndarray:
+    return np.multiply(self[:, None], vec2, out)
 
 
 def linalg_cross(self: ndarray, other: ndarray, dim: int = -1) -> ndarray:
