@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from math import prod
 from typing import Any
-from weakref import WeakValueDictionary
 
 from numpy import ndarray
 
@@ -28,7 +27,7 @@ from ..._pinned import is_pinned as _is_pinned
 from ..._rules.geometry import channels_last_strides, prefers_channels_last
 from ..._sparse_payload import CooPayload, CsrPayload, SparsePayload
 from ..._state import TLS
-from ..._storage import UntypedStorage, address, owner, storage_of, strided_view, view_of_root
+from ..._storage import UntypedStorage, address, storage_of, strided_view, view_of_root
 from ..._tensor import Tensor, bump_version, wrap
 from ..._typed_storage import LEGACY_STORAGES, TypedStorage, legacy_name
 from ..functions import types
@@ -88,21 +87,9 @@ def data_ptr(self: Tensor) -> int:
     return base + data.offset * data.dtype.itemsize if base and data.size else 0
 
 
-_storages: WeakValueDictionary[int, UntypedStorage] = WeakValueDictionary()
-"""The storages that somebody holds, by their memory's owner."""
-
-
 def untyped_storage(self: Tensor) -> Any:
     """The bytes behind this tensor and its views: one object for as long as somebody holds it."""
-    made = storage_of(exposed(self))
-    if made.__class__ is not UntypedStorage:
-        return made
-    holder = owner(made._root)
-    found = _storages.get(id(holder))
-    if found is not None and owner(found._root) is holder and found._root.nbytes == made._root.nbytes:
-        return found
-    _storages[id(holder)] = made
-    return made
+    return storage_of(exposed(self))
 
 
 def _storage_object(self: Tensor) -> TypedStorage:
