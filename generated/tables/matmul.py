@@ -175,7 +175,7 @@ _sparse_mm_reduce_impl = Operator("_sparse_mm_reduce_impl", "",
 _scaled_mm = Operator("_scaled_mm", "",
     (Param('self', 'Tensor'), Param('mat2', 'Tensor'), Param('scale_a', 'Tensor'), Param('scale_b', 'Tensor'), Param('bias', 'Tensor', optional=True, default=None), Param('scale_result', 'Tensor', optional=True, default=None), Param('out_dtype', 'ScalarType', optional=True, default=None), Param('use_fast_accum', 'bool', default=False), ),
     composite="matmul.scaled_mm",
-    out=('exact',), variants=('function', 'out'),
+    out=('any_dtype',), variants=('function', 'out'),
 )
 _scaled_mm_v2 = Operator("_scaled_mm_v2", "",
     (Param('self', 'Tensor'), Param('mat2', 'Tensor'), Param('scale_a', 'Tensor', is_list=True), Param('recipe_a', 'int', is_list=True), Param('swizzle_a', 'int', is_list=True), Param('scale_b', 'Tensor', is_list=True), Param('recipe_b', 'int', is_list=True), Param('swizzle_b', 'int', is_list=True), Param('bias', 'Tensor', optional=True), Param('out_dtype', 'ScalarType', optional=True), Param('contraction_dim', 'int', is_list=True, default=()), Param('use_fast_accum', 'bool', default=False), ),

@@ -131,3 +131,5 @@ def test_products_of_eight_bits_saturate():
         assert torch._scaled_mm(a, a.t(), one, one)[0, 0].item() == largest
         assert torch._scaled_mm(a, a.t(), one, -one)[0, 0].item() == -largest
         assert torch._scaled_mm(a, a.t(), one, one * float("nan"))[0, 0].isnan()
+    a, kept = torch.ones(16, 16).to(torch.float8_e4m3fn), torch.empty(0, dtype=torch.int16)
+    assert torch._scaled_mm(a, a.t(), one, one, out=kept) is kept and kept[0, 0].item() == 16
