@@ -20,6 +20,7 @@ A state is PyTorch's, 5056 bytes, little endian, so that states can be exchanged
 from __future__ import annotations
 
 import os
+import struct
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -34,14 +35,8 @@ from .engine import DEFAULT_SEED, WORDS, Engine, Mt19937
 
 STATE_SIZE = 5056
 _making = threading.Lock()  # held while a generator makes its engine
-_LAYOUT = np.dtype(
-    {
-        "names": ["seed", "left", "seeded", "next", "words", "double", "has_double", "float", "has_float"],
-        "formats": ["<u8", "<i4", "<i4", "<u8", ("<u8", WORDS), "<f8", "<i4", "<f4", "u1"],
-        "offsets": [0, 8, 12, 16, 24, 5024, 5040, 5048, 5052],
-        "itemsize": STATE_SIZE,
-    }
-)
+_HEAD, _TAIL = struct.Struct("<QiiQ"), struct.Struct("<8xd8xi4xfB3x")  # what stands before and behind the words
+_WORDS = slice(_HEAD.size, _HEAD.size + 8 * WORDS)
 
 
 def draw_recorded() -> None:
@@ -204,22 +199,16 @@ class Generator(metaclass=_GeneratorType):
     def _state_bytes(self) -> np.ndarray:
         """The state as a uint8 array of shape (5056,), see Note [State layout]."""
         draw_recorded()
-        state = np.zeros(1, _LAYOUT)
+        state = np.empty(STATE_SIZE, np.uint8)
         with self.lock:
             words, left, next_ = self._engine.position()
-            for field, value in (
-                ("seed", self._engine.seed_value),
-                ("left", left),
-                ("seeded", 1),
-                ("next", next_),
-                ("words", words),
-                ("double", self.next_double or 0.0),
-                ("has_double", self.next_double is not None),
-                ("float", self.next_float or 0.0),
-                ("has_float", self.next_float is not None),
-            ):
-                state[field] = value
-        return state.view(np.uint8)
+            _HEAD.pack_into(state.data, 0, self._engine.seed_value, left, 1, next_)
+            state[_WORDS].view("<u8")[...] = words
+            double, single = self.next_double, self.next_float
+            _TAIL.pack_into(
+                state.data, _WORDS.stop, double or 0.0, double is not None, single or 0.0, single is not None
+            )
+        return state
 
     def _set_state_bytes(self, new_state: np.ndarray) -> None:
         """Take over a state in the form of `_state_bytes`, of any shape with that many elements."""
@@ -232,15 +221,18 @@ class Generator(metaclass=_GeneratorType):
                 f"Expected a CPUGeneratorImplState of size {STATE_SIZE} but found the input RNG state size to be "
                 f"{new_state.size}"
             )
-        state = new_state.reshape(-1).view(_LAYOUT)[0]
-        if not state["seeded"]:
+        state = new_state.reshape(-1).data
+        seed, left, seeded, next_ = _HEAD.unpack_from(state)
+        double, has_double, single, has_single = _TAIL.unpack_from(state, _WORDS.stop)
+        if not seeded:
             raise RuntimeError("Invalid mt19937 state")
+        words = np.frombuffer(state, "<u8", WORDS, _HEAD.size)  # wherever its memory begins
         draw_recorded()
         with self.lock:
-            self._engine.set_position(state["words"].astype(np.uint32), int(state["left"]), int(state["next"]))
-            self._engine.seed_value = int(state["seed"])
-            self.next_double = float(state["double"]) if state["has_double"] else None
-            self.next_float = float(state["float"]) if state["has_float"] else None
+            self._engine.set_position(words.astype(np.uint32), left, next_)
+            self._engine.seed_value = seed
+            self.next_double = double if has_double else None
+            self.next_float = single if has_single else None
 
     def get_offset(self) -> int:
         """Raises RuntimeError: only counter-based generators have an offset."""
