@@ -52,6 +52,7 @@ record: $(REF)/.made  ## record the values that tests compare with, from PyTorch
 	$(REF)/bin/python tests/record_random_streams.py
 	$(REF)/bin/python tests/record_distributions.py
 	$(REF)/bin/python tests/record_names.py
+	$(REF)/bin/python tests/record_wrong_calls.py
 	$(REF)/bin/python tests/record_sparse.py
 
 benchmarks: $(REF)/.made  ## measure side by side with PyTorch

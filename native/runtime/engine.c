@@ -542,6 +542,9 @@ static PyObject *first_gradient(PyObject *variable, PyObject *grad)
                 Py_CLEAR(copy);
             }
             made = copy == NULL ? NULL : make_tensor(copy, SLOT(grad, S.at_dtype));
+            if (made != NULL && bump_version(made) < 0) { /* it was written once, as `copy_` counts it */
+                Py_CLEAR(made);
+            }
         }
     }
     else {

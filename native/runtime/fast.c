@@ -14,6 +14,53 @@ static Recordable recordable(const Path *path)
                         path->run == run_kernel ? path->fast : NULL};
 }
 
+/* After a TypeError of the Python function: the error in PyTorch's words where the arguments do not fit, else the one there is. */
+static void refuse(Fast *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames)
+{
+    PyObject *kind, *error, *trace;
+    PyErr_Fetch(&kind, &error, &trace);
+    PyErr_NormalizeException(&kind, &error, &trace);
+    PyObject *ops = PyTuple_New(self->count), *given = PyTuple_New(n), *named = PyDict_New(), *found = NULL;
+    int built = ops != NULL && given != NULL && named != NULL;
+    for (int i = 0; built && i < self->count; i++) {
+        PyTuple_SET_ITEM(ops, i, Py_NewRef(self->paths[i].op));
+    }
+    for (Py_ssize_t i = 0; built && i < n; i++) {
+        PyTuple_SET_ITEM(given, i, Py_NewRef(args[i]));
+    }
+    for (Py_ssize_t i = 0; built && kwnames != NULL && i < PyTuple_GET_SIZE(kwnames); i++) {
+        built = PyDict_SetItem(named, PyTuple_GET_ITEM(kwnames, i), args[n + i]) == 0;
+    }
+    if (built) {
+        found = PyObject_CallFunctionObjArgs(S.refusal, error, self->fallback, ops, given, named, self->form, NULL);
+    }
+    if (found == error) {
+        PyErr_Restore(kind, error, trace);
+    }
+    else {
+        if (found != NULL) {
+            PyErr_SetObject((PyObject *)Py_TYPE(found), found);
+        }
+        Py_XDECREF(kind);
+        Py_XDECREF(error);
+        Py_XDECREF(trace);
+    }
+    Py_XDECREF(found);
+    Py_XDECREF(ops);
+    Py_XDECREF(given);
+    Py_XDECREF(named);
+}
+
+/* The call by the Python function. */
+static PyObject *call_fallback(Fast *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    PyObject *result = PyObject_Vectorcall(self->fallback, args, nargsf, kwnames);
+    if (result == NULL && PyErr_ExceptionMatches(PyExc_TypeError)) {
+        refuse(self, args, PyVectorcall_NARGS(nargsf), kwnames);
+    }
+    return result;
+}
+
 /* The pending result of a call in a pipeline. `key` is set where the call may be learnt from. */
 static PyObject *run_recorded(const Path *path, PyObject *recorder, PyObject *const *bound, PyObject **key)
 {
@@ -69,7 +116,7 @@ static PyObject *call_recording(Fast *self, PyObject *recorder, PyObject *const 
         }
     }
     if (result == NULL) {
-        result = PyObject_Vectorcall(self->fallback, args, nargsf, kwnames);
+        result = call_fallback(self, args, nargsf, kwnames);
         if (result != NULL && learnt != NULL) {
             const Recordable call = recordable(learnt);
             recall_learn(recorder, &call, key, bound.value, result);
@@ -156,18 +203,18 @@ PyObject *fast_call(PyObject *callable, PyObject *const *args, size_t nargsf, Py
             return result;
         }
     }
-    return PyObject_Vectorcall(self->fallback, args, nargsf, kwnames);
+    return call_fallback(self, args, nargsf, kwnames);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- connecting */
 
 PyObject *connect_road(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"learn", "errors", "quiet", "bfloat16", "generator", "mark_views", NULL};
-    PyObject *learn, *errors, *quiet, *half, *generator, *mark_views;
+    static char *keywords[] = {"learn", "refusal", "errors", "quiet", "bfloat16", "generator", "mark_views", NULL};
+    PyObject *learn, *refusal, *errors, *quiet, *half, *generator, *mark_views;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!OO!O!O", keywords, &learn, &PyContextVar_Type, &errors, &quiet, &PyArrayDescr_Type, &half, &PyType_Type,
-                                     &generator, &mark_views)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO!OO!O!O", keywords, &learn, &refusal, &PyContextVar_Type, &errors, &quiet, &PyArrayDescr_Type, &half,
+                                     &PyType_Type, &generator, &mark_views)) {
         return NULL;
     }
     S.out_names = Py_BuildValue("(s)", "out");
@@ -180,6 +227,7 @@ PyObject *connect_road(PyObject *module, PyObject *args, PyObject *kwargs)
     S.generator = (PyTypeObject *)Py_NewRef(generator);
     S.mark_views = Py_NewRef(mark_views);
     S.learn = Py_NewRef(learn);
+    S.refusal = Py_NewRef(refusal);
     S.errors = Py_NewRef(errors);
     S.quiet = Py_NewRef(quiet);
     S.descr_bfloat16 = (PyArray_Descr *)Py_NewRef(half);

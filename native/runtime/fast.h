@@ -59,6 +59,7 @@ typedef struct {
     PyObject_VAR_HEAD
     vectorcallfunc vectorcall;
     PyObject *fallback;
+    PyObject *form; /* what errors need to know: whether it is a method, and whether it writes in place */
     PyObject *dict;
     PyObject *weakrefs;
     int count;

@@ -121,9 +121,9 @@ static int read_path(Path *path, PyObject *description)
 
 static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"fallback", "paths", NULL};
-    PyObject *fallback, *paths;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!", keywords, &fallback, &PyTuple_Type, &paths)) {
+    static char *keywords[] = {"fallback", "paths", "form", NULL};
+    PyObject *fallback, *paths, *form;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O", keywords, &fallback, &PyTuple_Type, &paths, &form)) {
         return NULL;
     }
     Fast *self = (Fast *)type->tp_alloc(type, PyTuple_GET_SIZE(paths));
@@ -132,6 +132,7 @@ static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     }
     self->vectorcall = fast_call;
     self->fallback = Py_NewRef(fallback);
+    self->form = Py_NewRef(form);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(paths); i++) {
         self->count++;
         if (read_path(&self->paths[i], PyTuple_GET_ITEM(paths, i)) < 0) {
@@ -145,6 +146,7 @@ static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 static int fast_traverse(Fast *self, visitproc visit, void *arg)
 {
     Py_VISIT(self->fallback);
+    Py_VISIT(self->form);
     Py_VISIT(self->dict);
     for (int i = 0; i < self->count; i++) {
         Py_VISIT(self->paths[i].op);
@@ -197,6 +199,7 @@ static void fast_dealloc(Fast *self)
     }
     fast_clear(self);
     Py_CLEAR(self->fallback);
+    Py_CLEAR(self->form);
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 

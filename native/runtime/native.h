@@ -21,7 +21,7 @@
 #include <numpy/ufuncobject.h>
 
 /* Counts changes of what `_dispatch/native.py` and the extension tell each other; a build of another count is not used. */
-#define INTERFACE 9
+#define INTERFACE 10
 
 #define MAX_DIMS 16
 #define MAX_PARAMS 16
@@ -71,7 +71,7 @@ typedef struct {
     Py_ssize_t at_payload, at_kind, at_reference, at_saved_version, at_saved_number; /* slots of SavedOutput */
     int vectors; /* 0 plain, 1 WIDE, 2 WIDEST */
     /* the road (fast.h): what makes plans, which count they are of, numpy's setting of warnings and the one without any */
-    PyObject *learn, *errors, *quiet;
+    PyObject *learn, *refusal, *errors, *quiet;
     Py_ssize_t epoch_of_plans;
     PyArray_Descr *descr_bfloat16;
     PyTypeObject *generator;

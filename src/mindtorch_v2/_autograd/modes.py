@@ -39,8 +39,12 @@ class set_grad_enabled(_Mode):
     """Turn recording on or off: at once as a function, and until its end as a context manager."""
 
     def __init__(self, mode: bool):
+        if not isinstance(mode, bool):
+            raise TypeError(
+                f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}"
+            )
         self.before = TLS.grad_enabled
-        self.mode = bool(mode)
+        self.mode = mode
         TLS.grad_enabled = self.mode
 
     def __call__(self, function: Callable) -> Callable:

@@ -69,6 +69,15 @@ native.connect(
     memory_format=memory_format,
     strided=strided,
 )
+
+
+def _refusal(error: TypeError, function: Any, ops: tuple, args: tuple, kwargs: dict, form: tuple) -> TypeError:
+    """The error of a call of a generated function that ended in a TypeError; see _dispatch/refusals.py."""
+    from .._dispatch.refusals import refusal
+
+    return refusal(error, function.__name__, ops, args, kwargs, *form)
+
+
 _errors, _quiet = plans.quiet_errors()
 _bfloat16 = _dtype.bfloat16.np or np.dtype("V2")  # without ml_dtypes one that no tensor has
 native.connect_meta(payload=MetaPayload, storage=MetaStorage, device=META)
@@ -107,6 +116,7 @@ def mark_inference_views(views: tuple, source: Tensor) -> None:
 
 native.connect_road(
     learn=plans.learn,
+    refusal=_refusal,
     errors=_errors,
     quiet=_quiet,
     bfloat16=_bfloat16,

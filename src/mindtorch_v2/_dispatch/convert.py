@@ -198,8 +198,10 @@ def convert_one(op: Operator, param: Param, value: Any, position: int) -> Any:
             converted = converter(value)
             if converted is not _NO:
                 return (converted,) * param.size
-        elif isinstance(value, Tensor) and value._data.ndim == 1:
-            return tuple(converter(item) for item in value.tolist())
+        elif isinstance(value, Tensor) and value.numel() == 1:
+            converted = converter(value.reshape(()))
+            if converted is not _NO:
+                return (converted,)
     raise Mismatch(param, value, position)
 
 

@@ -72,7 +72,23 @@ def _fill(made: Tensor) -> None:
             ops.fill_(made, largest(made._dtype))
 
 
+def _require_tensors(op: Operator, out: Any) -> None:
+    """TypeError for a result that is to be written to something else than tensors."""
+    several = len(op.returns) > 1
+    if several and isinstance(out, (tuple, list)):
+        wrong = next((item for item in out if not isinstance(item, Tensor)), None)
+        if wrong is not None:
+            raise TypeError(
+                f"expected Tensor as element {out.index(wrong)} in argument 'out', but got {type(wrong).__name__}"
+            )
+    elif several or not isinstance(out, Tensor):
+        kind = "tuple of Tensors" if several else "Tensor"
+        raise TypeError(f"{op.name}(): argument 'out' must be {kind}, not {type(out).__name__}")
+
+
 def _call(op: Operator, args: tuple, out: Any) -> Any:
+    if out is not None:
+        _require_tensors(op, out)
     if TLS.autocast is not None and out is None:  # as in PyTorch, neither out= nor in-place forms are cast
         args = TLS.autocast.cast(op, args)
     if op.composite is not None:

@@ -22,7 +22,7 @@ from .._above import above
 from .operator import Operator, Param, takes_number_first
 
 _INT_TYPES = ("int", "SymInt")
-_INTERFACE = 9  # as native.h has it
+_INTERFACE = 10  # as native.h has it
 
 
 def _load() -> Any:
@@ -71,8 +71,8 @@ def connect_meta(**classes: Any) -> None:
 
 
 def connect_road(**known: Any) -> None:
-    """Tell the extension what makes plans, numpy's setting of warnings and that without any, bfloat16 as arrays have it, the class of generators, and what
-    gives views of inference mode their history."""
+    """Tell the extension what makes plans and what words errors have, numpy's setting of warnings and that without any, bfloat16 as arrays have it, the class
+    of generators, and what gives views of inference mode their history."""
     if extension is not None:
         extension.connect_road(**known)
         _state.FORGETTERS.append(extension.forget_plans)
@@ -178,7 +178,7 @@ def accelerate(
     described = tuple(_describe(path, method, reflected, inplace) for path in paths)
     if None in described:
         return function
-    return _dressed(extension.Fast(function, described), function)
+    return _dressed(extension.Fast(function, described, _FORMS[method, inplace]), function)
 
 
 def road(*paths: tuple, method: bool = False, reflected: str = "", inplace: bool = False) -> Callable:
@@ -239,6 +239,10 @@ def ufunc_of(path: tuple) -> Any:
     op = path[0]
     ufunc = path[1] if len(path) > 1 else op.kernels.get("cpu")
     return ufunc if isinstance(ufunc, np.ufunc) and ufunc.nin <= 2 and ufunc.nin <= len(op.params) else None
+
+
+_FORMS = {(method, inplace): (method, inplace) for method in (False, True) for inplace in (False, True)}
+"""What errors say differently; one object for each."""
 
 
 def _binding(op: Operator, method: bool, reflected: str) -> tuple:

@@ -23,6 +23,18 @@ class _NoDefault:
 NO_DEFAULT = _NoDefault()
 
 
+_TYPE_TEXTS = {
+    "Scalar": "Number",
+    "ScalarType": "torch.dtype",
+    "SymInt": "int",
+    "Device": "torch.device",
+    "Layout": "torch.layout",
+    "MemoryFormat": "torch.memory_format",
+    "Generator": "torch.Generator",
+    "Dimname": "name",
+}
+
+
 class Param:
     """One parameter: name, type code of the grammar (`Tensor`, `int`, `float`, ...), and how it may be given; required where it has no default."""
 
@@ -55,12 +67,10 @@ class Param:
 
     def type_text(self) -> str:
         """The type as PyTorch's messages write it: `tuple of ints`, `Number`, `Tensor`."""
-        base = {"Scalar": "Number", "ScalarType": "torch.dtype", "SymInt": "int", "Device": "torch.device"}.get(
-            self.type, self.type
-        )
-        if self.is_list:
-            base = f"tuple of {base}s"
-        return base
+        if self.is_list and self.type == "Scalar":
+            return "tuple of Scalars"
+        base = _TYPE_TEXTS.get(self.type, self.type)
+        return f"tuple of {base}s" if self.is_list else base
 
 
 class Block:
@@ -179,7 +189,7 @@ class Operator:
         self.function: Callable | None = None
         self._composite_function: Callable | None = None
         # Whether a number may stand for a tensor.
-        self.numbers = ("pointwise" in tags or "numbers" in tags) and "tensors" not in tags
+        self.numbers = ("pointwise" in tags or "numbers" in tags) and "tensors" not in tags and len(self.tensors) > 1
         names = {p.name for p in params}
         self.factory = "device" in names and "dtype" in names
         self.missing = missing

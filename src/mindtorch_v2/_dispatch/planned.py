@@ -53,55 +53,61 @@ def before(function: Callable, paths: tuple, method: bool, reflected: str, inpla
     known = plans.get
 
     def road(*args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            key = tuple(kwargs)
-            values = (*args, *kwargs.values())
-        else:
-            key = ()
-            values = args
-        for value in values:
-            kind = value.__class__
-            if kind in PLAIN:
-                data = value._data
-                if data.__class__ is not ndarray:
-                    return function(*args, **kwargs)
-                key += (value._dtype, data.shape, data.strides)
-            elif kind in _SIMPLE:
-                key += (kind, value)
-            elif kind is float:
-                key += (kind, value or repr(value))  # which tells -0.0 from 0.0, its equal
-            elif kind in _LISTS:
-                key += (kind, len(value))
-                for item in value:
-                    kind = item.__class__
-                    if kind is int:
-                        key += (item,)
-                    elif kind in PLAIN and item._data.__class__ is ndarray:
-                        data = item._data
-                        key += (item._dtype, data.shape, data.strides)
-                    else:
+        try:
+            if kwargs:
+                key = tuple(kwargs)
+                values = (*args, *kwargs.values())
+            else:
+                key = ()
+                values = args
+            for value in values:
+                kind = value.__class__
+                if kind in PLAIN:
+                    data = value._data
+                    if data.__class__ is not ndarray:
                         return function(*args, **kwargs)
-            else:
-                return function(*args, **kwargs)
-        plan = known(key)
-        if plan:
-            if PLAIN:
-                result = plan(values)
-                if result is not DECLINED:
+                    key += (value._dtype, data.shape, data.strides)
+                elif kind in _SIMPLE:
+                    key += (kind, value)
+                elif kind is float:
+                    key += (kind, value or repr(value))  # which tells -0.0 from 0.0, its equal
+                elif kind in _LISTS:
+                    key += (kind, len(value))
+                    for item in value:
+                        kind = item.__class__
+                        if kind is int:
+                            key += (item,)
+                        elif kind in PLAIN and item._data.__class__ is ndarray:
+                            data = item._data
+                            key += (item._dtype, data.shape, data.strides)
+                        else:
+                            return function(*args, **kwargs)
+                else:
+                    return function(*args, **kwargs)
+            plan = known(key)
+            if plan:
+                if PLAIN:
+                    result = plan(values)
+                    if result is not DECLINED:
+                        return result
+            elif plan is None and PLAIN:
+                if key in seen:
+                    seen.discard(key)
+                    if len(plans) >= MOST:
+                        plans.clear()
+                    plans[key] = make(ops, args, kwargs, values, method, backwards, inplace, ufuncs) or False
+                else:
+                    result = function(*args, **kwargs)
+                    if len(seen) >= MOST:
+                        seen.clear()
+                    seen.add(key)
                     return result
-        elif plan is None and PLAIN:
-            if key in seen:
-                seen.discard(key)
-                if len(plans) >= MOST:
-                    plans.clear()
-                plans[key] = make(ops, args, kwargs, values, method, backwards, inplace, ufuncs) or False
-            else:
-                result = function(*args, **kwargs)
-                if len(seen) >= MOST:
-                    seen.clear()
-                seen.add(key)
-                return result
-        return function(*args, **kwargs)
+            return function(*args, **kwargs)
+        except TypeError as error:
+            refused = _refusal(error, function.__name__, ops, args, kwargs, method, inplace)
+            if refused is error:
+                raise
+            raise refused from None
 
     for name in ("__module__", "__name__", "__qualname__", "__doc__"):
         setattr(road, name, getattr(function, name))
@@ -110,6 +116,12 @@ def before(function: Callable, paths: tuple, method: bool, reflected: str, inpla
 
 
 native.in_python = before
+
+
+def _refusal(error: TypeError, *call: Any) -> TypeError:
+    from .refusals import refusal
+
+    return refusal(error, *call)
 
 
 def make(

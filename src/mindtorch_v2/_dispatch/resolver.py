@@ -50,11 +50,23 @@ def resolve(
     former = _former(overloads, args, kwargs, method, inplace)
     if former is not None:
         return former
-    if len(overloads) == 1:
-        if isinstance(first, Mismatch):
-            raise TypeError(describe(overloads[0], first, method, inplace)) from None
-        raise TypeError(f"{called(overloads[0], inplace)}() {first}") from None
-    raise TypeError(combination(overloads, args, kwargs, method, inplace)) from None
+    raise _refused(first, overloads, args, kwargs, method, inplace)
+
+
+def _refused(
+    first: Exception | None, overloads: Sequence[Operator], args: tuple, kwargs: dict, method: bool, inplace: bool
+) -> TypeError:
+    """The error for arguments that no overload takes, of which `first` is what the first one had against them."""
+    from .refusals import refusal  # once a call has failed
+
+    op, name = overloads[0], called(overloads[0], inplace)
+    if isinstance(first, Mismatch):
+        text = describe(op, first, method, inplace)
+    else:
+        text = f"{name}() {first or 'takes no such arguments'}"
+    error = refusal(TypeError(text), name, overloads, args, kwargs, method, inplace)
+    error.__suppress_context__ = True
+    return error
 
 
 def _resolve_out(overloads: Sequence[Operator], args: tuple, kwargs: dict, out: Any) -> tuple[Operator, tuple]:
@@ -74,7 +86,7 @@ def _resolve_out(overloads: Sequence[Operator], args: tuple, kwargs: dict, out: 
         return former
     if len(overloads) == 1:
         return resolve(overloads, args, kwargs)
-    raise TypeError(combination(overloads, args, given, False))
+    raise _refused(None, overloads, args, given, False, False)
 
 
 _FACTORS = ("alpha", "value")  # of the second tensor; beta is that of the first
@@ -215,23 +227,3 @@ def _gather_varargs(positional: list[Param], args: tuple, kwargs: dict, method: 
     if first is None or len(given) == 1 and own[0].size is not None:
         return args
     return (*args[:skip], given)
-
-
-def combination(overloads: Sequence[Operator], args: tuple, kwargs: dict, method: bool, inplace: bool = False) -> str:
-    """PyTorch's message for arguments that no overload takes."""
-    shown = [_type_of(a) for a in (args[1:] if method else args)]
-    shown += [f"{name}={_type_of(value)}" for name, value in kwargs.items()]
-    lines = "".join(f" * {op}\n" for op in overloads)
-    name = called(overloads[0], inplace)
-    return f"{name}() received an invalid combination of arguments - got ({', '.join(shown)}), but expected one of:\n{lines}"
-
-
-def _type_of(value: Any) -> str:
-    if isinstance(value, (tuple, list)):
-        inner = ", ".join(type(item).__name__ for item in value)
-        return (
-            f"{type(value).__name__} of ({inner}{',' if isinstance(value, tuple) and len(value) == 1 else ''})"
-            if value
-            else type(value).__name__
-        )
-    return type(value).__name__

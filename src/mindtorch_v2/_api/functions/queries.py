@@ -72,7 +72,9 @@ def is_nonzero(input: Tensor) -> bool:
 
 
 def numel(input: Tensor) -> int:
-    """The number of elements."""
+    """The number of elements. TypeError for what is no tensor."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"numel(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     return input.numel()
 
 
@@ -91,7 +93,9 @@ def resolve_conj(input: Tensor) -> Tensor:
     return input
 
 
-resolve_neg = resolve_conj
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself: negatives are computed at once."""
+    return input
 
 
 def typename(obj: object) -> str:

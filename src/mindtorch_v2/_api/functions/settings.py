@@ -99,6 +99,8 @@ def set_flush_denormal(mode: bool) -> bool:
 
 def set_num_threads(count: int) -> None:
     """Use at most `count` threads in matrix products, where threadpoolctl can reach numpy's BLAS. RuntimeError below 1."""
+    if not isinstance(count, int):
+        raise RuntimeError(f"set_num_threads expects an int, but got {type(count).__name__}")
     if count <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
     set_count(int(count))

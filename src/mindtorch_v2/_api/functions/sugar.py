@@ -137,7 +137,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple:
 
 def broadcast_tensors(*tensors: Any) -> tuple:
     """The tensors expanded to their common shape; views."""
-    views = ops.broadcast_tensors(_tensors(tensors))
+    views = ops.broadcast_tensors(tensors)
     return tuple(views) if isinstance(views, list) else views  # else what took over the call gave back, of fx a proxy
 
 
@@ -166,7 +166,7 @@ def _at_least(name: str) -> Any:
             return getattr(ops, name)(tensors[0])
         return tuple(getattr(ops, name)(t) for t in _tensors(tensors))
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Views of the tensors with at least {name[8]} dimensions."
     return function
 
@@ -176,17 +176,17 @@ atleast_1d, atleast_2d, atleast_3d = (_at_least(f"atleast_{n}d") for n in (1, 2,
 
 def block_diag(*tensors: Any) -> Tensor:
     """A block-diagonal matrix of 0-, 1- and 2-dim tensors."""
-    return ops.block_diag(_tensors(tensors))
+    return ops.block_diag(tensors)
 
 
 def cartesian_prod(*tensors: Any) -> Tensor:
     """Rows of all combinations of the elements of 1-D tensors."""
-    return ops.cartesian_prod(_tensors(tensors))
+    return ops.cartesian_prod(tensors)
 
 
 def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
     """The product of matrices."""
-    return ops.chain_matmul(_tensors(matrices))
+    return ops.chain_matmul(matrices)
 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:

@@ -83,19 +83,23 @@ def _suggested_format(self: Tensor) -> _memory_format:
     return channels_last if self._data.ndim == 4 else channels_last_3d
 
 
-def _refused(args: tuple) -> TypeError:
-    given = ", ".join(type(value).__name__ for value in args)
-    return TypeError(
-        f"to() received an invalid combination of arguments - got ({given}), but expected one of:\n"
-        " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
-        "torch.memory_format memory_format = None)\n"
-        " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
-        " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
-    )
+_SIGNATURES_OF_TO = (
+    "(torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
+    "torch.memory_format memory_format = None)",
+    "(torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)",
+    "(Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)",
+)
+
+
+def _refused(args: tuple, kwargs: dict) -> TypeError:
+    from ..._dispatch.refusals import combination
+
+    return TypeError(combination("to", _SIGNATURES_OF_TO, args, kwargs))
 
 
 def parse_to(args: tuple, kwargs: dict) -> tuple:
     """(dtype, device, copy, memory_format) of a call of `to`. TypeError for what `to` does not take."""
+    named = dict(kwargs)
     kind = kwargs.pop("dtype", None)
     where = kwargs.pop("device", None)
     other = kwargs.pop("other", None)
@@ -103,7 +107,7 @@ def parse_to(args: tuple, kwargs: dict) -> tuple:
     kwargs.pop("non_blocking", None)
     layout = kwargs.pop("memory_format", None)
     if kwargs:
-        raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        raise _refused(args, named)
     rest = list(args)
     if rest:
         first = rest.pop(0)
@@ -120,13 +124,13 @@ def parse_to(args: tuple, kwargs: dict) -> tuple:
             if rest and (rest[0] is None or isinstance(rest[0], type | _dtype_class)):
                 kind = rest.pop(0)
         else:
-            raise _refused(args)
+            raise _refused(args, named)
     if kind is not None:
         kind = as_dtype(kind)
         if kind is None:
-            raise _refused(args)
+            raise _refused(args, named)
     if not all(value is None or isinstance(value, bool) for value in rest[:2]):
-        raise _refused(args)
+        raise _refused(args, named)
     if rest:
         rest.pop(0)  # non_blocking
     if rest:
@@ -167,6 +171,8 @@ def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """The tensor in the dtype and on the device of `other`."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"type_as(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
     return convert(self, other._dtype, other.device)
 
 

@@ -32,11 +32,17 @@ def _get_requires_grad(self: Tensor) -> bool:
 
 
 def _set_requires_grad(self: Tensor, value: bool) -> None:
+    if value is not True and value is not False:
+        raise RuntimeError("requires_grad must be a bool")
     self.requires_grad_(value)
 
 
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Record operations on this leaf from now on, or stop doing so. RuntimeError for integer tensors and interior tensors."""
+    if requires_grad is not True and requires_grad is not False:
+        raise TypeError(
+            f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {type(requires_grad).__name__}"
+        )
     node = live_node(self) if self._node is not None else None
     if is_interior(node):
         if requires_grad:

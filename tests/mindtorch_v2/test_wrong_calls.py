@@ -1,0 +1,44 @@
+"""Calls with a slip in them: the class and the sentence of the error are PyTorch's. The calls and the answers are recorded: see tests/record_wrong_calls.py."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import pytest
+
+import mindtorch_v2 as torch
+
+RECORDED = json.loads((Path(__file__).parent / "data" / "wrong_calls.json").read_text())
+OTHER_CLASS = {
+    "T.stft(T.ones(2,3), 1, True, True, True, 1.5, 'a')": "bools are no lengths before the signal is padded",
+    "T.ones(2,3).clamp(True, T.ones(2,3))": "one limit may be a number where the other is a tensor",
+    "T.ones(2,3).addbmm(T.ones(4,5), T.ones(2,3))": "the matrices' dimensions are counted before they are looked at",
+}
+"""The calls whose errors are of another class, with the reason."""
+
+
+def answer(call: str) -> tuple[str, str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            eval(call, {"T": torch})
+        except Exception as error:  # noqa: BLE001 - which one it is is what is tested
+            return type(error).__name__, str(error).replace("mindtorch_v2", "torch")
+    return "no error", ""
+
+
+@pytest.fixture(scope="module")
+def answers():
+    return {call: answer(call) for call in RECORDED}
+
+
+def test_the_class_is_pytorchs(answers):
+    other = {call: answers[call] for call, (kind, _) in RECORDED.items() if answers[call][0] != kind}
+    assert other.keys() == OTHER_CLASS.keys(), other
+
+
+def test_nineteen_sentences_of_twenty_are_pytorchs(answers):
+    other = {call: (answers[call][1], text) for call, (_, text) in RECORDED.items() if answers[call][1] != text}
+    assert len(other) <= 0.05 * len(RECORDED), other
