@@ -55,6 +55,8 @@ def outcome(call: Callable, args: tuple, keywords: dict) -> Any:
                 if isinstance(one, Tensor):
                     settled(one)  # what a pipeline recorded fails when it runs
             return result
+        except TypeError as error:  # in which words it is said is up to what stands before the function
+            return type(error), ""
         except Exception as error:  # noqa: BLE001 (the error is what is compared)
             return type(error), str(error)
 

@@ -80,7 +80,7 @@ class _Signature:
                     continue
                 used += 1
                 value = kwargs[spelling]
-                if value is None and not argument.required:
+                if value is None and argument.name == "out":
                     continue
             else:
                 value = args if gathers and not number and not isinstance(args[0], (tuple, list)) else args[number]
@@ -274,8 +274,8 @@ class _Accepts:
         param = self.param
         if isinstance(value, (tuple, list)) and not param.is_list:
             return -1
-        if value is None and not param.required and not param.optional and not param.is_list:
-            return None  # what has a default may be given as None
+        if param.type == "Device" and value.__class__ in (int, str):
+            return None  # whether there is such a device is looked at later
         if param.type == "Tensor" and not param.is_list and not _takes_numbers_for_tensors(self.op):
             takes_none = value is None and (param.optional or not param.required)
             is_tensor = isinstance(value, Tensor) or hasattr(type(value), "__torch_function__")
