@@ -241,10 +241,10 @@ static PyGetSetDef fast_getset[] = {
 
 PyTypeObject FastType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "mindtorch_v2._native.Fast",
-    .tp_doc = "A function with short cuts for plain CPU tensors.",
+    .tp_doc = "A function with short cuts for plain CPU tensors. As a member of a class it stays a function, like those of PyTorch, which are builtin.",
     .tp_basicsize = offsetof(Fast, paths),
     .tp_itemsize = sizeof(Path),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_BASETYPE,
     .tp_new = fast_new,
     .tp_dealloc = (destructor)fast_dealloc,
     .tp_traverse = (traverseproc)fast_traverse,
@@ -252,10 +252,21 @@ PyTypeObject FastType = {
     .tp_repr = (reprfunc)fast_repr,
     .tp_call = PyVectorcall_Call,
     .tp_vectorcall_offset = offsetof(Fast, vectorcall),
-    .tp_descr_get = fast_bind,
     .tp_dictoffset = offsetof(Fast, dict),
     .tp_weaklistoffset = offsetof(Fast, weakrefs),
     .tp_methods = fast_methods,
     .tp_members = fast_members,
     .tp_getset = fast_getset,
+};
+
+PyTypeObject FastMethodType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "mindtorch_v2._native.FastMethod",
+    .tp_doc = "A Fast that is bound to the instance whose class has it.",
+    .tp_base = &FastType,
+    .tp_basicsize = offsetof(Fast, paths),
+    .tp_itemsize = sizeof(Path),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .tp_vectorcall_offset = offsetof(Fast, vectorcall),
+    .tp_call = PyVectorcall_Call,
+    .tp_descr_get = fast_bind,
 };

@@ -21,7 +21,7 @@
 #include <numpy/ufuncobject.h>
 
 /* Counts changes of what `_dispatch/native.py` and the extension tell each other; a build of another count is not used. */
-#define INTERFACE 10
+#define INTERFACE 11
 
 #define MAX_DIMS 16
 #define MAX_PARAMS 16
@@ -378,7 +378,7 @@ INTERNAL PyObject *forget_plans(PyObject *module, PyObject *unused);
 
 /* ---------------------------------------------------------------------------------------------------------------- types */
 
-extern INTERNAL PyTypeObject FastType;
+extern INTERNAL PyTypeObject FastType, FastMethodType;
 extern INTERNAL PyTypeObject RecorderType;
 extern INTERNAL PyTypeObject SubscriptType;
 extern INTERNAL PyTypeObject KernelType;

@@ -497,3 +497,17 @@ def test_classes_are_decorated_with_a_warning():
                 self.enabled = torch.is_grad_enabled()
 
     assert Made().enabled is False
+
+
+def test_joining_keeps_none_of_its_tensors_for_the_way_back():
+    x, y = torch.ones(2, 3, requires_grad=True), torch.ones(0, requires_grad=True)
+    for joined in (torch.cat([x + 1, y]), torch.stack([x + 1, x])):
+        joined.backward(torch.ones_like(joined))
+        joined.backward(torch.ones_like(joined))
+    assert x.grad is not None and x.grad.tolist() == [[6.0] * 3] * 2 and y.grad is not None
+    part = x + 1
+    joined = torch.cat([part, part])
+    with torch.no_grad():
+        part.zero_()
+    joined.sum().backward()
+    assert x.grad.tolist() == [[8.0] * 3] * 2

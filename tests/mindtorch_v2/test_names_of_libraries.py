@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import pickle
 
 import pytest
 from _fresh import python
@@ -271,3 +272,14 @@ def test_fx_traces_functions_of_lists():
 
     traced = symbolic_trace(lambda a, b: torch.broadcast_tensors(a, b)[0] + 1)
     assert traced(torch.ones(1, 3), torch.ones(2, 1)).shape == (2, 3)
+
+
+def test_functions_are_no_methods_of_the_classes_that_have_them():
+    class Layer:
+        product, linear, clamp_ = torch.mul, torch.nn.functional.linear, torch.relu_
+
+    x, layer = torch.tensor([[-1.0, 2.0]]), Layer()
+    assert torch.equal(layer.product(x, x), x * x)
+    assert torch.equal(layer.linear(x, x), x @ x.T)
+    assert layer.clamp_(x) is x and x.tolist() == [[0.0, 2.0]]
+    assert pickle.loads(pickle.dumps(torch.mul)) is torch.mul and copy.deepcopy(torch.mul) is torch.mul

@@ -22,7 +22,7 @@ from .._above import above
 from .operator import Operator, Param, takes_number_first
 
 _INT_TYPES = ("int", "SymInt")
-_INTERFACE = 10  # as native.h has it
+_INTERFACE = 11  # as native.h has it
 
 
 def _load() -> Any:
@@ -159,6 +159,16 @@ def _name(function: Any) -> str:
     return f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
 
 
+class Unbound(staticmethod):
+    """A function that stays one as a member of a class, like those of PyTorch, which are builtin."""
+
+    def __reduce__(self) -> str:
+        return self.__qualname__
+
+    def __repr__(self) -> str:
+        return repr(self.__func__)
+
+
 in_python: Callable | None = None
 """What stands before functions without the extension: `planned` puts its own here."""
 
@@ -178,7 +188,8 @@ def accelerate(
     described = tuple(_describe(path, method, reflected, inplace) for path in paths)
     if None in described:
         return function
-    return _dressed(extension.Fast(function, described, _FORMS[method, inplace]), function)
+    made = (extension.FastMethod if method else extension.Fast)(function, described, _FORMS[method, inplace])
+    return _dressed(made, function)
 
 
 def road(*paths: tuple, method: bool = False, reflected: str = "", inplace: bool = False) -> Callable:

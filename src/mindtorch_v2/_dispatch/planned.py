@@ -112,7 +112,7 @@ def before(function: Callable, paths: tuple, method: bool, reflected: str, inpla
     for name in ("__module__", "__name__", "__qualname__", "__doc__"):
         setattr(road, name, getattr(function, name))
     road.__wrapped__ = function  # type: ignore[attr-defined]
-    return road
+    return road if method else native.Unbound(road)
 
 
 native.in_python = before
