@@ -107,6 +107,8 @@ NAMESPACES = (
     Word("linalg", "`torch.linalg.name`, of an operator called `linalg_name`"),
     Word("special", "`torch.special.name`, of an operator called `special_name`"),
     Word("fft", "`torch.fft.name`, of an operator called `fft_name`"),
+    Word("torchvision", "`torch.ops.torchvision.name`, of an operator called `torchvision_name`"),
+    Word("image", "`torch.ops.image.name`, of an operator called `image_name`"),
 )
 
 SPARSE = (

@@ -117,6 +117,12 @@ def custom_op(
     return inner if fn is None else inner(fn)
 
 
+def _is_whole(op: Any) -> bool:
+    """Whether the schema has the operator, with its kernels, shapes and derivative: what its package registers for it is there already."""
+    namespace = getattr(op, "namespace", None) or str(op).partition("::")[0]
+    return str(op) not in _definitions and ops.serves(namespace)
+
+
 def _definition(op: Any) -> CustomOpDef:
     if isinstance(op, CustomOpDef):
         return op
@@ -135,6 +141,8 @@ def register_fake(
     """
 
     def inner(function: Callable) -> Callable:
+        if _is_whole(op):
+            return function
         if isinstance(op, str) and op not in _definitions:
             _fakes_to_come[op] = function
             return function
@@ -155,7 +163,8 @@ def register_autograd(
     op: Any, backward: Callable, /, *, setup_context: Callable | None = None, lib: Any = None
 ) -> None:
     """Register the derivative."""
-    _definition(op).register_autograd(backward, setup_context=setup_context)
+    if not _is_whole(op):
+        _definition(op).register_autograd(backward, setup_context=setup_context)
 
 
 class Library:
@@ -180,7 +189,7 @@ class Library:
 
     def impl(
         self,
-        op_name: str,
+        op_name: Any,
         fn: Callable,
         dispatch_key: str = "",
         *,
@@ -188,6 +197,8 @@ class Library:
         allow_override: bool = False,
     ) -> None:
         """Register an implementation; dispatch keys: CPU, Meta, CompositeExplicitAutograd, CompositeImplicitAutograd, Autograd."""
+        if _is_whole(f"{self.ns}::{op_name}"):
+            return
         definition = _definition(f"{self.ns}::{op_name}")
         if dispatch_key == "Meta":
             definition.register_fake(fn)

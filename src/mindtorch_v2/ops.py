@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -29,20 +30,19 @@ _OPTIONS = frozenset(("dtype", "layout", "device", "pin_memory"))  # of factorie
 class OpOverload:
     """One overload of an operator: `torch.ops.aten.add.Tensor`."""
 
-    namespace = "aten"
-
     def __init__(
         self, packet: OpOverloadPacket, name: str, schema: FunctionSchema, tags: list[Tag], function: Callable[..., Any]
     ):
         self._overloadpacket = packet
         self._overloadname = name
         self._opname = packet._name
+        self.namespace = packet._namespace
         self._schema = schema
         self._function = function
         self.tags = tags
         self.__name__ = f"{packet._name}.{name}"
         self.__qualname__ = schema.name.replace("::", ".")
-        self.__module__ = "torch._ops.aten"
+        self.__module__ = packet.__module__
 
     @property
     def overloadpacket(self) -> OpOverloadPacket:
@@ -71,30 +71,37 @@ class OpOverload:
         return self
 
     def __reduce__(self) -> tuple:
-        return _named, (self._opname, self._overloadname)
+        return _named, (self.namespace, self._opname, self._overloadname)
 
     def __str__(self) -> str:
-        return f"aten.{self.__name__}"
+        return f"{self.namespace}.{self.__name__}"
 
     def __repr__(self) -> str:
-        return f"<OpOverload(op='aten.{self._opname}', overload='{self._overloadname}')>"
+        return f"<OpOverload(op='{self.namespace}.{self._opname}', overload='{self._overloadname}')>"
 
 
 class OpOverloadPacket:
     """An operator with all its overloads: callable itself, an attribute per overload."""
 
-    def __init__(self, name: str, rows: dict[str, tuple[FunctionSchema, list[Tag]]], operators: tuple[Operator, ...]):
+    def __init__(
+        self,
+        name: str,
+        rows: dict[str, tuple[FunctionSchema, list[Tag]]],
+        operators: tuple[Operator, ...],
+        namespace: str = "aten",
+    ):
         self._name = name
+        self._namespace = namespace
         self._rows = rows
         self._operators = operators
         self._inplace = name.endswith("_") and not name.endswith("__")
         self._made: dict[str, OpOverload | None] = {}
         self.__name__ = name
-        self.__module__ = "torch._ops.aten"
+        self.__module__ = f"torch._ops.{namespace}"
 
     @property
     def _qualified_op_name(self) -> str:
-        return f"aten::{self._name}"
+        return f"{self._namespace}::{self._name}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._operators:
@@ -117,7 +124,7 @@ class OpOverloadPacket:
             raise AttributeError(name)
         found = self._overload(name)
         if found is None:
-            raise AttributeError(f"The underlying op of 'aten.{self._name}' has no overload name '{name}'")
+            raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
         return found
 
     def __dir__(self) -> list[str]:
@@ -145,15 +152,15 @@ class OpOverloadPacket:
         if form == "out":
             name = "out" if op.overload in ("", "Tensor") else f"{op.overload}_out"
         if self._made.get(name) is None:  # not one of PyTorch's
-            schema = _own_schema(op, self._name, name, form)
+            schema = _own_schema(op, self._qualified_op_name, name, form)
             self._made[name] = OpOverload(self, name, schema, [], _caller(op, schema, self._inplace, named=False))
         return self._made[name]  # type: ignore[return-value]
 
     def __str__(self) -> str:
-        return f"aten.{self._name}"
+        return f"{self._namespace}.{self._name}"
 
     def __repr__(self) -> str:
-        return f"<OpOverloadPacket(op='aten.{self._name}')>"
+        return f"<OpOverloadPacket(op='{self}')>"
 
 
 class HigherOrderOperator:
@@ -320,7 +327,7 @@ def _own_schema(op: Operator, packet: str, name: str, form: str) -> FunctionSche
         parts[0] = parts[0].replace("Tensor", "Tensor(a)", 1)
     words += ["Tensor(a!) out"] if form == "out" else []
     short = "" if name == "default" else f".{name}"
-    return FunctionSchema(f"aten::{packet}{short}({', '.join([*parts, *(['*', *words] if words else [])])}) -> Tensor")
+    return FunctionSchema(f"{packet}{short}({', '.join([*parts, *(['*', *words] if words else [])])}) -> Tensor")
 
 
 @functools.cache
@@ -342,8 +349,8 @@ def _by_name() -> dict[str, list[Operator]]:
     return found
 
 
-def _named(name: str, overload: str) -> OpOverload:
-    return getattr(_packet(name), overload)
+def _named(namespace: str, name: str, overload: str) -> OpOverload:
+    return getattr(getattr(getattr(ops, namespace), name), overload)
 
 
 def _packet(name: str) -> OpOverloadPacket:
@@ -373,6 +380,35 @@ def _found(name: str) -> OpOverloadPacket | None:
     return packet if operators or packet.overloads() else None
 
 
+_MODULES = frozenset(("torch", "nn", "linalg", "special", "fft"))
+"""The schema's namespaces of what torch has itself; the others are libraries' own."""
+
+
+def serves(namespace: str) -> bool:
+    """Whether the schema has the operators of a library, with derivatives and shapes: `torchvision`."""
+    from ._generated.functions import NAMESPACES
+
+    return namespace in NAMESPACES and namespace not in _MODULES
+
+
+def _cuda_version() -> int:
+    return -1
+
+
+def _of_library(namespace: str, name: str) -> Any:
+    """An operator of a library that the schema has, None where there is none; `_cuda_version` says which CUDA the library was built for."""
+    if not serves(namespace):
+        return None
+    if name == "_cuda_version":
+        return _cuda_version
+    operators = _by_name().get(f"{namespace}_{name}", [])
+    rows = {}
+    for op in operators:
+        overload = op.overload or "default"
+        rows[overload] = (_own_schema(op, f"{namespace}::{name}", overload, "function"), [])
+    return OpOverloadPacket(name, rows, tuple(operators), namespace) if operators else None
+
+
 class _Namespace(ModuleType):
     """`torch.ops.aten`, or a library's namespace."""
 
@@ -387,7 +423,7 @@ class _Namespace(ModuleType):
         setattr(self, name, function)
 
     def __getattr__(self, name: str) -> Any:
-        found = _found(name) if self._namespace == "aten" else None
+        found = _found(name) if self._namespace == "aten" else _of_library(self._namespace, name)
         if found is None:
             raise AttributeError(f"'_OpNamespace' '{self._namespace}' object has no attribute '{name}'")
         setattr(self, name, found)
@@ -407,7 +443,10 @@ class _Ops(ModuleType):
         return made
 
     def load_library(self, path: str) -> None:
-        """Shared libraries of operators for PyTorch cannot be loaded."""
+        """Nothing where the schema has the library's operators (`torchvision/_C.so`, `torchvision/image.so`). OSError for other shared libraries."""
+        file = Path(path)
+        if file.parent.name == "torchvision" and serves("torchvision" if file.stem == "_C" else file.stem):
+            return
         raise OSError(f"{path}: operators compiled for PyTorch cannot be loaded")
 
 
