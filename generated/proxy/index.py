@@ -57,6 +57,8 @@ ALIASES = {
     "_refs.special": "special",
     "_tensor": "_tensor",
     "_weights_only_unpickler": "_serialization.weights_only",
+    "distributed.launch": "_launching.launch",
+    "distributed.run": "_launching.run",
 }
 
 # Where PyTorch has what these modules of mindtorch_v2 define.
@@ -292,7 +294,6 @@ STUBS = frozenset(
         "distributed.fsdp.fully_sharded_data_parallel",
         "distributed.fsdp.sharded_grad_scaler",
         "distributed.fsdp.wrap",
-        "distributed.launch",
         "distributed.launcher",
         "distributed.launcher.api",
         "distributed.nn",
@@ -300,7 +301,6 @@ STUBS = frozenset(
         "distributed.optim",
         "distributed.pipelining",
         "distributed.rpc",
-        "distributed.run",
         "distributed.tensor",
         "distributed.tensor._api",
         "distributed.tensor._utils",

@@ -757,11 +757,6 @@ ROWS = {
         "classes": "CustomPolicy ModuleWrapPolicy",
         "functions": "_or_policy always_wrap_policy lambda_auto_wrap_policy size_based_auto_wrap_policy transformer_auto_wrap_policy wrap",
     },
-    "distributed.launch": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "functions": "launch main",
-    },
     "distributed.launcher": {
         "tier": 3,
         "from": {'torch.distributed.launcher.api': 'LaunchConfig elastic_launch'},
@@ -800,11 +795,6 @@ ROWS = {
         "returns": {'is_available': False},
         "classes": "RRef",
         "functions": "get_worker_info init_rpc remote rpc_async rpc_sync shutdown",
-    },
-    "distributed.run": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "functions": "get_args_parser main run",
     },
     "distributed.tensor": {
         "tier": 3,

@@ -91,3 +91,36 @@ def test_pytest_under_the_proxy(tmp_path):
         [str(SOURCE.parent / "tests" / "run_test_v2.py"), "-q", "-p", "no:cacheprovider", str(test)], cwd=tmp_path
     )
     assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("--nproc-per-node=1",), ("--standalone", "--nproc_per_node", "1", "--nnodes=1:1")]
+)
+def test_distributed_run_runs_a_script_as_the_only_rank(tmp_path, options):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, sys, neighbour, torch\n"
+        "print(*(os.environ[name] for name in ('RANK', 'LOCAL_RANK', 'WORLD_SIZE', 'LOCAL_WORLD_SIZE', 'MASTER_ADDR')))\n"
+        "print(int(os.environ['MASTER_PORT']) > 0, __name__, sys.argv[1:], torch.ones(2).sum().item())\n"
+        "sys.exit(3 if sys.argv[2:] else 0)\n"
+    )
+    (tmp_path / "neighbour.py").write_text("")
+    command = ["-m", "mindtorch_v2", "-m", "torch.distributed.run", *options, str(script)]
+    done = run([*command, "--lr=1"])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["0 0 1 1 localhost", "True __main__ ['--lr=1'] 2.0"]
+    assert run([*command, "a", "b"]).returncode == 3
+
+
+def test_distributed_run_says_that_there_is_one_process(tmp_path):
+    for option in ("--nproc-per-node=2", "--nnodes=2"):
+        done = run(["-m", "mindtorch_v2", "-m", "torch.distributed.run", option, "script.py"])
+        assert done.returncode and "RuntimeError: torch.distributed.run " + option.replace("=", " ") in done.stderr
+
+
+def test_distributed_launch_gives_the_rank_as_an_argument(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import sys; print(sys.argv[1:])")
+    command = ["-m", "mindtorch_v2", "-m", "torch.distributed.launch"]
+    assert run([*command, str(script), "x"]).stdout.strip() == "['--local-rank=0', 'x']"
+    assert run([*command, "--use_env", str(script), "x"]).stdout.strip() == "['x']"
