@@ -66,7 +66,7 @@ new_empty = Operator("new_empty", "",
 _new_zeros_with_same_feature_meta = Operator("_new_zeros_with_same_feature_meta", "",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), Param('self_num_batch_dims', 'int', default=0, keyword=True), ),
     composite="creation.zeros_of_features",
-    variants=('function',),
+    tags=('any_device',), variants=('function',),
 )
 new_empty_strided = Operator("new_empty_strided", "",
     (Param('self', 'Tensor'), Param('size', 'SymInt', is_list=True), Param('stride', 'SymInt', is_list=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),

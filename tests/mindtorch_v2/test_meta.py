@@ -259,8 +259,6 @@ def test_to_asks_what_the_strides_speak_for(where: str) -> None:
         (lambda out: torch.cat([m(2), m(3)], out=out), (5,)),
         (lambda out: torch.where(m(3) > 0, m(3), m(3), out=out), (3,)),
         (lambda out: torch.cumsum(m(3), 0, out=out), (3,)),
-        (lambda out: torch.zeros(2, out=out), (2,)),
-        (lambda out: torch.arange(3, out=out), (3,)),
     ],
 )
 def test_buffers_are_resized(call: Callable, shape: tuple) -> None:
@@ -283,6 +281,16 @@ def test_buffers_are_resized(call: Callable, shape: tuple) -> None:
     ) as caught:
         torch.device("meta")(call)(torch.empty(shape))
     assert "cpu" in str(caught.value)
+
+
+def test_buffers_of_factories_are_resized_without_a_word_but_those_that_count() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert torch.zeros(2, out=(other := m(7))) is other and other.shape == (2,)
+    with pytest.warns(
+        UserWarning, match=r"^The number of elements in the out tensor of shape \[7\] is 7 which does not match"
+    ):
+        assert torch.arange(3, out=(other := m(7))) is other and other.shape == (3,)
 
 
 def test_buffers_of_another_device() -> None:

@@ -48,6 +48,10 @@ def _pooled(images: Tensor, shapes: Sequence[tuple], forward: Callable, backward
 def _check(name: str, images: Tensor, rois: Tensor, text: str = "input") -> None:
     if text == "input" and (rois.dim() != 2 or rois.size(1) != 5):
         raise RuntimeError("rois must have shape as Tensor[K, 5]")
+    if text == "grad" and (images.dim() != 4 or rois.dim() != 2 or rois.size(1) != 5 or len(images) != len(rois)):
+        raise RuntimeError(
+            f"{name}: expected grad of shape [K, C, height, width] and rois of shape [K, 5], but got {list(images.shape)} and {list(rois.shape)}"
+        )
     if images.dtype != rois.dtype:
         raise RuntimeError(
             f"Expected tensor for argument #1 '{text}' to have the same type as tensor for argument #2 'rois'; but type "

@@ -75,7 +75,7 @@ def _fill(made: Tensor) -> None:
 def _require_tensors(op: Operator, out: Any) -> None:
     """TypeError for a result that is to be written to something else than tensors."""
     several = len(op.returns) > 1
-    if several and isinstance(out, (tuple, list)):
+    if (several or op.composite is not None) and isinstance(out, (tuple, list)):  # a composite may give a list
         wrong = next((item for item in out if not isinstance(item, Tensor)), None)
         if wrong is not None:
             raise TypeError(

@@ -215,7 +215,7 @@ def _arguments(op: Operator, method: bool, inplace: bool, numbers: bool) -> list
     ]
     made.sort(key=lambda argument: argument.keyword)
     if "out" in op.variants and not method and not inplace and not (numbers and takes_number_first(op)):
-        made.append(_out(len(op.returns)))
+        made.append(_out(len(op.returns), op.composite is not None))
     if op.factory:
         made += [_argument(op, p, number, False) for number, p in enumerate(op.params) if _is_option(op, p)]
         made.append(_argument(op, _REQUIRES_GRAD, -1, False))
@@ -306,12 +306,13 @@ def _tensors(value: Any, number: int) -> int | None:
     return None
 
 
-def _out(count: int) -> _Argument:
+def _out(count: int, may_be_list: bool) -> _Argument:
     def accepts(value: Any, number: int) -> int | None:
         if value is None:
             return None
         if count == 1:
-            return None if isinstance(value, Tensor) else -1
+            is_list = may_be_list and isinstance(value, (tuple, list)) and all(isinstance(v, Tensor) for v in value)
+            return None if is_list or isinstance(value, Tensor) else -1
         wrong = _tensors(value, number)
         if wrong is None and len(value) != count:
             raise _WrongItem(f"expected tuple of {count} elements but got {len(value)}")

@@ -165,6 +165,11 @@ def _view(op: Operator, bound: tuple, level: Level) -> Any:
     return mapped(call(op, given), level.wrap)
 
 
+def _is_batch(value: Any) -> bool:
+    """Whether a position stands for one of every example, at whichever level: it is no number to read."""
+    return isinstance(value, BatchedTensor)
+
+
 def _subscripted(name: str, args: tuple, level: Level) -> Any:
     """`source[index]`, or `source[index] = value`."""
     items = args[1] if isinstance(args[1], tuple) else (args[1],)
@@ -173,9 +178,9 @@ def _subscripted(name: str, args: tuple, level: Level) -> Any:
             "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a boolean mask."
         )
     if name == "__getitem__":
-        return indexing.read(*args, keep=level)
+        return indexing.read(*args, keep=_is_batch)
     check_target(name, args[0], tensors_in(args), level)
-    return indexing.write(*args, keep=level)
+    return indexing.write(*args, keep=_is_batch)
 
 
 def gradients(args: tuple, kwargs: dict, is_mine: Callable, size: int) -> list:

@@ -67,6 +67,11 @@ class Row:
         return "." not in self.rule
 
     @property
+    def names_a_file(self) -> bool:
+        """Whether it reads or writes a file, which is nothing to draw."""
+        return any(p.name == "filename" for p in self.parameters)
+
+    @property
     def base_name(self) -> str:
         return self.name.split(".")[0]
 

@@ -231,7 +231,7 @@ def _basic(self: Tensor, index: Any, keep: Callable[[Tensor], bool] = _keep_none
                 result = _select(result, dim, int(item.item()), place)
                 place += 1
                 continue
-            if item.dim() == 0:  # a 0-dim mask adds a dimension of its own
+            if item.dim() == 0 and item._dtype in (_bool, _uint8):  # a 0-dim mask adds a dimension of its own
                 result = ops.unsqueeze(result, dim)
                 tensors[dim] = ops.reshape(item, (1,)).to(_bool)
                 dim += 1
