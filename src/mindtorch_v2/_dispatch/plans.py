@@ -51,12 +51,12 @@ def specs_of(op: Operator, args: tuple) -> Any:
 
     A refusal is left to the general path, which raises it.
     """
-    if op.layout_at is not None and args[op.layout_at] not in (None, strided):
-        return None
     return _specs(op, [_shown(value) for value in args])
 
 
 def _specs(op: Operator, shown: list) -> Any:
+    if op.layout_at is not None and shown[op.layout_at] not in (None, strided):
+        return None
     try:
         return op.meta(*shown)
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
