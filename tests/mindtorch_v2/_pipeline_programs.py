@@ -160,8 +160,9 @@ def leaves(value: Any) -> Iterator[Any]:
             yield from leaves(item)
 
 
-def known(value: Any) -> Any:
-    """What is to be known of a value at once. Strides count as far as they reach an element: numpy has its own for the others."""
+def known(value: Any, is_gradient: bool = False) -> Any:
+    """What is to be known of a value at once; of a leaf's gradient not the version, which tells whether the walk found memory that nobody else held. Strides
+    count as far as they reach an element: numpy has its own for the others."""
     if not is_tensor(value):
         return [known(item) for item in value] if isinstance(value, (tuple, list)) else type(value).__name__
     full = bool(value.numel())
@@ -171,7 +172,7 @@ def known(value: Any) -> Any:
         tuple(step if size > 1 else "*" for size, step in zip(value.shape, value.stride())) if full else "*",
         value.storage_offset() if full else "*",
         str(value.device),
-        value._version,
+        "*" if is_gradient else value._version,
         value.requires_grad,
         value.is_leaf,
         type(value.grad_fn).__name__,
@@ -220,7 +221,7 @@ def facts(names: dict[str, Any]) -> dict[str, Fact]:
         else:
             tensors = list(leaves(value))
             grads = [t.grad for t in tensors if t.is_leaf and t.grad is not None]
-            seen = [[(known(t), _memory_of(t, name, memory)) for t in tensors], [known(grad) for grad in grads]]
+            seen = [[(known(t), _memory_of(t, name, memory)) for t in tensors], [known(grad, True) for grad in grads]]
             arrays = [elements(t) for t in (*tensors, *grads)]
             found[name] = Fact(seen, [a for a in arrays if a is not None])
     found["the generator's state"] = Fact(bits(settled(torch.get_rng_state())), [])
