@@ -69,8 +69,19 @@ def _overloads(environment: jinja2.Environment, schema: Schema, root: Path | Non
     rows = [row for row in file.read_text(encoding="utf-8").splitlines() if not row.startswith("#")]
     aliases = sorted({(alias, op.name) for op in schema.ops for alias in op.aliases if not alias.endswith("_")})
     header = HEADER.format(source=f"schema/ops/*.yaml and {import_aten.TARGET}")
-    text = environment.get_template("overloads.py.j2").render(header=header, rows=rows, aliases=aliases)
+    text = environment.get_template("overloads.py.j2").render(header=header, lines=_packed(rows), aliases=aliases)
     return {"generated/overloads.py": text}
+
+
+def _packed(rows: list[str], most: int = 1200) -> list[str]:
+    """Rows that are read by a program alone, as few lines of at most `most` columns, with `|` between them."""
+    lines: list[str] = []
+    for row in rows:
+        if lines and len(lines[-1]) + len(row) < most:
+            lines[-1] += f"|{row}"
+        else:
+            lines.append(row)
+    return lines
 
 
 def _filled(names: list[str]) -> str:

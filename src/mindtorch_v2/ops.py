@@ -334,7 +334,7 @@ def _own_schema(op: Operator, packet: str, name: str, form: str) -> FunctionSche
 def _signatures() -> dict[str, list[tuple[str, str]]]:
     """Signatures and tags of PyTorch's overloads by operator."""
     found: dict[str, list[tuple[str, str]]] = {}
-    for line in above("overloads").SIGNATURES.split("\n"):
+    for line in above("overloads").SIGNATURES.replace("\n", "|").split("|"):
         signature, _, tags = line.partition("\t")
         found.setdefault(signature.partition("(")[0].partition(".")[0], []).append((signature, tags))
     return found

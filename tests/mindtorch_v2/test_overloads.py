@@ -13,7 +13,7 @@ from mindtorch_v2._schemas import FunctionSchema, Tag
 
 aten = torch.ops.aten
 X = torch.tensor([1.0, 2.0, 3.0])
-ROWS = [row for row in above("overloads").SIGNATURES.split("\n") if row]
+ROWS = [row for row in above("overloads").SIGNATURES.replace("\n", "|").split("|") if row]
 
 
 def found(signature: str):
