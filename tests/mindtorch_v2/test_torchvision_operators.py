@@ -13,11 +13,13 @@ from mindtorch_v2.autograd import gradcheck
 vision = torch.ops.torchvision
 IMAGE = torch.arange(2 * 4 * 6 * 7, dtype=torch.float64).reshape(2, 4, 6, 7).sin()
 ROIS = torch.tensor([[0, 0.5, 1.0, 4.2, 5.1], [1, 2.0, 2.0, 2.0, 2.0], [1, -3.0, 0.0, 9.0, 3.5]], dtype=torch.float64)
+INSIDE = torch.tensor([[1, 1.0, 1.0, 4.0, 4.0], [0, 0.0, 2.0, 2.0, 4.0]], dtype=torch.float64)
 POOLINGS = {
     "roi_align": lambda x: vision.roi_align(x, ROIS, 0.9, 2, 2, 2, True),
     "roi_align of as many samples as there are pixels": lambda x: vision.roi_align(x, ROIS, 0.9, 2, 2, -1, False),
     "roi_pool": lambda x: vision.roi_pool(x, ROIS, 0.9, 2, 2)[0],
     "ps_roi_align": lambda x: vision.ps_roi_align(x, ROIS, 0.9, 2, 2, 2)[0],
+    "ps_roi_pool inside of an image": lambda x: vision.ps_roi_pool(x, INSIDE, 1.0, 2, 2)[0],
 }
 
 
@@ -52,7 +54,9 @@ def test_values_of_regions():
 def test_regions_on_the_way_back_and_on_meta(name):
     assert gradcheck(POOLINGS[name], (IMAGE.clone().requires_grad_(),))
     made = POOLINGS[name](IMAGE)
-    assert POOLINGS[name](IMAGE.to("meta")).shape == made.shape
+    there = IMAGE.to("meta").requires_grad_()
+    planned = POOLINGS[name](there)
+    assert planned.shape == made.shape and torch.autograd.grad(planned.sum(), there)[0].shape == IMAGE.shape
     x = IMAGE.clone().requires_grad_()
     (once,) = torch.autograd.grad(POOLINGS[name](x).square().sum(), x, create_graph=True)
     with pytest.raises(RuntimeError, match="double backwards on"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 from mindtorch_v2 import _dtype
 from mindtorch_v2._autograd.api import grad as gradients
@@ -16,33 +16,80 @@ from mindtorch_v2._rules._common import not_implemented
 from mindtorch_v2._tensor import Tensor, wrap
 
 
-class _Pooling(Function):
-    """`forward(images)`, a function of arrays; `backward(grad, *rest of the outputs)`, an operator, or a text where there is none."""
+class _Kernel(Function):
+    """`kernel(images)`, a function of arrays whose results have `shapes`; a second one is int32. `backward` takes the gradient and the second result."""
 
     @staticmethod
-    def forward(ctx: Any, images: Tensor, forward: Callable, backward: Any) -> Any:
+    def forward(ctx: Any, images: Tensor, shapes: Sequence[tuple], kernel: Callable, backward: Callable) -> Any:
         ctx.backward = backward
-        first, *others = (wrap(array, _dtype.FROM_NUMPY[array.dtype]) for array in forward(_array(images)))
-        found = (first.to(images.dtype), *others)
-        ctx.rest = found[1:]
-        ctx.mark_non_differentiable(*ctx.rest)
-        return found if ctx.rest else found[0]
+        if images.is_meta:
+            first, *others = (
+                images.new_empty(shape, dtype=_dtype.int32 if i else None) for i, shape in enumerate(shapes)
+            )
+        elif images.device.type == "cpu":
+            first, *others = (wrap(array, _dtype.FROM_NUMPY[array.dtype]) for array in kernel(_array(images)))
+        else:
+            raise NotImplementedError(f"regions of images are pooled on the CPU only, not on {images.device}")
+        ctx.rest = others
+        ctx.mark_non_differentiable(*others)
+        return (first.to(images.dtype), *others) if others else first.to(images.dtype)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, *_: Any) -> Any:
-        if isinstance(ctx.backward, str):
-            raise RuntimeError(f"double backwards on {ctx.backward} not supported")
-        return ctx.backward(grad.contiguous(), *ctx.rest), None, None
+        return ctx.backward(grad.contiguous(), *ctx.rest), None, None, None
 
 
-def _pooled(images: Tensor, shapes: Sequence[tuple], forward: Callable, backward: Any) -> Any:
-    """The results, of `shapes`: the second has the dtype int32."""
-    if images.device.type == "meta":
-        found = tuple(images.new_empty(shape, dtype=_dtype.int32 if i else None) for i, shape in enumerate(shapes))
-        return found if len(found) > 1 else found[0]
-    if images.device.type != "cpu":
-        raise NotImplementedError(f"regions of images are pooled on the CPU only, not on {images.device}")
-    return _Pooling.apply(images, forward, backward)
+class _Pooling(NamedTuple):
+    """A way to pool regions of images."""
+
+    name: str
+    forward: Callable
+    """Of arrays: (images, rois, scale, height, width, *options) to a tuple of as many results as there are."""
+    backward: Callable
+    """Of arrays: (grad, rois, *numbers, shape) to the gradient of the images; numbers are the scale and the options, or places."""
+    places: bool = False
+    """Whether the second result says where each value comes from, which is all that the way back reads."""
+    sensitive: bool = False
+    """Whether each part of a region has channels of its own, which are the second result."""
+
+    def pool(self, images: Tensor, rois: Tensor, scale: float, height: int, width: int, *options: Any) -> Any:
+        """[K, C, height, width] of images [N, C, H, W] and rois [K, 5]; with the second result where there is one."""
+        _check(f"{self.name}_forward_kernel", images, rois)
+        channels = images.size(1)
+        if self.sensitive:
+            if channels % (height * width):
+                raise RuntimeError("input channels must be a multiple of pooling height * pooling width")
+            channels //= height * width
+        shape = (len(rois), channels, height, width)
+
+        def back(grad: Tensor, *rest: Tensor) -> Tensor:
+            return self.gradient(grad, rois, tuple(images.shape), *(rest if self.places else (scale, *options)))
+
+        return _Kernel.apply(
+            images,
+            [shape] * (1 + (self.places or self.sensitive)),
+            lambda x: self.forward(x, _array(rois), scale, height, width, *options),
+            back,
+        )
+
+    def gradient(self, grad: Tensor, rois: Tensor, shape: tuple[int, ...], *numbers: Any) -> Tensor:
+        """The gradient of the images, of `shape`."""
+        _check(f"{self.name}_backward_kernel", grad, rois, "grad")
+
+        def back(_: Tensor) -> NoReturn:
+            raise RuntimeError(f"double backwards on {self.name} not supported")
+
+        def kernel(array: Any) -> tuple:
+            read = (_array(number) if isinstance(number, Tensor) else number for number in numbers)
+            return (self.backward(array, _array(rois), *read, shape),)
+
+        return _Kernel.apply(grad, [shape], kernel, back)
+
+
+_ROI_ALIGN = _Pooling("roi_align", regions.align, regions.align_backward)
+_ROI_POOL = _Pooling("roi_pool", regions.largest, regions.largest_backward, places=True)
+_PS_ROI_ALIGN = _Pooling("ps_roi_align", regions.sensitive_align, regions.sensitive_align_backward, sensitive=True)
+_PS_ROI_POOL = _Pooling("ps_roi_pool", regions.sensitive, regions.sensitive_backward, sensitive=True)
 
 
 def _check(name: str, images: Tensor, rois: Tensor, text: str = "input") -> None:
@@ -59,12 +106,6 @@ def _check(name: str, images: Tensor, rois: Tensor, text: str = "input") -> None
         )
     if images.dtype not in (_dtype.float16, _dtype.float32, _dtype.float64):
         raise not_implemented(name, images.dtype)
-
-
-def _sensitive_channels(images: Tensor, pooled_height: int, pooled_width: int) -> int:
-    if images.size(1) % (pooled_height * pooled_width):
-        raise RuntimeError("input channels must be a multiple of pooling height * pooling width")
-    return images.size(1) // (pooled_height * pooled_width)
 
 
 def _array(tensor: Tensor) -> Any:
@@ -103,18 +144,7 @@ def roi_align(
     aligned: bool,
 ) -> Tensor:
     """[K, C, height, width]: averages of bilinear samples in each part of each region of images [N, C, H, W]; rois [K, 5]."""
-    _check("roi_align_forward_kernel", input, rois)
-    n, c, h, w = input.shape
-    return _pooled(
-        input,
-        [(len(rois), c, pooled_height, pooled_width)],
-        lambda x: (
-            regions.align(x, _array(rois), spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned),
-        ),
-        lambda grad: roi_align_backward(
-            grad, rois, spatial_scale, pooled_height, pooled_width, n, c, h, w, sampling_ratio, aligned
-        ),
-    )
+    return _ROI_ALIGN.pool(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned)
 
 
 def roi_align_backward(
@@ -131,13 +161,8 @@ def roi_align_backward(
     aligned: bool,
 ) -> Tensor:
     """The gradient of the images of `roi_align`."""
-    _check("roi_align_backward_kernel", grad, rois, "grad")
-    shape = (batch_size, channels, height, width)
-    return _pooled(
-        grad,
-        [shape],
-        lambda g: (regions.align_backward(g, _array(rois), spatial_scale, sampling_ratio, aligned, shape),),
-        "roi_align",
+    return _ROI_ALIGN.gradient(
+        grad, rois, (batch_size, channels, height, width), spatial_scale, sampling_ratio, aligned
     )
 
 
@@ -145,16 +170,7 @@ def roi_pool(
     input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int
 ) -> tuple[Tensor, Tensor]:
     """[K, C, height, width]: the largest pixel of each part of each region, and its place in its plane (int32)."""
-    _check("roi_pool_forward_kernel", input, rois)
-    n, c, h, w = input.shape
-    return _pooled(
-        input,
-        [(len(rois), c, pooled_height, pooled_width)] * 2,
-        lambda x: regions.largest(x, _array(rois), spatial_scale, pooled_height, pooled_width),
-        lambda grad, places: roi_pool_backward(
-            grad, rois, places, spatial_scale, pooled_height, pooled_width, n, c, h, w
-        ),
-    )
+    return _ROI_POOL.pool(input, rois, spatial_scale, pooled_height, pooled_width)
 
 
 def roi_pool_backward(
@@ -170,31 +186,14 @@ def roi_pool_backward(
     width: int,
 ) -> Tensor:
     """The gradient of the images of `roi_pool`."""
-    _check("roi_pool_backward_kernel", grad, rois, "grad")
-    shape = (batch_size, channels, height, width)
-    return _pooled(
-        grad, [shape], lambda g: (regions.largest_backward(g, _array(rois), _array(argmax), shape),), "roi_pool"
-    )
+    return _ROI_POOL.gradient(grad, rois, (batch_size, channels, height, width), argmax)
 
 
 def ps_roi_align(
     input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int, sampling_ratio: int
 ) -> tuple[Tensor, Tensor]:
     """`roi_align` whose parts have channels of their own, C / (height * width) for each; and these channels (int32)."""
-    _check("ps_roi_align_forward_kernel", input, rois)
-    n, c, h, w = input.shape
-    shape = (len(rois), _sensitive_channels(input, pooled_height, pooled_width), pooled_height, pooled_width)
-    return _pooled(
-        input,
-        [shape] * 2,
-        lambda x: (
-            regions.sensitive_align(x, _array(rois), spatial_scale, pooled_height, pooled_width, sampling_ratio),
-            regions.channels_of(*shape),
-        ),
-        lambda grad, mapping: ps_roi_align_backward(
-            grad, rois, mapping, spatial_scale, pooled_height, pooled_width, sampling_ratio, n, c, h, w
-        ),
-    )
+    return _PS_ROI_ALIGN.pool(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio)
 
 
 def ps_roi_align_backward(
@@ -211,34 +210,14 @@ def ps_roi_align_backward(
     width: int,
 ) -> Tensor:
     """The gradient of the images of `ps_roi_align`."""
-    _check("ps_roi_align_backward_kernel", grad, rois, "grad")
-    shape = (batch_size, channels, height, width)
-    return _pooled(
-        grad,
-        [shape],
-        lambda g: (regions.sensitive_align_backward(g, _array(rois), spatial_scale, sampling_ratio, shape),),
-        "ps_roi_align",
-    )
+    return _PS_ROI_ALIGN.gradient(grad, rois, (batch_size, channels, height, width), spatial_scale, sampling_ratio)
 
 
 def ps_roi_pool(
     input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int
 ) -> tuple[Tensor, Tensor]:
     """The mean of each part of each region, from channels of its own; and these channels (int32)."""
-    _check("ps_roi_pool_forward_kernel", input, rois)
-    n, c, h, w = input.shape
-    shape = (len(rois), _sensitive_channels(input, pooled_height, pooled_width), pooled_height, pooled_width)
-    return _pooled(
-        input,
-        [shape] * 2,
-        lambda x: (
-            regions.sensitive(x, _array(rois), spatial_scale, pooled_height, pooled_width),
-            regions.channels_of(*shape),
-        ),
-        lambda grad, mapping: ps_roi_pool_backward(
-            grad, rois, mapping, spatial_scale, pooled_height, pooled_width, n, c, h, w
-        ),
-    )
+    return _PS_ROI_POOL.pool(input, rois, spatial_scale, pooled_height, pooled_width)
 
 
 def ps_roi_pool_backward(
@@ -254,11 +233,7 @@ def ps_roi_pool_backward(
     width: int,
 ) -> Tensor:
     """The gradient of the images of `ps_roi_pool`."""
-    _check("ps_roi_pool_backward_kernel", grad, rois, "grad")
-    shape = (batch_size, channels, height, width)
-    return _pooled(
-        grad, [shape], lambda g: (regions.sensitive_backward(g, _array(rois), spatial_scale, shape),), "ps_roi_pool"
-    )
+    return _PS_ROI_POOL.gradient(grad, rois, (batch_size, channels, height, width), spatial_scale)
 
 
 def _places(size: int, stride: int, padding: int, taps: int, dilation: int, like: Tensor) -> Tensor:

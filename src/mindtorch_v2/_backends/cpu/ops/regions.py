@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -69,14 +70,14 @@ def _sampled(
         yield int(image), (places[0], places[1]), tables[0], tables[1], count
 
 
-def align(x: Array, rois: Array, scale: float, height: int, width: int, ratio: int, aligned: bool) -> Array:
+def align(x: Array, rois: Array, scale: float, height: int, width: int, ratio: int, aligned: bool) -> tuple[Array]:
     """[K, C, height, width]: averages of bilinear samples in each part of each region."""
     out = np.empty((len(rois), x.shape[1], height, width), x.dtype)
     shift, least = (0.5, 0.0) if aligned else (0.0, 1.0)
     regions = _sampled(rois, scale, (height, width), ratio, shift, least, x.shape[2:])
     for k, (image, (ys, xs), rows, columns, count) in enumerate(regions):
         out[k] = rows @ (x[image, :, ys, xs] @ columns.T) / x.dtype.type(max(count, 1))
-    return out
+    return (out,)
 
 
 def align_backward(
@@ -91,14 +92,14 @@ def align_backward(
     return out
 
 
-def channels_of(regions: int, channels: int, height: int, width: int) -> Array:
+def _channels(shape: tuple[int, ...]) -> Array:
     """[K, C, height, width], int32: the channel of the images that each part of a position-sensitive pooling reads."""
-    own = np.arange(channels * height * width, dtype=np.int32).reshape(channels, height, width)
-    return np.broadcast_to(own, (regions, *own.shape)).copy()
+    own = np.arange(math.prod(shape[1:]), dtype=np.int32).reshape(shape[1:])
+    return np.broadcast_to(own, shape).copy()
 
 
-def sensitive_align(x: Array, rois: Array, scale: float, height: int, width: int, ratio: int) -> Array:
-    """[K, C / (height * width), height, width]: as `align`, each part from channels of its own."""
+def sensitive_align(x: Array, rois: Array, scale: float, height: int, width: int, ratio: int) -> tuple[Array, Array]:
+    """[K, C / (height * width), height, width]: as `align`, each part from channels of its own; and these channels."""
     out = np.empty((len(rois), x.shape[1] // (height * width), height, width), x.dtype)
     parts = x.reshape(len(x), -1, height, width, *x.shape[2:])
     for k, (image, (ys, xs), rows, columns, count) in enumerate(
@@ -108,7 +109,7 @@ def sensitive_align(x: Array, rois: Array, scale: float, height: int, width: int
             out[k] = np.einsum(
                 "iy,cijyx,jx->cij", rows, parts[image, :, :, :, ys, xs], columns, optimize=True
             ) / x.dtype.type(count)
-    return out
+    return out, _channels(out.shape)
 
 
 def sensitive_align_backward(
@@ -191,8 +192,8 @@ def _sensitive_windows(
                     use(k, i, j, parts[image, :, i, j, top:bottom, left:right], (bottom - top) * (right - left))
 
 
-def sensitive(x: Array, rois: Array, scale: float, height: int, width: int) -> Array:
-    """[K, C / (height * width), height, width]: the mean of each part of each region, from channels of its own."""
+def sensitive(x: Array, rois: Array, scale: float, height: int, width: int) -> tuple[Array, Array]:
+    """[K, C / (height * width), height, width]: the mean of each part of each region, from channels of its own; and these channels."""
     out = np.zeros((len(rois), x.shape[1] // (height * width), height, width), x.dtype)
 
     def use(k: int, i: int, j: int, window: Array, area: int) -> None:
@@ -200,7 +201,7 @@ def sensitive(x: Array, rois: Array, scale: float, height: int, width: int) -> A
 
     # Without the last row and column, which torchvision leaves out on this way and counts on the way back.
     _sensitive_windows(rois, scale, x.reshape(len(x), -1, height, width, *x.shape[2:]), 1, use)
-    return out
+    return out, _channels(out.shape)
 
 
 def sensitive_backward(grad: Array, rois: Array, scale: float, shape: tuple[int, int, int, int]) -> Array:
