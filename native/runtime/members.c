@@ -200,7 +200,11 @@ static PyObject *get_data(PyObject *self, void *closure)
 {
     (void)closure;
     PyObject *data = SLOT(self, S.at_data), *kind = SLOT(self, S.at_dtype);
-    return data != NULL && kind != NULL ? make_tensor(Py_NewRef(data), kind) : get_by_python(DATA, self);
+    if (data == NULL || kind == NULL) {
+        return get_by_python(DATA, self);
+    }
+    PyObject *made = make_tensor(Py_NewRef(data), kind);
+    return is_inference(self) ? mark_inference(made) : made;
 }
 
 static int set_data(PyObject *self, PyObject *value, void *closure)

@@ -42,7 +42,7 @@ static PyObject *make_payload(const MetaResult *result, PyObject *kind, PyObject
 static PyObject *fresh(const MetaResult *result)
 {
     PyObject *payload = make_payload(result, result->dtype, PyLong_FromLong(0), PyObject_CallOneArg(Z.storage, result->nbytes));
-    return payload == NULL ? NULL : make_tensor(payload, result->dtype);
+    return payload == NULL ? NULL : make_result(payload, result->dtype);
 }
 
 static PyObject *view_of(PyObject *whole, const MetaResult *result)

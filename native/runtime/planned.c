@@ -386,7 +386,7 @@ static int has_half(const Path *path, const Bound *bound)
 {
     for (int i = 0; i < path->params; i++) {
         PyArrayObject *array = path->casts[i] && is_plain(bound->value[i]) ? array_of(bound->value[i]) : NULL;
-        if (array != NULL && PyArray_ITEMSIZE(array) == 2) {
+        if (array != NULL && (PyArray_TYPE(array) == NPY_HALF || PyArray_DESCR(array) == S.descr_bfloat16)) {
             return 1;
         }
     }
@@ -401,7 +401,7 @@ static PyObject *run_halves(const Path *path, const Plan *plan, const Bound *bou
         return made == NULL ? NULL : finish_several(path, plan, bound, given, made);
     }
     made = laid_out(made, &plan->result[0]);
-    return made == NULL ? NULL : finish_call(path, bound, make_tensor(made, plan->result[0].dtype), given->history);
+    return made == NULL ? NULL : finish_call(path, bound, make_result(made, plan->result[0].dtype), given->history);
 }
 
 static PyObject *view_of(PyArrayObject *source, const Result *result)

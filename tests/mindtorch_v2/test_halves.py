@@ -77,6 +77,13 @@ def test_reductions(n: int) -> None:
     agree(lambda x: x[:0].sum((1, 2)), x)
 
 
+def test_other_integers_of_two_bytes_are_cast() -> None:
+    x = torch.full((2, 70), 2, dtype=torch.int16)
+    for _ in range(3):  # the second call is planned
+        assert x[0].prod(dtype=torch.float32).item() == 2.0**70
+        assert x.prod(1, dtype=torch.float32).tolist() == [2.0**70] * 2
+
+
 @pytest.mark.parametrize("k", (1, 8, 33, 600))
 def test_products(k: int) -> None:
     for m in (1, 3, 4, 8, 9):

@@ -16,6 +16,7 @@ import mindtorch_v2.nn.functional as F
 def test_results_of_inference_mode_are_inference_tensors() -> None:
     x = torch.arange(6.0).view(2, 3)
     weight = torch.ones(3, requires_grad=True)
+    half, meta = x.half(), x.to("meta")
     with torch.inference_mode():
         for _ in range(3):  # by the dispatcher, and by plans
             made = [
@@ -28,6 +29,11 @@ def test_results_of_inference_mode_are_inference_tensors() -> None:
                 x[[0, 1]],
                 x.t().contiguous(),
                 x.t().reshape(6),
+                half.sum(0),
+                torch.var_mean(half)[1],
+                half @ half.t(),
+                meta + 1,
+                torch.empty_like(meta),
             ]
             views = [x[0], x.view(6), x.split(1)[0], x.detach()]
             below = [one.t() if one.dim() == 2 else one[:1] for one in made[:2]]
@@ -35,7 +41,9 @@ def test_results_of_inference_mode_are_inference_tensors() -> None:
     assert all(one.is_inference() for one in [*made, *below])
     assert not any(one.is_inference() for one in views)
     assert leaf.requires_grad and leaf.is_leaf and not leaf.is_inference()
-    assert made[0].detach().is_inference() and made[0][0].is_inference() and made[0].split(1)[0].is_inference()
+    assert all(one.is_inference() for one in (made[0].detach(), made[0].data, made[0][0]))
+    assert not x.data.is_inference()
+    assert made[0].split(1)[0].is_inference()
     with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode"):
         made[0].add_(1)
     with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode"):

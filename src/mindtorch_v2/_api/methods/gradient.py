@@ -231,7 +231,10 @@ def _retains_grad(self: Tensor) -> bool:
 
 
 def _get_data(self: Tensor) -> Tensor:
-    return wrap(self._data, self._dtype)
+    made = wrap(self._data, self._dtype)
+    if self._inference:
+        made._inference = True
+    return made
 
 
 def _set_data(self: Tensor, value: Tensor) -> None:
