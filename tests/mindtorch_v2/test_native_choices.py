@@ -218,3 +218,34 @@ def test_degrees_that_no_integer_holds(name: str) -> None:
     x = torch.tensor([0.3, 1.0, -1.0, 2.0, 0.0])
     for degree in (float("inf"), -float("inf"), float("nan"), 1e19):
         assert getattr(torch.special, name)(x, torch.tensor(degree)).tolist() == [0] * 5
+
+
+_ENDS = {  # what is at 1, and at -1 but for the sign of the degree's parity
+    "chebyshev_polynomial_t": (lambda n: 1, lambda n: 1),
+    "chebyshev_polynomial_u": (lambda n: n + 1, lambda n: n + 1),
+    "chebyshev_polynomial_v": (lambda n: 1, lambda n: 2 * n + 1),
+    "chebyshev_polynomial_w": (lambda n: 2 * n + 1, lambda n: 1),
+    "legendre_polynomial_p": (lambda n: 1, lambda n: 1),
+}
+
+
+@pytest.mark.parametrize("name", list(_ENDS))
+def test_polynomials_of_every_degree_at_the_ends(name: str) -> None:
+    right, left = _ENDS[name]
+    for n in (0, 1, 2, 9, 10, 1_000_000_000, 1_000_000_001):
+        wanted = [right(n), (-1) ** n * left(n)]
+        ends = torch.tensor([1.0, -1.0], dtype=torch.float64)
+        assert getattr(torch.special, name)(ends, n).tolist() == wanted
+        if "chebyshev" in name:
+            assert getattr(torch.special, f"shifted_{name}")((ends + 1) / 2, n).tolist() == wanted
+    assert getattr(torch.special, name)(torch.tensor([1.0, -1.0]), -1).tolist() == [0, 0]
+
+
+def test_polynomials_of_high_degrees() -> None:
+    assert torch.special.laguerre_polynomial_l(torch.zeros(1), 1_000_000_000).item() == 1
+    for function in (torch.special.hermite_polynomial_h, torch.special.hermite_polynomial_he):
+        for dtype, limit in ((torch.float32, 128), (torch.float64, 512)):
+            made = function(torch.zeros(3, dtype=dtype), torch.tensor([3, limit + 2, 1_000_000_000]))
+            assert made[0] == 0 and made[1:].isnan().all()
+    overflown = torch.special.chebyshev_polynomial_t(torch.tensor([1.5, -2.0]), 1_000_000_000)
+    assert overflown.isnan().all()  # the difference of infinities
