@@ -18,7 +18,8 @@ from typing import Any
 
 from ._above import above
 from ._autograd import wiring as _wiring  # noqa: F401 (connects the dispatcher)
-from ._dispatch.dispatcher import call_converted, call_inplace, resize_out
+from ._dispatch.buffers import resize_out
+from ._dispatch.dispatcher import call_converted, call_inplace
 from ._dispatch.operator import Operator
 from ._dispatch.resolver import resolve
 from ._schemas import FunctionSchema, Tag, plain

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._dispatch import dispatcher, ops
+from .._dispatch import dispatcher, ops, overlap
 from .._dispatch.below import alias
 from .._dispatch.operator import Operator
 from .._payload import offset_of, stride_of
@@ -213,7 +213,7 @@ def _push(outputs: list, leaves: list, directions: list, history: bool) -> dict:
         roots, seeds = zip(*pairs)
         seeds = [ops._to_copy(d, dtype=p._dtype) if d._dtype is not p._dtype else d for p, d in zip(roots, seeds)]
         (tangent,) = grad(roots, (seed,), seeds, retain_graph=True, create_graph=history, allow_unused=True)
-        if tangent is not None and any(dispatcher._shares_memory(tangent._data, d._data) for d in directions):
+        if tangent is not None and any(overlap.shares_memory(tangent._data, d._data) for d in directions):
             tangent = ops.clone(tangent)  # a result that is written to must not change its argument's
         found[id(out)] = ops.zeros_like(out).detach() if tangent is None else tangent
     return found

@@ -6,10 +6,8 @@ Generated fast paths shorten it for plain CPU tensors; what they leave comes her
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
-import numpy as np
 from numpy import ndarray
 
 from .. import _payload
@@ -22,12 +20,13 @@ from .._rules.promotion import can_cast
 from .._rules.spec import Spec, ViewSpec
 from .._state import DISPATCHING, SPARSE, TLS
 from .._tensor import Tensor, belongs_to_inference, bump_version, wrap, wrap_view
-from . import below, ops, overrides, planned, sparse
+from . import below, ops, overrides, sparse
 from .backends import backend_of, empty
-from .below import needs_grad
+from .buffers import check_buffer, check_dtype, require_tensors, resize_out, with_dtype_of, write_out
 from .convert import convert
 from .operator import Operator
 from .out_dtypes import requires
+from .overlap import check_distinct, check_overlap
 from .return_types import return_type
 
 # Set by the autograd floor, which stands above this one.
@@ -72,23 +71,9 @@ def _fill(made: Tensor) -> None:
             ops.fill_(made, largest(made._dtype))
 
 
-def _require_tensors(op: Operator, out: Any) -> None:
-    """TypeError for a result that is to be written to something else than tensors."""
-    several = len(op.returns) > 1
-    if (several or op.composite is not None) and isinstance(out, (tuple, list)):  # a composite may give a list
-        wrong = next((item for item in out if not isinstance(item, Tensor)), None)
-        if wrong is not None:
-            raise TypeError(
-                f"expected Tensor as element {out.index(wrong)} in argument 'out', but got {type(wrong).__name__}"
-            )
-    elif several or not isinstance(out, Tensor):
-        kind = "tuple of Tensors" if several else "Tensor"
-        raise TypeError(f"{op.name}(): argument 'out' must be {kind}, not {type(out).__name__}")
-
-
 def _call(op: Operator, args: tuple, out: Any) -> Any:
     if out is not None:
-        _require_tensors(op, out)
+        require_tensors(op, out)
     if TLS.autocast is not None and out is None:  # as in PyTorch, neither out= nor in-place forms are cast
         args = TLS.autocast.cast(op, args)
     if op.composite is not None:
@@ -116,7 +101,7 @@ def _call(op: Operator, args: tuple, out: Any) -> Any:
     if observer is not None:
         args, out = observer.arguments(op, args), observer.buffer(out)
     if out is not None and op.dtype_of_out is not None:
-        args = _with_dtype_of(op, args, out)
+        args = with_dtype_of(op, args, out)
     where = device_of(op, args, out)
     try:
         spec = op.meta(*args)
@@ -304,13 +289,13 @@ def _call_out(op: Operator, spec: Any, args: tuple, out: Any, where: device) -> 
     if op.is_view or spec.__class__ is not Spec:
         if op.distinct_out:
             for one in out:
-                _check_distinct(op, one, args)
+                check_distinct(op, one, args)
         result = _call(op, args, None)
         return write_out(op, result, out)
-    _check_out(op, args, out, where)
-    _check_out_dtype(op, spec.dtype, out)
+    check_buffer(op, args, out, where)
+    check_dtype(op, spec.dtype, out)
     if op.distinct_out:
-        _check_distinct(op, out, args)
+        check_distinct(op, out, args)
     if spec.shape is None:
         return write_out(op, wrap(backend_of(where).run(op, spec, args, where), spec.dtype), out)
     if op.out_of_any_shape and out._data.size == math.prod(spec.shape) and out._data.shape != tuple(spec.shape):
@@ -337,114 +322,9 @@ def write(op: Operator, spec: Any, args: tuple, target: Tensor, where: device, i
     bump_version(target)
 
 
-def _with_dtype_of(op: Operator, args: tuple, out: Any) -> tuple:
-    """The arguments with the dtype of `out` where none is given. RuntimeError when a factory is given another one."""
-    at = op.dtype_of_out
-    given = args[at]
-    if (given is None or given is op.params[at].default) and isinstance(out, Tensor):
-        if op.out_refuses_input and (error := op.out_refusal(args[0]._dtype, out._dtype, op.name)) is not None:
-            raise error
-        return (*args[:at], out._dtype, *args[at + 1 :])
-    if op.factory and isinstance(out, Tensor) and given is not out._dtype:
-        raise RuntimeError(f"dtype {given.cpp} does not match dtype of out parameter ({out._dtype.cpp})")
-    return args
-
-
-def _check_out(op: Operator, args: tuple, out: Tensor, where: device) -> None:
-    if not isinstance(out, Tensor):
-        raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    if out.device != where:
-        if op.factory:
-            raise RuntimeError(
-                f"device type {where.type} does not match device type of out parameter ({out.device.type})"
-            )
-        raise RuntimeError(
-            f"Expected all tensors to be on the same device, but found at least two devices, {where} and {out.device}!"
-        )
-    if TLS.grad_enabled and any(needs_grad(a) for a in (out, *args)):
-        raise RuntimeError(
-            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-            "requires grad."
-        )
-
-
-def _check_out_dtype(op: Operator, kind: Any, out: Tensor, field: str = "") -> None:
-    if kind is not out._dtype:
-        error = op.out_refusal(kind, out._dtype, op.name, field)
-        if error is not None:
-            raise error
-
-
 def _check_cast(kind: Any, target: Tensor) -> None:
     if not can_cast(kind, target._dtype):
         raise RuntimeError(f"result type {kind.cpp} can't be cast to the desired output type {target._dtype.cpp}")
-
-
-def _check_distinct(op: Operator, out: Tensor, args: tuple) -> None:
-    """RuntimeError when the buffer shares memory with an input, or elements share memory among each other."""
-    _check_internal_overlap(out)
-    for index in op.tensors:
-        for value in args[index] if args[index].__class__ is list else (args[index],):
-            if isinstance(value, Tensor) and (value is out or _shares_memory(out._data, value._data)):
-                raise RuntimeError(
-                    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-                    "location. Please clone() the tensor before performing the operation."
-                )
-
-
-def _shares_memory(a: Any, b: Any) -> bool:
-    if isinstance(a, _payload.DevicePayload) and isinstance(b, _payload.DevicePayload):
-        return a.storage is b.storage and bool(a.size and b.size) and a.device.type != "meta"
-    return a.__class__ is ndarray and b.__class__ is ndarray and a.size and b.size and np.may_share_memory(a, b)
-
-
-def resize_out(out: Tensor, shape: tuple, stride: tuple | None, op: Operator | None = None) -> None:
-    """Give an `out=` buffer the shape of the result; warns, as PyTorch does, when it held something else."""
-    before = out._data.shape
-    if before == shape:
-        return
-    if op is not None and op.out_is_counted and (held := out.numel()):
-        warnings.warn(
-            f"The number of elements in the out tensor of shape {list(before)} is {held} which does not match the computed number of "
-            f"elements {shape[0]}. Note that this may occur as a result of rounding error. The out tensor will be resized to a tensor of "
-            f"shape ({shape[0]},).",
-            UserWarning,
-            stacklevel=6 + planned.ACTIVE,
-        )
-    elif out._data.size and not (op is not None and op.factory):
-        warnings.warn(
-            f"An output with one or more elements was resized since it had shape {list(before)}, which does not match the "
-            f"required output shape {list(shape)}. This behavior is deprecated, and in a future PyTorch release outputs will "
-            "not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to "
-            "zero elements with t.resize_(0).",
-            UserWarning,
-            stacklevel=6 + planned.ACTIVE,
-        )
-    out._data = empty(shape, stride, out._dtype, out.device)
-
-
-def write_out(op: Operator, result: Any, out: Any, field: str = "") -> Any:
-    """Copy results that were computed apart into `out=` buffers."""
-    if isinstance(result, tuple):
-        buffers = tuple(out)
-        if len(buffers) != len(result):
-            raise TypeError(f"{op.name}(): argument 'out' must be tuple of {len(result)} Tensors, not {len(buffers)}")
-        for number, (tensor, buffer) in enumerate(zip(result, buffers)):
-            write_out(op, tensor, buffer, op.returns[number] if number < len(op.returns) else "")
-        if len(op.returns) == 1:  # a list of tensors, which PyTorch gives back nothing for
-            return None
-        return return_type(op, list(buffers), out=True)
-    if isinstance(out, (tuple, list)) and len(out) == 1:
-        out = out[0]
-    _check_out(op, (result,), out, result.device)
-    _check_out_dtype(op, result._dtype, out, field)
-    resize_out(out, result._data.shape, None if op.out_is_contiguous else _payload.stride_of(result._data), op)
-    target = settled(out)
-    if TLS.pipeline is not None:
-        TLS.pipeline.before_write(target)
-    backend_of(out.device).copy(target, settled(result))
-    bump_version(out)
-    return out
 
 
 # In place
@@ -553,99 +433,3 @@ def _check_target_shape(target: Tensor, shape: tuple) -> None:
         raise RuntimeError(
             f"output with shape {list(target._data.shape)} doesn't match the broadcast shape {list(shape)}"
         )
-
-
-def _check_internal_overlap(target: Tensor) -> None:
-    if target._data.size and _payload.is_expanded(target._data):
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-            "Please clone() the tensor before performing the operation."
-        )
-
-
-def check_overlap(op: Operator, target: Tensor, args: tuple) -> None:
-    """RuntimeError when elements of the written tensor share memory among each other, or partly with an input.
-
-    Of operators with the tag `apart` no input but the first may be in the memory at all.
-    """
-    data = current(target)
-    if not data.size:
-        return
-    if "fills" not in op.tags:
-        _check_internal_overlap(target)
-    elif _payload.is_expanded(data):
-        _warn_expanded(op)
-    apart = "apart" in op.tags
-    if not apart and "pointwise" not in op.tags and "overlap" not in op.tags:
-        return
-    for index, value in _tensors_of(op, args):
-        if value is target and (not apart or index == op.mutates):
-            continue
-        if _overlaps(data, current(value)) if apart and index != op.mutates else _partly_overlaps(data, current(value)):
-            raise RuntimeError(
-                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-                "location. Please clone() the tensor before performing the operation."
-            )
-
-
-def _tensors_of(op: Operator, args: tuple) -> list[tuple[int, Tensor]]:
-    """The tensors among the arguments, those of lists too, each with the number of its parameter."""
-    return [
-        (index, value)
-        for index in op.tensors
-        for value in (args[index] if isinstance(args[index], (list, tuple)) else (args[index],))
-        if isinstance(value, Tensor)
-    ]
-
-
-def _warn_expanded(op: Operator) -> None:
-    """Warn, where PyTorch does, that elements which share memory are filled."""
-    if "warns_expanded" in op.tags:
-        example = "tensor[indices] = tensor" if any(p.is_list for p in op.params) else "tensor[mask] = scalar"
-        warnings.warn(
-            f"Use of {op.label}_ on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also "
-            f"applies to advanced indexing e.g. {example}",
-            UserWarning,
-            stacklevel=5 + planned.ACTIVE,
-        )
-
-
-def _overlaps(a: Any, b: Any) -> bool:
-    return bool(a.size and b.size) and _may_overlap(a, b) and _dense(a) and _dense(b)
-
-
-def _partly_overlaps(a: Any, b: Any) -> bool:
-    if a.size == 0 or b.size == 0 or not _may_overlap(a, b):
-        return False
-    if a.shape == b.shape and _reaching(a) == _reaching(b) and a.dtype == b.dtype:
-        if _payload.offset_of(a) == _payload.offset_of(b):
-            return False
-    return _dense(a) and _dense(b)
-
-
-def _reaching(a: Any) -> list:
-    """The strides that lead from one element to another."""
-    return [s for s, n in zip(_payload.stride_of(a), a.shape) if n > 1]
-
-
-def _may_overlap(a: Any, b: Any) -> bool:
-    """Whether the stretches of memory from the first to the last element meet."""
-    if a.__class__ is ndarray or b.__class__ is ndarray:
-        return a.__class__ is b.__class__ and np.may_share_memory(a, b)
-    if a.storage is not b.storage:
-        return False
-    first, second = (
-        (p.offset * p.dtype.itemsize, (p.offset + _payload.extent(p.shape, p.stride)) * p.dtype.itemsize)
-        for p in (a, b)
-    )
-    return first[0] < second[1] and second[0] < first[1]
-
-
-def _dense(a: Any) -> bool:
-    """Whether the elements fill one stretch of memory without gaps or repeats."""
-    step = 1
-    for stride, n in sorted((s, n) for s, n in zip(_payload.stride_of(a), a.shape) if n != 1):
-        if stride != step:
-            return False
-        step *= n
-    return True
