@@ -7,7 +7,7 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 from mindtorch_v2._backends.cpu.ops import matmul as kernels_matmul
 from mindtorch_v2._dispatch.calls import call_former
 from mindtorch_v2._dispatch.dispatcher import call, call_inplace
-from mindtorch_v2._dispatch.native import road
+from mindtorch_v2._dispatch.native import builtin, road
 from mindtorch_v2._dispatch.resolver import respelled
 
 from ..tables import matmul as tables
@@ -265,6 +265,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-08, **spellings):
     return call(tables.cosine_similarity, (x1, x2, dim, eps))
 
 
+@builtin
 def _sparse_mm_reduce_impl(input, other, reduce):
     """_sparse_mm_reduce_impl(Tensor self, Tensor other, str reduce) -> (Tensor, Tensor)"""
     return call(tables._sparse_mm_reduce_impl, (input, other, reduce))

@@ -6,17 +6,19 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call, call_inplace
-from mindtorch_v2._dispatch.native import road
+from mindtorch_v2._dispatch.native import builtin, road
 from mindtorch_v2._dispatch.resolver import REQUIRED, respelled
 
 from ..tables import sparse as tables
 
 
+@builtin
 def _sparse_coo_tensor_with_dims_and_tensors(sparse_dim, dense_dim, size, indices, values, *, dtype=None, layout=None, device=None, pin_memory=False, is_coalesced=None, requires_grad=False):
     """_sparse_coo_tensor_with_dims_and_tensors(int sparse_dim, int dense_dim, SymInt[] size, Tensor indices, Tensor values, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False, bool? is_coalesced=None) -> Tensor"""
     return call(tables._sparse_coo_tensor_with_dims_and_tensors, (sparse_dim, dense_dim, size, indices, values, dtype, layout, device, pin_memory, is_coalesced), None, requires_grad)
 
 
+@builtin
 def _sparse_compressed_tensor_unsafe(compressed_indices, plain_indices, values, size, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
     """_sparse_compressed_tensor_unsafe(Tensor compressed_indices, Tensor plain_indices, Tensor values, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call(tables._sparse_compressed_tensor_unsafe, (compressed_indices, plain_indices, values, size, dtype, layout, device, pin_memory), None, requires_grad)
@@ -46,46 +48,55 @@ def coalesce(input):
     return call(tables.coalesce, (input,))
 
 
+@builtin
 def _coalesce(input):
     """_coalesce(Tensor self) -> Tensor"""
     return call(tables._coalesce, (input,))
 
 
+@builtin
 def indices(input):
     """indices(Tensor(a) self) -> Tensor(a)"""
     return call(tables.indices, (input,))
 
 
+@builtin
 def values(input):
     """values(Tensor(a) self) -> Tensor(a)"""
     return call(tables.values, (input,))
 
 
+@builtin
 def _indices(input):
     """_indices(Tensor(a) self) -> Tensor(a)"""
     return call(tables._indices, (input,))
 
 
+@builtin
 def _values(input):
     """_values(Tensor(a) self) -> Tensor(a)"""
     return call(tables._values, (input,))
 
 
+@builtin
 def crow_indices(input):
     """crow_indices(Tensor(a) self) -> Tensor(a)"""
     return call(tables.crow_indices, (input,))
 
 
+@builtin
 def col_indices(input):
     """col_indices(Tensor(a) self) -> Tensor(a)"""
     return call(tables.col_indices, (input,))
 
 
+@builtin
 def ccol_indices(input):
     """ccol_indices(Tensor(a) self) -> Tensor(a)"""
     return call(tables.ccol_indices, (input,))
 
 
+@builtin
 def row_indices(input):
     """row_indices(Tensor(a) self) -> Tensor(a)"""
     return call(tables.row_indices, (input,))
@@ -97,6 +108,7 @@ def to_dense(input, dtype=None, *, masked_grad=None):
     return call(tables.to_dense, (input, dtype, masked_grad))
 
 
+@builtin
 def _to_dense(input, dtype=None, masked_grad=None):
     """_to_dense(Tensor self, ScalarType? dtype=None, bool? masked_grad=None) -> Tensor"""
     return call(tables._to_dense, (input, dtype, masked_grad))
@@ -112,6 +124,7 @@ def to_sparse(*args, **kwargs):
 _to_sparse_overloads = (tables._to_sparse_sparse_dim, tables._to_sparse, )
 
 
+@builtin
 def _to_sparse(*args, **kwargs):
     """_to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor; _to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor"""
     return call_overloaded(_to_sparse_overloads, args, kwargs)
@@ -123,31 +136,37 @@ def to_sparse_csr(input, dense_dim=None):
     return call(tables.to_sparse_csr, (input, dense_dim))
 
 
+@builtin
 def _to_sparse_csr(input, dense_dim=None):
     """_to_sparse_csr(Tensor self, int? dense_dim=None) -> Tensor"""
     return call(tables._to_sparse_csr, (input, dense_dim))
 
 
+@builtin
 def to_sparse_csc(input, dense_dim=None):
     """to_sparse_csc(Tensor self, int? dense_dim=None) -> Tensor"""
     return call(tables.to_sparse_csc, (input, dense_dim))
 
 
+@builtin
 def to_sparse_bsr(input, blocksize, dense_dim=None):
     """to_sparse_bsr(Tensor self, int[2] blocksize, int? dense_dim=None) -> Tensor"""
     return call(tables.to_sparse_bsr, (input, blocksize, dense_dim))
 
 
+@builtin
 def to_sparse_bsc(input, blocksize, dense_dim=None):
     """to_sparse_bsc(Tensor self, int[2] blocksize, int? dense_dim=None) -> Tensor"""
     return call(tables.to_sparse_bsc, (input, blocksize, dense_dim))
 
 
+@builtin
 def sparse_mask(input, mask):
     """sparse_mask(Tensor self, Tensor mask) -> Tensor"""
     return call(tables.sparse_mask, (input, mask))
 
 
+@builtin
 def _sparse_broadcast_to(input, size):
     """_sparse_broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)"""
     return call(tables._sparse_broadcast_to, (input, size))
@@ -165,11 +184,13 @@ def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32=Fal
     return call(tables._convert_indices_from_csr_to_coo, (crow_indices, col_indices, out_int32, transpose))
 
 
+@builtin
 def sparse_resize_(input, size, sparse_dim, dense_dim):
     """sparse_resize_(Tensor(a!) self, int[] size, int sparse_dim, int dense_dim) -> Tensor(a!)"""
     return call_inplace(tables.sparse_resize_, (input, size, sparse_dim, dense_dim))
 
 
+@builtin
 def sparse_resize_and_clear_(input, size, sparse_dim, dense_dim):
     """sparse_resize_and_clear_(Tensor(a!) self, int[] size, int sparse_dim, int dense_dim) -> Tensor(a!)"""
     return call_inplace(tables.sparse_resize_and_clear_, (input, size, sparse_dim, dense_dim))
@@ -181,11 +202,13 @@ def _sparse_mm(sparse, dense):
     return call(tables._sparse_mm, (sparse, dense))
 
 
+@builtin
 def _sparse_addmm(input, mat1, mat2, *, beta=1, alpha=1):
     """_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return call(tables._sparse_addmm, (input, mat1, mat2, beta, alpha))
 
 
+@builtin
 def _sparse_sparse_matmul(input, other):
     """_sparse_sparse_matmul(Tensor self, Tensor other) -> Tensor"""
     return call(tables._sparse_sparse_matmul, (input, other))
@@ -197,16 +220,19 @@ def smm(input, mat2):
     return call(tables.smm, (input, mat2))
 
 
+@builtin
 def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
     """sspaddmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return call(tables.sspaddmm, (input, mat1, mat2, beta, alpha))
 
 
+@builtin
 def hspmm(mat1, mat2):
     """hspmm(Tensor mat1, Tensor mat2) -> Tensor"""
     return call(tables.hspmm, (mat1, mat2))
 
 
+@builtin
 def sparse_sampled_addmm(input, mat1, mat2, *, beta=1, alpha=1):
     """sparse_sampled_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return call(tables.sparse_sampled_addmm, (input, mat1, mat2, beta, alpha))
@@ -220,6 +246,7 @@ def _sparse_sum(*args, **kwargs):
     return call_overloaded(_sparse_sum_overloads, args, kwargs)
 
 
+@builtin
 def _sparse_sum_backward(grad, self, dim=REQUIRED, **spellings):
     """_sparse_sum_backward(Tensor grad, Tensor self, int[] dim) -> Tensor"""
     if spellings:
@@ -235,6 +262,7 @@ def _sparse_softmax(*args, **kwargs):
     return call_overloaded(_sparse_softmax_overloads, args, kwargs)
 
 
+@builtin
 def _sparse_softmax_backward_data(grad_output, output, dim=REQUIRED, self=REQUIRED, **spellings):
     """_sparse_softmax_backward_data(Tensor grad_output, Tensor output, int dim, Tensor self) -> Tensor"""
     if spellings:
@@ -250,6 +278,7 @@ def _sparse_log_softmax(*args, **kwargs):
     return call_overloaded(_sparse_log_softmax_overloads, args, kwargs)
 
 
+@builtin
 def _sparse_log_softmax_backward_data(grad_output, output, dim=REQUIRED, self=REQUIRED, **spellings):
     """_sparse_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, Tensor self) -> Tensor"""
     if spellings:

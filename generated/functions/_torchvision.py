@@ -5,7 +5,7 @@ from __future__ import annotations
 import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._dispatch.dispatcher import call
-from mindtorch_v2._dispatch.native import road
+from mindtorch_v2._dispatch.native import builtin, road
 
 from ..tables import torchvision as tables
 
@@ -76,11 +76,13 @@ def torchvision__deform_conv2d_backward(grad, input, weight, offset, mask, bias,
     return call(tables.torchvision__deform_conv2d_backward, (grad, input, weight, offset, mask, bias, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups, offset_groups, use_mask))
 
 
+@builtin
 def torchvision_qnms(dets, scores, iou_threshold):
     """torchvision_qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"""
     return call(tables.torchvision_qnms, (dets, scores, iou_threshold))
 
 
+@builtin
 def torchvision_qroi_align(input, rois, input_scale, input_zero_point, rois_scale, rois_zero_point, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned):
     """torchvision_qroi_align(Tensor input, Tensor rois, float input_scale, int input_zero_point, float rois_scale, int rois_zero_point, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio, bool aligned) -> Tensor"""
     return call(tables.torchvision_qroi_align, (input, rois, input_scale, input_zero_point, rois_scale, rois_zero_point, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned))

@@ -49,7 +49,6 @@ from ._device import (  # noqa: E402
 from ._dtype import (  # noqa: E402
     dtype as dtype,
     finfo as finfo,
-    get_default_dtype as get_default_dtype,
     iinfo as iinfo,
     set_default_dtype as set_default_dtype,
 )
@@ -93,7 +92,7 @@ _BY_MODULE = {
     "_api.functions.construct": "as_tensor asarray from_numpy frombuffer tensor",
     "_api.functions.queries": (
         "_debug_has_internal_overlap can_cast get_device is_complex is_conj is_distributed is_floating_point is_inference is_neg is_nonzero is_same_size is_signed is_storage is_tensor numel "
-        "promote_types resolve_conj resolve_neg typename"
+        "promote_types resolve_conj resolve_neg result_type typename"
     ),
     "_api.functions.randomness": (
         "Generator default_generator get_rng_state initial_seed manual_seed seed set_rng_state"
@@ -108,7 +107,7 @@ _BY_MODULE = {
         "sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor spmm values_copy"
     ),
     "_api.functions.settings": (
-        "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision get_num_interop_threads "
+        "are_deterministic_algorithms_enabled get_default_dtype get_deterministic_debug_mode get_float32_matmul_precision get_num_interop_threads "
         "get_num_threads is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_default_tensor_type "
         "set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_num_threads "
         "set_warn_always use_deterministic_algorithms"
@@ -117,7 +116,6 @@ _BY_MODULE = {
     "_lowrank": "pca_lowrank svd_lowrank",
     "_planning.run": "plan",
     "_printing": "set_printoptions",
-    "_rules.promotion": "result_type",
     "_storage": "UntypedStorage",
     "_typed_storage": "TypedStorage _storage_classes",
     "_api.functions.types": "_tensor_classes",

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import operator
 import os
+import pickle
+import types
 import warnings
 
 import pytest
@@ -280,3 +284,26 @@ def test_memory_of_others():
     assert copied.tolist() == [0, 1, 2] and copied.data_ptr() != x.data_ptr()
     capsule = x.__dlpack__(max_version=(1, 0), dl_device=x.__dlpack_device__(), copy=True)
     assert torch.from_dlpack(capsule).data_ptr() != x.data_ptr()
+
+
+BUILTIN = (
+    "add where nonzero numel is_complex result_type can_cast promote_types get_default_dtype asarray frombuffer tensor from_numpy equal is_grad_enabled "
+    "is_autocast_enabled get_num_threads lstm gru_cell hspmm sparse_coo_tensor values_copy nn.functional.adaptive_avg_pool1d sparse.mm "
+    "overrides.has_torch_function_unary _assert_async"
+).split()
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_functions_that_are_builtin_in_pytorch_stay_functions_in_a_class(name):
+    function = operator.attrgetter(name)(torch)
+    member = type("A", (), {"f": function})().f
+    assert not isinstance(member, types.MethodType) and member.__name__ == name.rpartition(".")[2]
+    if "." not in name:
+        assert pickle.loads(pickle.dumps(function)) is function and copy.deepcopy(function) is function
+
+
+def test_functions_of_python_bind_as_pytorchs_do():
+    class A:
+        split, einsum = torch.split, torch.einsum
+
+    assert isinstance(A().split, types.MethodType) and isinstance(A().einsum, types.MethodType)

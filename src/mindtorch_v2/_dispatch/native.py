@@ -127,7 +127,7 @@ def connect_casts(operator: Callable, kinds: dict[str, Any]) -> None:
 
 def constructor(function: Callable) -> Callable:
     """Decorator of a function that is no operator of its own: what stands before it in C."""
-    return function if extension is None else extension.constructor(function.__name__, function)
+    return Unbound(function) if extension is None else extension.constructor(function.__name__, function)
 
 
 _KERNELS = frozenset(() if extension is None else extension.kernel_names())
@@ -160,7 +160,7 @@ def _name(function: Any) -> str:
 
 
 class Unbound(staticmethod):
-    """A function that stays one as a member of a class, like those of PyTorch, which are builtin."""
+    """A function that stays one as a member of a class, like PyTorch's builtin ones."""
 
     def __reduce__(self) -> str:
         return self.__qualname__
@@ -190,6 +190,13 @@ def accelerate(
         return function
     made = (extension.FastMethod if method else extension.Fast)(function, described, _FORMS[method, inplace])
     return _dressed(made, function)
+
+
+def builtin(function: Callable) -> Any:
+    """Decorator of a function written by hand that is a builtin one in PyTorch: as a member of a class it stays a function."""
+    if extension is None:
+        return Unbound(function)
+    return _dressed(extension.Fast(function, (), _FORMS[False, False]), function)
 
 
 def road(*paths: tuple, method: bool = False, reflected: str = "", inplace: bool = False) -> Callable:

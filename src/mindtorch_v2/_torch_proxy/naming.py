@@ -20,6 +20,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
+from mindtorch_v2._dispatch.native import Unbound
 from mindtorch_v2._generated.proxy import index
 
 from . import attributes
@@ -114,9 +115,15 @@ def find_spec(fullname: str, path: Any) -> ModuleSpec | None:
     return spec
 
 
+def _is_named(value: Any) -> bool:
+    return (
+        isinstance(value, type | FunctionType | BuiltinFunctionType | Unbound) or type(value).__module__ == _EXTENSION
+    )
+
+
 def _tell(value: Any) -> None:
     """Let a class (with what it has) or a function of mindtorch_v2 say where PyTorch has it."""
-    if not isinstance(value, type | FunctionType | BuiltinFunctionType) and type(value).__module__ != _EXTENSION:
+    if not _is_named(value):
         return
     former = value.__dict__.get("__module__") if isinstance(value, type) else getattr(value, "__module__", None)
     if not isinstance(former, str) or not former.startswith((_BELOW, "torch.")):
@@ -184,7 +191,7 @@ def detach() -> None:
 
 
 def _give_back(value: Any, public: str, real: str) -> None:
-    if not isinstance(value, type | FunctionType) or value.__module__ != public:
+    if not _is_named(value) or getattr(value, "__module__", None) != public:
         return
     value.__module__ = real
     if isinstance(value, type):

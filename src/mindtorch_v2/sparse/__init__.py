@@ -13,6 +13,7 @@ from .._api.functions.sparse import (
 )
 from .._api.functions.types import LEGACY_TYPES as _LEGACY_TYPES
 from .._dispatch import ops as _ops
+from .._dispatch.native import builtin
 from .._dispatch.overrides import find_for as _find_for, run_function as _run_function
 from .._dtype import dtype as _dtype
 from .._layout import layout as _layout
@@ -33,6 +34,7 @@ __all__ = [
 _Dims = int | Sequence[int] | None
 
 
+@builtin
 def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     """The product of two matrices of which at least one is sparse; the gradient of a sparse one is sparse."""
     if reduce is not None and reduce != "sum":
@@ -40,11 +42,13 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     return _ops._sparse_mm(mat1, mat2)
 
 
+@builtin
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor:
     """beta * mat + alpha * mat1 @ mat2 with a sparse mat1, whose gradient is sparse."""
     return _ops._sparse_addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
 
 
+@builtin
 def sampled_addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0, out: Any = None
 ) -> Tensor:
@@ -64,16 +68,19 @@ def sum(input: Tensor, dim: _Dims = None, dtype: _dtype | None = None) -> Tensor
     return _ops._sparse_sum(input, dims) if dtype is None else _ops._sparse_sum(input, dims, dtype=dtype)
 
 
+@builtin
 def softmax(input: Tensor, dim: int, *, dtype: _dtype | None = None) -> Tensor:
     """Softmax over the specified elements of a dimension."""
     return _ops._sparse_softmax(input, dim, dtype=dtype)
 
 
+@builtin
 def log_softmax(input: Tensor, dim: int, *, dtype: _dtype | None = None) -> Tensor:
     """The logarithm of softmax over the specified elements of a dimension."""
     return _ops._sparse_log_softmax(input, dim, dtype=dtype)
 
 
+@builtin
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: Sequence[int], layout: _layout | None = None) -> Tensor:
     """A sparse matrix with the rows of `diagonals` along the diagonals that `offsets` names."""
     return _ops._spdiags(diagonals, offsets, shape, layout)

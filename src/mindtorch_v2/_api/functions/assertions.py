@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._dispatch.native import builtin
 from ..._dispatch.overrides import find_for, run_function
 from ..._tensor import Tensor
 
@@ -23,6 +24,7 @@ def _assert(condition: Any, message: Any) -> Any:
     return None
 
 
+@builtin
 def _assert_async(input: Tensor, assert_msg: str = _DEFAULT) -> None:
     """Raise RuntimeError with `assert_msg` unless the one element of `input` is true; on the CPU at once.
 

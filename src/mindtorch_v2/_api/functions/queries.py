@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._dispatch.convert import as_dtype
+from ..._dispatch.native import builtin
 from ..._dtype import dtype
 from ..._rules import geometry, promotion
 from ..._tensor import Tensor
@@ -23,36 +24,43 @@ def is_storage(obj: object) -> bool:
     return isinstance(obj, (UntypedStorage, TypedStorage))
 
 
+@builtin
 def is_floating_point(input: Tensor) -> bool:
     """Whether a tensor's dtype is a floating one."""
     return input._dtype.is_floating_point
 
 
+@builtin
 def is_complex(input: Tensor) -> bool:
     """Whether a tensor's dtype is a complex one."""
     return input._dtype.is_complex
 
 
+@builtin
 def is_conj(input: Tensor) -> bool:
     """Whether a tensor is a lazy conjugate: never, conjugates are computed."""
     return False
 
 
+@builtin
 def is_neg(input: Tensor) -> bool:
     """Whether a tensor is a lazy negation: never, negations are computed."""
     return False
 
 
+@builtin
 def is_distributed(input: Tensor) -> bool:
     """Whether a tensor is one part of several processes': never."""
     return False
 
 
+@builtin
 def is_signed(input: Tensor) -> bool:
     """Whether a tensor's dtype has negative values."""
     return input._dtype.is_signed
 
 
+@builtin
 def _debug_has_internal_overlap(input: Tensor) -> int:
     """Whether elements share memory: 0 no, 1 yes, 2 for strides that do not say it at a glance."""
     shape, stride = tuple(input.shape), input.stride()
@@ -61,16 +69,19 @@ def _debug_has_internal_overlap(input: Tensor) -> int:
     return 1 if any(step == 0 and size > 1 for size, step in zip(shape, stride)) else 2
 
 
+@builtin
 def is_inference(input: Tensor) -> bool:
     """Whether a tensor, or what it is a view of, was made in inference mode."""
     return input.is_inference()
 
 
+@builtin
 def is_nonzero(input: Tensor) -> bool:
     """Whether the one element of a tensor is not zero. RuntimeError for more elements."""
     return bool(input)
 
 
+@builtin
 def numel(input: Tensor) -> int:
     """The number of elements. TypeError for what is no tensor."""
     if not isinstance(input, Tensor):
@@ -78,21 +89,25 @@ def numel(input: Tensor) -> int:
     return input.numel()
 
 
+@builtin
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have one shape."""
     return input.shape == other.shape
 
 
+@builtin
 def get_device(input: Tensor) -> int:
     """The index of the device; -1 on the CPU."""
     return input.get_device()
 
 
+@builtin
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself: conjugates are computed at once."""
     return input
 
 
+@builtin
 def resolve_neg(input: Tensor) -> Tensor:
     """The tensor itself: negatives are computed at once."""
     return input
@@ -107,6 +122,12 @@ def typename(obj: object) -> str:
     return named.__qualname__ if module in ("builtins", None) else f"{module}.{named.__qualname__}"
 
 
+@builtin
+def result_type(tensor: Any, other: Any) -> dtype:
+    """The dtype that two tensors or numbers promote to. RuntimeError where promotion is not defined."""
+    return promotion.result_type(tensor, other)
+
+
 def _dtype_argument(function: str, name: str, position: int, value: object) -> dtype:
     found = as_dtype(value)
     if found is None:
@@ -116,6 +137,7 @@ def _dtype_argument(function: str, name: str, position: int, value: object) -> d
     return found
 
 
+@builtin
 def can_cast(from_: Any, to: Any) -> bool:
     """Whether a result of dtype `from_` may be written into a tensor of dtype `to`: the category must not fall.
 
@@ -126,6 +148,7 @@ def can_cast(from_: Any, to: Any) -> bool:
     return promotion.can_cast(from_, to)
 
 
+@builtin
 def promote_types(type1: Any, type2: Any) -> dtype:
     """The smallest dtype of the higher category that holds both. RuntimeError where promotion is not defined (float8, wide unsigned, quantised)."""
     if type1.__class__ is not dtype or type2.__class__ is not dtype:

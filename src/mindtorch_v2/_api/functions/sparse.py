@@ -11,6 +11,7 @@ import numpy as np
 
 from ..._device import device as _device
 from ..._dispatch import ops
+from ..._dispatch.native import builtin
 from ..._dispatch.sparse import unavailable
 from ..._dtype import int64
 from ..._layout import LAYOUTS, layout as _layout
@@ -57,6 +58,7 @@ def _members(name: str, indices: Sequence[Any], values: Any, dtype: Any, device:
     return (*found, made)
 
 
+@builtin
 def sparse_coo_tensor(
     indices: Any = None,
     values: Any = None,
@@ -162,6 +164,7 @@ def _absent(name: str, layout: _layout) -> NotImplementedError:
     return NotImplementedError(f"{name}(): tensors of the layout {layout} are not there; sparse_coo and sparse_csr are")
 
 
+@builtin
 def sparse_compressed_tensor(
     compressed_indices: Any,
     plain_indices: Any,
@@ -278,6 +281,7 @@ def _check_rows(crow: np.ndarray, col: np.ndarray, columns: int) -> None:
             )
 
 
+@builtin
 def sparse_csr_tensor(
     crow_indices: Any,
     col_indices: Any,
@@ -304,16 +308,19 @@ def sparse_csr_tensor(
     )
 
 
+@builtin
 def sparse_csc_tensor(*args: Any, **kwargs: Any) -> Tensor:
     """Not there."""
     raise _absent("sparse_csc_tensor", LAYOUTS["sparse_csc"])
 
 
+@builtin
 def sparse_bsr_tensor(*args: Any, **kwargs: Any) -> Tensor:
     """Not there."""
     raise _absent("sparse_bsr_tensor", LAYOUTS["sparse_bsr"])
 
 
+@builtin
 def sparse_bsc_tensor(*args: Any, **kwargs: Any) -> Tensor:
     """Not there."""
     raise _absent("sparse_bsc_tensor", LAYOUTS["sparse_bsc"])
@@ -355,26 +362,31 @@ def legacy_sparse_tensor(dtype: Any, args: tuple, device: Any = None) -> Tensor:
     return ops.empty(shape, dtype=dtype, layout=CooPayload.layout, device=device)
 
 
+@builtin
 def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
     """`mm`."""
     return ops.mm(input, mat2)
 
 
+@builtin
 def spmm(input: Tensor, mat2: Tensor) -> Tensor:
     """`mm`."""
     return ops.mm(input, mat2)
 
 
+@builtin
 def hsmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """`hspmm`."""
     return ops.hspmm(mat1, mat2)
 
 
+@builtin
 def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`sspaddmm`."""
     return ops.sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha)
 
 
+@builtin
 def _validate_sparse_coo_tensor_args(
     indices: Tensor, values: Tensor, size: Any, is_coalesced: bool | None = None, check_pinning: bool | None = None
 ) -> None:
@@ -382,6 +394,7 @@ def _validate_sparse_coo_tensor_args(
     check_coo(indices, values, tuple(size), is_coalesced, True)
 
 
+@builtin
 def _validate_sparse_compressed_tensor_args(
     compressed_indices: Tensor,
     plain_indices: Tensor,
@@ -396,6 +409,7 @@ def _validate_sparse_compressed_tensor_args(
     check_csr(compressed_indices, plain_indices, values, tuple(size), True)
 
 
+@builtin
 def _validate_sparse_csr_tensor_args(
     crow_indices: Tensor, col_indices: Tensor, values: Tensor, size: Any, check_pinning: bool | None = None
 ) -> None:
@@ -462,7 +476,7 @@ def _copying(name: str) -> Any:
 
     copying.__name__ = copying.__qualname__ = f"{name}_copy"
     copying.__doc__ = f"A copy of what `{name}` of a sparse tensor gives."
-    return copying
+    return builtin(copying)
 
 
 ccol_indices_copy, row_indices_copy = _copying("ccol_indices"), _copying("row_indices")

@@ -9,6 +9,7 @@ from typing import Any
 
 from ... import _dtype
 from ..._dispatch import ops
+from ..._dispatch.native import builtin
 from ..._dispatch.return_types import named
 from ..._tensor import Size, Tensor
 
@@ -210,6 +211,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     return ops.tensordot(a, b, left, right, out=out)
 
 
+@builtin
 def histogramdd(
     input: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:
@@ -249,6 +251,7 @@ def histogramdd(
     return named("histogramdd", ("hist", "bin_edges"))((hist, tuple(edges)))
 
 
+@builtin
 def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
     """The indices of the non-zero elements: a matrix of rows, or a tuple of index vectors."""
     if out is not None and not isinstance(out, Tensor):
@@ -260,11 +263,13 @@ def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
     return ops.nonzero(input) if out is None else ops.nonzero(input, out=out)
 
 
+@builtin
 def detach_(input: Tensor) -> Tensor:
     """Take a tensor out of its graph, in place."""
     return input.detach_()
 
 
+@builtin
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """Give a tensor the shape of another one, in place."""
     return input.resize_as_(the_template, memory_format=memory_format)
@@ -296,6 +301,7 @@ def _row(like: Tensor, values: Sequence[int]) -> Tensor:
     return ops.cat([ops.full([1], value, dtype=like.dtype, device=like.device) for value in values])
 
 
+@builtin
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """`input` where the condition holds, `other` elsewhere; with the condition alone, `nonzero(as_tuple=True)`."""
     if out is not None and not (isinstance(input, Tensor) and isinstance(other, Tensor)):

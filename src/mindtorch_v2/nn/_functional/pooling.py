@@ -7,6 +7,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from ..._dispatch.native import builtin
 from ..._generated import functions as _f
 from ..._tensor import Tensor
 
@@ -224,6 +225,7 @@ def fractional_max_pool3d(
     return result if return_indices else result[0]
 
 
+@builtin
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """Means of as many windows as ``output_size`` says."""
     return _f.adaptive_avg_pool1d(input, output_size)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..._dispatch.native import builtin
 from ..._generated import functions as _f
 from ..._tensor import Tensor
 from .recurrent import STEPS, run_layers
@@ -25,7 +26,7 @@ def _network(name: str, mode: str) -> Callable[..., tuple]:
 
     network.__name__ = network.__qualname__ = name
     network.__doc__ = f"A network of mode {mode} over padded or packed sequences: the outputs, and the last states."
-    return network
+    return builtin(network)
 
 
 def _padded(
@@ -99,7 +100,7 @@ def _cell(name: str, mode: str) -> Callable[..., Any]:
 
     cell.__name__ = cell.__qualname__ = name
     cell.__doc__ = f"One step of mode {mode}: the next state."
-    return cell
+    return builtin(cell)
 
 
 gru, gru_cell = _network("gru", "GRU"), _cell("gru_cell", "GRU")
