@@ -4,7 +4,7 @@
 
 int copy_into(PyArrayObject *target, PyArrayObject *source)
 {
-    return PyArray_SAMESHAPE(target, source) && move_into(target, source) ? 0 : PyArray_CopyInto(target, source);
+    return move_into(target, source) ? 0 : PyArray_CopyInto(target, source);
 }
 
 PyArrayObject *converted(PyArrayObject *array, PyArray_Descr *descr)
@@ -12,6 +12,11 @@ PyArrayObject *converted(PyArrayObject *array, PyArray_Descr *descr)
     PyArrayObject *made;
     if (is_contiguous(array)) {
         made = (PyArrayObject *)new_array(PyArray_NDIM(array), PyArray_DIMS(array), descr);
+        Row row = is_movable(array) ? row_between(PyArray_DESCR(array), descr) : NULL;
+        if (made != NULL && row != NULL) {
+            move_row(made, array, row);
+            return made;
+        }
     }
     else {
         Py_INCREF(descr);

@@ -236,29 +236,36 @@ static int alike(PyArrayObject *a, PyArrayObject *b)
            PyArray_SIZE(a) && PyArray_SIZE(b);
 }
 
-/* input (..., k), weight (n, k), bias: of a gradient (..., n). */
+/* input (..., k), weight (n, k), bias: of a gradient (..., n). The first two are saved each for the other's sake. */
 static int of_linear(PyObject *node, PyObject *grad, PyObject **given)
 {
-    PyArrayObject *input = saved_array(node, 0), *weight = saved_array(node, 1), *out = dense_array(grad);
-    int status = out == NULL || PyErr_Occurred() ? -1 : 0;
-    if (input == NULL || weight == NULL || out == NULL) {
+    int input_wanted = wants(node, 0), weight_wanted = wants(node, 1), status = 0;
+    PyArrayObject *input = saved_array(node, 0), *weight = saved_array(node, 1);
+    PyArrayObject *out = PyErr_Occurred() ? NULL : dense_array(grad);
+    if (out == NULL) {
+        status = -1;
         goto done;
     }
     int ndim = PyArray_NDIM(out);
-    if (ndim < 2 || ndim > MAX_DIMS || PyArray_NDIM(input) != ndim || PyArray_NDIM(weight) != 2 || !alike(out, input) || !alike(out, weight) ||
-        !is_contiguous(out) || !is_contiguous(input) || PyArray_DIM(out, ndim - 1) != PyArray_DIM(weight, 0) ||
-        PyArray_DIM(input, ndim - 1) != PyArray_DIM(weight, 1)) {
+    PyObject *weight_ndim = constant(node, 0, 1);
+    if ((input_wanted && weight == NULL) || (weight_wanted && input == NULL) || weight_ndim == NULL || PyLong_AsLong(weight_ndim) != 2 ||
+        ndim < 2 || ndim > MAX_DIMS || !alike(out, out) || !is_contiguous(out)) {
+        goto done;
+    }
+    if ((input != NULL && (PyArray_NDIM(input) != ndim || !alike(out, input) || !is_contiguous(input))) ||
+        (weight != NULL && (PyArray_NDIM(weight) != 2 || !alike(out, weight) || PyArray_DIM(out, ndim - 1) != PyArray_DIM(weight, 0))) ||
+        (input != NULL && weight != NULL && PyArray_DIM(input, ndim - 1) != PyArray_DIM(weight, 1))) {
         goto done;
     }
     status = 1;
-    if (wants(node, 0)) {
+    if (input_wanted) {
         PyObject *rows = product(rows_of(out), Py_NewRef((PyObject *)weight));
         status = give(&given[0], unflattened(rows, out), grad);
     }
-    if (status > 0 && (wants(node, 1) || wants(node, 2))) {
+    if (status > 0 && (weight_wanted || wants(node, 2))) {
         PyObject *rows = rows_of(out);
         status = rows == NULL ? -1 : 1;
-        if (status > 0 && wants(node, 1)) {
+        if (status > 0 && weight_wanted) {
             status = give(&given[1], product(turned((PyArrayObject *)rows), rows_of(input)), grad);
         }
         if (status > 0 && wants(node, 2)) {

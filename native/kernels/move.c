@@ -480,6 +480,16 @@ int may_overlap(PyArrayObject *a, PyArrayObject *b)
     return low_a < high_b && low_b < high_a;
 }
 
+void move_row(PyArrayObject *target, PyArrayObject *source, Row row)
+{
+    npy_intp n = PyArray_SIZE(target);
+    PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    row(PyArray_BYTES(target), PyArray_ITEMSIZE(target), PyArray_BYTES(source), PyArray_ITEMSIZE(source), n);
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+}
+
 int move_into(PyArrayObject *target, PyArrayObject *source)
 {
     npy_intp strides[MAX_DIMS];
@@ -487,6 +497,10 @@ int move_into(PyArrayObject *target, PyArrayObject *source)
         return 0;
     }
     Row row = row_between(PyArray_DESCR(source), PyArray_DESCR(target));
+    if (row != NULL && is_contiguous(target) && is_contiguous(source) && PyArray_SAMESHAPE(target, source) && !may_overlap(target, source)) {
+        move_row(target, source, row);
+        return 1;
+    }
     if (row == NULL || !broadcast_strides(source, PyArray_NDIM(target), PyArray_DIMS(target), strides) || may_overlap(target, source)) {
         return 0;
     }

@@ -18,6 +18,8 @@ INTERNAL void move(int ndim, const npy_intp *dims, char *to, const npy_intp *to_
 INTERNAL void move_freely(int ndim, const npy_intp *dims, char *to, const npy_intp *to_strides, const char *from, const npy_intp *from_strides,
                           Row row);
 
+/* All elements of an array to another of its shape: both contiguous and apart. Without the GIL when there is much to do. */
+INTERNAL void move_row(PyArrayObject *target, PyArrayObject *source, Row row);
 /* Writes `source`, broadcast and converted, to `target`; 0 when it cannot (nothing was written then). */
 INTERNAL int move_into(PyArrayObject *target, PyArrayObject *source);
 /* Strides of an array for a shape that it broadcasts to; 0 when it does not. */

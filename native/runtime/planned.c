@@ -60,7 +60,6 @@ static int give(const Path *path, const Plan *plan, const Bound *bound, Given *g
     given->count = 0;
     given->history = 0;
     given->uncast = 0;
-    const int slabs = has_slabs(path, plan);
     for (int i = 0; i < path->params; i++) {
         PyObject *value = bound->value[i];
         char kind = path->kinds[i];
@@ -80,7 +79,7 @@ static int give(const Path *path, const Plan *plan, const Bound *bound, Given *g
                 }
                 given->history = 1;
             }
-            if (cast && needs_cast(plan, array) && !(slabs && PyArray_SIZE(array) >= 2 * SLAB)) {
+            if (cast && needs_cast(plan, array) && !(PyArray_SIZE(array) >= 2 * SLAB && has_slabs(path, plan))) {
                 if (!own(given, i, (PyObject *)converted(array, plan->compute))) {
                     return 0;
                 }
@@ -581,7 +580,7 @@ static PyObject *run_out(const Path *path, const Plan *plan, const Bound *bound,
     return !done || bump_version(written) < 0 ? NULL : Py_NewRef(written);
 }
 
-static PyObject *run_plan(const Path *path, const Plan *plan, const Bound *bound)
+static PyObject *run_plan(const Path *path, Plan *plan, const Bound *bound)
 {
     if (plan->how >= PLAN_VIEW) {
         PyArrayObject *source = array_of(bound->value[0]);
@@ -600,7 +599,8 @@ static PyObject *run_plan(const Path *path, const Plan *plan, const Bound *bound
     }
     Given given;
     PyObject *made = NULL;
-    if (plan->halves && !path->inplace && bound->out == NULL && path->mutates < 0 && has_half(path, bound)) {
+    plan->halves = plan->halves && has_half(path, bound); /* a plan is of these dtypes alone */
+    if (plan->halves && !path->inplace && bound->out == NULL && path->mutates < 0) {
         if (give(path, plan, bound, &given, 1)) {
             made = run_halves(path, plan, bound, &given);
         }

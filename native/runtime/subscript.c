@@ -277,7 +277,11 @@ static PyObject *plain_key(PyObject *index)
 /* `x[index]` for an index that is no tuple of ints, slices, None and Ellipsis. */
 static PyObject *read_otherwise(Subscript *self, PyObject *tensor, PyObject *index)
 {
-    PyObject *key = plain_key(index), *made = NULL;
+    PyObject *made = has_tensor(index) ? read_by_tensors(tensor, index) : NULL;
+    if (made != NULL || PyErr_Occurred()) {
+        return made;
+    }
+    PyObject *key = plain_key(index);
     if (PyErr_Occurred()) {
         return NULL;
     }
@@ -286,7 +290,7 @@ static PyObject *read_otherwise(Subscript *self, PyObject *tensor, PyObject *ind
     }
     PyObject *read = key == NULL ? index : key;
     if (made == NULL && !PyErr_Occurred() && has_tensor(read)) {
-        made = read_by_tensors(tensor, read);
+        made = key == NULL ? NULL : read_by_tensors(tensor, read);
         if (made == NULL && !PyErr_Occurred()) {
             int is_tuple = PyTuple_CheckExact(read);
             made = by_tensors(self, tensor, is_tuple ? ((PyTupleObject *)read)->ob_item : &read, is_tuple ? PyTuple_GET_SIZE(read) : 1);
