@@ -1,114 +1,98 @@
-/* Kernels that order rows: sort and topk of short rows, stable, NaN after all else in ascending order. Long rows are numpy's. */
-#include "native.h"
+/* Kernels that order rows: sort of short rows, stable (long ones are numpy's), and topk. NaN comes after all else in ascending order. */
+#include "kinds.h"
+#include "choose.h"
 
 #define SHORT 64 /* elements of a row that are put in order one by one */
+#define ALL (-1) /* in place of the k of a topk: all elements, equal ones in the order of their places */
 
-/* The first k of a row in order: each element goes to its place among those before it. */
-#define ORDER(name, T, LESS)                                                                                                        \
-    static void name(const void *from, npy_intp n, npy_intp k, int descending, void *to, npy_int64 *places)                          \
-    {                                                                                                                               \
-        const T *row = from;                                                                                                        \
-        T *values = to;                                                                                                             \
-        npy_intp count = 0;                                                                                                         \
-        for (npy_intp i = 0; i < n; i++) {                                                                                          \
-            T value = row[i];                                                                                                       \
-            if (count == k && !(descending ? LESS(values[k - 1], value) : LESS(value, values[k - 1]))) {                            \
-                continue;                                                                                                           \
-            }                                                                                                                       \
-            npy_intp at = count < k ? count++ : k - 1;                                                                              \
-            for (; at > 0 && (descending ? LESS(values[at - 1], value) : LESS(value, values[at - 1])); at--) {                      \
-                values[at] = values[at - 1];                                                                                        \
-                places[at] = places[at - 1];                                                                                        \
-            }                                                                                                                       \
-            values[at] = value;                                                                                                     \
-            places[at] = i;                                                                                                         \
-        }                                                                                                                           \
+/* Orders a row of n elements so far that the k first are those of topk; their places go to `p`. */
+#define ORDER(name, T, LESS)                                                                                                               \
+    CHOOSE(name, T, LESS)                                                                                                                  \
+    static void name##_order(void *v, npy_intp *p, npy_intp n, npy_intp k, int down, int in_order)                                         \
+    {                                                                                                                                      \
+        for (npy_intp i = 0; i < n; i++) {                                                                                                 \
+            p[i] = i;                                                                                                                      \
+        }                                                                                                                                  \
+        if (k == ALL) {                                                                                                                    \
+            name##_insert(v, p, n, down);                                                                                                  \
+        }                                                                                                                                  \
+        else {                                                                                                                             \
+            name##_first(v, p, k, n, down, in_order);                                                                                      \
+        }                                                                                                                                  \
     }
 
-#define LESS_FLOAT(a, b) ((a) < (b) || ((b) != (b) && (a) == (a)))
-#define LESS_INT(a, b) ((a) < (b))
+ORDER(float32, float, LESS_FLOAT)
+ORDER(float64, double, LESS_FLOAT)
+ORDER(int64, npy_int64, LESS_INT)
+ORDER(int32, npy_int32, LESS_INT)
 
-ORDER(order_float, float, LESS_FLOAT)
-ORDER(order_double, double, LESS_FLOAT)
-ORDER(order_int64, npy_int64, LESS_INT)
-ORDER(order_int32, npy_int32, LESS_INT)
+typedef void (*Order)(void *, npy_intp *, npy_intp, npy_intp, int, int);
 
-typedef void (*Order)(const void *, npy_intp, npy_intp, int, void *, npy_int64 *);
+static const Order orders[KINDS] = {
+    [KIND_FLOAT] = float32_order, [KIND_DOUBLE] = float64_order, [KIND_INT64] = int64_order, [KIND_INT32] = int32_order};
 
-static Order order_of(PyArrayObject *array)
+/* (values, indices) of the first k, or of ALL, along the last dimension of a contiguous array; NULL without an exception declines. */
+static PyObject *ordered(PyObject *self, PyObject *dim, npy_intp k, PyObject *largest, int in_order)
 {
-    switch (PyArray_DESCR(array)->type_num) {
-    case NPY_FLOAT:
-        return order_float;
-    case NPY_DOUBLE:
-        return order_double;
-    case NPY_INT64:
-        return order_int64;
-    case NPY_INT32:
-        return order_int32;
-    default:
+    int kind = kind_of(self), down = as_flag(largest);
+    PyArrayObject *x = (PyArrayObject *)self;
+    if (kind < 0 || orders[kind] == NULL || !is_contiguous(x) || down < 0 || in_order < 0) {
         return NULL;
     }
-}
-
-/* (values, indices) of the first k in order along the last dimension of a contiguous array; NULL without an exception declines. */
-static PyObject *ordered(PyObject *self, PyObject *dim, Py_ssize_t k, int descending)
-{
-    PyArrayObject *array = (PyArrayObject *)self;
-    if (!is_array(self) || !is_contiguous(array) || !PyArray_ISNOTSWAPPED(array)) {
+    int ndim = PyArray_NDIM(x);
+    npy_intp n = ndim ? PyArray_DIM(x, ndim - 1) : 0, dims[MAX_DIMS], count = k == ALL ? n : k;
+    if (count < 1 || count > n || n > (k == ALL ? SHORT : NPY_MAX_INTP / 32) || as_dim(dim, ndim) != ndim - 1) {
         return NULL;
     }
-    int ndim = PyArray_NDIM(array);
-    Order order = order_of(array);
-    if (order == NULL || ndim == 0 || ndim > MAX_DIMS || as_dim(dim, ndim) != ndim - 1) {
-        return NULL;
-    }
-    npy_intp n = PyArray_DIM(array, ndim - 1), dims[MAX_DIMS];
-    k = k < 0 ? n : k;
-    if (k > n || n == 0 || k == 0 || (n > SHORT && k > 8)) {
-        return NULL;
-    }
-    memcpy(dims, PyArray_DIMS(array), sizeof(npy_intp) * (size_t)ndim);
-    dims[ndim - 1] = k;
-    PyArray_Descr *descr = PyArray_DESCR(array), *whole = PyArray_DescrFromType(NPY_INT64);
-    PyObject *values = new_array(ndim, dims, descr), *places = new_array(ndim, dims, whole);
-    Py_DECREF(whole);
-    PyObject *made = values == NULL || places == NULL ? NULL : PyTuple_Pack(2, values, places);
-    if (made != NULL) {
-        npy_intp rows = PyArray_SIZE(array) / n, item = PyArray_ITEMSIZE(array);
-        const char *from = PyArray_BYTES(array);
+    memcpy(dims, PyArray_DIMS(x), sizeof(npy_intp) * (size_t)ndim);
+    dims[ndim - 1] = count;
+    PyObject *values = new_array(ndim, dims, PyArray_DESCR(x)), *places = values == NULL ? NULL : new_numbers(ndim, dims, NPY_INT64);
+    double few[2 * SHORT], *v = n > SHORT ? PyMem_RawMalloc((size_t)n * (sizeof(double) + sizeof(npy_intp))) : few;
+    if (places != NULL && v != NULL) {
+        npy_intp rows = PyArray_SIZE(x) / n, item = PyArray_ITEMSIZE(x), *p = (npy_intp *)(v + n);
+        const char *from = PyArray_BYTES(x);
         char *to = PyArray_BYTES((PyArrayObject *)values);
         npy_int64 *place = PyArray_DATA((PyArrayObject *)places);
         PyThreadState *thread = rows * n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-        for (npy_intp row = 0; row < rows; row++) {
-            order(from + row * n * item, n, k, descending, to + row * k * item, place + row * k);
+        for (npy_intp row = 0; row < rows; row++, from += n * item, to += count * item, place += count) {
+            memcpy(v, from, (size_t)(n * item));
+            orders[kind](v, p, n, k, down, in_order);
+            memcpy(to, v, (size_t)(count * item));
+            memcpy(place, p, (size_t)count * sizeof(npy_int64));
         }
         if (thread != NULL) {
             PyEval_RestoreThread(thread);
         }
     }
-    Py_XDECREF(values);
-    Py_XDECREF(places);
-    return made;
+    else if (!PyErr_Occurred()) {
+        PyErr_NoMemory();
+    }
+    if (v != few) {
+        PyMem_RawFree(v);
+    }
+    if (PyErr_Occurred()) {
+        Py_CLEAR(values);
+    }
+    return pair_of(values, places);
 }
 
 /* sort(self, dim, descending) */
 static PyObject *sort_kernel(PyObject *const *args)
 {
-    return PyBool_Check(args[2]) ? ordered(args[0], args[1], -1, args[2] == Py_True) : NULL;
+    return ordered(args[0], args[1], ALL, args[2], 1);
 }
 
 /* sort_stable(self, stable, dim, descending) */
 static PyObject *sort_stable_kernel(PyObject *const *args)
 {
-    return PyBool_Check(args[3]) ? ordered(args[0], args[2], -1, args[3] == Py_True) : NULL;
+    return ordered(args[0], args[2], ALL, args[3], 1);
 }
 
 /* topk(self, k, dim, largest, sorted) */
 static PyObject *topk_kernel(PyObject *const *args)
 {
     Py_ssize_t k;
-    return as_index(args[1], &k) && k >= 0 && PyBool_Check(args[3]) ? ordered(args[0], args[2], k, args[3] == Py_True) : NULL;
+    return as_index(args[1], &k) && k > 0 ? ordered(args[0], args[2], k, args[3], as_flag(args[4])) : NULL;
 }
 
 const KernelEntry order_kernels[] = {

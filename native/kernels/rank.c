@@ -1,7 +1,8 @@
-/* Kernels that choose by rank: the k-th smallest, medians, the most frequent, and unique values. Among equal elements the first one leads; NaN comes
- * after all else.
+/* Kernels that choose by rank: the k-th smallest, medians, the most frequent, and unique values. NaN comes after all else. Of equal elements the first is the
+ * median; see Note [Equal elements] in choose.h for the others.
  */
 #include "kinds.h"
+#include "choose.h"
 
 #define SHORT 192 /* elements that are put in order one by one; what needs an order of more is numpy's */
 
@@ -13,13 +14,6 @@ enum { KTH, MEDIAN, NAN_MEDIAN, MODE };
     {                                                                                                                                      \
         return LESS(v[a], v[b]) || (!LESS(v[b], v[a]) && p[a] < p[b]);                                                                     \
     }                                                                                                                                      \
-    static inline void name##_swap(T *v, npy_intp *p, npy_intp a, npy_intp b)                                                              \
-    {                                                                                                                                      \
-        T value = v[a];                                                                                                                    \
-        npy_intp place = p[a];                                                                                                             \
-        v[a] = v[b], p[a] = p[b];                                                                                                          \
-        v[b] = value, p[b] = place;                                                                                                        \
-    }                                                                                                                                      \
     /* Hoare's selection: afterwards the k-th smallest stands at k. */                                                                     \
     static void name##_select(T *v, npy_intp *p, npy_intp n, npy_intp k)                                                                   \
     {                                                                                                                                      \
@@ -27,18 +21,18 @@ enum { KTH, MEDIAN, NAN_MEDIAN, MODE };
         while (low < high) {                                                                                                               \
             npy_intp middle = low + (high - low) / 2;                                                                                      \
             if (name##_before(v, p, middle, low)) {                                                                                        \
-                name##_swap(v, p, middle, low);                                                                                            \
+                name##_exchange(v, p, middle, low);                                                                                        \
             }                                                                                                                              \
             if (name##_before(v, p, high, low)) {                                                                                          \
-                name##_swap(v, p, high, low);                                                                                              \
+                name##_exchange(v, p, high, low);                                                                                          \
             }                                                                                                                              \
             if (name##_before(v, p, high, middle)) {                                                                                       \
-                name##_swap(v, p, high, middle);                                                                                           \
+                name##_exchange(v, p, high, middle);                                                                                       \
             }                                                                                                                              \
             if (high - low < 3) {                                                                                                          \
                 return;                                                                                                                    \
             }                                                                                                                              \
-            name##_swap(v, p, middle, high - 1); /* the pivot waits there, between sentinels */                                            \
+            name##_exchange(v, p, middle, high - 1); /* the pivot waits there, between sentinels */                                        \
             npy_intp i = low, j = high - 1;                                                                                                \
             for (;;) {                                                                                                                     \
                 do {                                                                                                                       \
@@ -50,9 +44,9 @@ enum { KTH, MEDIAN, NAN_MEDIAN, MODE };
                 if (i >= j) {                                                                                                              \
                     break;                                                                                                                 \
                 }                                                                                                                          \
-                name##_swap(v, p, i, j);                                                                                                   \
+                name##_exchange(v, p, i, j);                                                                                               \
             }                                                                                                                              \
-            name##_swap(v, p, i, high - 1);                                                                                                \
+            name##_exchange(v, p, i, high - 1);                                                                                            \
             if (i >= k) {                                                                                                                  \
                 high = i - 1;                                                                                                              \
             }                                                                                                                              \
@@ -61,21 +55,8 @@ enum { KTH, MEDIAN, NAN_MEDIAN, MODE };
             }                                                                                                                              \
         }                                                                                                                                  \
     }                                                                                                                                      \
-    static void name##_sort(T *v, npy_intp *p, npy_intp n)                                                                                 \
-    {                                                                                                                                      \
-        for (npy_intp i = 1; i < n; i++) {                                                                                                 \
-            T value = v[i];                                                                                                                \
-            npy_intp place = p[i], at = i;                                                                                                 \
-            for (; at > 0 && LESS(value, v[at - 1]); at--) {                                                                               \
-                v[at] = v[at - 1];                                                                                                         \
-                p[at] = p[at - 1];                                                                                                         \
-            }                                                                                                                              \
-            v[at] = value;                                                                                                                 \
-            p[at] = place;                                                                                                                 \
-        }                                                                                                                                  \
-    }                                                                                                                                      \
     /* The place in the row of what `what` asks for; its value goes to `value`. */                                                         \
-    static npy_intp name##_pick(const char *x, npy_intp n, npy_intp stride, int what, npy_intp k, void *scratch, npy_intp *p, void *value)  \
+    static npy_intp name##_pick(const char *x, npy_intp n, npy_intp stride, int what, npy_intp k, void *scratch, npy_intp *p, void *value) \
     {                                                                                                                                      \
         T *v = scratch;                                                                                                                    \
         npy_intp nans = 0, chosen = k;                                                                                                     \
@@ -86,7 +67,7 @@ enum { KTH, MEDIAN, NAN_MEDIAN, MODE };
         }                                                                                                                                  \
         if (what == MODE) {                                                                                                                \
             npy_intp longest = 0, run = 0;                                                                                                 \
-            name##_sort(v, p, n);                                                                                                          \
+            name##_all(v, p, n, 0);                                                                                                        \
             chosen = 0;                                                                                                                    \
             for (npy_intp i = 0; i < n; i++) {                                                                                             \
                 run = i && v[i] == v[i - 1] ? run + 1 : 1;                                                                                 \
@@ -96,11 +77,14 @@ enum { KTH, MEDIAN, NAN_MEDIAN, MODE };
                 }                                                                                                                          \
             }                                                                                                                              \
         }                                                                                                                                  \
+        else if (what == KTH) {                                                                                                            \
+            name##_kth(v, p, k, n);                                                                                                        \
+        }                                                                                                                                  \
         else {                                                                                                                             \
             if (what == MEDIAN) {                                                                                                          \
                 chosen = nans ? n - nans : (n - 1) / 2;                                                                                    \
             }                                                                                                                              \
-            else if (what == NAN_MEDIAN) {                                                                                                 \
+            else {                                                                                                                         \
                 chosen = n > nans ? (n - nans - 1) / 2 : 0;                                                                                \
             }                                                                                                                              \
             name##_select(v, p, n, chosen);                                                                                                \
@@ -110,8 +94,8 @@ enum { KTH, MEDIAN, NAN_MEDIAN, MODE };
     }                                                                                                                                      \
     /* Puts the elements in order unless `sorted`; of each run of equal ones the first goes to `values`, with its length. `inverse` gets the \
      * number of each element's run. Gives the number of runs. */                                                                          \
-    static npy_intp name##_runs(const void *x, npy_intp n, int consecutive, void *scratch, npy_intp *p, void *values, npy_int64 *inverse,   \
-                                npy_int64 *counts)                                                                                          \
+    static npy_intp name##_runs(const void *x, npy_intp n, int consecutive, void *scratch, npy_intp *p, void *values, npy_int64 *inverse,  \
+                                npy_int64 *counts)                                                                                         \
     {                                                                                                                                      \
         T *v = scratch, *made = values;                                                                                                    \
         npy_intp found = 0;                                                                                                                \
@@ -120,7 +104,7 @@ enum { KTH, MEDIAN, NAN_MEDIAN, MODE };
             p[i] = i;                                                                                                                      \
         }                                                                                                                                  \
         if (!consecutive) {                                                                                                                \
-            name##_sort(v, p, n);                                                                                                          \
+            name##_insert(v, p, n, 0);                                                                                                     \
         }                                                                                                                                  \
         for (npy_intp i = 0; i < n; i++) {                                                                                                 \
             if (!i || v[i] != v[i - 1]) {                                                                                                  \
@@ -133,17 +117,22 @@ enum { KTH, MEDIAN, NAN_MEDIAN, MODE };
         return found;                                                                                                                      \
     }
 
-#define LESS_FLOAT(a, b) ((a) < (b) || ((b) != (b) && (a) == (a)))
-#define LESS_INT(a, b) ((a) < (b))
 #define NAN_FLOAT(a) ((a) != (a))
 #define NAN_INT(a) 0
 
+CHOOSE(float32, float, LESS_FLOAT)
 RANK(float32, float, LESS_FLOAT, NAN_FLOAT)
+CHOOSE(float64, double, LESS_FLOAT)
 RANK(float64, double, LESS_FLOAT, NAN_FLOAT)
+CHOOSE(int64, npy_int64, LESS_INT)
 RANK(int64, npy_int64, LESS_INT, NAN_INT)
+CHOOSE(int32, npy_int32, LESS_INT)
 RANK(int32, npy_int32, LESS_INT, NAN_INT)
+CHOOSE(int16, npy_int16, LESS_INT)
 RANK(int16, npy_int16, LESS_INT, NAN_INT)
+CHOOSE(int8, npy_int8, LESS_INT)
 RANK(int8, npy_int8, LESS_INT, NAN_INT)
+CHOOSE(uint8, npy_uint8, LESS_INT)
 RANK(uint8, npy_uint8, LESS_INT, NAN_INT)
 
 typedef npy_intp (*Pick)(const char *, npy_intp, npy_intp, int, npy_intp, void *, npy_intp *, void *);
@@ -191,7 +180,7 @@ static PyObject *picked(PyArrayObject *x, int kind, int mask, int keepdim, int w
 {
     Reduction plan;
     plan_reduction(x, mask, keepdim, 1, &plan);
-    if (!plan.n || plan.reduced_count > 1 || k >= plan.n || (what == MODE && plan.n > SHORT)) {
+    if (!plan.n || plan.reduced_count > 1 || k >= plan.n) {
         return NULL;
     }
     double *scratch = scratch_of(plan.n);

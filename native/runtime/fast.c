@@ -5,6 +5,7 @@
  * with the very arguments.
  */
 #include "fast.h"
+#include "making.h"
 
 /* ------------------------------------------------------------------------------------------------------------- calling */
 
@@ -204,6 +205,38 @@ PyObject *fast_call(PyObject *callable, PyObject *const *args, size_t nargsf, Py
         }
     }
     return call_fallback(self, args, nargsf, kwnames);
+}
+
+/* Whether an argument cannot take over a call: a plain tensor, a builtin value, or a list or tuple of those. */
+static int is_ordinary(PyObject *value, int in_list)
+{
+    PyTypeObject *type = Py_TYPE(value);
+    if (is_plain(value) || value == Py_None || type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type || type == &PyUnicode_Type ||
+        type == M.dtype) {
+        return 1;
+    }
+    if (in_list || (type != &PyList_Type && type != &PyTuple_Type)) {
+        return 0;
+    }
+    PyObject **items = PySequence_Fast_ITEMS(value);
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); i++) {
+        if (!is_ordinary(items[i], 1)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* A function that is no operator: its fallback; where something may take over the call, `form`, which asks. */
+PyObject *front_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    Fast *self = (Fast *)callable;
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf) + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames));
+    int ordinary = !is_special();
+    for (Py_ssize_t i = 0; ordinary && i < n; i++) {
+        ordinary = is_ordinary(args[i], 0);
+    }
+    return PyObject_Vectorcall(ordinary ? self->fallback : self->form, args, nargsf, kwnames);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- connecting */

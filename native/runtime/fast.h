@@ -109,5 +109,6 @@ INTERNAL PyObject *run_planned(Path *path, const Bound *bound);
 INTERNAL PyObject *run_composite(Path *path, const Bound *bound);
 
 INTERNAL PyObject *fast_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+INTERNAL PyObject *front_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 
 #endif

@@ -130,7 +130,7 @@ static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (self == NULL) {
         return NULL;
     }
-    self->vectorcall = fast_call;
+    self->vectorcall = PyTuple_GET_SIZE(paths) ? fast_call : front_call;
     self->fallback = Py_NewRef(fallback);
     self->form = Py_NewRef(form);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(paths); i++) {

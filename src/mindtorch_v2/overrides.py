@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import _state
-from ._dispatch.native import builtin
+from ._dispatch.native import unbound
 from ._dispatch.overrides import DisableTorchFunctionSubclass, find_for, run_function
 from ._state import TLS
 from ._tensor import Tensor
@@ -52,19 +52,19 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-@builtin
+@unbound
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether one of the arguments, or a mode, overrides torch functions."""
     return find_for(tuple(relevant_args)) is not None
 
 
-@builtin
+@unbound
 def has_torch_function_unary(arg: Any) -> bool:
     """`has_torch_function` for one argument."""
     return find_for((arg,)) is not None
 
 
-@builtin
+@unbound
 def has_torch_function_variadic(*args: Any) -> bool:
     """`has_torch_function` for several arguments."""
     return find_for(args) is not None

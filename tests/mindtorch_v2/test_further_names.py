@@ -307,3 +307,35 @@ def test_functions_of_python_bind_as_pytorchs_do():
         split, einsum = torch.split, torch.einsum
 
     assert isinstance(A().split, types.MethodType) and isinstance(A().einsum, types.MethodType)
+
+
+class Answers:
+    """What takes over every call, and says which."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        return function, len(args)
+
+
+@pytest.mark.parametrize(
+    "name",
+    "is_complex is_nonzero numel result_type resolve_conj nonzero where detach_ resize_as_ values_copy split norm unique einsum atleast_1d meshgrid".split(),
+)
+def test_functions_that_are_no_operators_are_taken_over(name):
+    function, o = getattr(torch, name), Answers()
+    args = {
+        "result_type": (o, 1),
+        "where": (o, 1, o),
+        "split": (o, 2),
+        "einsum": ("i->i", o),
+        "resize_as_": (o, o),
+    }.get(name, (o,))
+    assert function(*args) == (function, len(args))
+    assert torch.overrides.has_torch_function(args) and torch.is_grad_enabled()
+
+
+def test_traced_programs_name_functions_that_are_no_operators():
+    traced = torch.fx.symbolic_trace(lambda x: torch.where(torch.is_complex(x), x, torch.split(x, 2)[0]))
+    targets = [node.target for node in traced.graph.nodes if node.op == "call_function"]
+    assert targets[:2] == [torch.is_complex, torch.split] and targets[-1] is torch.where
+    assert "torch.where" in traced.code and pickle.loads(pickle.dumps(traced)).code == traced.code

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _state
 from .._device import decorate
-from .._dispatch.native import builtin, count_modes
+from .._dispatch.native import count_modes, unbound
 from .._state import TLS
 
 
@@ -114,13 +114,13 @@ class inference_mode(_Mode):
             count_modes(inference=-1)
 
 
-@builtin
+@unbound
 def is_grad_enabled() -> bool:
     """Whether this thread records operations."""
     return TLS.grad_enabled
 
 
-@builtin
+@unbound
 def is_inference_mode_enabled() -> bool:
     """Whether this thread is inside `inference_mode`."""
     return TLS.inference
@@ -147,19 +147,19 @@ class detect_anomaly(set_detect_anomaly):
         super().__init__(True, check_nan)
 
 
-@builtin
+@unbound
 def is_anomaly_enabled() -> bool:
     """Whether this thread detects anomalies."""
     return bool(TLS.anomaly)
 
 
-@builtin
+@unbound
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether this thread, where it detects anomalies, looks for NaN."""
     return TLS.anomaly is not True
 
 
-@builtin
+@unbound
 def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     """Detect anomalies in this thread from now on, or no more."""
     TLS.anomaly = bool(enabled) and ("nan" if check_nan else True)

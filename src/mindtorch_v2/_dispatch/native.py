@@ -192,11 +192,38 @@ def accelerate(
     return _dressed(made, function)
 
 
-def builtin(function: Callable) -> Any:
+def unbound(function: Callable) -> Any:
     """Decorator of a function written by hand that is a builtin one in PyTorch: as a member of a class it stays a function."""
-    if extension is None:
-        return Unbound(function)
-    return _dressed(extension.Fast(function, (), _FORMS[False, False]), function)
+    return Unbound(function) if extension is None else _dressed(extension.Fast(function, (), function), function)
+
+
+def builtin(function: Callable) -> Any:
+    """Decorator of a function that is `unbound` and `overridable`."""
+    asking = _asking(function)
+    made = Unbound(asking) if extension is None else _dressed(extension.Fast(function, (), asking), function)
+    asking.public = made  # type: ignore[attr-defined]
+    return made
+
+
+def overridable(function: Callable) -> Any:
+    """Decorator of a function that is no operator: what overrides `__torch_function__`, argument or mode, takes over its calls."""
+    asking = _asking(function)
+    made = asking if extension is None else _dressed(extension.FastMethod(function, (), asking), function)
+    asking.public = made  # type: ignore[attr-defined]
+    return made
+
+
+def _asking(function: Callable) -> Callable:
+    @functools.wraps(function)
+    def asking(*args: Any, **kwargs: Any) -> Any:
+        from .overrides import find_for, run_function
+
+        values = [*args, *kwargs.values()]
+        values += [item for value in values if isinstance(value, list | tuple) for item in value]
+        special = find_for(tuple(values))
+        return function(*args, **kwargs) if special is None else run_function(asking.public, special, args, kwargs)  # type: ignore[attr-defined]
+
+    return asking
 
 
 def road(*paths: tuple, method: bool = False, reflected: str = "", inplace: bool = False) -> Callable:

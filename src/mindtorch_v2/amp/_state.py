@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import _state
 from .._device import device as _device
-from .._dispatch.native import builtin, count_modes
+from .._dispatch.native import count_modes, unbound
 from .._dtype import bfloat16, dtype, float16, float32, float64
 from .._tensor import Tensor
 
@@ -140,13 +140,13 @@ def is_autocast_available(device_type: str) -> bool:
     return _device(device_type).type != "meta"
 
 
-@builtin
+@unbound
 def is_autocast_enabled(device_type: str | None = None) -> bool:
     """Whether autocast is on for a kind of device, `cuda` unless it is given."""
     return settings.enabled.get("cuda" if device_type is None else _checked(device_type), False)
 
 
-@builtin
+@unbound
 def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
     """Switch autocast on or off for a kind of device; with one argument, for `cuda`."""
     if enabled is None:
@@ -166,82 +166,82 @@ def switch(kind: str, enabled: bool) -> None:
         count_modes(autocast=-1)
 
 
-@builtin
+@unbound
 def get_autocast_dtype(device_type: str) -> dtype:
     """The lower precision of a kind of device."""
     kind = _checked(device_type)
     return settings.dtypes.get(kind) or _DEFAULT_DTYPES.get(kind, float16)
 
 
-@builtin
+@unbound
 def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
     """Set the lower precision of a kind of device."""
     settings.dtypes[_checked(device_type)] = dtype
 
 
-@builtin
+@unbound
 def is_autocast_cache_enabled() -> bool:
     """Whether casts of weights are kept."""
     return settings.cache_enabled
 
 
-@builtin
+@unbound
 def set_autocast_cache_enabled(enabled: bool) -> None:
     """Let casts of weights be kept, or not."""
     settings.cache_enabled = bool(enabled)
 
 
-@builtin
+@unbound
 def clear_autocast_cache() -> None:
     """Forget the casts of weights."""
     settings.cache.clear()
 
 
-@builtin
+@unbound
 def autocast_increment_nesting() -> int:
     """Count one more block of autocast; returns how many there are."""
     settings.nesting += 1
     return settings.nesting
 
 
-@builtin
+@unbound
 def autocast_decrement_nesting() -> int:
     """Count one block less; returns how many there are."""
     settings.nesting -= 1
     return settings.nesting
 
 
-@builtin
+@unbound
 def is_autocast_cpu_enabled() -> bool:
     """Whether autocast is on for the CPU."""
     return is_autocast_enabled("cpu")
 
 
-@builtin
+@unbound
 def set_autocast_cpu_enabled(enabled: bool) -> None:
     """Switch autocast on or off for the CPU."""
     set_autocast_enabled("cpu", enabled)
 
 
-@builtin
+@unbound
 def get_autocast_cpu_dtype() -> dtype:
     """The lower precision of the CPU."""
     return get_autocast_dtype("cpu")
 
 
-@builtin
+@unbound
 def set_autocast_cpu_dtype(dtype: dtype) -> None:
     """Set the lower precision of the CPU."""
     set_autocast_dtype("cpu", dtype)
 
 
-@builtin
+@unbound
 def get_autocast_gpu_dtype() -> dtype:
     """The lower precision of CUDA devices."""
     return get_autocast_dtype("cuda")
 
 
-@builtin
+@unbound
 def set_autocast_gpu_dtype(dtype: dtype) -> None:
     """Set the lower precision of CUDA devices."""
     set_autocast_dtype("cuda", dtype)

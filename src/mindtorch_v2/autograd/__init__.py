@@ -13,7 +13,7 @@ from .._autograd.modes import (
     set_grad_enabled,
 )
 from .._autograd.saved import SavedTensor
-from .._dispatch.native import builtin
+from .._dispatch.native import unbound
 from . import forward_ad, function, functional, grad_mode, graph, profiler, variable
 from .grad_mode import (
     _force_original_view_tracking,
@@ -57,12 +57,12 @@ __all__ = [
 ]
 
 
-@builtin
+@unbound
 def _profiler_enabled() -> bool:
     """False: nothing is recorded."""
     return False
 
 
-@builtin
+@unbound
 def _disable_profiler() -> None:
     """Nothing to end."""

@@ -9,7 +9,7 @@ import numpy
 import mindtorch_v2
 
 from .._api.functions.exchange import NAMES, UNSIGNED, DLDeviceType, code_in, exported
-from .._dispatch.native import builtin
+from .._dispatch.native import unbound
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
 
@@ -27,7 +27,7 @@ class _Capsule:
         return (DLDeviceType.kDLCPU, 0)
 
 
-@builtin
+@unbound
 def to_dlpack(tensor: Any) -> Any:
     """A DLPack capsule that shares the memory of a CPU tensor.
 

@@ -299,7 +299,7 @@ def as_tensor(data: Any, dtype: _dtype_class | None = None, device: Any = None) 
     return tensor(data, dtype=dtype, device=where)
 
 
-@native.builtin
+@native.unbound
 def asarray(
     obj: Any,
     *,
@@ -349,7 +349,7 @@ def asarray(
     return moved
 
 
-@native.builtin
+@native.unbound
 def frombuffer(
     buffer: Any, *, dtype: _dtype_class, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import _dtype
 from ..._determinism import SETTINGS, want
-from ..._dispatch.native import builtin
+from ..._dispatch.native import unbound
 from ..._threads import get_num_threads as _used_threads, set_count
 from ..._warnings import always, set_always, warn_once
 
@@ -93,25 +93,25 @@ def get_float32_matmul_precision() -> str:
     return _settings["matmul_precision"]
 
 
-@builtin
+@unbound
 def set_flush_denormal(mode: bool) -> bool:
     """Whether denormals can be flushed: numpy has no such switch, so False."""
     return False
 
 
-@builtin
+@unbound
 def get_default_dtype() -> _dtype.dtype:
     """The floating dtype of new tensors for which none is given."""
     return _dtype.get_default_dtype()
 
 
-@builtin
+@unbound
 def get_num_threads() -> int:
     """The number of threads of matrix products: as set, else that of the environment or of the machine."""
     return _used_threads()
 
 
-@builtin
+@unbound
 def set_num_threads(count: int) -> None:
     """Use at most `count` threads in matrix products, where threadpoolctl can reach numpy's BLAS. RuntimeError below 1."""
     if not isinstance(count, int):
@@ -126,13 +126,13 @@ def set_num_threads(count: int) -> None:
     threadpoolctl.threadpool_limits(count)
 
 
-@builtin
+@unbound
 def get_num_interop_threads() -> int:
     """As set, 1 by default."""
     return _settings["interop_threads"]
 
 
-@builtin
+@unbound
 def set_num_interop_threads(count: int) -> None:
     """Record the number; there is no inter-operator parallelism. RuntimeError below 1."""
     if count <= 0:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._device import device as _device
 from ..._dispatch import ops
-from ..._dispatch.native import builtin
+from ..._dispatch.native import builtin, unbound
 from ..._dispatch.sparse import unavailable
 from ..._dtype import int64
 from ..._layout import LAYOUTS, layout as _layout
@@ -58,7 +58,7 @@ def _members(name: str, indices: Sequence[Any], values: Any, dtype: Any, device:
     return (*found, made)
 
 
-@builtin
+@unbound
 def sparse_coo_tensor(
     indices: Any = None,
     values: Any = None,
@@ -164,7 +164,7 @@ def _absent(name: str, layout: _layout) -> NotImplementedError:
     return NotImplementedError(f"{name}(): tensors of the layout {layout} are not there; sparse_coo and sparse_csr are")
 
 
-@builtin
+@unbound
 def sparse_compressed_tensor(
     compressed_indices: Any,
     plain_indices: Any,
@@ -281,7 +281,7 @@ def _check_rows(crow: np.ndarray, col: np.ndarray, columns: int) -> None:
             )
 
 
-@builtin
+@unbound
 def sparse_csr_tensor(
     crow_indices: Any,
     col_indices: Any,
@@ -308,19 +308,19 @@ def sparse_csr_tensor(
     )
 
 
-@builtin
+@unbound
 def sparse_csc_tensor(*args: Any, **kwargs: Any) -> Tensor:
     """Not there."""
     raise _absent("sparse_csc_tensor", LAYOUTS["sparse_csc"])
 
 
-@builtin
+@unbound
 def sparse_bsr_tensor(*args: Any, **kwargs: Any) -> Tensor:
     """Not there."""
     raise _absent("sparse_bsr_tensor", LAYOUTS["sparse_bsr"])
 
 
-@builtin
+@unbound
 def sparse_bsc_tensor(*args: Any, **kwargs: Any) -> Tensor:
     """Not there."""
     raise _absent("sparse_bsc_tensor", LAYOUTS["sparse_bsc"])
@@ -386,7 +386,7 @@ def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: A
     return ops.sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha)
 
 
-@builtin
+@unbound
 def _validate_sparse_coo_tensor_args(
     indices: Tensor, values: Tensor, size: Any, is_coalesced: bool | None = None, check_pinning: bool | None = None
 ) -> None:
@@ -394,7 +394,7 @@ def _validate_sparse_coo_tensor_args(
     check_coo(indices, values, tuple(size), is_coalesced, True)
 
 
-@builtin
+@unbound
 def _validate_sparse_compressed_tensor_args(
     compressed_indices: Tensor,
     plain_indices: Tensor,
@@ -409,7 +409,7 @@ def _validate_sparse_compressed_tensor_args(
     check_csr(compressed_indices, plain_indices, values, tuple(size), True)
 
 
-@builtin
+@unbound
 def _validate_sparse_csr_tensor_args(
     crow_indices: Tensor, col_indices: Tensor, values: Tensor, size: Any, check_pinning: bool | None = None
 ) -> None:

@@ -9,11 +9,12 @@ from typing import Any
 
 from ... import _dtype
 from ..._dispatch import ops
-from ..._dispatch.native import builtin
+from ..._dispatch.native import builtin, overridable
 from ..._dispatch.return_types import named
 from ..._tensor import Size, Tensor
 
 
+@overridable
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
     """Pieces of one size, or of the given sizes, along a dimension; views."""
     if isinstance(split_size_or_sections, (list, tuple)):
@@ -21,6 +22,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
     return ops.split(tensor, split_size_or_sections, dim)
 
 
+@overridable
 def norm(
     input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None
 ) -> Tensor:
@@ -34,6 +36,7 @@ def norm(
     return ops.linalg_vector_norm(input, 2.0 if p is None else p, dims, keepdim, **keywords)
 
 
+@overridable
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> tuple:
     """(L and U in one matrix, pivots), and with `get_infos` how each matrix went."""
     found = ops._lu_with_info(A, pivot=pivot, check_errors=not get_infos)
@@ -45,6 +48,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
     return out
 
 
+@overridable
 def einsum(*args: Any) -> Tensor:
     """Einstein summation: `einsum('ij,jk->ik', a, b)`, operands also as one list, or as (operand, subscripts) pairs."""
     if not args:
@@ -81,6 +85,7 @@ def _equation(args: Sequence) -> tuple[str, list]:
     return equation, list(args[::2])
 
 
+@overridable
 def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
@@ -92,6 +97,7 @@ def unique(
     return _chosen(values, inverse, counts, return_inverse, return_counts)
 
 
+@overridable
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
@@ -120,6 +126,7 @@ _CDIST_MODES = {
 }
 
 
+@overridable
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """The p-norm distances of all pairs of rows, of shape (*batch, rows of x1, rows of x2). ValueError for an unknown `compute_mode`."""
     if compute_mode not in _CDIST_MODES:
@@ -127,6 +134,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     return ops.cdist(x1, x2, p, _CDIST_MODES[compute_mode])
 
 
+@overridable
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple:
     """Coordinate grids from 1-D tensors; indexing 'ij' or 'xy'."""
     if indexing is None:
@@ -136,6 +144,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple:
     return ops.meshgrid(_tensors(tensors), indexing="ij" if indexing is None else indexing)
 
 
+@overridable
 def broadcast_tensors(*tensors: Any) -> tuple:
     """The tensors expanded to their common shape; views."""
     views = ops.broadcast_tensors(tensors)
@@ -169,27 +178,31 @@ def _at_least(name: str) -> Any:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Views of the tensors with at least {name[8]} dimensions."
-    return function
+    return overridable(function)
 
 
 atleast_1d, atleast_2d, atleast_3d = (_at_least(f"atleast_{n}d") for n in (1, 2, 3))
 
 
+@overridable
 def block_diag(*tensors: Any) -> Tensor:
     """A block-diagonal matrix of 0-, 1- and 2-dim tensors."""
     return ops.block_diag(tensors)
 
 
+@overridable
 def cartesian_prod(*tensors: Any) -> Tensor:
     """Rows of all combinations of the elements of 1-D tensors."""
     return ops.cartesian_prod(tensors)
 
 
+@overridable
 def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
     """The product of matrices."""
     return ops.chain_matmul(matrices)
 
 
+@overridable
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     """A contraction over the last `dims` dimensions of a and the first of b, or over the listed pairs."""
     if isinstance(dims, Tensor):
@@ -275,6 +288,7 @@ def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None
     return input.resize_as_(the_template, memory_format=memory_format)
 
 
+@overridable
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """The positions in a tensor of `shape`, by dimension, of indices into its elements in order.
 
@@ -318,6 +332,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
     return ops.where(condition, input, other) if out is None else ops.where(condition, input, other, out=out)
 
 
+@overridable
 def stft(
     input: Tensor,
     n_fft: int,

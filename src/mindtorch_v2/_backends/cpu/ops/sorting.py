@@ -1,6 +1,6 @@
 """Sorting, selection by rank, unique values and searches on the CPU.
 
-NaN counts as larger than every number. Sorts are stable, and among equal elements the first one leads.
+NaN counts as larger than every number. Sorts are stable; which of several equal elements is chosen by rank, `selection` says.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ...._dispatch.native import kernel
-from .view import FEW, PREFIX, taken
+from ...._dispatch.native import extension, kernel
+from . import selection
+from .view import PREFIX, taken
 
 Array = np.ndarray
 _BACK = slice(None, None, -1)
@@ -21,6 +22,13 @@ _BACK = slice(None, None, -1)
 def _comparable(x: Array) -> Array:
     """`x` in a dtype that numpy sorts with NaN at the end."""
     return x.astype(np.float32) if x.dtype.kind == "V" or x.dtype.char == "e" else x
+
+
+def _widened(x: Array) -> Array:
+    """`x` in one of the dtypes that are ordered in C: itself where it has one."""
+    if x.dtype.kind in "iub" and x.dtype.itemsize < 4:
+        return x.astype(np.int32)
+    return x.astype(np.int64) if x.dtype == np.uint32 else _comparable(x)
 
 
 def _order(x: Array, axis: int, descending: bool) -> Array:
@@ -60,28 +68,37 @@ def argsort_stable(self: Array, stable: bool, dim: int = -1, descending: bool = 
 
 @kernel
 def topk(self: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Array, Array]:
-    """The k largest (or smallest) elements, in order, and their indices."""
+    """The k largest (or smallest) elements, in order if `sorted`, and their indices; of equal elements those that PyTorch takes."""
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
-    x = _comparable(self)
-    if self.size <= FEW:
-        chosen = _order(x, dim, largest)[(*PREFIX[dim % self.ndim], slice(k))]
-        return taken(self, chosen, dim), chosen
-    x = np.moveaxis(x, dim, -1)
-    n = x.shape[-1]
+    x = np.ascontiguousarray(np.moveaxis(_widened(self), dim, -1))
     if k == 0:
         chosen = np.zeros((*x.shape[:-1], 0), np.int64)
-    elif k * 8 < n:
-        # Only the k best are sorted; in index order first, so that equal elements keep their order.
-        kth = n - k if largest else k - 1
-        part = np.argpartition(x, kth, axis=-1)
-        part = np.sort(part[..., n - k :] if largest else part[..., :k], axis=-1)
-        order = _order(np.take_along_axis(x, part, -1), -1, largest)
-        chosen = np.take_along_axis(part, order, -1)
+    elif (
+        extension is not None
+        and x.size
+        and not (x.dtype == self.dtype and self.flags.c_contiguous and dim in (-1, self.ndim - 1))
+    ):
+        chosen = topk(x, k, -1, largest, sorted)[1]
     else:
-        chosen = _order(x, -1, largest)[..., :k]
+        chosen = _first(x, k, largest, sorted)
     chosen = np.moveaxis(chosen, -1, dim)
-    return np.take_along_axis(self, chosen, dim), chosen
+    return taken(self, chosen, dim), chosen
+
+
+def _first(x: Array, k: int, largest: bool, in_order: bool) -> Array:
+    """The places of the k first of each row, where nothing does it in C: by a stable sort, unless there are several that might be meant."""
+    n = x.shape[-1]
+    order = _order(x, -1, largest)
+    ordered = np.take_along_axis(x, order[..., : k + 1], -1)
+    if (
+        in_order
+        and (ordered[..., 1:] > ordered[..., :-1] if not largest else ordered[..., 1:] < ordered[..., :-1]).all()
+    ):
+        return order[..., :k]
+    if n == 1 or not x.size:
+        return order[..., :k]
+    return selection.places(x, selection.topk(k, largest, in_order))[..., :k]
 
 
 @kernel
@@ -89,9 +106,11 @@ def kthvalue(self: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple
     """The k-th smallest element and its index."""
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
-    order = _order(_comparable(self), dim, False)
-    index = np.take(order, [k - 1], axis=dim)
-    return _picked(self, index, dim, keepdim)
+    x = _widened(self)
+    if extension is not None and x.dtype != self.dtype and x.size:
+        return _picked(self, kthvalue(x, k, dim, True)[1], dim, keepdim)
+    index = selection.places(np.moveaxis(x, dim, -1), selection.kth(k - 1))[..., k - 1 : k]
+    return _picked(self, np.moveaxis(index, -1, dim), dim, keepdim)
 
 
 def _picked(self: Array, index: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
@@ -154,14 +173,16 @@ def nanmedian_dim(self: Array, dim: int, keepdim: bool = False) -> tuple[Array, 
 
 @kernel
 def mode(self: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
-    """The smallest of the most frequent elements and the index of its last occurrence."""
+    """The smallest of the most frequent elements, and the index at which PyTorch finds it."""
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
-    x = np.moveaxis(_comparable(self), dim, -1)
-    order = np.argsort(x, axis=-1, kind="stable")
+    x = _widened(self)
+    if extension is not None and x.dtype != self.dtype and x.size:
+        return _picked(self, mode(x, dim, True)[1], dim, keepdim)
+    x = np.moveaxis(x, dim, -1)
+    order = selection.places(x, selection.sort)
     ordered = np.take_along_axis(x, order, -1)
-    n = x.shape[-1]
-    position = np.arange(n)
+    position = np.arange(x.shape[-1])
     starts = np.ones(x.shape, bool)
     starts[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
     run = position - np.maximum.accumulate(np.where(starts, position, 0), -1)
