@@ -1,103 +1,274 @@
-/* Kernels that order rows: sort of short rows, stable (long ones are numpy's), and topk. NaN comes after all else in ascending order. */
-#include "kinds.h"
-#include "choose.h"
+/* Kernels that order rows: sort and argsort, stable, NaN after all else in ascending order.
+ *
+ * Elements become unsigned keys of the same order (NaN the largest, the two zeros one), which are complemented for descending orders.
+ */
+#include "order.h"
 
-#define SHORT 64 /* elements of a row that are put in order one by one */
-#define ALL (-1) /* in place of the k of a topk: all elements, equal ones in the order of their places */
+#define FEW_PAIRS 64 /* that are put in order one by one */
+#define KEY_BLOCK 32 /* keys that are looked at together */
 
-/* Orders a row of n elements so far that the k first are those of topk; their places go to `p`. */
-#define ORDER(name, T, LESS)                                                                                                               \
-    CHOOSE(name, T, LESS)                                                                                                                  \
-    static void name##_order(void *v, npy_intp *p, npy_intp n, npy_intp k, int down, int in_order)                                         \
-    {                                                                                                                                      \
-        for (npy_intp i = 0; i < n; i++) {                                                                                                 \
-            p[i] = i;                                                                                                                      \
-        }                                                                                                                                  \
-        if (k == ALL) {                                                                                                                    \
-            name##_insert(v, p, n, down);                                                                                                  \
-        }                                                                                                                                  \
-        else {                                                                                                                             \
-            name##_first(v, p, k, n, down, in_order);                                                                                      \
-        }                                                                                                                                  \
-    }
+#define NAME(what) narrow_##what
+#define KEY npy_uint32
+#define KEY_BITS 32
+#define PAIR npy_uint64
+#define PLACE_BITS 32
+#include "order_loops.h"
 
-ORDER(float32, float, LESS_FLOAT)
-ORDER(float64, double, LESS_FLOAT)
-ORDER(int64, npy_int64, LESS_INT)
-ORDER(int32, npy_int32, LESS_INT)
+#define NAME(what) wide_##what
+#define KEY npy_uint64
+#define KEY_BITS 64
+#define PAIR unsigned __int128
+#define PLACE_BITS 64
+#include "order_loops.h"
 
-typedef void (*Order)(void *, npy_intp *, npy_intp, npy_intp, int, int);
-
-static const Order orders[KINDS] = {
-    [KIND_FLOAT] = float32_order, [KIND_DOUBLE] = float64_order, [KIND_INT64] = int64_order, [KIND_INT32] = int32_order};
-
-/* (values, indices) of the first k, or of ALL, along the last dimension of a contiguous array; NULL without an exception declines. */
-static PyObject *ordered(PyObject *self, PyObject *dim, npy_intp k, PyObject *largest, int in_order)
+int order_kind(PyObject *object)
 {
-    int kind = kind_of(self), down = as_flag(largest);
-    PyArrayObject *x = (PyArrayObject *)self;
-    if (kind < 0 || orders[kind] == NULL || !is_contiguous(x) || down < 0 || in_order < 0) {
+    int kind = kind_of(object);
+    if (kind < 0 && is_array(object) && PyArray_ISALIGNED((PyArrayObject *)object) && PyArray_NDIM((PyArrayObject *)object) <= MAX_DIMS) {
+        PyArray_Descr *descr = PyArray_DESCR((PyArrayObject *)object);
+        kind = descr == S.descr_bfloat16 ? ORDER_BFLOAT16 : descr->type_num == NPY_HALF && PyArray_ISNOTSWAPPED((PyArrayObject *)object) ? ORDER_HALF : -1;
+    }
+    return kind;
+}
+
+static inline int is_wide(int kind)
+{
+    return kind == KIND_INT64 || kind == KIND_DOUBLE;
+}
+
+size_t order_space(int kind, npy_intp n)
+{
+    return (size_t)n * (is_wide(kind) ? sizeof(npy_uint64) + 2 * sizeof(unsigned __int128) : sizeof(npy_uint32) + 2 * sizeof(npy_uint64)) + 16;
+}
+
+/* Numbers of a sign and a magnitude as numbers that ascend. `nan` is the first magnitude that is no number. */
+#define FLOAT_KEYS(BITS, U, nan)                                                                                                           \
+    for (npy_intp i = 0; i < n; i++) {                                                                                                     \
+        const U sign = (U)((U)1 << (BITS - 1)), bits = ((const U *)x)[i], magnitude = (U)(bits & (U)(sign - 1));                            \
+        const U key = (U)(bits & sign ? (U)(sign - magnitude) : (U)(sign + magnitude));                                                     \
+        keys[i] = magnitude >= (nan) ? (U)-1 : key;                                                                                        \
+    }
+
+#define INTEGER_KEYS(T, offset)                                                                                                            \
+    for (npy_intp i = 0; i < n; i++) {                                                                                                     \
+        keys[i] = (npy_uint32)((npy_int32)((const T *)x)[i] + (offset));                                                                   \
+    }
+
+static inline void float_keys(const void *x, npy_intp n, npy_uint32 *keys)
+{
+    FLOAT_KEYS(32, npy_uint32, 0x7f800001u)
+}
+
+#if HAS_WIDE
+WIDE static void wide_float_keys(const void *x, npy_intp n, npy_uint32 *keys)
+{
+    float_keys(x, n, keys);
+}
+#endif
+
+static void narrow_keys(int kind, const void *x, npy_intp n, npy_uint32 *keys)
+{
+    switch (kind) {
+    case KIND_FLOAT:
+#if HAS_WIDE
+        (S.vectors > 0 ? wide_float_keys : float_keys)(x, n, keys);
+#else
+        float_keys(x, n, keys);
+#endif
+        break;
+    case ORDER_HALF:
+        FLOAT_KEYS(16, npy_uint16, 0x7c01u)
+        break;
+    case ORDER_BFLOAT16:
+        FLOAT_KEYS(16, npy_uint16, 0x7f81u)
+        break;
+    case KIND_INT32:
+        for (npy_intp i = 0; i < n; i++) {
+            keys[i] = ((const npy_uint32 *)x)[i] ^ 0x80000000u;
+        }
+        break;
+    case KIND_INT16:
+        INTEGER_KEYS(npy_int16, 32768)
+        break;
+    case KIND_INT8:
+        INTEGER_KEYS(npy_int8, 128)
+        break;
+    default:
+        INTEGER_KEYS(npy_uint8, 0)
+    }
+}
+
+static void wide_keys(int kind, const void *x, npy_intp n, npy_uint64 *keys)
+{
+    if (kind == KIND_DOUBLE) {
+        FLOAT_KEYS(64, npy_uint64, 0x7ff0000000000001u)
+        return;
+    }
+    for (npy_intp i = 0; i < n; i++) {
+        keys[i] = ((const npy_uint64 *)x)[i] ^ 0x8000000000000000u;
+    }
+}
+
+void order_row(int kind, const void *x, npy_intp n, npy_intp k, int descending, void *space, npy_int64 *places)
+{
+    char *start = (char *)(((npy_uintp)space + 15) & ~(npy_uintp)15); /* where pairs of 128 bits may stand */
+    if (is_wide(kind)) {
+        void *pairs = start;
+        npy_uint64 *keys = (npy_uint64 *)(start + (size_t)n * 2 * sizeof(unsigned __int128)), least = (npy_uint64)-1, most = 0;
+        wide_keys(kind, x, n, keys);
+        for (npy_intp i = 0; i < n; i++) {
+            least = keys[i] < least ? keys[i] : least;
+            most = keys[i] > most ? keys[i] : most;
+        }
+        if (most - least > 0xffffffffu) {
+            for (npy_intp i = 0; descending && i < n; i++) {
+                keys[i] = ~keys[i];
+            }
+            wide_places(keys, n, k, pairs, places);
+            return;
+        }
+        /* As most integers are: their distance from the least one is a shorter key, in the same memory. */
+        npy_uint32 *narrow = (npy_uint32 *)(start + (size_t)n * 2 * sizeof(npy_uint64));
+        for (npy_intp i = 0; i < n; i++) {
+            narrow[i] = (npy_uint32)(descending ? most - keys[i] : keys[i] - least);
+        }
+        narrow_places(narrow, n, k, pairs, places);
+        return;
+    }
+    npy_uint32 *keys = (npy_uint32 *)(start + (size_t)n * 2 * sizeof(npy_uint64));
+    narrow_keys(kind, x, n, keys);
+    for (npy_intp i = 0; descending && i < n; i++) {
+        keys[i] = ~keys[i];
+    }
+    narrow_places(keys, n, k, start, places);
+}
+
+void order_take(npy_intp item, const void *x, const npy_int64 *places, npy_intp k, void *to)
+{
+    switch (item) {
+    case 1:
+        for (npy_intp i = 0; i < k; i++) {
+            ((npy_uint8 *)to)[i] = ((const npy_uint8 *)x)[places[i]];
+        }
+        break;
+    case 2:
+        for (npy_intp i = 0; i < k; i++) {
+            ((npy_uint16 *)to)[i] = ((const npy_uint16 *)x)[places[i]];
+        }
+        break;
+    case 4:
+        for (npy_intp i = 0; i < k; i++) {
+            ((npy_uint32 *)to)[i] = ((const npy_uint32 *)x)[places[i]];
+        }
+        break;
+    default:
+        for (npy_intp i = 0; i < k; i++) {
+            ((npy_uint64 *)to)[i] = ((const npy_uint64 *)x)[places[i]];
+        }
+    }
+}
+
+#define ON_STACK 4096 /* bytes */
+
+/* Orders every row of a contiguous array; `values` may be NULL. 0 when there is no memory. */
+static int order_rows(int kind, PyArrayObject *x, npy_intp n, int descending, PyObject *values, npy_int64 *places)
+{
+    long double small[ON_STACK / sizeof(long double)];
+    const size_t bytes = order_space(kind, n);
+    void *space = bytes <= ON_STACK ? (void *)small : PyMem_RawMalloc(bytes);
+    if (space == NULL) {
+        return 0;
+    }
+    const npy_intp rows = PyArray_SIZE(x) / n, item = PyArray_ITEMSIZE(x);
+    const char *from = PyArray_BYTES(x);
+    char *to = values == NULL ? NULL : PyArray_BYTES((PyArrayObject *)values);
+    PyThreadState *thread = rows * n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    for (npy_intp row = 0; row < rows; row++, from += n * item, places += n) {
+        order_row(kind, from, n, n, descending, space, places);
+        if (to != NULL) {
+            order_take(item, from, places, n, to);
+            to += n * item;
+        }
+    }
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+    if (space != (void *)small) {
+        PyMem_RawFree(space);
+    }
+    return 1;
+}
+
+/* An array with a dimension and the last one exchanged; takes over the reference. */
+static PyObject *exchanged(PyObject *array, int dim)
+{
+    if (array == NULL || dim == PyArray_NDIM((PyArrayObject *)array) - 1) {
+        return array;
+    }
+    PyObject *view = PyArray_SwapAxes((PyArrayObject *)array, dim, PyArray_NDIM((PyArrayObject *)array) - 1);
+    Py_DECREF(array);
+    return view;
+}
+
+/* (values, places) or places of all elements in order along a dimension. */
+static PyObject *ordered(PyObject *self, PyObject *dim, PyObject *direction, int places_alone)
+{
+    int kind = order_kind(self), descending = as_flag(direction);
+    if (kind < 0 || descending < 0) {
         return NULL;
     }
-    int ndim = PyArray_NDIM(x);
-    npy_intp n = ndim ? PyArray_DIM(x, ndim - 1) : 0, dims[MAX_DIMS], count = k == ALL ? n : k;
-    if (count < 1 || count > n || n > (k == ALL ? SHORT : NPY_MAX_INTP / 32) || as_dim(dim, ndim) != ndim - 1) {
+    int ndim = PyArray_NDIM((PyArrayObject *)self), along = as_dim(dim, ndim);
+    if (ndim == 0 || along < 0) {
         return NULL;
     }
-    memcpy(dims, PyArray_DIMS(x), sizeof(npy_intp) * (size_t)ndim);
-    dims[ndim - 1] = count;
-    PyObject *values = new_array(ndim, dims, PyArray_DESCR(x)), *places = values == NULL ? NULL : new_numbers(ndim, dims, NPY_INT64);
-    double few[2 * SHORT], *v = n > SHORT ? PyMem_RawMalloc((size_t)n * (sizeof(double) + sizeof(npy_intp))) : few;
-    if (places != NULL && v != NULL) {
-        npy_intp rows = PyArray_SIZE(x) / n, item = PyArray_ITEMSIZE(x), *p = (npy_intp *)(v + n);
-        const char *from = PyArray_BYTES(x);
-        char *to = PyArray_BYTES((PyArrayObject *)values);
-        npy_int64 *place = PyArray_DATA((PyArrayObject *)places);
-        PyThreadState *thread = rows * n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-        for (npy_intp row = 0; row < rows; row++, from += n * item, to += count * item, place += count) {
-            memcpy(v, from, (size_t)(n * item));
-            orders[kind](v, p, n, k, down, in_order);
-            memcpy(to, v, (size_t)(count * item));
-            memcpy(place, p, (size_t)count * sizeof(npy_int64));
-        }
-        if (thread != NULL) {
-            PyEval_RestoreThread(thread);
-        }
+    npy_intp n = PyArray_DIM((PyArrayObject *)self, along);
+    if (n >= NPY_MAX_INT32 || PyArray_SIZE((PyArrayObject *)self) == 0) {
+        return NULL;
     }
-    else if (!PyErr_Occurred()) {
+    PyObject *rows = exchanged(Py_NewRef(self), along);
+    PyArrayObject *x = rows == NULL ? NULL : contiguous_of((PyArrayObject *)rows);
+    Py_XDECREF(rows);
+    if (x == NULL) {
+        return NULL;
+    }
+    PyObject *places = new_numbers(ndim, PyArray_DIMS(x), NPY_INT64);
+    PyObject *values = places_alone ? NULL : new_array(ndim, PyArray_DIMS(x), PyArray_DESCR(x));
+    if (places != NULL && (places_alone || values != NULL) &&
+        !order_rows(kind, x, n, descending, values, PyArray_DATA((PyArrayObject *)places))) {
+        Py_CLEAR(places);
         PyErr_NoMemory();
     }
-    if (v != few) {
-        PyMem_RawFree(v);
-    }
-    if (PyErr_Occurred()) {
-        Py_CLEAR(values);
-    }
-    return pair_of(values, places);
+    Py_DECREF(x);
+    places = exchanged(places, along);
+    return places_alone ? places : pair_of(exchanged(values, along), places);
 }
 
 /* sort(self, dim, descending) */
 static PyObject *sort_kernel(PyObject *const *args)
 {
-    return ordered(args[0], args[1], ALL, args[2], 1);
+    return ordered(args[0], args[1], args[2], 0);
 }
 
 /* sort_stable(self, stable, dim, descending) */
 static PyObject *sort_stable_kernel(PyObject *const *args)
 {
-    return ordered(args[0], args[2], ALL, args[3], 1);
+    return ordered(args[0], args[2], args[3], 0);
 }
 
-/* topk(self, k, dim, largest, sorted) */
-static PyObject *topk_kernel(PyObject *const *args)
+static PyObject *argsort_kernel(PyObject *const *args)
 {
-    Py_ssize_t k;
-    return as_index(args[1], &k) && k > 0 ? ordered(args[0], args[2], k, args[3], as_flag(args[4])) : NULL;
+    return ordered(args[0], args[1], args[2], 1);
+}
+
+static PyObject *argsort_stable_kernel(PyObject *const *args)
+{
+    return ordered(args[0], args[2], args[3], 1);
 }
 
 const KernelEntry order_kernels[] = {
     {"sorting.sort", sort_kernel},
     {"sorting.sort_stable", sort_stable_kernel},
-    {"sorting.topk", topk_kernel},
+    {"sorting.argsort", argsort_kernel},
+    {"sorting.argsort_stable", argsort_stable_kernel},
     {NULL, NULL},
 };

@@ -1,4 +1,4 @@
-/* Kernels that choose by rank: the k-th smallest, medians, the most frequent, and unique values. NaN comes after all else. Of equal elements the first is the
+/* Kernels that choose by rank: the k-th smallest, medians, and the most frequent. NaN comes after all else. Of equal elements the first is the
  * median; see Note [Equal elements] in choose.h for the others.
  */
 #include "kinds.h"
@@ -91,30 +91,6 @@ enum { KTH, MEDIAN, NAN_MEDIAN, MODE };
         }                                                                                                                                  \
         *(T *)value = v[chosen];                                                                                                           \
         return p[chosen];                                                                                                                  \
-    }                                                                                                                                      \
-    /* Puts the elements in order unless `sorted`; of each run of equal ones the first goes to `values`, with its length. `inverse` gets the \
-     * number of each element's run. Gives the number of runs. */                                                                          \
-    static npy_intp name##_runs(const void *x, npy_intp n, int consecutive, void *scratch, npy_intp *p, void *values, npy_int64 *inverse,  \
-                                npy_int64 *counts)                                                                                         \
-    {                                                                                                                                      \
-        T *v = scratch, *made = values;                                                                                                    \
-        npy_intp found = 0;                                                                                                                \
-        memcpy(v, x, (size_t)n * sizeof(T));                                                                                               \
-        for (npy_intp i = 0; i < n; i++) {                                                                                                 \
-            p[i] = i;                                                                                                                      \
-        }                                                                                                                                  \
-        if (!consecutive) {                                                                                                                \
-            name##_insert(v, p, n, 0);                                                                                                     \
-        }                                                                                                                                  \
-        for (npy_intp i = 0; i < n; i++) {                                                                                                 \
-            if (!i || v[i] != v[i - 1]) {                                                                                                  \
-                made[found] = v[i];                                                                                                        \
-                counts[found++] = 0;                                                                                                       \
-            }                                                                                                                              \
-            counts[found - 1]++;                                                                                                           \
-            inverse[p[i]] = found - 1;                                                                                                     \
-        }                                                                                                                                  \
-        return found;                                                                                                                      \
     }
 
 #define NAN_FLOAT(a) ((a) != (a))
@@ -136,7 +112,6 @@ CHOOSE(uint8, npy_uint8, LESS_INT)
 RANK(uint8, npy_uint8, LESS_INT, NAN_INT)
 
 typedef npy_intp (*Pick)(const char *, npy_intp, npy_intp, int, npy_intp, void *, npy_intp *, void *);
-typedef npy_intp (*Runs)(const void *, npy_intp, int, void *, npy_intp *, void *, npy_int64 *, npy_int64 *);
 
 /* By kind; bools are bytes of 0 and 1. */
 #define BY_KIND(what)                                                                                                                      \
@@ -146,7 +121,6 @@ typedef npy_intp (*Runs)(const void *, npy_intp, int, void *, npy_intp *, void *
     }
 
 static const Pick picks[KINDS] = BY_KIND(pick);
-static const Runs runs[KINDS] = BY_KIND(runs);
 
 /* Room for n elements of at most eight bytes and their places; NULL with an exception. */
 static double *scratch_of(npy_intp n)
@@ -256,60 +230,6 @@ static PyObject *mode_kernel(PyObject *const *args)
     return picked_dim(args[0], args[1], args[2], MODE, 0);
 }
 
-/* The first `count` elements of memory that was filled, as an array of its own. */
-static PyObject *array_of_first(const void *from, npy_intp count, PyArray_Descr *descr)
-{
-    PyObject *made = new_array(1, &count, descr);
-    if (made != NULL) {
-        memcpy(PyArray_DATA((PyArrayObject *)made), from, (size_t)count * (size_t)PyDataType_ELSIZE(descr));
-    }
-    return made;
-}
-
-/* (values, inverse or nothing, counts or nothing) of few elements. */
-static PyObject *distinct(PyObject *self, PyObject *wants_inverse, PyObject *wants_counts, int consecutive)
-{
-    int kind = kind_of(self), inverse = as_flag(wants_inverse), counts = as_flag(wants_counts);
-    if (kind < 0 || inverse < 0 || counts < 0 || PyArray_SIZE((PyArrayObject *)self) > SHORT) {
-        return NULL;
-    }
-    PyArrayObject *x = contiguous_of((PyArrayObject *)self);
-    PyObject *places = x == NULL ? NULL : new_numbers(inverse ? PyArray_NDIM(x) : 1, inverse ? PyArray_DIMS(x) : (npy_intp[]){0}, NPY_INT64);
-    PyObject *made = places == NULL ? NULL : PyTuple_New(3);
-    if (made != NULL) {
-        double scratch[SHORT], values[SHORT];
-        npy_intp order[SHORT];
-        npy_int64 belongs[SHORT], lengths[SHORT];
-        npy_intp n = PyArray_SIZE(x), found = runs[kind](PyArray_DATA(x), n, consecutive, scratch, order, values, belongs, lengths);
-        if (inverse) {
-            memcpy(PyArray_DATA((PyArrayObject *)places), belongs, (size_t)n * sizeof(npy_int64));
-        }
-        PyArray_Descr *whole = PyArray_DescrFromType(NPY_INT64);
-        PyTuple_SET_ITEM(made, 0, array_of_first(values, found, PyArray_DESCR(x)));
-        PyTuple_SET_ITEM(made, 1, Py_NewRef(places));
-        PyTuple_SET_ITEM(made, 2, array_of_first(lengths, counts ? found : 0, whole));
-        Py_DECREF(whole);
-        if (PyTuple_GET_ITEM(made, 0) == NULL || PyTuple_GET_ITEM(made, 2) == NULL) {
-            Py_CLEAR(made);
-        }
-    }
-    Py_XDECREF(x);
-    Py_XDECREF(places);
-    return made;
-}
-
-/* self, sorted, return_inverse, return_counts */
-static PyObject *unique2_kernel(PyObject *const *args)
-{
-    return distinct(args[0], args[2], args[3], 0);
-}
-
-/* self, return_inverse, return_counts, dim */
-static PyObject *unique_consecutive_kernel(PyObject *const *args)
-{
-    return args[3] == Py_None ? distinct(args[0], args[1], args[2], 1) : NULL;
-}
-
 const KernelEntry rank_kernels[] = {
     {"sorting.kthvalue", kthvalue_kernel},
     {"sorting.median", median_kernel},
@@ -317,7 +237,5 @@ const KernelEntry rank_kernels[] = {
     {"sorting.median_dim", median_dim_kernel},
     {"sorting.nanmedian_dim", nanmedian_dim_kernel},
     {"sorting.mode", mode_kernel},
-    {"sorting.unique2", unique2_kernel},
-    {"sorting.unique_consecutive", unique_consecutive_kernel},
     {NULL, NULL},
 };

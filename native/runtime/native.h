@@ -347,6 +347,8 @@ extern INTERNAL const KernelEntry inverse_kernels[];
 extern INTERNAL const KernelEntry patch_kernels[];
 extern INTERNAL const KernelEntry pad_kernels[];
 extern INTERNAL const KernelEntry rank_kernels[];
+extern INTERNAL const KernelEntry unique_kernels[];
+extern INTERNAL const KernelEntry topk_kernels[];
 extern INTERNAL const KernelEntry conv_kernels[];
 extern INTERNAL const KernelEntry divide_kernels[];
 extern INTERNAL const KernelEntry random_kernels[];

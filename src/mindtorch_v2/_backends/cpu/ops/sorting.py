@@ -56,11 +56,13 @@ def sort_stable(self: Array, stable: bool | None, dim: int = -1, descending: boo
     return sort(self, dim, descending)
 
 
+@kernel
 def argsort(self: Array, dim: int = -1, descending: bool = False) -> Array:
     """The indices of `sort`."""
     return sort(self, dim, descending)[1]
 
 
+@kernel
 def argsort_stable(self: Array, stable: bool, dim: int = -1, descending: bool = False) -> Array:
     """The indices of `sort`, which is always stable."""
     return sort(self, dim, descending)[1]
