@@ -1,8 +1,11 @@
-/* Scaled dot product attention of few queries, as models have them that write one word after the other. Larger ones are left to the BLAS. */
-#include "native.h"
+/* Scaled dot product attention and its gradients: few queries, as models have them that write one word after the other, row by row; others in blocks of
+ * queries whose scores stay in the cache, with products by the BLAS.
+ */
+#include "kinds.h"
+#include "blas.h"
 #include <math.h>
 
-#define SMALL_ATTENTION 262144 /* multiplications of the scores up to which the loop serves */
+#define SMALL_ATTENTION 524288 /* multiplications of the scores of a head up to which the loop serves */
 #define SMALL_QUERIES 16
 
 #define LOOPS "attention_loops.h"
@@ -62,78 +65,254 @@ static int read_mask(PyObject *object, const npy_intp *dims, int width, Mask *ma
     return 1;
 }
 
+#define BLOCK_SCORES 32768 /* computed at a time */
+
+/* What both directions read: the operands, and where a head of each begins. */
+typedef struct {
+    PyArrayObject *q, *k, *v;
+    npy_intp batch, heads, queries, keys, width;
+    npy_intp rows; /* of a block */
+    int item, causal, by_rows;
+    double scale;
+    Mask mask;
+} Attention;
+
+static char *head_of(PyArrayObject *array, npy_intp b, npy_intp h)
+{
+    return PyArray_BYTES(array) + b * PyArray_STRIDE(array, 0) + h * PyArray_STRIDE(array, 1);
+}
+
+static npy_intp row_step(const Attention *a, PyArrayObject *array)
+{
+    return PyArray_STRIDE(array, 2) / a->item;
+}
+
+/* Whether the BLAS takes the heads of an array as matrices. */
+static int is_matrix(const Attention *a, PyArrayObject *array)
+{
+    return PyArray_DIM(array, 2) == 1 || row_step(a, array) >= a->width;
+}
+
+/* 0 to decline. */
+static int read_attention(PyObject *query, PyObject *key, PyObject *value, PyObject *causal, PyObject *mask, PyObject *scale, Attention *a)
+{
+    a->item = head_width(query);
+    a->causal = as_flag(causal);
+    if (!a->item || head_width(key) != a->item || head_width(value) != a->item || a->causal < 0) {
+        return 0;
+    }
+    a->q = (PyArrayObject *)query, a->k = (PyArrayObject *)key, a->v = (PyArrayObject *)value;
+    for (int d = 0; d < 4; d++) {
+        if (PyArray_DIM(a->k, d) != PyArray_DIM(a->v, d) || (d != 2 && PyArray_DIM(a->k, d) != PyArray_DIM(a->q, d))) {
+            return 0;
+        }
+    }
+    a->batch = PyArray_DIM(a->q, 0), a->heads = PyArray_DIM(a->q, 1), a->queries = PyArray_DIM(a->q, 2), a->width = PyArray_DIM(a->q, 3);
+    a->keys = PyArray_DIM(a->k, 2);
+    a->scale = 1 / sqrt((double)a->width);
+    if (scale != Py_None) {
+        if (!PyFloat_CheckExact(scale)) {
+            return 0;
+        }
+        a->scale = PyFloat_AS_DOUBLE(scale);
+    }
+    const npy_intp dims[4] = {a->batch, a->heads, a->queries, a->keys};
+    if (!read_mask(mask, dims, a->item, &a->mask)) {
+        return 0;
+    }
+    a->by_rows = a->queries <= SMALL_QUERIES && a->queries * a->keys * a->width <= SMALL_ATTENTION;
+    a->rows = BLOCK_SCORES / a->keys < 16 ? 16 : BLOCK_SCORES / a->keys;
+    a->rows = a->rows < a->queries ? a->rows : a->queries;
+    return a->by_rows || (has_blas() && is_matrix(a, a->q) && is_matrix(a, a->k) && is_matrix(a, a->v));
+}
+
+static npy_intp seen_by(const Attention *a, npy_intp row)
+{
+    return a->causal && row + 1 < a->keys ? row + 1 : a->keys;
+}
+
+/* The mask of a query, or NULL. */
+static const char *mask_of(const Attention *a, npy_intp b, npy_intp h, npy_intp row)
+{
+    const Mask *mask = &a->mask;
+    return mask->data == NULL ? NULL : mask->data + b * mask->steps[0] + h * mask->steps[1] + row * mask->steps[2];
+}
+
+static npy_intp mask_step(const Attention *a)
+{
+    return a->mask.data == NULL ? 0 : a->mask.steps[3] / (a->mask.is_bool ? 1 : a->item);
+}
+
+/* One head; `scratch` has room for the scores of a block, and for a number of each of its rows. */
+static void attend_head(const Attention *a, npy_intp b, npy_intp h, PyArrayObject *out, char *sums, char *scratch)
+{
+    const char *q = head_of(a->q, b, h), *k = head_of(a->k, b, h), *v = head_of(a->v, b, h);
+    char *o = head_of(out, b, h);
+    const npy_intp of_q = PyArray_STRIDE(a->q, 2), of_o = PyArray_STRIDE(out, 2);
+    if (a->by_rows) {
+        for (npy_intp r = 0; r < a->queries; r++) {
+            CHOOSE(attend, a->item, q + r * of_q, k, row_step(a, a->k), v, row_step(a, a->v), mask_of(a, b, h, r), mask_step(a), a->mask.is_bool,
+                   o + r * of_o, sums + r * a->item, scratch, seen_by(a, r), a->width, a->scale);
+        }
+        return;
+    }
+    char *totals = scratch + a->rows * a->keys * a->item;
+    for (npy_intp r = 0; r < a->queries; r += a->rows) {
+        const npy_intp rows = a->queries - r < a->rows ? a->queries - r : a->rows, keys = seen_by(a, r + rows - 1);
+        multiply(a->item, 0, 1, rows, keys, a->width, a->scale, q + r * of_q, of_q / a->item, k, row_step(a, a->k), 0, scratch, keys);
+        CHOOSE(weigh_rows, a->item, scratch, rows, keys, seen_by(a, r), mask_of(a, b, h, r), a->mask.steps[2], mask_step(a), a->mask.is_bool,
+               sums + r * a->item, totals);
+        multiply(a->item, 0, 0, rows, a->width, keys, 1, scratch, keys, v, row_step(a, a->v), 0, o + r * of_o, of_o / a->item);
+        CHOOSE(divide_rows, a->item, o + r * of_o, of_o / a->item, rows, a->width, totals);
+    }
+}
+
 /* query, key, value, dropout_p, is_causal, attn_mask, scale. */
 static PyObject *flash_attention_kernel(PyObject *const *args)
 {
-    PyArrayObject *q = (PyArrayObject *)args[0], *k = (PyArrayObject *)args[1], *v = (PyArrayObject *)args[2];
-    int width = head_width(args[0]);
-    if (!width || head_width(args[1]) != width || head_width(args[2]) != width || !PyBool_Check(args[4])) {
-        return NULL;
-    }
-    npy_intp batch = PyArray_DIM(q, 0), heads = PyArray_DIM(q, 1), queries = PyArray_DIM(q, 2), deep = PyArray_DIM(q, 3);
-    npy_intp keys = PyArray_DIM(k, 2);
-    for (int d = 0; d < 4; d++) {
-        if (PyArray_DIM(k, d) != PyArray_DIM(v, d) || (d != 2 && PyArray_DIM(k, d) != PyArray_DIM(q, d))) {
-            return NULL;
-        }
-    }
-    if (queries > SMALL_QUERIES || batch * heads * queries * keys * deep > SMALL_ATTENTION) {
-        return NULL;
-    }
-    double scale = 1 / sqrt((double)deep);
-    if (args[6] != Py_None) {
-        if (!PyFloat_CheckExact(args[6])) {
-            return NULL;
-        }
-        scale = PyFloat_AS_DOUBLE(args[6]);
-    }
-    const npy_intp dims[4] = {batch, heads, queries, keys};
-    Mask mask = {0};
-    if (!read_mask(args[5], dims, width, &mask)) {
+    Attention a;
+    if (!read_attention(args[0], args[1], args[2], args[4], args[5], args[6], &a)) {
         return NULL;
     }
     /* In the order of the query, unless that is expanded: its dimensions of no stride would be the last ones of the memory. */
     NPY_ORDER order = NPY_KEEPORDER;
     for (int d = 0; d < 3; d++) {
-        order = PyArray_DIM(q, d) > 1 && PyArray_STRIDE(q, d) == 0 ? NPY_CORDER : order;
+        order = PyArray_DIM(a.q, d) > 1 && PyArray_STRIDE(a.q, d) == 0 ? NPY_CORDER : order;
     }
-    PyObject *out = PyArray_NewLikeArray(q, order, NULL, 0), *logsum = new_array(3, dims, PyArray_DESCR(q));
-    void *scratch = PyMem_RawMalloc((size_t)(keys * width));
-    PyObject *both = out == NULL || logsum == NULL || scratch == NULL ? NULL : PyTuple_Pack(2, out, logsum);
-    if (both == NULL) {
-        if (!PyErr_Occurred()) {
-            PyErr_NoMemory();
-        }
-        goto done;
+    PyObject *out = PyArray_NewLikeArray(a.q, order, NULL, 0), *logsum = new_array(3, (npy_intp[]){a.batch, a.heads, a.queries}, PyArray_DESCR(a.q));
+    char *scratch = PyMem_RawMalloc((size_t)((a.rows * a.keys + a.rows) * a.item));
+    PyObject *both = NULL;
+    if (scratch == NULL) {
+        PyErr_NoMemory();
     }
-    PyArrayObject *o = (PyArrayObject *)out;
-    char *sums = PyArray_BYTES((PyArrayObject *)logsum);
-    for (npy_intp b = 0; b < batch; b++) {
-        for (npy_intp h = 0; h < heads; h++) {
-            const char *of_k = PyArray_BYTES(k) + b * PyArray_STRIDE(k, 0) + h * PyArray_STRIDE(k, 1);
-            const char *of_v = PyArray_BYTES(v) + b * PyArray_STRIDE(v, 0) + h * PyArray_STRIDE(v, 1);
-            for (npy_intp r = 0; r < queries; r++, sums += width) {
-                npy_intp reach = args[4] == Py_True && r + 1 < keys ? r + 1 : keys;
-                const char *seen = mask.data;
-                if (seen != NULL) {
-                    seen += b * mask.steps[0] + h * mask.steps[1] + r * mask.steps[2];
-                }
-                npy_intp step = seen == NULL ? 0 : mask.steps[3] / (mask.is_bool ? 1 : width);
-                CHOOSE(attend, width, PyArray_BYTES(q) + b * PyArray_STRIDE(q, 0) + h * PyArray_STRIDE(q, 1) + r * PyArray_STRIDE(q, 2), of_k,
-                       PyArray_STRIDE(k, 2) / width, of_v, PyArray_STRIDE(v, 2) / width, seen, step, mask.is_bool,
-                       PyArray_BYTES(o) + b * PyArray_STRIDE(o, 0) + h * PyArray_STRIDE(o, 1) + r * PyArray_STRIDE(o, 2), sums, scratch, reach,
-                       deep, scale);
+    else if (out != NULL && logsum != NULL && (a.by_rows || is_matrix(&a, (PyArrayObject *)out))) {
+        char *sums = PyArray_BYTES((PyArrayObject *)logsum);
+        PyThreadState *thread = a.batch * a.heads * a.queries * a.keys >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+        for (npy_intp b = 0; b < a.batch; b++) {
+            for (npy_intp h = 0; h < a.heads; h++, sums += a.queries * a.item) {
+                attend_head(&a, b, h, (PyArrayObject *)out, sums, scratch);
             }
         }
+        if (thread != NULL) {
+            PyEval_RestoreThread(thread);
+        }
+        both = PyTuple_Pack(2, out, logsum);
     }
-done:
     PyMem_RawFree(scratch);
     Py_XDECREF(out);
     Py_XDECREF(logsum);
     return both;
 }
 
+/* What is saved of a call and what is found: `grads` are the gradients of query, key and value. */
+typedef struct {
+    PyArrayObject *grad, *out, *logsum, *grads[3];
+} Backward;
+
+static void clear_rows(char *rows, npy_intp first, npy_intp end, npy_intp step, size_t bytes)
+{
+    for (npy_intp s = first; s < end; s++) {
+        memset(rows + s * step, 0, bytes);
+    }
+}
+
+static void attend_head_back(const Attention *a, const Backward *of, npy_intp b, npy_intp h, char *scratch)
+{
+    const char *q = head_of(a->q, b, h), *k = head_of(a->k, b, h), *v = head_of(a->v, b, h), *g = head_of(of->grad, b, h), *o = head_of(of->out, b, h);
+    const char *sums = head_of(of->logsum, b, h);
+    char *to_q = head_of(of->grads[0], b, h), *to_k = head_of(of->grads[1], b, h), *to_v = head_of(of->grads[2], b, h);
+    const npy_intp of_q = PyArray_STRIDE(a->q, 2), of_g = PyArray_STRIDE(of->grad, 2), of_o = PyArray_STRIDE(of->out, 2);
+    const npy_intp of_sums = PyArray_STRIDE(of->logsum, 2), into_q = PyArray_STRIDE(of->grads[0], 2), into_k = PyArray_STRIDE(of->grads[1], 2);
+    const npy_intp item = a->item, k_step = row_step(a, a->k), v_step = row_step(a, a->v), k_to = into_k / item;
+    /* The last queries come first: they see the most keys, whose gradients they write; others add to them. */
+    const npy_intp step = a->by_rows ? 1 : a->rows, last = (a->queries - 1) / step * step, most = seen_by(a, a->queries - 1);
+    clear_rows(to_k, most, a->keys, into_k, (size_t)(a->width * item));
+    clear_rows(to_v, most, a->keys, into_k, (size_t)(a->width * item));
+    for (npy_intp r = last; r >= 0; r -= step) {
+        const npy_intp rows = a->queries - r < step ? a->queries - r : step, keys = seen_by(a, r + rows - 1);
+        const double added = r != last;
+        if (a->by_rows) {
+            CHOOSE(attend_back, item, g + r * of_g, q + r * of_q, k, k_step, v, v_step, o + r * of_o, sums + r * of_sums, mask_of(a, b, h, r),
+                   mask_step(a), a->mask.is_bool, to_q + r * into_q, to_k, k_to, to_v, k_to, !added, scratch, keys, a->width, a->scale);
+            continue;
+        }
+        char *inner = scratch + a->rows * a->keys * item;
+        multiply((int)item, 0, 1, rows, keys, a->width, a->scale, q + r * of_q, of_q / item, k, k_step, 0, scratch, keys);
+        multiply((int)item, 0, 1, rows, keys, a->width, 1, g + r * of_g, of_g / item, v, v_step, 0, inner, keys);
+        CHOOSE(unweigh_rows, item, scratch, inner, rows, keys, seen_by(a, r), mask_of(a, b, h, r), a->mask.steps[2], mask_step(a), a->mask.is_bool,
+               sums + r * of_sums, of_sums / item, g + r * of_g, of_g / item, o + r * of_o, of_o / item, a->width, a->scale);
+        multiply((int)item, 1, 0, keys, a->width, rows, 1, scratch, keys, g + r * of_g, of_g / item, added, to_v, k_to);
+        multiply((int)item, 0, 0, rows, a->width, keys, 1, inner, keys, k, k_step, 0, to_q + r * into_q, into_q / item);
+        multiply((int)item, 1, 0, keys, a->width, rows, 1, inner, keys, q + r * of_q, of_q / item, added, to_k, k_to);
+    }
+}
+
+/* Memory for the gradient of `like`, (batch, heads, length, width), in the order (batch, length, heads, width). */
+static PyObject *by_position(PyArrayObject *like)
+{
+    const npy_intp *dims = PyArray_DIMS(like);
+    PyObject *made = new_array(4, (npy_intp[]){dims[0], dims[2], dims[1], dims[3]}, PyArray_DESCR(like));
+    PyObject *view = made == NULL ? NULL : PyArray_SwapAxes((PyArrayObject *)made, 1, 2);
+    Py_XDECREF(made);
+    return view;
+}
+
+static int is_like(PyObject *object, const Attention *a)
+{
+    return head_width(object) == a->item && PyArray_SAMESHAPE((PyArrayObject *)object, a->q);
+}
+
+/* grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale. */
+static PyObject *flash_attention_backward_kernel(PyObject *const *args)
+{
+    if (is_array(args[0]) && PyArray_NDIM((PyArrayObject *)args[0]) == 4 && !head_width(args[0])) {
+        PyObject *dense = (PyObject *)contiguous_of((PyArrayObject *)args[0]), *made = NULL; /* the gradient of a sum is one number everywhere */
+        if (dense != NULL && head_width(dense)) {
+            PyObject *const given[10] = {dense, args[1], args[2], args[3], args[4], args[5], args[6], args[7], args[8], args[9]};
+            made = flash_attention_backward_kernel(given);
+        }
+        Py_XDECREF(dense);
+        return made;
+    }
+    Attention a;
+    if (!read_attention(args[1], args[2], args[3], args[7], args[8], args[9], &a) || !is_like(args[0], &a) || !is_like(args[4], &a)) {
+        return NULL;
+    }
+    Backward of = {(PyArrayObject *)args[0], (PyArrayObject *)args[4], (PyArrayObject *)args[5], {NULL, NULL, NULL}};
+    if (!is_array(args[5]) || float_width(of.logsum) != a.item || PyArray_NDIM(of.logsum) != 3 || !PyArray_ISALIGNED(of.logsum) ||
+        PyArray_DIM(of.logsum, 0) != a.batch || PyArray_DIM(of.logsum, 1) != a.heads || PyArray_DIM(of.logsum, 2) != a.queries ||
+        (!a.by_rows && !is_matrix(&a, of.grad))) {
+        return NULL;
+    }
+    PyArrayObject *const sources[3] = {a.q, a.k, a.v};
+    char *scratch = PyMem_RawMalloc((size_t)(2 * a.rows * a.keys * a.item));
+    PyObject *made = scratch == NULL ? PyErr_NoMemory() : PyTuple_New(3);
+    for (int i = 0; made != NULL && i < 3; i++) {
+        PyObject *grad = by_position(sources[i]);
+        if (grad == NULL) {
+            Py_CLEAR(made);
+            break;
+        }
+        PyTuple_SET_ITEM(made, i, grad);
+        of.grads[i] = (PyArrayObject *)grad;
+    }
+    if (made != NULL) {
+        PyThreadState *thread = a.batch * a.heads * a.queries * a.keys >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+        for (npy_intp b = 0; b < a.batch; b++) {
+            for (npy_intp h = 0; h < a.heads; h++) {
+                attend_head_back(&a, &of, b, h, scratch);
+            }
+        }
+        if (thread != NULL) {
+            PyEval_RestoreThread(thread);
+        }
+    }
+    PyMem_RawFree(scratch);
+    return made;
+}
+
 const KernelEntry attention_kernels[] = {
     {"attention.flash_attention", flash_attention_kernel},
+    {"attention.flash_attention_backward", flash_attention_backward_kernel},
     {NULL, NULL},
 };

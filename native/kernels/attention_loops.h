@@ -10,20 +10,17 @@ static inline TARGET T NAME(row_product)(const T *a, const T *b, npy_intp n)
     return (T)sum;
 }
 
-/* One query against `keys` keys and values: its output, and the logarithm of the sum of exponentials. `mask` is NULL, or bytes or numbers. */
-static TARGET void NAME(attend)(const void *query, const void *key, npy_intp key_step, const void *value, npy_intp value_step, const void *mask,
-                                npy_intp mask_step, int mask_is_bool, void *output, void *logsum, void *scratch, npy_intp keys, npy_intp width,
-                                double scale)
+/* Scores of a query against `keys` keys, scaled already, as exponentials; gives the largest score and their sum, of at least one that is no number. */
+static TARGET void NAME(weigh)(T *scores, npy_intp keys, const void *mask, npy_intp mask_step, int mask_is_bool, T *largest, double *sum)
 {
-    const T *q = query, *k = key, *v = value;
-    const T factor = (T)scale;
-    T *out = output, *scores = scratch;
-    for (npy_intp s = 0; s < keys; s++) {
-        scores[s] = NAME(row_product)(q, k + s * key_step, width) * factor;
-    }
     if (mask != NULL && mask_is_bool) {
         const unsigned char *seen = mask;
-        for (npy_intp s = 0; s < keys; s++) {
+        if (mask_step == 1) { /* a loop of its own, which is vectorised */
+            for (npy_intp s = 0; s < keys; s++) {
+                scores[s] = seen[s] ? scores[s] : (T)-INFINITY;
+            }
+        }
+        for (npy_intp s = 0; mask_step != 1 && s < keys; s++) {
             scores[s] = seen[s * mask_step] ? scores[s] : (T)-INFINITY;
         }
     }
@@ -33,18 +30,37 @@ static TARGET void NAME(attend)(const void *query, const void *key, npy_intp key
             scores[s] += added[s * mask_step];
         }
     }
+    if (largest == NULL) {
+        return;
+    }
     T top = NAME(extreme)(scores, keys, 0);
     if (mask != NULL && top == (T)-INFINITY) {
         top = 0;
     }
-    double total = 0;
     for (npy_intp s = 0; s < keys; s++) {
         scores[s] = NAME(exponential)(scores[s] - top);
     }
-    total = NAME(sum_of)(scores, keys);
+    double total = NAME(sum_of)(scores, keys);
     if (mask != NULL && total == 0) {
         total = 1;
     }
+    *largest = top;
+    *sum = total;
+}
+
+/* One query against `keys` keys and values: its output, and the logarithm of the sum of exponentials. `mask` is NULL, or bytes or numbers. */
+static TARGET void NAME(attend)(const void *query, const void *key, npy_intp key_step, const void *value, npy_intp value_step, const void *mask,
+                                npy_intp mask_step, int mask_is_bool, void *output, void *logsum, void *scratch, npy_intp keys, npy_intp width,
+                                double scale)
+{
+    const T *q = query, *k = key, *v = value;
+    const T factor = (T)scale;
+    T *out = output, *scores = scratch, top;
+    double total;
+    for (npy_intp s = 0; s < keys; s++) {
+        scores[s] = NAME(row_product)(q, k + s * key_step, width) * factor;
+    }
+    NAME(weigh)(scores, keys, mask, mask_step, mask_is_bool, &top, &total);
     for (npy_intp d = 0; d < width; d++) {
         out[d] = 0;
     }
@@ -60,4 +76,98 @@ static TARGET void NAME(attend)(const void *query, const void *key, npy_intp key
         out[d] /= by;
     }
     *(T *)logsum = (T)log(total) + top;
+}
+
+/* The same of a block of queries whose scores are there: row after row of `keys`, of which causal attention leaves `reach` to the first, one more to
+ * the next. What the outputs must be divided by goes to `totals`. */
+static TARGET void NAME(weigh_rows)(void *block, npy_intp rows, npy_intp keys, npy_intp reach, const void *mask, npy_intp mask_row, npy_intp mask_step,
+                                    int mask_is_bool, void *logsums, void *totals)
+{
+    T *scores = block;
+    for (npy_intp r = 0; r < rows; r++, scores += keys) {
+        const npy_intp seen = reach + r < keys ? reach + r : keys;
+        T top;
+        double total;
+        NAME(weigh)(scores, seen, mask == NULL ? NULL : (const char *)mask + r * mask_row, mask_step, mask_is_bool, &top, &total);
+        for (npy_intp s = seen; s < keys; s++) {
+            scores[s] = 0;
+        }
+        ((T *)logsums)[r] = (T)log(total) + top;
+        ((T *)totals)[r] = (T)total;
+    }
+}
+
+static TARGET void NAME(divide_rows)(void *output, npy_intp step, npy_intp rows, npy_intp width, const void *totals)
+{
+    T *out = output;
+    for (npy_intp r = 0; r < rows; r++, out += step) {
+        const T by = ((const T *)totals)[r];
+        for (npy_intp d = 0; d < width; d++) {
+            out[d] /= by;
+        }
+    }
+}
+
+/* The weights of a block of queries from its scores and what was saved of it, and the scores' gradient from that of the weights, in `inner`. */
+static TARGET void NAME(unweigh_rows)(void *block, void *inner, npy_intp rows, npy_intp keys, npy_intp reach, const void *mask, npy_intp mask_row,
+                                      npy_intp mask_step, int mask_is_bool, const void *logsums, npy_intp logsum_step, const void *grads,
+                                      npy_intp grad_step, const void *outputs, npy_intp output_step, npy_intp width, double scale)
+{
+    T *weights = block, *given = inner;
+    const T factor = (T)scale;
+    for (npy_intp r = 0; r < rows; r++, weights += keys, given += keys) {
+        const npy_intp seen = reach + r < keys ? reach + r : keys;
+        const T logsum = ((const T *)logsums)[r * logsum_step];
+        const T shared = NAME(row_product)((const T *)grads + r * grad_step, (const T *)outputs + r * output_step, width);
+        NAME(weigh)(weights, seen, mask == NULL ? NULL : (const char *)mask + r * mask_row, mask_step, mask_is_bool, NULL, NULL);
+        for (npy_intp s = 0; s < seen; s++) {
+            const T weight = NAME(exponential)(weights[s] - logsum);
+            weights[s] = weight;
+            given[s] = weight * (given[s] - shared) * factor;
+        }
+        for (npy_intp s = seen; s < keys; s++) {
+            weights[s] = given[s] = 0;
+        }
+    }
+}
+
+/* The gradients of one query, and its part of those of keys and values, which is added unless it is the first. */
+static TARGET void NAME(attend_back)(const void *grad, const void *query, const void *key, npy_intp key_step, const void *value, npy_intp value_step,
+                                     const void *output, const void *logsum, const void *mask, npy_intp mask_step, int mask_is_bool, void *of_query,
+                                     void *of_key, npy_intp of_key_step, void *of_value, npy_intp of_value_step, int is_first, void *scratch,
+                                     npy_intp keys, npy_intp width, double scale)
+{
+    const T *g = grad, *q = query, *k = key, *v = value;
+    const T shared = NAME(row_product)(g, output, width), saved = *(const T *)logsum, factor = (T)scale;
+    T *to_q = of_query, *scores = scratch;
+    for (npy_intp s = 0; s < keys; s++) {
+        scores[s] = NAME(row_product)(q, k + s * key_step, width) * factor;
+    }
+    NAME(weigh)(scores, keys, mask, mask_step, mask_is_bool, NULL, NULL);
+    for (npy_intp d = 0; d < width; d++) {
+        to_q[d] = 0;
+    }
+    for (npy_intp s = 0; s < keys; s++) {
+        scores[s] = NAME(exponential)(scores[s] - saved);
+    }
+    for (npy_intp s = 0; s < keys; s++) {
+        const T *key_row = k + s * key_step, *value_row = v + s * value_step, weight = scores[s];
+        const T given = weight * (NAME(row_product)(g, value_row, width) - shared) * factor;
+        T *to_k = (T *)of_key + s * of_key_step, *to_v = (T *)of_value + s * of_value_step;
+        for (npy_intp d = 0; d < width; d++) {
+            to_q[d] += given * key_row[d];
+        }
+        if (is_first) {
+            for (npy_intp d = 0; d < width; d++) {
+                to_k[d] = given * q[d];
+                to_v[d] = weight * g[d];
+            }
+        }
+        else {
+            for (npy_intp d = 0; d < width; d++) {
+                to_k[d] += given * q[d];
+                to_v[d] += weight * g[d];
+            }
+        }
+    }
 }

@@ -103,6 +103,7 @@ def flash_attention(
     return out, logsumexp
 
 
+@native.kernel
 def flash_attention_backward(
     grad_out: ndarray,
     query: ndarray,
