@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mindtorch_v2 as torch
-from mindtorch_v2._backends.cpu.ops.attention import flash_attention
+from mindtorch_v2._backends.cpu.ops.attention import flash_attention, flash_attention_backward
 from mindtorch_v2._dispatch import native
 
 needs_extension = pytest.mark.skipif(native.extension is None, reason="the extension is not built")
@@ -24,7 +24,9 @@ def operands(kind: str, batch: int, heads: int, queries: int, keys: int, width: 
 
 @needs_extension
 @pytest.mark.parametrize("kind", ["float32", "float64"])
-@pytest.mark.parametrize(("queries", "keys", "width"), [(1, 1, 1), (1, 7, 32), (5, 3, 17), (4, 40, 8)])
+@pytest.mark.parametrize(
+    ("queries", "keys", "width"), [(1, 1, 1), (1, 7, 32), (5, 3, 17), (4, 40, 8), (40, 70, 8), (40, 2100, 4)]
+)
 def test_kernel_gives_what_numpy_gives(kind: str, queries: int, keys: int, width: int) -> None:
     query, key, value = operands(kind, 2, 3, queries, keys, width)
     draw = np.random.default_rng(1)
@@ -45,6 +47,13 @@ def test_kernel_gives_what_numpy_gives(kind: str, queries: int, keys: int, width
         for one, other in zip(found, wanted):
             assert one.dtype == other.dtype and one.strides == other.strides
             np.testing.assert_allclose(one, other, **close)
+        grad = draw.standard_normal(query.shape).astype(kind)
+        for upper in (grad, np.broadcast_to(np.ones((), kind), query.shape)):
+            args = (upper, query, key, value, *wanted, 0.0, causal, mask, scale)
+            given, by_numpy = flash_attention_backward(*args), flash_attention_backward.__wrapped__(*args)
+            for one, other in zip(given, by_numpy):
+                assert one.dtype == other.dtype and one.strides == other.strides
+                np.testing.assert_allclose(one, other, rtol=10 * close["rtol"], atol=30 * close["atol"])
 
 
 def test_attention_of_one_query_by_hand() -> None:

@@ -116,6 +116,7 @@ _BY_HAND = {
     "some_fast",
     "truth_fast",
     "flash_attention",
+    "flash_attention_backward",
     "floor_divide",
     "remainder",
     "mse_loss",

@@ -8,17 +8,19 @@ from _native_outcomes import needs_extension
 
 from mindtorch_v2._backends.cpu.ops import pointwise, sorting
 
-DTYPES = [np.float32, np.float64, np.int64, np.int32, np.int16]
+DTYPES = [np.float32, np.float64, np.float16, np.int64, np.int32, np.int16, np.int8, np.uint8]
 
 
 def _arrays(dtype: type) -> list[np.ndarray]:
     draw = np.random.default_rng(5)
     made = []
-    for shape in [(7,), (4, 4), (3, 1), (2, 3, 64), (5, 200), (0, 3), (3, 0), ()]:
-        values = draw.integers(-4, 5, shape).astype(dtype)
+    for shape in [(7,), (4, 4), (3, 1), (2, 3, 64), (5, 200), (2, 700), (0, 3), (3, 0), ()]:
+        values = draw.integers(-4 if np.dtype(dtype).kind != "u" else 0, 5, shape).astype(dtype)
         if np.issubdtype(dtype, np.floating) and values.size > 3:
             values.flat[1], values.flat[2], values.flat[3] = np.nan, np.inf, -0.0
         made += [values, values.T]
+    if np.dtype(dtype).itemsize == 8:  # keys of 64 bits
+        made.append((draw.standard_normal((2, 300)) * 2.0**60).astype(dtype))
     return made
 
 
@@ -41,11 +43,21 @@ def test_order(dtype: type, descending: bool) -> None:
             _same(
                 sorting.sort_stable(x, True, dim, descending), sorting.sort_stable.__wrapped__(x, True, dim, descending)
             )
-            for k in (0, 1, 2, 5):
+            _same(sorting.argsort(x, dim, descending), sorting.argsort.__wrapped__(x, dim, descending))
+            for k in (0, 1, 2, 5, 80):
                 if x.ndim and k <= x.shape[dim]:  # of equal elements any may be taken
                     values, places = sorting.topk(x, k, dim, descending, True)
                     wanted, others = sorting.topk.__wrapped__(x, k, dim, descending, True)
                     _same((values, np.take_along_axis(x, places, dim)), (wanted, np.take_along_axis(x, others, dim)))
+
+
+@needs_extension
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_values_that_differ(dtype: type) -> None:
+    for x in _arrays(dtype):
+        for flags in ((True, True), (False, False)):
+            _same(sorting.unique2(x, True, *flags), sorting.unique2.__wrapped__(x, True, *flags))
+            _same(sorting.unique_consecutive(x, *flags), sorting.unique_consecutive.__wrapped__(x, *flags))
 
 
 @needs_extension
