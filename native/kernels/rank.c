@@ -4,7 +4,6 @@
 #include "kinds.h"
 #include "choose.h"
 
-#define SHORT 192 /* elements that are put in order one by one; what needs an order of more is numpy's */
 
 enum { KTH, MEDIAN, NAN_MEDIAN, MODE };
 
