@@ -131,6 +131,7 @@ TAGS = (
         "factors_first",
         "Its keyword-only factors may stand before the tensors that they multiply, as long ago; that warns.",
     ),
+    Word("one_for_all", "A list of one integer stands for as many as the signature says, as the integer itself does."),
     Word("commutative", "Its reflected Python operator is the operator itself."),
     # Where results come from
     Word("view", "The result is a view of the first argument."),

@@ -46,6 +46,7 @@ FORMULAS = {
     "adaptive_max_pool2d": lambda out, self, output_size: numel(self),
     "adaptive_max_pool2d_backward": lambda out, grad_output, self, indices: numel(out),
     "adaptive_max_pool3d": lambda out, self, output_size: numel(self),
+    "adaptive_max_pool3d_backward": lambda out, grad_output, self, indices: numel(out),
     "avg_pool2d": lambda out, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: numel(out) * prod(kernel_size, 2),
     "avg_pool2d_backward": lambda out, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: numel(out),
     "avg_pool3d": lambda out, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: numel(out) * prod(kernel_size, 3),

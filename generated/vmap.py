@@ -125,6 +125,7 @@ KINDS = {
     "adaptive_max_pool2d": kinds.images,
     "adaptive_max_pool2d_backward": kinds.images,
     "adaptive_max_pool3d": kinds.images,
+    "adaptive_max_pool3d_backward": kinds.images,
     "avg_pool2d": kinds.images,
     "avg_pool2d_backward": kinds.images,
     "avg_pool3d": kinds.images,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mindtorch_v2._autograd.formulas import (
-    convolution_gradient, convolution_second, fractional_max_pool_gradient, max_pool_gradient, pooled_at,
+    convolution_gradient, convolution_second, max_pool_gradient, pooled_at,
 )
 from mindtorch_v2._autograd.node import Node
 from mindtorch_v2._autograd.recording import recorder
@@ -11,11 +11,12 @@ from mindtorch_v2._generated.functions import (
     _adaptive_avg_pool2d, _adaptive_avg_pool2d_backward, _adaptive_avg_pool3d, _adaptive_avg_pool3d_backward,
     _upsample_nearest_exact1d, _upsample_nearest_exact1d_backward, _upsample_nearest_exact2d,
     _upsample_nearest_exact2d_backward, _upsample_nearest_exact3d, _upsample_nearest_exact3d_backward,
-    adaptive_max_pool2d_backward, avg_pool2d, avg_pool2d_backward, avg_pool3d, avg_pool3d_backward, col2im, im2col,
-    max_pool2d_with_indices_backward, max_pool3d_with_indices_backward, upsample_bicubic2d, upsample_bicubic2d_backward,
-    upsample_bilinear2d, upsample_bilinear2d_backward, upsample_linear1d, upsample_linear1d_backward,
-    upsample_nearest1d, upsample_nearest1d_backward, upsample_nearest2d, upsample_nearest2d_backward,
-    upsample_nearest3d, upsample_nearest3d_backward, upsample_trilinear3d, upsample_trilinear3d_backward, zeros_like,
+    adaptive_max_pool2d_backward, adaptive_max_pool3d_backward, avg_pool2d, avg_pool2d_backward, avg_pool3d,
+    avg_pool3d_backward, col2im, im2col, max_pool2d_with_indices_backward, max_pool3d_with_indices_backward,
+    upsample_bicubic2d, upsample_bicubic2d_backward, upsample_bilinear2d, upsample_bilinear2d_backward,
+    upsample_linear1d, upsample_linear1d_backward, upsample_nearest1d, upsample_nearest1d_backward, upsample_nearest2d,
+    upsample_nearest2d_backward, upsample_nearest3d, upsample_nearest3d_backward, upsample_trilinear3d,
+    upsample_trilinear3d_backward, zeros_like,
 )
 
 from ..tables import conv as tables
@@ -167,8 +168,9 @@ class SqueezeBackward1(Node):
     __slots__ = ()
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
-        (self_, result1) = node.unpack()
-        return (max_pool_gradient(grad, self_, result1, 1),)
+        (result1,) = node.unpack()
+        (self_shape,) = node.consts
+        return (max_pool_gradient(grad, self_shape, result1, 1),)
 
 
 class MaxPool2DWithIndicesBackward0(Node):
@@ -244,7 +246,21 @@ class AdaptiveMaxPool3DBackward0(Node):
     def apply(node, grads):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (self_, result1) = node.unpack()
-        return (max_pool_gradient(grad, self_, result1, 3),)
+        return (adaptive_max_pool3d_backward(grad, self_, result1),)
+
+
+class AdaptiveMaxPool3DBackwardBackward0(Node):
+    __slots__ = ()
+    def apply(node, grads):
+        (grad,) = grads
+        (indices,) = node.unpack()
+        edges = node.edges
+        of_grad_output = of_self = None
+        if edges[0] is not None:
+            of_grad_output = pooled_at(grad, indices, 3)
+        if edges[1] is not None:
+            of_self = zeros_like(grad)
+        return (of_grad_output, of_self)
 
 
 class AvgPool2DBackward0(Node):
@@ -503,7 +519,7 @@ class FractionalMaxPool2DBackward0(Node):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
         (self_shape,) = node.consts
-        return (fractional_max_pool_gradient(grad, self_shape, result1, 2),)
+        return (max_pool_gradient(grad, self_shape, result1, 2),)
 
 
 class FractionalMaxPool3DBackward0(Node):
@@ -512,7 +528,7 @@ class FractionalMaxPool3DBackward0(Node):
         grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
         (result1,) = node.unpack()
         (self_shape,) = node.consts
-        return (fractional_max_pool_gradient(grad, self_shape, result1, 3),)
+        return (max_pool_gradient(grad, self_shape, result1, 3),)
 
 
 tables.conv1d.record = recorder(tables.conv1d, ConvolutionBackward0_of_conv1d, 7, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None), (5, None), (6, None)))
@@ -525,7 +541,7 @@ tables.convolution.record = recorder(tables.convolution, ConvolutionBackward0_of
 tables.convolution_backward.record = recorder(tables.convolution_backward, ConvolutionBackwardBackward0, 11, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((4, None), (5, None), (6, None), (7, None), (8, None), (9, None)), 1)
 tables.im2col.record = recorder(tables.im2col, Im2ColBackward0, 5, (0,), (), ((1, None), (2, None), (3, None), (4, None), (0, 'shape')))
 tables.col2im.record = recorder(tables.col2im, Col2ImBackward0, 6, (0,), (), ((2, None), (3, None), (4, None), (5, None)))
-tables.max_pool1d_with_indices.record = recorder(tables.max_pool1d_with_indices, SqueezeBackward1, 6, (0,), ((0, ()), (-2, ())), (), 2)
+tables.max_pool1d_with_indices.record = recorder(tables.max_pool1d_with_indices, SqueezeBackward1, 6, (0,), ((-2, ()),), ((0, 'shape'),), 2)
 tables.max_pool2d_with_indices.record = recorder(tables.max_pool2d_with_indices, MaxPool2DWithIndicesBackward0, 6, (0,), ((0, ()), (-2, ())), ((1, None), (2, None), (3, None), (4, None), (5, None)), 2)
 tables.max_pool2d_with_indices_backward.record = recorder(tables.max_pool2d_with_indices_backward, MaxPool2DWithIndicesBackwardBackward0, 8, (0, 1), ((7, (0,)),), ())
 tables.max_pool3d_with_indices.record = recorder(tables.max_pool3d_with_indices, MaxPool3DWithIndicesBackward0, 6, (0,), ((0, ()), (-2, ())), ((1, None), (2, None), (3, None), (4, None), (5, None)), 2)
@@ -533,6 +549,7 @@ tables.max_pool3d_with_indices_backward.record = recorder(tables.max_pool3d_with
 tables.adaptive_max_pool2d.record = recorder(tables.adaptive_max_pool2d, AdaptiveMaxPool2DBackward0, 2, (0,), ((0, ()), (-2, ())), (), 2)
 tables.adaptive_max_pool2d_backward.record = recorder(tables.adaptive_max_pool2d_backward, AdaptiveMaxPool2DBackwardBackward0, 3, (0, 1), ((2, (0,)),), ())
 tables.adaptive_max_pool3d.record = recorder(tables.adaptive_max_pool3d, AdaptiveMaxPool3DBackward0, 2, (0,), ((0, ()), (-2, ())), (), 2)
+tables.adaptive_max_pool3d_backward.record = recorder(tables.adaptive_max_pool3d_backward, AdaptiveMaxPool3DBackwardBackward0, 3, (0, 1), ((2, (0,)),), ())
 tables.avg_pool2d.record = recorder(tables.avg_pool2d, AvgPool2DBackward0, 7, (0,), ((0, ()),), ((1, None), (2, None), (3, None), (4, None), (5, None), (6, None)))
 tables.avg_pool2d_backward.record = recorder(tables.avg_pool2d_backward, AvgPool2DBackwardBackward0, 8, (0, 1), (), ((2, None), (3, None), (4, None), (5, None), (6, None), (7, None)))
 tables.avg_pool3d.record = recorder(tables.avg_pool3d, AvgPool3DBackward0, 7, (0,), ((0, ()),), ((1, None), (2, None), (3, None), (4, None), (5, None), (6, None)))

@@ -155,6 +155,12 @@ def adaptive_max_pool3d(input, output_size):
     return call(tables.adaptive_max_pool3d, (input, output_size))
 
 
+@road((tables.adaptive_max_pool3d_backward,), )
+def adaptive_max_pool3d_backward(grad_output, self, indices):
+    """adaptive_max_pool3d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor"""
+    return call(tables.adaptive_max_pool3d_backward, (grad_output, self, indices))
+
+
 @road((tables.avg_pool1d,), )
 def avg_pool1d(input, kernel_size, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True):
     """avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor"""

@@ -25,6 +25,7 @@ def max_pool3d_with_indices_backward(grad_output, self, kernel_size, stride, pad
 def adaptive_max_pool2d(self, output_size): return rules_pooling.adaptive_pool(self, output_size, 2, indices=True)
 def adaptive_max_pool2d_backward(grad_output, self, indices): return rules_pooling.pool_backward(self, grad=grad_output, ndim=2, indices=indices)
 def adaptive_max_pool3d(self, output_size): return rules_pooling.adaptive_pool(self, output_size, 3, indices=True)
+def adaptive_max_pool3d_backward(grad_output, self, indices): return rules_pooling.pool_backward(self, grad=grad_output, ndim=3, indices=indices, contiguous=True)
 def avg_pool2d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override): return rules_pooling.pool(self, kernel_size, stride, padding, 1, ceil_mode, 2, divisor_override, op='avg_pool2d')
 def avg_pool2d_backward(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override): return rules_pooling.pool_backward(self, grad=grad_output, ndim=2, windows=(kernel_size, stride, padding, 1, ceil_mode))
 def avg_pool3d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override): return rules_pooling.pool(self, kernel_size, stride, padding, 1, ceil_mode, 3, divisor_override, op='avg_pool3d')

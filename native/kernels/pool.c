@@ -273,6 +273,11 @@ static PyObject *adaptive_max_pool2d_backward_kernel(PyObject *const *args)
     return scatter(args[0], args[1], args[2], 2);
 }
 
+static PyObject *adaptive_max_pool3d_backward_kernel(PyObject *const *args)
+{
+    return scatter(args[0], args[1], args[2], 3);
+}
+
 /* ----------------------------------------------------------------------------------------------------------------------- means */
 
 static PyObject *means(PyObject *object, int dims, const Windows *w, npy_intp planes, int cells, int padded, double by)
@@ -421,6 +426,7 @@ const KernelEntry pool_kernels[] = {
     {"pool.adaptive_max_pool2d", adaptive_max_pool2d_kernel},
     {"pool.adaptive_max_pool3d", adaptive_max_pool3d_kernel},
     {"pool.adaptive_max_pool2d_backward", adaptive_max_pool2d_backward_kernel},
+    {"pool.adaptive_max_pool3d_backward", adaptive_max_pool3d_backward_kernel},
     {"pool.avg_pool2d", avg_pool2d_kernel},
     {"pool.avg_pool3d", avg_pool3d_kernel},
     {"pool.avg_pool2d_backward", avg_pool2d_backward_kernel},

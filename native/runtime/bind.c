@@ -120,7 +120,7 @@ static int take_ints(const Path *path, int at, PyObject *value, Bound *bound)
         }
     }
     if (count == 1 && path->sizes[at] > 1) {
-        return numpy ? UNKNOWN : take_ints(path, at, items[0], bound);
+        return UNKNOWN; /* it may stand for all of them */
     }
     if (numpy) {
         return keep(bound, at, whole_numbers(items, count));

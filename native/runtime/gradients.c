@@ -287,9 +287,9 @@ static int is_sole_payload(PyObject *grad)
         return 0;
     }
     PyObject *storage = PyObject_GetAttrString(SLOT(grad, S.at_data), "storage");
-    if (storage == NULL) {
+    if (storage == NULL) { /* a sparse one: its members go along with it, whoever else has them */
         PyErr_Clear();
-        return 0;
+        return 1;
     }
     int sole = Py_REFCNT(storage) == 2; /* the payload's, and this one */
     Py_DECREF(storage);

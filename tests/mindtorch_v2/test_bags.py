@@ -56,6 +56,20 @@ def test_refusals() -> None:
         torch.embedding_bag(table, indices, offsets, False, 0, False, None, False, 3)
 
 
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize(("dtype", "padding_idx"), [("float32", None), ("float64", None), ("float32", 0)])
+def test_words_for_an_index_that_is_no_row(mode: str, dtype: str, padding_idx: int | None) -> None:
+    table = torch.tensor(_TABLE, dtype=getattr(torch, dtype))
+    quick = mode != "max" and dtype == "float32" and padding_idx is None
+    words = (
+        r"^Index 1 of input takes value -1 which is not in the valid range \[0, 3\)$"
+        if quick
+        else r"^embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be -1$"
+    )
+    with pytest.raises(RuntimeError, match=words):
+        F.embedding_bag(torch.tensor([[2, -1]]), table, mode=mode, padding_idx=padding_idx).tolist()
+
+
 _CASES = [
     (mode, factored, padding, by_frequency)
     for mode, factored, padding, by_frequency in itertools.product(

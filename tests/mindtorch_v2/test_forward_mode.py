@@ -85,6 +85,14 @@ def test_forward_over_reverse():
     torch.testing.assert_close(moved.detach(), (x.detach() + 2) * x.detach().exp())
 
 
+def test_rows_that_are_renormalized_keep_their_tangents(dual):
+    table = fw.make_dual(torch.full((3, 2), 2.0), torch.ones(3, 2))
+    out = torch.nn.functional.embedding(torch.tensor([0, 2, 2]), table, max_norm=1.0)
+    primal, tangent = torch.autograd.forward_ad.unpack_dual(out)
+    assert tangent.tolist() == [[1.0, 1.0]] * 3
+    assert primal.norm(dim=1).tolist() == pytest.approx([1.0] * 3, abs=1e-5)
+
+
 def test_levels_and_refusals():
     x = torch.ones(2)
     with pytest.raises(RuntimeError, match="no level exists"):

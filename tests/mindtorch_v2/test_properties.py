@@ -253,7 +253,7 @@ _OF_VALUES = re.compile(
             r"is zero[ ,]|ZeroDivisionError$",
             r"singular|not positive-definite|failed to converge|should not contain infs or NaNs",
             r"^pivots passed to lu_unpack must be between|^Pivots given to lu_solve must all|sorter index out of range",
-            r"which is not in the valid range|^offsets\[|^segment_reduce\(\): Expected (all rows|segments)|^lengths contains negative",
+            r"which is not in the valid range|Expected idx >= 0 && idx <|^offsets\[|^segment_reduce\(\): Expected (all rows|segments)|^lengths contains negative",
             r"^Found an invalid max index|Unknown error code",
         )
     )

@@ -8,6 +8,7 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 import pytest
 from hypothesis import given, strategies as st
 
+from mindtorch_v2.fx.immutable_collections import immutable_dict, immutable_list
 from mindtorch_v2.utils import _pytree as pytree
 
 Point = namedtuple("Point", "x y")
@@ -134,3 +135,40 @@ def test_specifications_as_text():
     assert pytree.treespec_loads(text) == pytree.tree_structure(tree)
     with pytest.raises(ValueError, match="Unknown protocol 7"):
         pytree.treespec_loads("[7, null]")
+
+
+def test_named_tuples_as_text():
+    """Classes of named tuples have a name in texts when one was registered, and are nodes all along."""
+    cls = namedtuple("cls", "x y")
+    spec = pytree.tree_structure(cls(1, 2))
+    with pytest.raises(NotImplementedError, match="Please register using `_register_namedtuple`"):
+        pytree.treespec_dumps(spec)
+    pytree._register_namedtuple(cls, serialized_type_name="tests.cls")
+    assert pytree.tree_structure(cls(1, 2)).type is namedtuple
+    text = pytree.treespec_dumps(spec)
+    assert '"collections.namedtuple", "context": "tests.cls"' in text and pytree.treespec_loads(text) == spec
+    with pytest.raises(NotImplementedError, match="we couldn't find a serializated name"):
+        pytree.treespec_loads(text.replace("tests.cls", "tests.other"))
+
+
+def test_registering_by_the_former_name_warns():
+    class Node:
+        pass
+
+    for kind, words in ((FutureWarning, "_register_pytree_node` is deprecated"), (UserWarning, "already registered")):
+        with pytest.warns(kind, match=words):
+            pytree._register_pytree_node(Node, lambda node: ([], None), lambda values, context: Node())
+    with pytest.raises(NotImplementedError, match="No registered serialization name for"):
+        pytree.treespec_dumps(pytree.tree_structure(Node()))
+
+
+def test_collections_that_do_not_change():
+    items, table = immutable_list([1, 2]), immutable_dict(a=1)
+    for change in (items.append, items.extend, items.__setitem__, table.update, table.pop):
+        with pytest.raises(TypeError, match="object does not support mutation"):
+            change(0)
+    assert (hash(items), hash(table)) == (hash((1, 2)), hash(frozenset({("a", 1)})))
+    for tree in (items, table):
+        assert type(pytree.tree_map(lambda x: x + 1, tree)) is type(tree) is type(pickle.loads(pickle.dumps(tree)))
+        spec = pytree.tree_structure(tree)
+        assert pytree.treespec_loads(pytree.treespec_dumps(spec)) == spec

@@ -127,6 +127,37 @@ def test_a_gradient_has_memory_of_its_own():
     assert given.tolist() == [[1, 1]] * 3
 
 
+def test_gradients_of_embeddings_are_rows_as_they_came():
+    """What arrives by `sum` is spread, so that rows are put behind each other and not summed; the indices are copied with it."""
+    weight = torch.zeros(10, 2, requires_grad=True)
+    indices = torch.tensor([7, 1, 3])
+    for _ in range(2):
+        torch.nn.functional.embedding(indices, weight, sparse=True).sum().backward()
+    indices[0] = 8
+    assert weight.grad._indices().tolist() == [[7, 1, 3, 7, 1, 3]]
+    assert weight.grad._values().tolist() == [[1.0, 1.0]] * 6
+
+
+def test_a_contiguous_gradient_becomes_that_of_one_leaf():
+    places = []
+
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            return a + b
+
+        @staticmethod
+        def backward(ctx, grad):
+            places.append(grad._values().data_ptr())
+            return grad, grad
+
+    a, b = (torch.zeros(10, 2, requires_grad=True) for _ in range(2))
+    table = Twice.apply(a, b)
+    (torch.nn.functional.embedding(torch.tensor([2, 3]), table, sparse=True) * torch.ones(2, 2)).sum().backward()
+    found = {a.grad._values().data_ptr(), b.grad._values().data_ptr()}
+    assert len(found) == 2 and places[0] in found
+
+
 def test_embeddings_of_dense_and_sparse_gradients_train_alike():
     tables = []
     for sparse in (False, True):

@@ -281,9 +281,7 @@ class _Run:
     def _own(self, variable: Tensor, grad: Tensor) -> Tensor:
         """The first gradient of a leaf: the memory that arrived, when nobody else holds it and it is laid out like the leaf, or a copy."""
         payload = settled(grad)
-        if isinstance(payload, SparsePayload):
-            return _first_sparse(payload)
-        key = _memory_key(payload)
+        key = id(payload) if isinstance(payload, SparsePayload) else _memory_key(payload)
         sole = key not in self.taken and not self.seen
         if sole:
             self.taken[key] = payload
@@ -309,16 +307,20 @@ def _first(variable: Tensor, grad: Tensor, sole: bool) -> Tensor:
         return ops.detach(grad)
     payload = settled(grad)
     if isinstance(payload, SparsePayload):
-        return _first_sparse(payload)
+        return _first_sparse(payload, sole)
     if sole and _fills_memory(payload) and _obeys(payload, _layout(variable)):
         return wrap(payload, grad._dtype)
     made = ops.empty_strided(tuple(grad._data.shape), _layout(variable), dtype=grad._dtype, device=grad.device)
     return ops.copy_(made, grad)
 
 
-def _first_sparse(payload: Any) -> Tensor:
-    """A sparse gradient with values of its own. That coordinates stand once is not remembered, since what is added in place need not keep it so."""
-    made = payload.like(ops.clone(payload.values))
+def _first_sparse(payload: Any, sole: bool) -> Tensor:
+    """A sparse gradient made of what arrived, when nobody else holds it and its members are contiguous, or of copies. That coordinates stand once is not
+    remembered, since what is added in place need not keep it so."""
+    if sole and all(member.is_contiguous() for member in payload.members()):
+        made = payload.like(payload.values)
+    else:
+        made = ops.clone(wrap(payload, payload.dtype))._data
     if isinstance(made, CooPayload):
         made.coalesced = made.nnz < 2
     return wrap(made, made.dtype)

@@ -229,7 +229,7 @@ def run_inplace(op: Operator, args: tuple) -> Any:
     if op.record is None:
         with suspended():
             result = dispatcher.call_inplace(op, args, converted=True)
-            if own is not None:
+            if own is not None and not op.name.endswith("_"):  # what has no other form changes beside the derivative
                 own.zero_()
         return result
     if op.is_view:  # squeeze_ and its kin

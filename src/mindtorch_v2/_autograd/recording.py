@@ -71,7 +71,9 @@ def recorder(
 
     name = op.full_name.replace(".", "_")
     record.__name__ = record.__qualname__ = f"_record_{name}"
-    return native.recorder(record, name, cls, params, inputs, saved, consts, outputs)
+    # A gradient of sparse layout has views of the one that arrives for values.
+    sparse = any(param.name in ("sparse", "sparse_grad") for param in op.params)
+    return native.recorder(record, name, cls, params, inputs, saved, consts, outputs, not sparse)
 
 
 def _constant(value: Any, attribute: Any) -> Any:

@@ -359,7 +359,10 @@ def thnn_conv2d(
 def slow_conv3d(
     self: Tensor, weight: Tensor, kernel_size: Any, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0
 ) -> Tensor:
-    """`conv3d` with windows that have no gaps. RuntimeError for a weight of other than two or five dimensions."""
+    """`conv3d` with windows that have no gaps. RuntimeError for a weight of other than two or five dimensions, and for other than three sizes."""
+    for name, sizes in (("kernel_size", kernel_size), ("stride", stride), ("padding", padding)):
+        if len(sizes) != 3:
+            raise RuntimeError(f"It is expected {name} equals to 3, but got size {len(sizes)}")
     if not weight.numel() or weight.dim() not in (2, 5):
         raise RuntimeError(f"non-empty 2D or 5D weight tensor expected, but got: {list(weight.shape)}")
     if weight.dim() == 2:

@@ -187,7 +187,7 @@ def convert_one(op: Operator, param: Param, value: Any, position: int) -> Any:
             if converted is _NO:
                 raise Mismatch(param, value, position, _element_detail(param, position, index, item))
             items.append(converted)
-        if param.size and len(items) == 1 and param.size > 1:
+        if param.size and len(items) == 1 and param.size > 1 and "one_for_all" in op.tags:
             items *= param.size
         if param.type != "Tensor":
             return tuple(items)

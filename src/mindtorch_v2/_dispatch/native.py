@@ -400,13 +400,24 @@ _COMPUTING = frozenset(("conv", "indexing", "loss", "matmul", "nn", "norm", "poi
 
 
 def recorder(
-    function: Callable, name: str, cls: type, params: int, inputs: tuple, saved: tuple, consts: tuple, outputs: int
+    function: Callable,
+    name: str,
+    cls: type,
+    params: int,
+    inputs: tuple,
+    saved: tuple,
+    consts: tuple,
+    outputs: int,
+    dense: bool,
 ) -> Callable:
-    """`function`, which records one operator, or what stands before it; the layout is as `_autograd.recording.recorder` takes it."""
+    """`function`, which records one operator, or what stands before it; the layout is as `_autograd.recording.recorder` takes it. `dense`: whether its
+    derivative may get a dense copy of a gradient, if it computes with one."""
     if extension is None:
         return function
     family = cls.__module__.rpartition(".")[2]
-    return extension.Recorder(function, name, family in _COMPUTING, cls, params, inputs, saved, consts, outputs)
+    return extension.Recorder(
+        function, name, dense and family in _COMPUTING, cls, params, inputs, saved, consts, outputs
+    )
 
 
 def subscript(function: Callable, operators: Callable) -> Callable:

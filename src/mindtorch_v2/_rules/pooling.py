@@ -336,7 +336,8 @@ def adaptive_pool(
     name = op or f"adaptive_{'max' if indices else 'avg'}_pool{ndim}d"
     sizes = [output_size] * ndim if output_size is None or isinstance(output_size, int) else list(output_size)
     if len(sizes) != ndim:
-        raise RuntimeError(f"{name}: output_size must be {ndim}")
+        words = "(): internal error: output_size.size()" if indices else ": output_size"
+        raise RuntimeError(f"{name}{words} must be {ndim}")
     shape = tuple(self.shape)
     if self.dim() not in (ndim + 1, ndim + 2):
         if ndim == 1:

@@ -316,9 +316,14 @@ def _check_windows(kernel: list[int], dilation: list[int], padding: list[int], s
         raise RuntimeError(f"padding should be non-negative, but got pad_height: {padding[0]} pad_width: {padding[1]}")
 
 
-def _pair(value: Any) -> list[int]:
-    given = as_list(value)
-    return given * 2 if len(given) == 1 else given
+def _pairs(**sizes: Any) -> list[list[int]]:
+    """Two numbers each, of which one stands for both. RuntimeError for lists of other lengths."""
+    pairs = []
+    for name, given in sizes.items():
+        pairs.append([given] * 2 if isinstance(given, int) else list(given))
+        if len(pairs[-1]) != 2:
+            raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(pairs[-1])}")
+    return pairs
 
 
 def _text(pair: Sequence[int]) -> str:
@@ -334,7 +339,7 @@ def _blocks(
 @rule(flops="0", batch="images(2)")
 def im2col(self: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Spec:
     """[batch, c, h, w] (or without batch) to [batch, c * kh * kw, windows]."""
-    kernel, spacing, pads, steps = _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride)
+    kernel, spacing, pads, steps = _pairs(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
     _check_windows(kernel, spacing, pads, steps)
     shape = tuple(self.shape)
     if self.dim() not in (3, 4) or 0 in shape[-3:]:
@@ -362,8 +367,9 @@ def im2col(self: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, str
 @rule(flops="numel(self)", batch="images(1)")
 def col2im(self: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Spec:
     """[batch, c * kh * kw, windows] (or without batch) summed to [batch, c, h, w]."""
-    size, kernel = _pair(output_size), _pair(kernel_size)
-    spacing, pads, steps = _pair(dilation), _pair(padding), _pair(stride)
+    size, kernel, spacing, pads, steps = _pairs(
+        output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride
+    )
     _check_windows(kernel, spacing, pads, steps)
     shape = tuple(self.shape)
     if self.dim() not in (2, 3):

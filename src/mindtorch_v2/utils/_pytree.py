@@ -52,6 +52,7 @@ from ._pytree_registry import (  # noqa: F401  (programs take the private names 
     _ordereddict_flatten,
     _ordereddict_flatten_with_keys,
     _ordereddict_unflatten,
+    _register_namedtuple,
     _register_pytree_node,
     _tuple_flatten,
     _tuple_flatten_with_keys,

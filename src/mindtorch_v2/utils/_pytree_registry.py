@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import warnings
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, cast
@@ -91,8 +92,13 @@ def _register_pytree_node(
     from_dumpable_context: FromDumpableContextFn | None = None,
     flatten_with_keys_fn: FlattenWithKeysFunc | None = None,
 ) -> None:
-    """The former name of `register_pytree_node`; a second registration replaces the first."""
-    SUPPORTED_NODES.pop(cls, None)
+    """The former name of `register_pytree_node`, as a FutureWarning says; a second registration replaces the first, with a UserWarning."""
+    warnings.warn(
+        "`torch.utils._pytree._register_pytree_node` is deprecated. Please use `torch.utils._pytree.register_pytree_node` instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    _register_again(cls)
     register_pytree_node(
         cls,
         flatten_fn,
@@ -101,6 +107,27 @@ def _register_pytree_node(
         to_dumpable_context=to_dumpable_context,
         from_dumpable_context=from_dumpable_context,
         flatten_with_keys_fn=flatten_with_keys_fn,
+    )
+
+
+def _register_again(cls: type[Any]) -> None:
+    if SUPPORTED_NODES.pop(cls, None) is not None:
+        warnings.warn(
+            f"{cls} is already registered as pytree node. Overwriting the previous registration.", stacklevel=3
+        )
+
+
+def _register_namedtuple(cls: type[Any], *, serialized_type_name: str) -> None:
+    """Give a class of named tuples, whose instances are nodes in any case, a name in texts made by `treespec_dumps`."""
+    _register_again(cls)
+    register_pytree_node(
+        cls,
+        _namedtuple_flatten,
+        _namedtuple_unflatten,
+        serialized_type_name=serialized_type_name,
+        to_dumpable_context=_namedtuple_dump,
+        from_dumpable_context=_namedtuple_load,
+        flatten_with_keys_fn=_namedtuple_flatten_with_keys,
     )
 
 
@@ -240,6 +267,30 @@ def _namedtuple_flatten_with_keys(d: Any) -> tuple[list[tuple[Any, Any]], Contex
     return [(GetAttrKey(name), value) for name, value in zip(d._fields, d, strict=True)], type(d)
 
 
+def _namedtuple_dump(context: Context) -> DumpableContext:
+    known = SUPPORTED_SERIALIZED_TYPES.get(context)
+    if known is None:
+        raise NotImplementedError(
+            f"Can't serialize TreeSpec of namedtuple class {context} because we didn't register a serializated_type_name. "
+            "Please register using `_register_namedtuple`."
+        )
+    if known.serialized_type_name == NO_SERIALIZED_TYPE_NAME_FOUND:
+        raise NotImplementedError(
+            f"No registered serialization name for {context} found. Please update your _register_pytree_node call with a "
+            "`serialized_type_name` kwarg."
+        )
+    return known.serialized_type_name
+
+
+def _namedtuple_load(dumped: DumpableContext) -> Context:
+    cls = SERIALIZED_TYPE_TO_PYTHON_TYPE.get(dumped)
+    if cls is None:
+        raise NotImplementedError(
+            f"Can't deserialize TreeSpec of namedtuple class {dumped} because we couldn't find a serializated name."
+        )
+    return cls
+
+
 def _ordereddict_unflatten(values: Iterable[Any], context: Context) -> OrderedDict[Any, Any]:
     return OrderedDict(zip(context, values, strict=True))
 
@@ -301,8 +352,8 @@ for _cls, _flatten, _unflatten, _with_keys, _name, _dump, _load in (
         _namedtuple_unflatten,
         _namedtuple_flatten_with_keys,
         "collections.namedtuple",
-        _type_name,
-        _type_of_name,
+        _namedtuple_dump,
+        _namedtuple_load,
     ),
     (
         OrderedDict,
@@ -395,10 +446,11 @@ def _register_results(cls: type) -> None:
 
 def _get_node_type(tree: Any) -> Any:
     cls = type(tree)
-    if cls not in SUPPORTED_NODES and cls.__module__ == "torch.return_types" and is_structseq_class(cls):
-        _register_results(cls)
-    if cls not in SUPPORTED_NODES and is_namedtuple_class(cls):
-        return namedtuple
+    if issubclass(cls, tuple) and cls is not tuple:
+        if is_namedtuple_class(cls):  # whether or not it was registered
+            return namedtuple
+        if cls not in SUPPORTED_NODES and cls.__module__ == "torch.return_types" and is_structseq_class(cls):
+            _register_results(cls)
     return cls
 
 

@@ -34,9 +34,12 @@ def _to_data(spec: TreeSpec) -> dict[str, Any]:
     if spec.is_leaf():
         return {"type": None, "context": None, "children_spec": []}
     known = registry.SUPPORTED_SERIALIZED_TYPES.get(spec.type)
-    if known is None or known.serialized_type_name == registry.NO_SERIALIZED_TYPE_NAME_FOUND:
+    if known is None:
+        raise NotImplementedError(f"Serializing {spec.type} in pytree is not registered.")
+    if known.serialized_type_name == registry.NO_SERIALIZED_TYPE_NAME_FOUND:
         raise NotImplementedError(
-            f"Serializing {spec.type} in pytree is not registered: give register_pytree_node a serialized_type_name."
+            f"No registered serialization name for {spec.type} found. Please update your _register_pytree_node call with a "
+            "`serialized_type_name` kwarg."
         )
     if known.to_dumpable_context is not None:
         context = known.to_dumpable_context(spec.context)

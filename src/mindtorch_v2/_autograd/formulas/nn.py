@@ -512,21 +512,16 @@ def convolution_second(
     return total, grad_input, grad_weight
 
 
-def max_pool_gradient(grad: Tensor, self: Tensor, indices: Tensor, dims: int) -> Tensor:
-    """`grad` added up at the elements that max pooling chose."""
-    lead = list(self.shape[: self.dim() - dims])
-    count = 1
-    for n in self.shape[self.dim() - dims :]:
-        count *= n
-    zeros = ops.zeros([*lead, count], dtype=grad.dtype, device=grad.device)
-    flat = ops.scatter_add(zeros, -1, ops.reshape(indices, [*lead, -1]), ops.reshape(grad, [*lead, -1]))
-    return ops.reshape(flat, self.shape)
+def max_pool_gradient(grad: Tensor, shape: Sequence[int], places: Tensor, dims: int) -> Tensor:
+    """`grad` added up at the elements that max pooling chose, of samples in `dims` dimensions."""
+    zeros = ops.zeros([*shape[:-dims], math.prod(shape[-dims:])], dtype=grad.dtype, device=grad.device)
+    flat = ops.scatter_add(zeros, -1, ops.flatten(places, -dims), ops.flatten(grad, -dims))
+    return ops.reshape(flat, list(shape))
 
 
 def pooled_at(grad: Tensor, indices: Tensor, dims: int) -> Tensor:
     """The elements of `grad` that max pooling chose: the gradient of its backward operator."""
-    lead = list(grad.shape[: grad.dim() - dims])
-    flat = ops.gather(ops.reshape(grad, [*lead, -1]), -1, ops.reshape(indices, [*lead, -1]))
+    flat = ops.gather(ops.flatten(grad, -dims), -1, ops.flatten(indices, -dims))
     return ops.reshape(flat, indices.shape)
 
 
@@ -553,14 +548,6 @@ def flash_attention_gradient(
     )
 
 
-def fractional_max_pool_gradient(grad: Tensor, shape: Sequence[int], places: Tensor, ndim: int) -> Tensor:
-    """The gradient of the images: what came for a maximum goes to its place."""
-    lead = list(shape[:-ndim])
-    zeros = ops.zeros([*lead, math.prod(shape[-ndim:])], dtype=grad.dtype, device=grad.device)
-    flat = ops.scatter_add(zeros, -1, ops.flatten(places, -ndim), ops.flatten(grad, -ndim))
-    return ops.reshape(flat, list(shape))
-
-
 __all__ = [
     "batch_norm_second",
     "convolution_gradient",
@@ -571,7 +558,6 @@ __all__ = [
     "embedding_gradient",
     "embedding_second",
     "flash_attention_gradient",
-    "fractional_max_pool_gradient",
     "gelu_second",
     "glu_second",
     "group_norm_second",

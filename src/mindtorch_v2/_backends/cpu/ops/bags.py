@@ -14,8 +14,9 @@ from .nn import add_rows
 SUM, MEAN, MAX = range(3)
 
 
-def _check_values(weight: ndarray, indices: ndarray, offsets: ndarray) -> None:
-    """RuntimeError for an index that is no row, and for offsets that do not begin or end within the indices."""
+def _check_values(weight: ndarray, indices: ndarray, offsets: ndarray, plain: bool) -> None:
+    """RuntimeError for an index that is no row, in the words of PyTorch's quick loops for `plain` bags and of the slow ones for
+    others, and for offsets that do not begin or end within the indices."""
     if offsets.size:
         if offsets[0] != 0:
             raise RuntimeError(
@@ -29,6 +30,10 @@ def _check_values(weight: ndarray, indices: ndarray, offsets: ndarray) -> None:
     outside = (indices < 0) | (indices >= weight.shape[0])
     if outside.any():
         place = int(outside.argmax())
+        if not plain:
+            raise RuntimeError(
+                f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {indices.flat[place]}"
+            )
         raise RuntimeError(
             f"Index {place} of input takes value {indices.flat[place]} which is not in the valid range [0, {weight.shape[0]})"
         )
@@ -80,7 +85,8 @@ def embedding_bag(
     padding_idx: int,
 ) -> tuple[ndarray, ndarray, ndarray, ndarray]:
     """(bags, bags of the indices, sizes, rows of the maxima). Where the rule leaves the bags of the indices away, they are not made."""
-    _check_values(weight, indices, offsets)
+    plain = padding_idx < 0 and weight.dtype != np.float64  # half types come as float32
+    _check_values(weight, indices, offsets, plain and mode != MAX)
     bags = len(offsets) - include_last_offset
     bag_of = _bags_of(offsets[:bags], len(indices), bags)
     counted = indices != padding_idx if padding_idx >= 0 else None
@@ -102,7 +108,6 @@ def embedding_bag(
         out = out / np.maximum(sizes, 1).astype(out.dtype)[:, None]
         return out, bag_of.astype(kind), sizes.astype(kind), sizes.astype(kind)
     none = np.zeros(bags, kind)
-    plain = padding_idx < 0 and weight.dtype != np.float64  # half types come as float32
     return out, (bag_of[:0] if plain else bag_of).astype(kind), none, none.copy()
 
 

@@ -384,6 +384,11 @@ def adaptive_max_pool2d_backward(grad_output: ndarray, self: ndarray, indices: n
     return _scatter_windows(grad_output, self.shape, indices, 2)
 
 
+@native.kernel
+def adaptive_max_pool3d_backward(grad_output: ndarray, self: ndarray, indices: ndarray) -> ndarray:
+    return _scatter_windows(grad_output, self.shape, indices, 3)
+
+
 def _max_unpool(self: ndarray, indices: ndarray, output_size: Sequence[int]) -> ndarray:
     """The maxima at the places that they came from. RuntimeError for a place outside."""
     dims = len(output_size)
