@@ -116,7 +116,7 @@ def test_changes_in_place_are_recorded():
     assert leaf.grad.to_dense().tolist() == [[3, 3, 3], [3, 0, 0], [0, 3, 0]]  # wherever the result has elements
 
 
-def test_a_gradient_has_memory_of_its_own():
+def test_a_gradient_has_the_memory_of_its_rows_as_far_as_they_are_contiguous():
     module = torch.nn.Embedding(4, 2, sparse=True)
     out = module(torch.tensor([1, 3, 1]))
     given = torch.ones(3, 2)
@@ -124,7 +124,11 @@ def test_a_gradient_has_memory_of_its_own():
     grad = module.weight.grad
     assert grad.is_sparse and not grad.is_coalesced()
     grad._values().zero_()
-    assert given.tolist() == [[1, 1]] * 3
+    assert given.tolist() == [[0, 0]] * 3
+    module.weight.grad, given = None, torch.ones(2, 3)
+    module(torch.tensor([1, 3, 1])).backward(given.t())
+    module.weight.grad._values().zero_()
+    assert given.tolist() == [[1, 1, 1]] * 2
 
 
 def test_gradients_of_embeddings_are_rows_as_they_came():
