@@ -54,6 +54,7 @@ record: $(REF)/.made  ## record the values that tests compare with, from PyTorch
 	$(REF)/bin/python tests/record_names.py
 	$(REF)/bin/python tests/record_wrong_calls.py
 	$(REF)/bin/python tests/record_sparse.py
+	$(REF)/bin/python tests/record_scripts.py
 
 benchmarks: $(REF)/.made  ## measure side by side with PyTorch
 	$(REF)/bin/python benchmarks/small_ops.py

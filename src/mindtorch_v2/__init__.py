@@ -36,6 +36,8 @@ _PLACES.update(
     parameter=f"{__name__}.nn.parameter:Parameter",
     pickled_storage=f"{__name__}.storage:_reduced",
     pin_array=f"{__name__}._backends.npu.pinned:pin_array",
+    script_writer=f"{__name__}._script.writer:save",
+    script_reader=f"{__name__}._script.reader:load",
     tensor_names=f"{__name__}._api.methods.tensor_names:NAMES",
 )
 

@@ -410,6 +410,15 @@ def _of_library(namespace: str, name: str) -> Any:
     return OpOverloadPacket(name, rows, tuple(operators), namespace) if operators else None
 
 
+def lookup(namespace: str, name: str) -> Any:
+    """The operator of a namespace, or None where there is none; only operators are found, whatever the names."""
+    if namespace == "aten":
+        return _found(name)
+    made = vars(ops).get(namespace)
+    custom = made._custom.get(name) if isinstance(made, _Namespace) else None
+    return _of_library(namespace, name) if custom is None else custom
+
+
 class _Namespace(ModuleType):
     """`torch.ops.aten`, or a library's namespace."""
 

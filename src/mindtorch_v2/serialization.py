@@ -15,6 +15,7 @@ import os
 import pickle
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from pickle import UnpicklingError
 from types import FunctionType
@@ -23,6 +24,7 @@ from typing import IO, Any, Union
 import numpy as np
 
 from . import _device, _dtype, _layout
+from ._above import above
 from ._serialization import weights_only as _weights_only
 from ._serialization.archive import _is_zipfile, _open_zipfile_reader, _open_zipfile_writer  # noqa: F401 - names that programs use
 from ._serialization.legacy import SEVERAL_DTYPES, legacy_load, legacy_save, with_hook
@@ -487,6 +489,8 @@ def load(
                 if mmap and path is None:
                     raise ValueError("f must be a file path in order to use the mmap argument")
                 reader = RecordReader(file)
+                if "constants.pkl" in reader:
+                    return _load_script(file, map_location, weights_only)
                 mapped = _mapped(os.fspath(path)) if mmap and path is not None else None
                 return _load_archive(reader, restorer(map_location), unpickler_class, pickle_load_args, mapped)
             if mmap:
@@ -499,6 +503,22 @@ def load(
             if weights_only:
                 raise _explained(error) from None
             raise
+
+
+def _load_script(file: Any, map_location: MAP_LOCATION, weights_only: bool) -> Any:
+    """The module of a TorchScript archive, for whoever did not call `torch.jit.load`."""
+    warnings.warn(
+        "'torch.load' received a zip file that looks like a TorchScript archive dispatching to 'torch.jit.load' (call 'torch.jit.load' directly to "
+        "silence this warning)",
+        UserWarning,
+        stacklevel=3,
+    )
+    if weights_only:
+        raise RuntimeError(
+            f"Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``. {_TRUST}"
+        )
+    file.seek(0)
+    return above("script_reader")(file, map_location)
 
 
 def _flag(name: str) -> bool:
@@ -529,8 +549,15 @@ def _load_archive(
     mapped: np.ndarray | None,
 ) -> Any:
     _check_version(reader)
-    if "constants.pkl" in reader:
-        raise RuntimeError("this is a TorchScript archive, which torch.jit.load would read; it is not supported")
+    persistent_load = storage_loader(reader, "data", restore, mapped)
+    unpickler_class = with_hook(unpickler_class, "persistent_load", persistent_load)
+    return unpickler_class(io.BytesIO(reader.read("data.pkl")), **pickle_load_args).load()
+
+
+def storage_loader(
+    reader: RecordReader, directory: str, restore: Callable[[Any, str], Any], mapped: np.ndarray | None
+) -> Callable[[Any], TypedStorage]:
+    """What makes the storage of a persistent id, from the records of a directory; one storage for each key."""
     foreign = _is_foreign_order(reader)
     loaded: dict[str, Any] = {}
 
@@ -538,7 +565,7 @@ def _load_archive(
         dtype, key, location, count = parse_storage_id(pid)
         if key not in loaded:
             nbytes = count * dtype.itemsize
-            loaded[key] = restore(_read(f"data/{key}", nbytes, dtype, location), location)
+            loaded[key] = restore(_read(f"{directory}/{key}", nbytes, dtype, location), location)
         return TypedStorage(wrap_storage=loaded[key].untyped(), dtype=dtype)
 
     def _read(name: str, nbytes: int, dtype: _dtype.dtype, location: str) -> UntypedStorage:
@@ -559,8 +586,7 @@ def _load_archive(
             storage.byteswap(dtype)
         return storage
 
-    unpickler_class = with_hook(unpickler_class, "persistent_load", persistent_load)
-    return unpickler_class(io.BytesIO(reader.read("data.pkl")), **pickle_load_args).load()
+    return persistent_load
 
 
 def parse_storage_id(pid: Any) -> tuple[_dtype.dtype, str, str, int]:
@@ -578,7 +604,7 @@ def parse_storage_id(pid: Any) -> tuple[_dtype.dtype, str, str, int]:
     return dtype, key, location, count
 
 
-def _check_version(reader: RecordReader) -> None:
+def _check_version(reader: RecordReader) -> int:
     name = next((name for name in ("version", ".data/version") if name in reader), None)
     if name is None:
         raise RuntimeError('Expected hasRecord("version") to be true, but got false.')
@@ -590,6 +616,7 @@ def _check_version(reader: RecordReader) -> None:
             f"for reading is {NEWEST_READABLE}. The version of your PyTorch installation may be too old, please upgrade PyTorch to "
             "latest version to mitigate this issue."
         )
+    return version
 
 
 def _is_foreign_order(reader: RecordReader) -> bool:

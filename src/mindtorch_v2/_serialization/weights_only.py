@@ -184,9 +184,11 @@ class Unpickler:
     """
 
     persistent_load: Callable[[tuple], Any]
+    actions: dict[bytes, Callable[[Any], None]]
 
     def __init__(self, file: Any, *, encoding: str = "bytes", **_ignored: Any) -> None:
         self.encoding = encoding
+        self._file = file
         self._read = file.read
         self._readline = file.readline
         self._stack: list[Any] = []
@@ -203,7 +205,7 @@ class Unpickler:
                 code = self._bytes(1)
                 if code == pickle.STOP:
                     return self._stack.pop()
-                action = _ACTIONS.get(code)
+                action = self.actions.get(code)
                 if action is None:
                     raise UnpicklingError(f"Unsupported operand {code[0]}")
                 action(self)
@@ -414,7 +416,7 @@ def _put(self: Unpickler, index: int) -> None:
     self._memo[index] = self._stack[-1]
 
 
-_ACTIONS: dict[bytes, Callable[[Unpickler], None]] = {
+Unpickler.actions = {
     pickle.PROTO: Unpickler._protocol,
     pickle.GLOBAL: Unpickler._global,
     pickle.REDUCE: Unpickler._reduce,
