@@ -26,8 +26,7 @@ ROWS = {
     "_C._autograd": {
         "tier": 2,
         "doc": "the tape, as the C extension of torch shows it",
-        "from": {'torch.profiler': 'DeviceType', 'mindtorch_v2._torch_proxy.stubs.core': 'SavedTensor _get_sequence_nr _pop_saved_tensors_default_hooks _push_saved_tensors_default_hooks _saved_tensors_hooks_disable _saved_tensors_hooks_enable _saved_tensors_hooks_get_disabled_error_message _saved_tensors_hooks_is_enabled _unsafe_set_version_counter'},
-        "returns": {'kineto_available': False, '_profiler_enabled': False},
+        "from": {'mindtorch_v2.profiler': 'DeviceType kineto_available', 'mindtorch_v2.autograd': '_profiler_enabled', 'mindtorch_v2._torch_proxy.stubs.core': 'SavedTensor _get_sequence_nr _pop_saved_tensors_default_hooks _push_saved_tensors_default_hooks _saved_tensors_hooks_disable _saved_tensors_hooks_enable _saved_tensors_hooks_get_disabled_error_message _saved_tensors_hooks_is_enabled _unsafe_set_version_counter'},
     },
     "_C._distributed_c10d": {
         "tier": 3,
@@ -62,10 +61,8 @@ ROWS = {
         "from": {'mindtorch_v2._torch_proxy.stubs.nn': '_parse_to'},
     },
     "_C._profiler": {
-        "tier": 3,
-        "because": "there is no profiler",
-        "from": {'mindtorch_v2._torch_proxy.stubs.core': 'gather_traceback symbolize_tracebacks'},
-        "classes": "_ExperimentalConfig RecordScope",
+        "tier": 2,
+        "from": {'mindtorch_v2.profiler': 'ProfilerActivity RecordScope _ExperimentalConfig', 'mindtorch_v2._torch_proxy.stubs.core': 'gather_traceback symbolize_tracebacks'},
     },
     "_C._special": {
         "tier": 2,
@@ -358,13 +355,8 @@ ROWS = {
         "from": {'mindtorch_v2.autograd': 'detect_anomaly set_detect_anomaly'},
     },
     "autograd.profiler_legacy": {
-        "tier": 3,
-        "because": "there is no profiler",
-        "classes": "profile",
-    },
-    "autograd.profiler_util": {
         "tier": 2,
-        "from": {'mindtorch_v2.autograd.profiler': 'EventList FunctionEvent'},
+        "from": {'mindtorch_v2.autograd.profiler': 'profile'},
     },
     "backends": {
         "tier": 2,
@@ -1117,23 +1109,6 @@ ROWS = {
         "because": "packaging of models is not implemented",
         "returns": {'is_from_package': False},
         "classes": "PackageExporter PackageImporter",
-    },
-    "profiler": {
-        "tier": 2,
-        "doc": "profiling runs the block and records nothing",
-        "because": "there is no profiler",
-        "from": {'mindtorch_v2._torch_proxy.stubs.profiler': 'profile record_function schedule supported_activities tensorboard_trace_handler'},
-        "returns": {'kineto_available': False},
-        "enums": {'ProfilerActivity': 'CPU XPU MTIA CUDA HPU PrivateUse1', 'ProfilerAction': 'NONE WARMUP RECORD RECORD_AND_SAVE', 'DeviceType': 'CPU CUDA XPU PrivateUse1'},
-        "classes": "ExecutionTraceObserver",
-    },
-    "profiler.itt": {
-        "tier": 2,
-        "returns": {'is_available': False},
-    },
-    "profiler.profiler": {
-        "tier": 2,
-        "from": {'mindtorch_v2._torch_proxy.stubs.profiler': '_default_schedule_fn', 'torch.profiler': 'ProfilerAction profile schedule supported_activities tensorboard_trace_handler'},
     },
     "quantization": {
         "tier": 3,

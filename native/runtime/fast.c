@@ -15,12 +15,9 @@ static Recordable recordable(const Path *path)
                         path->run == run_kernel ? path->fast : NULL};
 }
 
-/* After a TypeError of the Python function: the error in PyTorch's words where the arguments do not fit, else the one there is. */
-static void refuse(Fast *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames)
+/* What `function`, which looks at a call as a whole, says of one: function(first, second, operators, positional arguments, named ones, form). */
+static PyObject *ask(PyObject *function, PyObject *first, PyObject *second, Fast *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames)
 {
-    PyObject *kind, *error, *trace;
-    PyErr_Fetch(&kind, &error, &trace);
-    PyErr_NormalizeException(&kind, &error, &trace);
     PyObject *ops = PyTuple_New(self->count), *given = PyTuple_New(n), *named = PyDict_New(), *found = NULL;
     int built = ops != NULL && given != NULL && named != NULL;
     for (int i = 0; built && i < self->count; i++) {
@@ -33,8 +30,21 @@ static void refuse(Fast *self, PyObject *const *args, Py_ssize_t n, PyObject *kw
         built = PyDict_SetItem(named, PyTuple_GET_ITEM(kwnames, i), args[n + i]) == 0;
     }
     if (built) {
-        found = PyObject_CallFunctionObjArgs(S.refusal, error, self->fallback, ops, given, named, self->form, NULL);
+        found = PyObject_CallFunctionObjArgs(function, first, second, ops, given, named, self->form, NULL);
     }
+    Py_XDECREF(ops);
+    Py_XDECREF(given);
+    Py_XDECREF(named);
+    return found;
+}
+
+/* After a TypeError of the Python function: the error in PyTorch's words where the arguments do not fit, else the one there is. */
+static void refuse(Fast *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames)
+{
+    PyObject *kind, *error, *trace;
+    PyErr_Fetch(&kind, &error, &trace);
+    PyErr_NormalizeException(&kind, &error, &trace);
+    PyObject *found = ask(S.refusal, error, self->fallback, self, args, n, kwnames);
     if (found == error) {
         PyErr_Restore(kind, error, trace);
     }
@@ -47,9 +57,6 @@ static void refuse(Fast *self, PyObject *const *args, Py_ssize_t n, PyObject *kw
         Py_XDECREF(trace);
     }
     Py_XDECREF(found);
-    Py_XDECREF(ops);
-    Py_XDECREF(given);
-    Py_XDECREF(named);
 }
 
 /* The call by the Python function. */
@@ -187,6 +194,13 @@ PyObject *fast_call(PyObject *callable, PyObject *const *args, size_t nargsf, Py
 {
     Fast *self = (Fast *)callable;
     int special = is_special();
+    if (special && S.profile != NULL) {
+        PyObject *result = ask(S.profile, callable, self->fallback, self, args, PyVectorcall_NARGS(nargsf), kwnames);
+        if (result != Py_NotImplemented) {
+            return result;
+        }
+        Py_DECREF(result);
+    }
     if (special) {
         PyObject *recorder = S.inferring || S.casting ? NULL : pipeline_recorder();
         if (recorder != NULL) {
@@ -277,6 +291,14 @@ PyObject *count_modes(PyObject *module, PyObject *args)
     }
     S.inferring += inferring;
     S.casting += casting;
+    Py_RETURN_NONE;
+}
+
+/* While a profiler is on, the function that is asked about each call first, and answers NotImplemented where it has nothing to do with it; else None. */
+PyObject *set_profile(PyObject *module, PyObject *function)
+{
+    (void)module;
+    Py_XSETREF(S.profile, function == Py_None ? NULL : Py_NewRef(function));
     Py_RETURN_NONE;
 }
 

@@ -21,7 +21,7 @@
 #include <numpy/ufuncobject.h>
 
 /* Counts changes of what `_dispatch/native.py` and the extension tell each other; a build of another count is not used. */
-#define INTERFACE 11
+#define INTERFACE 12
 
 #define MAX_DIMS 16
 #define MAX_PARAMS 16
@@ -77,6 +77,7 @@ typedef struct {
     PyTypeObject *generator;
     int inferring, casting;          /* how many inference modes and autocasts are entered, in all threads */
     PyObject *mark_views, *cast;     /* what gives views of inference mode their history, and casts arguments under autocast */
+    PyObject *profile;               /* what is asked about calls while a profiler is on, else NULL */
     PyObject *out_names, *out_casting_names, *unsafe, *multi_view;
     /* interned names */
     PyObject *grad_enabled, *inference, *autocast, *record, *shape, *dtype;
@@ -376,6 +377,7 @@ INTERNAL int kernel_takes_halves(PyObject *kernel);
 INTERNAL PyObject *connect_road(PyObject *module, PyObject *args, PyObject *kwargs);
 INTERNAL PyObject *connect_meta(PyObject *module, PyObject *args, PyObject *kwargs);
 INTERNAL PyObject *count_modes(PyObject *module, PyObject *args);
+INTERNAL PyObject *set_profile(PyObject *module, PyObject *function);
 INTERNAL PyObject *forget_plans(PyObject *module, PyObject *unused);
 
 /* ---------------------------------------------------------------------------------------------------------------- types */

@@ -26,6 +26,7 @@ _PLACES.update(
     from_dlpack=f"{__name__}.utils.dlpack:from_dlpack",
     legacy_constructor=f"{__name__}._api.functions.construct:legacy_constructor",
     loops=f"{__name__}._generated.native:LOOPS",
+    module_hooks=f"{__name__}.nn.modules._hooks",
     npu_allocator=f"{__name__}.npu:_get_allocator",
     npu_generator=f"{__name__}._backends.npu.generator:of_device",
     npu_storage=f"{__name__}._backends.npu.storage:NpuStorage",

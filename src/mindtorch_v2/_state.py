@@ -26,6 +26,8 @@ serves_torch = False
 """Whether the module `torch` is this library: what is pickled then bears PyTorch's names, and PyTorch reads it."""
 SPARSE: set[str] = set()
 """The sparse layouts that there are tensors of; see _dispatch/sparse.py."""
+PROFILED: set = set()
+"""The recordings of profilers that are on, in any thread; see _profiling/recording.py."""
 _plain_classes: set[type] = set()
 _lock = threading.Lock()
 _special = 0
@@ -51,6 +53,7 @@ class ThreadState(threading.local):
     pipeline: Any = None  # the recorder of the active pipelines; see _dispatch/pipeline/
     recorder: Any = None  # that recorder, kept for the thread's next pipeline
     observer: Any = None  # see _dispatch/observer.py
+    profiler: Any = None  # the recording of this thread's profiler; see _profiling/recording.py
     attention_backends: Any = None  # those that `sdpa_kernel` allows, by number; None for all
     tangents: Any = None  # of the dual level that is entered; see _autograd/forward.py
     transforms: int = 0  # how many function transforms are running a function
@@ -97,6 +100,16 @@ def leave_special() -> None:
     with _lock:
         _special -= 1
         _show_classes()
+
+
+def special_only_by(count: int) -> bool:
+    """Whether no more than so many `enter_special`, and no pipeline, make the state special."""
+    return _special == count and not _pipelines
+
+
+def runs_plainly(cls: type) -> bool:
+    """Whether nothing but pipelines and profilers may be special for tensors of a class: what is no operator, and writes to memory, need not ask anything else."""
+    return cls in PLAIN or cls in RECORDED or (_special == len(PROFILED) > 0 and cls in _plain_classes)
 
 
 def enter_pipeline() -> None:

@@ -154,7 +154,9 @@ def test_answers_about_the_library():
         assert torch._tensor_str._tensor_str(torch.ones(2), 0) == "[1., 1.]"
         assert torch._tensor_str._add_suffixes("f([1]", ["n=1"], 2, False) == "f([1], n=1)"
         from torch.autograd.profiler import EventList
-        assert EventList().table() == "" and EventList().key_averages() == []
+        events = EventList()
+        events._build_tree()
+        assert events.table() == "" and events.key_averages() == []
         from torch._tensor import _convert, _rebuild_from_type_v2
         from torch.utils.data._utils.worker import _generate_state
         assert _generate_state(123, 4) == [3133042655, 609701789, 3156826794, 1639029168]

@@ -64,6 +64,8 @@ def run_backward(
                 results = run.walk(retain_graph, create_graph)
             finally:
                 TLS.backward_pass = run.outer
+                if run.about is not None:
+                    run.profiler.close(run.about)
         if accumulate and inputs is not None:
             _accumulate_interior(inputs, results)
     finally:
@@ -146,6 +148,8 @@ class _Run:
         self.number = next(_NUMBERS)
         self.outer: _Run | None = None
         self.position = 0
+        self.profiler = TLS.profiler
+        self.about: Any = None  # the profiler's range of the node that runs
         self.buffers: dict[Node, list] = {}
         self.seen = False  # whether hooks, which may keep what they are given, have run
         self.taken: dict[int, Any] = {}  # owners of memory that a gradient, or the caller, already holds
@@ -212,8 +216,13 @@ class _Run:
 
     def walk(self, retain_graph: bool, create_graph: bool) -> list:
         """Run the nodes; what arrived at the inputs."""
+        profiler = self.profiler
         for position, node in enumerate(self.order):
             self.position = position
+            if profiler is not None:
+                if self.about is not None:
+                    profiler.close(self.about)
+                self.about = profiler.node(node)
             buffer = self.buffers.pop(node, None)
             if buffer is None or (self.wanted is not None and node not in self.wanted):
                 continue
@@ -229,10 +238,16 @@ class _Run:
                 continue
             if node.__class__ is AccumulateGrad:
                 if self.accumulate and (self.wanted is None or node in self.wanted):
-                    self._accumulate(node, grads[0], create_graph)
+                    if profiler is None:
+                        self._accumulate(node, grads[0], create_graph)
+                    else:
+                        profiler.apply(node, self._accumulate, node, grads[0], create_graph)
                 continue
             nothing = not node.runs_on_nothing and not any(grad is not None for grad in grads)
-            given = (None,) * len(node.edges) if nothing else node.apply(grads)
+            if nothing:
+                given = (None,) * len(node.edges)
+            else:
+                given = node.apply(grads) if profiler is None else profiler.apply(node, node.apply, grads)
             if TLS.anomaly:
                 _check_nan(node, given)
             if extras is not None:

@@ -193,6 +193,8 @@ class Function(metaclass=_FunctionMeta):
         TLS.grad_enabled = False
         if tangents is not None:
             TLS.tangents = type(tangents)()  # the level is there, the tangents are not
+        profiler = TLS.profiler
+        about = None if profiler is None else profiler.open(cls.__name__, "cpu_op", 0)
         try:
             if separate:
                 output = cls.forward(*args, **kwargs)
@@ -201,6 +203,8 @@ class Function(metaclass=_FunctionMeta):
                 output = cls.forward(ctx, *args, **kwargs)
         finally:
             TLS.grad_enabled, TLS.tangents = before, tangents
+            if profiler is not None:
+                profiler.close(about)
         for tensor in ctx._dirty:
             bump_version(tensor)
         if recorded:

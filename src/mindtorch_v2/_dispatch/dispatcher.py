@@ -18,7 +18,7 @@ from .._dtype import CATEGORY_FLOATING
 from .._pending import current, settled
 from .._rules.promotion import can_cast
 from .._rules.spec import Spec, ViewSpec
-from .._state import DISPATCHING, SPARSE, TLS
+from .._state import DISPATCHING, PROFILED, SPARSE, TLS
 from .._tensor import Tensor, belongs_to_inference, bump_version, wrap, wrap_view
 from . import below, ops, overrides, sparse
 from .backends import backend_of, empty
@@ -41,7 +41,7 @@ def call(op: Operator, args: tuple, out: Any = None, requires_grad: bool = False
     args = convert(op, args, method or op.is_inplace)
     if op.is_inplace:
         return call_inplace(op, args, converted=True)
-    return _finish(op, _call(op, args, out), requires_grad)
+    return _finish(op, (_profiled if PROFILED else _call)(op, args, out), requires_grad)
 
 
 def call_converted(op: Operator, args: tuple, out: Any = None, requires_grad: bool = False) -> Any:
@@ -51,7 +51,12 @@ def call_converted(op: Operator, args: tuple, out: Any = None, requires_grad: bo
         return overrides.run(op, special, args, out)
     if op.is_inplace:
         return call_inplace(op, args, converted=True)
-    return _finish(op, _call(op, args, out), requires_grad)
+    return _finish(op, (_profiled if PROFILED else _call)(op, args, out), requires_grad)
+
+
+def _profiled(op: Operator, args: tuple, out: Any) -> Any:
+    profiler = TLS.profiler
+    return _call(op, args, out) if profiler is None else profiler.call(_call, op, args, out)
 
 
 def _finish(op: Operator, result: Any, requires_grad: bool) -> Any:
@@ -339,6 +344,11 @@ def call_inplace(op: Operator, args: tuple, converted: bool = False) -> Tensor:
         if not isinstance(args[0], Tensor) and not op.params[0].is_list:
             raise TypeError(f"{op.name}_(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}")
         args = convert(op, args, method=True, inplace=True)
+    profiler = TLS.profiler if PROFILED else None
+    return _inplace(op, args) if profiler is None else profiler.call(_inplace, op, args, inplace=True)
+
+
+def _inplace(op: Operator, args: tuple) -> Tensor:
     observer = TLS.observer
     if observer is not None and op.composite is None:
         args = observer.arguments(op, args)

@@ -22,7 +22,7 @@ from .._above import above
 from .operator import Operator, Param, takes_number_first
 
 _INT_TYPES = ("int", "SymInt")
-_INTERFACE = 11  # as native.h has it
+_INTERFACE = 12  # as native.h has it
 
 
 def _load() -> Any:
@@ -86,6 +86,16 @@ def count_modes(inference: int = 0, autocast: int = 0) -> None:
         _state.enter_special()
     else:
         _state.leave_special()
+
+
+def set_profile(function: Callable | None) -> None:
+    """Let a function be asked about each call of an operator while something special is active; None ends it.
+
+    It gets the callable, the Python function behind it, the operators, the arguments as they were given, and (whether it is a method, whether it writes in place), and answers
+    NotImplemented to leave the call alone.
+    """
+    if extension is not None:
+        extension.set_profile(function)
 
 
 def connect_making(**known: Any) -> None:

@@ -221,13 +221,13 @@ class Recorder:
 
     def watch(self, tensor: Tensor, kind: str, name: str | None = None) -> None:
         """Count the storage of a tensor as alive from now on, until it is freed."""
-        storage = _storage(tensor)
+        storage = memory_of(tensor)
         key = id(storage)
         if key in self._known:
             return
         number = len(self.storages)
         shape, where = tuple(tensor._data.shape), self.modules[-1] if name is None else name
-        self.storages.append(Held(_capacity(storage), kind, where, shape, str(tensor._dtype)))
+        self.storages.append(Held(capacity(storage), kind, where, shape, str(tensor._dtype)))
         self.events.append(number)
         self.live += self.storages[number].nbytes
         self._known[key] = (number, weakref.ref(storage, lambda _: self._freed(key)))
@@ -276,7 +276,7 @@ def _own_generator(op: Operator, args: tuple) -> bool:
     return any(param.type == "Generator" and value is not None for param, value in zip(op.params, args))
 
 
-def _storage(tensor: Tensor) -> Any:
+def memory_of(tensor: Tensor) -> Any:
     """What stands for the memory: it lives as long as some tensor needs it."""
     data = tensor._data
     if data.__class__ is not ndarray:
@@ -287,10 +287,10 @@ def _storage(tensor: Tensor) -> Any:
 
 
 def _key(tensor: Tensor) -> int:
-    return id(_storage(tensor))
+    return id(memory_of(tensor))
 
 
-def _capacity(storage: Any) -> int:
+def capacity(storage: Any) -> int:
     return storage.nbytes if isinstance(storage, ndarray) else storage.nbytes()
 
 

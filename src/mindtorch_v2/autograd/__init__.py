@@ -14,6 +14,7 @@ from .._autograd.modes import (
 )
 from .._autograd.saved import SavedTensor
 from .._dispatch.native import unbound
+from .._state import TLS
 from . import forward_ad, function, functional, grad_mode, graph, profiler, variable
 from .grad_mode import (
     _force_original_view_tracking,
@@ -59,8 +60,8 @@ __all__ = [
 
 @unbound
 def _profiler_enabled() -> bool:
-    """False: nothing is recorded."""
-    return False
+    """Whether a profiler records this thread."""
+    return TLS.profiler is not None
 
 
 @unbound

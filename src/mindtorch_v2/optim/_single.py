@@ -11,7 +11,7 @@ import mindtorch_v2 as torch
 
 from .._dispatch import native
 from .._pending import exposed
-from .._state import PLAIN, RECORDED
+from .._state import TLS, runs_plainly
 from .._tensor import Tensor, bump_version
 from .optimizer import Optimizer, _get_scalar_dtype, _use_grad_for_differentiable
 
@@ -62,7 +62,7 @@ def arrays(*tensors: Tensor) -> tuple | None:
     In a pipeline they are run first, and so is what reads them: recorded operators would round between the parts of a step.
     """
     for tensor in tensors:
-        if tensor.__class__ not in PLAIN and tensor.__class__ not in RECORDED:
+        if not runs_plainly(tensor.__class__):
             return None
         if exposed(tensor).__class__ is not ndarray:
             return None
@@ -166,7 +166,10 @@ def step_group(
     """Step the parameters of a group by the extension's kernel; those that it leaves."""
     if native.extension is None or group["differentiable"] or group["maximize"]:
         return group["params"]
-    return native.extension.step_group(kind, group["params"], state, flag, numbers)
+    step = native.extension.step_group
+    if TLS.profiler is None:
+        return step(kind, group["params"], state, flag, numbers)
+    return TLS.profiler.apart(f"aten::_fused_{kind}_", step, kind, group["params"], state, flag, numbers)
 
 
 def zeros_like(param: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import mindtorch_v2 as torch
 
+from .._state import TLS
 from .._tensor import Tensor
 from ..utils.hooks import RemovableHandle
 
@@ -176,7 +177,15 @@ class Optimizer:
                         f"{func} must return None or a tuple of (new_args, new_kwargs), but got {result}."
                     )
                 args, kwargs = result
-            out = func(*args, **kwargs)
+            profiler = TLS.profiler
+            if profiler is None:
+                out = func(*args, **kwargs)
+            else:
+                step = profiler.open(f"Optimizer.step#{type(self).__name__}.step")
+                try:
+                    out = func(*args, **kwargs)
+                finally:
+                    profiler.close(step)
             self._optimizer_step_code()
             for post_hook in (*self._optimizer_step_post_hooks.values(), *_global_optimizer_post_hooks.values()):
                 post_hook(self, args, kwargs)
@@ -226,6 +235,8 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of all parameters, or fill them with zeros."""
+        profiler = TLS.profiler
+        about = None if profiler is None else profiler.open(self._zero_grad_profile_name)
         for group in self.param_groups:
             for param in group["params"]:
                 grad = param.grad
@@ -239,6 +250,8 @@ class Optimizer:
                 else:
                     grad.requires_grad_(False)
                 grad.zero_()
+        if profiler is not None:
+            profiler.close(about)
 
     # State dicts
 

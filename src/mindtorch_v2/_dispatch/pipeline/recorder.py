@@ -286,9 +286,19 @@ class Recorder:
             if not self.entries:
                 self.bytes = 0
                 return None
-            if upto is None and self._run_chain():
-                return None
-            return self._flush(None, upto, upto is None)
+            profiler = TLS.profiler
+            if profiler is None:
+                return self._run(upto)
+            about = profiler.open("pipeline::flush", "cpu_op", 0)
+            try:
+                return self._run(upto)
+            finally:
+                profiler.close(about)
+
+    def _run(self, upto: Callable[[Entry], bool] | None) -> Failure | None:
+        if upto is None and self._run_chain():
+            return None
+        return self._flush(None, upto, upto is None)
 
     def _flush(self, wanted: Value | None, upto: Any, everything: bool) -> Failure | None:
         with self._suspended():

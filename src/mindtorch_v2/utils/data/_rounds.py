@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as mt
 
+from ..._state import TLS
+from ...autograd.profiler import record_function
 from ._utils import fetch, pin_memory
 
 if TYPE_CHECKING:
@@ -71,7 +73,11 @@ class _BaseDataLoaderIter:
         raise NotImplementedError
 
     def __next__(self) -> Any:
-        data = self._next_data()
+        if TLS.profiler is None:
+            data = self._next_data()
+        else:
+            with record_function(f"enumerate(DataLoader)#{type(self).__name__}.__next__"):
+                data = self._next_data()
         if self._pin_memory:
             data = pin_memory.pin_memory(data, self._pin_memory_device)
         self._num_yielded += 1
