@@ -417,6 +417,8 @@ FORMULAS = {
     "_dirichlet_grad": lambda out, x, alpha, total: 0,
     "binomial": lambda out, count, prob, generator: 0,
     "native_dropout": lambda out, input, p, train: 2 * numel(out),
+    "mkldnn_rnn_layer": lambda out, input, weight0, weight1, weight2, weight3, hx_, cx_, reverse, batch_sizes, mode, hidden_size, num_layers, has_biases, bidirectional, batch_first, train: 2 * numel(out[0]) * 4 * (size(input, 2) + size(hx_, 1)),
+    "mkldnn_rnn_layer_backward": lambda out, input, weight1, weight2, weight3, weight4, hx_, cx_tmp, output, hy_, cy_, grad_output, grad_hy, grad_cy, reverse, mode, hidden_size, num_layers, has_biases, train, bidirectional, batch_sizes, batch_first, workspace: 4 * numel(output) * 4 * (size(input, 2) + size(hx_, 1)),
     "sum": lambda out, self, dtype: numel(self),
     "sum.dim_IntList": lambda out, self, dim, keepdim, dtype: numel(self),
     "nansum": lambda out, self, dim, keepdim, dtype: numel(self),

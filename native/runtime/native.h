@@ -350,6 +350,7 @@ extern INTERNAL const KernelEntry pad_kernels[];
 extern INTERNAL const KernelEntry rank_kernels[];
 extern INTERNAL const KernelEntry unique_kernels[];
 extern INTERNAL const KernelEntry topk_kernels[];
+extern INTERNAL const KernelEntry recurrent_kernels[];
 extern INTERNAL const KernelEntry conv_kernels[];
 extern INTERNAL const KernelEntry divide_kernels[];
 extern INTERNAL const KernelEntry random_kernels[];

@@ -117,6 +117,8 @@ _BY_HAND = {
     "truth_fast",
     "flash_attention",
     "flash_attention_backward",
+    "forward",
+    "backward",
     "floor_divide",
     "remainder",
     "mse_loss",

@@ -14,6 +14,7 @@ from .loss import *
 from .matmul import *
 from .nn import *
 from .pointwise import *
+from .recurrent import *
 from .reduction import *
 from .shape import *
 from .sparse import *

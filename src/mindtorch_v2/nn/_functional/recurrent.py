@@ -8,6 +8,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from ..._generated import functions as _f
+from ..._state import PLAIN, RECORDED, TLS
 from ..._tensor import Tensor
 from .dropout import dropout as apply_dropout
 
@@ -64,6 +65,35 @@ def _run_padded(step: Step, gates: Tensor, state: State, weights: Weights, rever
     if reverse:
         outputs.reverse()
     return torch.stack(outputs, 0), state
+
+
+def _is_whole(mode: str, input: Tensor, weights: Sequence[Tensor], state: State) -> bool:
+    """Whether an LSTM's layer runs as one operator: of plain tensors of one dtype, where nobody looks at single operators."""
+    kind = input.dtype
+    return (
+        mode == "LSTM"
+        and TLS.autocast is None
+        and kind.is_floating_point
+        and input.device.type in ("cpu", "meta")
+        and input.dim() == 3
+        and 0 not in input.shape
+        and all(
+            (part.__class__ in PLAIN or part.__class__ in RECORDED)
+            and part.dtype is kind
+            and part.device == input.device
+            for part in (input, *weights, *state)
+        )
+    )
+
+
+def _run_whole(input: Tensor, state: State, weights: Sequence[Tensor], reverse: bool) -> tuple[Tensor, State]:
+    """One direction of an LSTM's layer over `input` (T, N, F) by one operator."""
+    w_ih, w_hh, *biases = weights
+    b_ih, b_hh = biases or [_f.zeros(w_ih.shape[0], dtype=input.dtype, device=input.device)] * 2
+    width, train = w_hh.shape[1], TLS.grad_enabled
+    given = (input, w_ih, w_hh, b_ih, b_hh, *state, reverse, [], 2, width, 1, bool(biases), False, False, train)
+    output, *last, _ = _f.mkldnn_rnn_layer(*given)
+    return output, tuple(last)
 
 
 def _run_packed(
@@ -131,6 +161,11 @@ def run_layers(
             b_ih, b_hh = own[2:4] if has_biases else (None, None)
             w_hr = own[-1] if projected else None
             state = tuple(part[index] for part in states)
+            if sizes is None and not projected and _is_whole(mode, input, own, state):
+                output, final = _run_whole(input, state, own, direction == 1)
+                outputs.append(output)
+                finals.append(final)
+                continue
             gates = _f.linear(input, w_ih, b_ih)
             rest = (w_hh, b_hh, w_hr)
             if sizes is None:
