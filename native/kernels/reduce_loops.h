@@ -15,6 +15,7 @@
 #define AT(x, i, stride) (*(const T *)((x) + (i) * (stride)))
 #define DENSE ((npy_intp)sizeof(T))
 #define ROWS 64   /* whose sum goes to the total at once */
+#define FACTORS 512 /* that are multiplied before their product goes to the total */
 #define PART 4096 /* elements between two looks at what is found already */
 
 /* --- sums and products */
@@ -137,15 +138,17 @@ static TARGET void NAME(product_row)(const char *x, npy_intp n, npy_intp stride,
     npy_intp i = 0;
     while (i + 4 <= n) {
         /* Few at a time: products of many elements run to zero or infinity, where the order matters. */
-        npy_intp stop = i + ROWS < n ? i + ROWS : n;
+        npy_intp stop = i + FACTORS < n ? i + FACTORS : n;
 #ifndef INTEGER
         if (stride == (npy_intp)sizeof(T) && i + 4 * STEP <= stop) {
-            V p = NAME(all)(1), q = p;
-            for (; i + 2 * STEP <= stop; i += 2 * STEP) {
+            V p = NAME(all)(1), q = p, r = p, s = p;
+            for (; i + 4 * STEP <= stop; i += 4 * STEP) {
                 p *= NAME(load)((const T *)x + i);
                 q *= NAME(load)((const T *)x + i + STEP);
+                r *= NAME(load)((const T *)x + i + 2 * STEP);
+                s *= NAME(load)((const T *)x + i + 3 * STEP);
             }
-            p *= q;
+            p = (p * q) * (r * s);
             T lanes[VECTOR_BYTES / sizeof(T)];
             memcpy(lanes, &p, sizeof(V));
             for (int half = (int)STEP / 2; half; half /= 2) {
