@@ -298,6 +298,33 @@ WIDE static void wide_b16_to_f32(char *to, npy_intp to_step, const char *from, n
     }
     B16_to_F32(to + i * to_step, to_step, from + i * from_step, from_step, n - i);
 }
+
+WIDEST static void widest_b16_to_f32(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)
+{
+    npy_intp i = 0;
+    for (; to_step == 4 && from_step == 2 && i + 32 <= n; i += 32) {
+        for (int k = 0; k < 2; k++) {
+            const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(from + 2 * i) + k));
+            _mm512_storeu_si512((__m512i *)(to + 4 * i) + k, _mm512_slli_epi32(wide, 16));
+        }
+    }
+    wide_b16_to_f32(to + i * to_step, to_step, from + i * from_step, from_step, n - i);
+}
+
+WIDEST static void widest_f32_to_b16(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)
+{
+    const __m512i half = _mm512_set1_epi32(0x7fff), one = _mm512_set1_epi32(1), quiet = _mm512_set1_epi32(0x7fc0), sign = _mm512_set1_epi32(0x8000);
+    npy_intp i = 0;
+    for (; to_step == 2 && from_step == 4 && i + 16 <= n; i += 16) {
+        const __m512 x = _mm512_loadu_ps((const float *)(from + 4 * i));
+        const __m512i bits = _mm512_castps_si512(x), high = _mm512_srli_epi32(bits, 16);
+        const __m512i rounded = _mm512_srli_epi32(_mm512_add_epi32(_mm512_add_epi32(bits, half), _mm512_and_si512(high, one)), 16);
+        const __m512i nan = _mm512_or_si512(_mm512_and_si512(high, sign), quiet);
+        const __m512i made = _mm512_mask_mov_epi32(rounded, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), nan);
+        _mm256_storeu_si256((__m256i *)(to + 2 * i), _mm512_cvtepi32_epi16(made));
+    }
+    wide_f32_to_b16(to + i * to_step, to_step, from + i * from_step, from_step, n - i);
+}
 #endif
 
 Row row_between(PyArray_Descr *from, PyArray_Descr *to)
@@ -311,6 +338,9 @@ Row row_between(PyArray_Descr *from, PyArray_Descr *to)
     }
 #if HAS_WIDE
     if (S.vectors > 0 && ((source == KIND_F32 && target == KIND_B16) || (source == KIND_B16 && target == KIND_F32))) {
+        if (S.vectors > 1) {
+            return source == KIND_F32 ? widest_f32_to_b16 : widest_b16_to_f32;
+        }
         return source == KIND_F32 ? wide_f32_to_b16 : wide_b16_to_f32;
     }
     if (source == KIND_F16 || target == KIND_F16) {
