@@ -66,10 +66,9 @@ INLINED T NAME(gelu)(T x)
 #if IS_DOUBLE
     return x * 0.5 * (1 + NAME(error_function)(x * 0.7071067811865476));
 #else
-    T a = NAME(fabs)(x), density;
-    T tail = NAME(upper_tail)(a, &density);
-    T off = a > 30.0f ? 0.0f : a * tail;
-    return x < 0 ? x * tail : x - off;
+    T a = NAME(fabs)(x), above = x < 0 ? 0.0f : x;
+    a = a > 14.4f ? 14.4f : a; /* where the tail is zero in float32 */
+    return above - a * NAME(near_tail)(a);
 #endif
 }
 

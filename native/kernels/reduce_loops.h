@@ -15,7 +15,7 @@
 #define AT(x, i, stride) (*(const T *)((x) + (i) * (stride)))
 #define DENSE ((npy_intp)sizeof(T))
 #define ROWS 64   /* whose sum goes to the total at once */
-#define FACTORS 512 /* that are multiplied before their product goes to the total */
+#define FACTORS 128 /* that are multiplied before their product goes to the total */
 #define PART 4096 /* elements between two looks at what is found already */
 
 /* --- sums and products */

@@ -280,10 +280,9 @@ INLINED T NAME(error_function)(T x)
 
 #else
 
-/* The normal distribution beyond |x|, and exp(-x^2/2): the first is the second times t P(t), t = 1 / (1 + 0.28 |x|). */
-INLINED T NAME(upper_tail)(T magnitude, T *density)
+/* t P(t), t = 1 / (1 + 0.28 |x|): the normal distribution beyond |x| in units of exp(-x^2/2). */
+INLINED T NAME(tail_factor)(T magnitude)
 {
-    T e = NAME(exponential)(-0.5f * (magnitude * magnitude));
     T t = 1.0f / FMA(magnitude, 0.28f, 1.0f);
     T p = -1.30666171e-2f;
     p = FMA(p, t, 9.22847445e-2f);
@@ -295,9 +294,23 @@ INLINED T NAME(upper_tail)(T magnitude, T *density)
     p = FMA(p, t, 1.06925697e-1f);
     p = FMA(p, t, 1.11302697e-1f);
     p = FMA(p, t, 1.11721333e-1f);
+    return p * t;
+}
+
+/* The normal distribution beyond |x|, and exp(-x^2/2). */
+INLINED T NAME(upper_tail)(T magnitude, T *density)
+{
+    T e = NAME(exponential)(-0.5f * (magnitude * magnitude));
     *density = e;
-    T tail = p * t * e;
+    T tail = NAME(tail_factor)(magnitude) * e;
     return magnitude > 30.0f ? 0.0f : tail;
+}
+
+/* The same where |x| is at most 14.4, and the tail no less than the smallest float32. */
+INLINED T NAME(near_tail)(T magnitude)
+{
+    T low, high, p = NAME(exponential_parts)(-0.5f * (magnitude * magnitude), &low, &high);
+    return NAME(tail_factor)(magnitude) * ((p + 1) * low * high);
 }
 
 INLINED T NAME(error_function)(T x)
