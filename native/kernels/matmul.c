@@ -184,6 +184,30 @@ static PyObject *small_integers(Product *p)
     return out;
 }
 
+#define FEW_ROWS 16 /* for which a BLAS spends its time on packing the right matrix */
+
+/* Few rows by a transposed matrix, as a linear layer's; NULL without an exception declines. */
+static PyObject *few_rows(Product *p, int width, const void *bias)
+{
+    npy_intp a[2] = {p->a[0], p->a[1]}, b[2] = {p->b[0], p->b[1]};
+    if (p->m < 2 || p->m > FEW_ROWS || p->n < 8 || p->k < (p->m > 8 ? 128 : 32) || !in_items(a, width) || !in_items(b, width) || a[1] != 1 || b[0] != 1) {
+        return NULL;
+    }
+    PyObject *out = new_array(p->ndim, p->dims, PyArray_DESCR(p->left));
+    if (out != NULL) {
+        void *result = PyArray_DATA((PyArrayObject *)out);
+        PyThreadState *thread = p->k * p->n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+        CHOOSE(few_by_rows, width, PyArray_BYTES(p->left), a[0], PyArray_BYTES(p->right), b[1], result, p->m, p->k, p->n);
+        if (bias != NULL) {
+            CHOOSE(add_row, width, result, bias, p->m, p->n);
+        }
+        if (thread != NULL) {
+            PyEval_RestoreThread(thread);
+        }
+    }
+    return out;
+}
+
 /* One large product through numpy's BLAS, into memory of ours. */
 static PyObject *large_floats(Product *p, int width, const void *bias)
 {
@@ -242,6 +266,9 @@ static PyObject *product(PyObject *left, PyObject *right, PyObject *added, int t
         return NULL;
     }
     PyObject *out = small_floats(&p, width, bias);
+    if (out == NULL && !PyErr_Occurred() && !p.batch) {
+        out = few_rows(&p, width, bias);
+    }
     if (out == NULL && !PyErr_Occurred() && !p.batch && p.ndim >= 2) {
         out = large_floats(&p, width, bias);
     }

@@ -1,4 +1,5 @@
 /* Products of small matrices; included for each type and processor. */
+#include "lanes.h"
 
 /* out (m, n) = a (m, k) times b (k, n), plus a row vector if there is one. Steps in elements; `b` is gathered to rows first. */
 static TARGET void NAME(small_product)(const void *left, const npy_intp *step_a, const void *right, const npy_intp *step_b,
@@ -86,3 +87,78 @@ static TARGET void NAME(blend)(void *output, const void *input, const npy_intp *
         }
     }
 }
+
+/* --- few rows by a matrix whose rows lie along the sums, as weights of linear layers do */
+
+#define FEW 4                                  /* rows of the left matrix that meet rows of the right one together */
+#define MET (VECTOR_BYTES == 64 ? 4 : 2)       /* rows of the right one */
+
+static inline __attribute__((always_inline)) TARGET T NAME(added_up)(V vector)
+{
+    typedef T Half __attribute__((vector_size(VECTOR_BYTES / 2)));
+    Half low, high;
+    memcpy(&low, &vector, sizeof(Half));
+    memcpy(&high, (const char *)&vector + sizeof(Half), sizeof(Half));
+    low += high;
+    T lanes[VECTOR_BYTES / 2 / sizeof(T)], sum = 0;
+    memcpy(lanes, &low, sizeof(Half));
+    for (size_t i = 0; i < sizeof(lanes) / sizeof(T); i++) {
+        sum += lanes[i];
+    }
+    return sum;
+}
+
+static inline __attribute__((always_inline)) TARGET void NAME(meet)(const T *const *a, const T *const *b, npy_intp k, T sums[FEW][MET])
+{
+    V sum[FEW][MET];
+    memset(sum, 0, sizeof(sum));
+    npy_intp p = 0;
+    for (; p + STEP <= k; p += STEP) {
+        V left[FEW];
+        for (int r = 0; r < FEW; r++) {
+            left[r] = NAME(load)(a[r] + p);
+        }
+        for (int c = 0; c < MET; c++) {
+            const V right = NAME(load)(b[c] + p);
+            for (int r = 0; r < FEW; r++) {
+                sum[r][c] += left[r] * right;
+            }
+        }
+    }
+    for (int r = 0; r < FEW; r++) {
+        for (int c = 0; c < MET; c++) {
+            sums[r][c] = NAME(added_up)(sum[r][c]);
+            for (npy_intp i = p; i < k; i++) {
+                sums[r][c] += a[r][i] * b[c][i];
+            }
+        }
+    }
+}
+
+/* out (m, n) = left (m, k) times the transposed right (n, k), whose rows lie so many elements apart. */
+static TARGET void NAME(few_by_rows)(const void *left, npy_intp a_row, const void *right, npy_intp b_row, void *result, npy_intp m, npy_intp k, npy_intp n)
+{
+    T *out = result;
+    for (npy_intp j = 0; j < n; j += MET) {
+        for (npy_intp i = 0; i < m; i += FEW) {
+            const T *a[FEW], *b[MET];
+            T sums[FEW][MET];
+            /* Beyond the last row that one again. */
+            for (int r = 0; r < FEW; r++) {
+                a[r] = (const T *)left + (i + r < m ? i + r : m - 1) * a_row;
+            }
+            for (int c = 0; c < MET; c++) {
+                b[c] = (const T *)right + (j + c < n ? j + c : n - 1) * b_row;
+            }
+            NAME(meet)(a, b, k, sums);
+            for (int r = 0; r < FEW && i + r < m; r++) {
+                for (int c = 0; c < MET && j + c < n; c++) {
+                    out[(i + r) * n + j + c] = sums[r][c];
+                }
+            }
+        }
+    }
+}
+
+#undef FEW
+#undef MET
