@@ -91,9 +91,11 @@ def _run_whole(input: Tensor, state: State, weights: Sequence[Tensor], reverse: 
     w_ih, w_hh, *biases = weights
     b_ih, b_hh = biases or [_f.zeros(w_ih.shape[0], dtype=input.dtype, device=input.device)] * 2
     width, train = w_hh.shape[1], TLS.grad_enabled
-    given = (input, w_ih, w_hh, b_ih, b_hh, *state, reverse, [], 2, width, 1, bool(biases), False, False, train)
-    output, *last, _ = _f.mkldnn_rnn_layer(*given)
-    return output, tuple(last)
+    h, c = state
+    output, h, c, _ = _f.mkldnn_rnn_layer(
+        input, w_ih, w_hh, b_ih, b_hh, h, c, reverse, [], 2, width, 1, bool(biases), False, False, train
+    )
+    return output, (h, c)
 
 
 def _run_packed(
