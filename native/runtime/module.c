@@ -175,6 +175,7 @@ static PyMethodDef functions[] = {
     {"kernel_names", kernel_names, METH_NOARGS, "The names of the kernels that are in C: `module.function` of the Python ones."},
     {"empty", (PyCFunction)(void (*)(void))empty_array, METH_FASTCALL, "empty(shape, dtype): an uninitialised array; a large one in kept memory."},
     {"connect_making", (PyCFunction)(void (*)(void))connect_making, METH_VARARGS | METH_KEYWORDS, "Tell the extension the dtypes."},
+    {"crc32", crc32_of, METH_VARARGS, "crc32(buffer, start=0): the checksum that zlib.crc32 gives; None where the processor lacks what makes it quick."},
     {"member", (PyCFunction)(void (*)(void))member, METH_FASTCALL, "member(class, name, Python member): what stands before it, or itself."},
     {"connect_casts", connect_casts, METH_VARARGS, "Tell the extension the operator of conversions, and the dtypes by the methods' names."},
     {"connect_module", connect_module, METH_VARARGS, "Stand before nn.Module's attributes and calls."},

@@ -210,6 +210,7 @@ INTERNAL PyObject *walk_remaining(PyObject *module, PyObject *unused);
 INTERNAL PyObject *quick_backward(PyObject *module, PyObject *const *args, Py_ssize_t count);
 INTERNAL PyObject *step_group(PyObject *module, PyObject *args);
 INTERNAL PyObject *connect_engine(PyObject *module, PyObject *args);
+INTERNAL PyObject *crc32_of(PyObject *module, PyObject *args);
 INTERNAL PyObject *record_call(PyObject *op, PyObject *made, PyObject *const *args, Py_ssize_t count);
 /* Where each slot lies in instances of a class; the last name is NULL. -1 with an exception when there is no such slot. */
 INTERNAL int find_slots(PyObject *type, const Slot *slots);

@@ -17,6 +17,9 @@ from typing import IO, Any, cast
 
 import numpy as np
 
+from .._dispatch.native import extension
+
+_crc32 = zlib.crc32 if extension is None or extension.crc32(b"") is None else extension.crc32
 ALIGNMENT = 64
 _LIMIT32 = 0xFFFFFFFF
 _CHUNK = 1 << 24
@@ -62,7 +65,7 @@ class RecordWriter:
     def write(self, name: str, content: Any, summed: bool = True) -> None:
         """Add a record of bytes (any contiguous buffer); with no checksum unless `summed`, so that it may be filled in later."""
         view = memoryview(content).cast("B")
-        crc, size = zlib.crc32(view) if summed else 0, view.nbytes
+        crc, size = _crc32(view) if summed else 0, view.nbytes
         raw_name = f"{self._root}/{name}".encode()
         self._checksum = zlib.crc32(struct.pack("<IQ", crc, size) + raw_name, self._checksum)
         large = size >= _LIMIT32 or self._offset >= _LIMIT32
@@ -206,7 +209,7 @@ class RecordReader:
             return np.frombuffer(bytearray(self.read(name)), np.uint8)
         self._file.seek(self.offset(name))
         content = np.empty((entry.file_size,), np.uint8)
-        if not _fill(self._file, content) or (entry.CRC and zlib.crc32(content) != entry.CRC):
+        if not _fill(self._file, content) or (entry.CRC and _crc32(content) != entry.CRC):
             raise RuntimeError(f"PytorchStreamReader failed reading file {name}: file read failed. {CORRUPT}")
         return content
 
