@@ -137,6 +137,18 @@ static int set_axis(Line *axis, int mode, npy_intp size, npy_intp out, double fa
     return 1;
 }
 
+/* How many neighbours are made of each element, where it is the same number for all; 0 otherwise. */
+static npy_intp whole_ratio(const Line *axis)
+{
+    const npy_intp ratio = axis->taps == 1 && axis->out % axis->size == 0 ? axis->out / axis->size : 0;
+    for (npy_intp i = 0; ratio && i < axis->out; i++) {
+        if (axis->place[i] != i / ratio) {
+            return 0;
+        }
+    }
+    return ratio;
+}
+
 /* x is (outer, size, inner), y (outer, out, inner). A weight of zero multiplies all the same, as infinities tell. */
 #define RESIZE(forth, back, T)                                                                                                             \
     static void forth(const Line *axis, const T *restrict x, T *restrict y, npy_intp outer, npy_intp inner)                               \
@@ -192,7 +204,23 @@ static int set_axis(Line *axis, int mode, npy_intp size, npy_intp out, double fa
     /* y, which is zero before, becomes (outer, size, inner). */                                                                           \
     static void back(const Line *axis, const T *restrict x, T *restrict y, npy_intp outer, npy_intp inner)                                \
     {                                                                                                                                      \
-        for (npy_intp o = 0; o < outer; o++, y += axis->size * inner) {                                                                    \
+        const npy_intp ratio = inner == 1 ? whole_ratio(axis) : 0;                                                                         \
+        for (npy_intp o = 0; ratio && o < outer; o++, x += axis->out, y += axis->size) {                                                   \
+            if (ratio == 2) { /* a loop that is vectorised */                                                                              \
+                for (npy_intp i = 0; i < axis->size; i++) {                                                                                \
+                    y[i] = x[2 * i] + x[2 * i + 1];                                                                                        \
+                }                                                                                                                          \
+                continue;                                                                                                                  \
+            }                                                                                                                              \
+            for (npy_intp i = 0; i < axis->size; i++) {                                                                                    \
+                T total = x[i * ratio];                                                                                                    \
+                for (npy_intp k = 1; k < ratio; k++) {                                                                                     \
+                    total += x[i * ratio + k];                                                                                             \
+                }                                                                                                                          \
+                y[i] = total;                                                                                                              \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+        for (npy_intp o = 0; !ratio && o < outer; o++, y += axis->size * inner) {                                                         \
             for (npy_intp i = 0; i < axis->out; i++, x += inner) {                                                                         \
                 const int count = axis->count == NULL ? axis->taps : (int)axis->count[i];                                                  \
                 for (int t = 0; t < count; t++) {                                                                                          \
