@@ -5,6 +5,7 @@ from __future__ import annotations
 import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 import numpy
 
+from mindtorch_v2._dispatch.calls import call_overloaded
 from mindtorch_v2._dispatch.dispatcher import call, call_inplace
 from mindtorch_v2._dispatch.native import road
 
@@ -189,3 +190,35 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 def equal(input, other):
     """equal(Tensor self, Tensor other) -> bool"""
     return call(tables.equal, (input, other))
+
+_assert_async_overloads = (tables._assert_async, tables._assert_async_msg, )
+
+
+@road((tables._assert_async,), (tables._assert_async_msg,), )
+def _assert_async(*args, **kwargs):
+    """_assert_async(Tensor self) -> (); _assert_async.msg(Tensor self, str assert_msg) -> ()"""
+    return call_overloaded(_assert_async_overloads, args, kwargs)
+
+
+@road((tables._assert_scalar,), )
+def _assert_scalar(input, assert_msg):
+    """_assert_scalar(Scalar self, str assert_msg) -> ()"""
+    return call(tables._assert_scalar, (input, assert_msg))
+
+
+@road((tables._assert_tensor_metadata,), )
+def _assert_tensor_metadata(a, size=None, stride=None, dtype=None, *, device=None, layout=None, requires_grad=False):
+    """_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? dtype=None, *, Device? device=None, Layout? layout=None) -> ()"""
+    return call(tables._assert_tensor_metadata, (a, size, stride, dtype, device, layout), None, requires_grad)
+
+
+@road((tables.sym_constrain_range,), )
+def sym_constrain_range(size, *, min=None, max=None):
+    """sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()"""
+    return call(tables.sym_constrain_range, (size, min, max))
+
+
+@road((tables.sym_constrain_range_for_size,), )
+def sym_constrain_range_for_size(size, *, min=None, max=None):
+    """sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()"""
+    return call(tables.sym_constrain_range_for_size, (size, min, max))

@@ -547,8 +547,6 @@ ROOT_NAMES = frozenset(
         "Storage",
         "StorageBase",
         "Stream",
-        "sym_constrain_range",
-        "sym_constrain_range_for_size",
         "sym_float",
         "sym_fresh_size",
         "sym_int",

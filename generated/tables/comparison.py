@@ -110,3 +110,33 @@ equal = Operator("equal", "",
     composite="comparison.equal",
     variants=('function', 'method'),
 )
+_assert_async = Operator("_assert_async", "",
+    (Param('self', 'Tensor'), ),
+    composite="assertions.assert_async",
+    returns=(), variants=('function',),
+)
+_assert_async_msg = Operator("_assert_async", "msg",
+    (Param('self', 'Tensor'), Param('assert_msg', 'str'), ),
+    composite="assertions.assert_async",
+    returns=(), variants=('function',),
+)
+_assert_scalar = Operator("_assert_scalar", "",
+    (Param('self', 'Scalar'), Param('assert_msg', 'str'), ),
+    composite="assertions.assert_scalar",
+    returns=(), variants=('function',),
+)
+_assert_tensor_metadata = Operator("_assert_tensor_metadata", "",
+    (Param('a', 'Tensor'), Param('size', 'SymInt', optional=True, is_list=True, default=None), Param('stride', 'SymInt', optional=True, is_list=True, default=None), Param('dtype', 'ScalarType', optional=True, default=None), Param('device', 'Device', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), ),
+    composite="assertions.assert_tensor_metadata",
+    returns=(), variants=('function',),
+)
+sym_constrain_range = Operator("sym_constrain_range", "",
+    (Param('size', 'Scalar'), Param('min', 'int', optional=True, default=None, keyword=True), Param('max', 'int', optional=True, default=None, keyword=True), ),
+    composite="assertions.sym_constrain_range",
+    returns=(), variants=('function',),
+)
+sym_constrain_range_for_size = Operator("sym_constrain_range_for_size", "",
+    (Param('size', 'Scalar'), Param('min', 'int', optional=True, default=None, keyword=True), Param('max', 'int', optional=True, default=None, keyword=True), ),
+    composite="assertions.sym_constrain_range_for_size",
+    returns=(), variants=('function',),
+)

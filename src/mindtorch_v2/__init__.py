@@ -87,7 +87,7 @@ _BY_MODULE = {
         "enable_grad inference_mode is_anomaly_check_nan_enabled is_anomaly_enabled is_grad_enabled is_inference_mode_enabled no_grad "
         "set_anomaly_enabled set_grad_enabled"
     ),
-    "_api.functions.assertions": "_assert _assert_async",
+    "_api.functions.assertions": "_assert",
     "_api.functions.removed": "eig lstsq matrix_rank solve symeig",
     "_backends.npu.errors": "OutOfMemoryError",
     "_constants": "e inf nan newaxis pi",

@@ -263,7 +263,7 @@ def test_names_under_the_proxy():
         try:
             torch.sym_constrain_range_for_size(-1)
         except RuntimeError as error:
-            assert "Invalid value range for -1 between [0, None]" in str(error)
+            assert "Invalid value range for -1 between [0, 9223372036854775807]" in str(error)
         else:
             raise AssertionError
         torch.set_anomaly_enabled(True, False)
@@ -339,3 +339,75 @@ def test_traced_programs_name_functions_that_are_no_operators():
     targets = [node.target for node in traced.graph.nodes if node.op == "call_function"]
     assert targets[:2] == [torch.is_complex, torch.split] and targets[-1] is torch.where
     assert "torch.where" in traced.code and pickle.loads(pickle.dumps(traced)).code == traced.code
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "keywords", "message"),
+    [
+        ("_assert_scalar", (0, "no"), {}, "no"),
+        ("_assert_async", (torch.zeros(1),), {}, "Expected Tensor with single nonzero value, but got zero"),
+        ("_assert_async", (torch.zeros(1), "no"), {}, "no"),
+        ("_assert_async", (torch.zeros(2),), {}, "Boolean value of Tensor with more than one value is ambiguous"),
+        (
+            "_assert_tensor_metadata",
+            (torch.ones(2, 3), [2, 4]),
+            {},
+            "Tensor sizes mismatch! Expected: [2, 4], Got: [2, 3]",
+        ),
+        (
+            "_assert_tensor_metadata",
+            (torch.ones(2, 3), [2, 3], [1, 3]),
+            {},
+            "Tensor strides mismatch! Expected: [1, 3], Got: [3, 1]",
+        ),
+        (
+            "_assert_tensor_metadata",
+            (torch.ones(2).half(),),
+            {"dtype": torch.int64},
+            "Tensor dtype mismatch! Expected: Long, Got: c10::Half",
+        ),
+        (
+            "_assert_tensor_metadata",
+            (torch.ones(2),),
+            {"device": "meta"},
+            "Tensor device mismatch! Expected: meta, Got: cpu",
+        ),
+        (
+            "_assert_tensor_metadata",
+            (torch.ones(2),),
+            {"layout": torch.sparse_csr},
+            "Tensor layout mismatch! Expected: SparseCsr, Got: Strided",
+        ),
+        ("sym_constrain_range", (3,), {"max": 2}, "Invalid value range for 3 between [-9223372036854775808, 2]."),
+        (
+            "sym_constrain_range",
+            (3,),
+            {"min": 5, "max": 1},
+            "Max must be greater than or equal to min. Got min=5 max=1",
+        ),
+        (
+            "sym_constrain_range_for_size",
+            (3,),
+            {"max": 1},
+            "Max value to constrain_range_for_size must be greater than 2. got: 1",
+        ),
+    ],
+)
+def test_assertions_that_are_operators(name, args, keywords, message):
+    with pytest.raises(RuntimeError) as caught:
+        getattr(aten, name)(*args, **keywords)
+    assert str(caught.value).startswith(message)
+
+
+def test_assertions_that_hold_give_nothing():
+    x = torch.ones(2, 3)
+    assert aten._assert_tensor_metadata.default(x, [2, 3], [3, 1], torch.float32, device="cpu") is None
+    assert aten._assert_scalar.default(2.5, "no") is aten._assert_async.msg(torch.ones(1), "no") is None
+    assert aten.sym_constrain_range_for_size.default(5, min=3, max=7) is None
+
+
+def test_only_inputs_of_old():
+    x = torch.ones(2, requires_grad=True)
+    assert torch.autograd.grad(x.sum(), x, None, None, False, True, True)[0].tolist() == [1, 1]
+    with pytest.warns(FutureWarning, match="only_inputs argument is deprecated and is ignored now"):
+        torch.autograd.grad(x.sum(), x, only_inputs=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -126,12 +127,14 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple:
     """The gradients of `outputs` with respect to `inputs`, as a tuple; nothing is accumulated.
 
+    only_inputs: of old, ignored with a FutureWarning where it is False.
     allow_unused: give None for an input that was not used (RuntimeError otherwise); materialize_grads: give zeros.
     """
     taking_over = overrides.find_for(
@@ -141,6 +144,13 @@ def grad(
         given = (grad_outputs, retain_graph, create_graph, allow_unused, is_grads_batched, materialize_grads)
         named = {n: v for n, v in zip(_OPTIONS, given) if v is not None and v is not False}
         return overrides.run_function(grad, taking_over, (outputs, inputs), named)
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of the graph, please use "
+            "torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."

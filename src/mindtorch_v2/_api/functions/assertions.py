@@ -1,16 +1,13 @@
-"""Assertions that are calls, so that tracers can see them."""
+"""An assertion that is a call, so that tracers can see it."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..._dispatch.native import builtin
 from ..._dispatch.overrides import find_for, run_function
 from ..._tensor import Tensor
 
-__all__ = ["_assert", "_assert_async"]
-
-_DEFAULT = "Expected Tensor with single nonzero value, but got zero"
+__all__ = ["_assert"]
 
 
 def _assert(condition: Any, message: Any) -> Any:
@@ -22,14 +19,3 @@ def _assert(condition: Any, message: Any) -> Any:
     if not condition:
         raise AssertionError(message)
     return None
-
-
-@builtin
-def _assert_async(input: Tensor, assert_msg: str = _DEFAULT) -> None:
-    """Raise RuntimeError with `assert_msg` unless the one element of `input` is true; on the CPU at once.
-
-    Raises:
-        RuntimeError: also if there is no element, or more than one.
-    """
-    if input.device.type != "meta" and not bool(input):
-        raise RuntimeError(assert_msg)

@@ -141,17 +141,6 @@ def sym_sqrt(a: Any) -> float:
     return math.sqrt(a)
 
 
-def sym_constrain_range(a: Any, *, min: int | None = None, max: int | None = None) -> None:
-    """Check that a size lies between two. RuntimeError otherwise."""
-    if (min is not None and a < min) or (max is not None and a > max):
-        raise RuntimeError(f"Invalid value range for {a} between [{min}, {max}].")
-
-
-def sym_constrain_range_for_size(a: Any, *, min: int | None = None, max: int | None = None) -> None:
-    """`sym_constrain_range` of a size, of which the least is 0 unless `min` says another."""
-    sym_constrain_range(a, min=0 if min is None else min, max=max)
-
-
 def sym_fresh_size(expr: Any) -> NoReturn:
     """NotImplementedError: sizes are numbers."""
     raise NotImplementedError("There is no symbolic size: every size is a number")
