@@ -152,22 +152,22 @@ def broadcast_tensors(*tensors: Any) -> tuple:
 
 
 def broadcast_shapes(*shapes: Any) -> Size:
-    """The common shape of shapes. RuntimeError when they do not broadcast."""
-    result: list[int] = []
-    for shape in shapes:
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        for n in shape:
+    """The common shape of shapes. RuntimeError when they do not broadcast, ValueError for a negative length."""
+    given = [(shape,) if isinstance(shape, int) else shape for shape in shapes]
+    common = [1] * max(map(len, given), default=0)
+    for index, shape in enumerate(given):
+        for at in range(-1, -1 - len(shape), -1):
+            n = shape[at]
             if n < 0:
-                raise RuntimeError(f"Trying to create tensor with negative dimension ({n}): ({n})")
-        width = max(len(result), len(shape))
-        left = [1] * (width - len(result)) + result
-        right = [1] * (width - len(shape)) + list(shape)
-        result = []
-        for a, b in zip(left, right):
-            if a != b and 1 not in (a, b):
-                raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape")
-            result.append(b if a == 1 else a)
-    return Size(result)
+                raise ValueError("Attempting to broadcast a dimension with negative length!")
+            if n != 1 and common[at] not in (1, n):
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {n} at {at}! Mismatching argument at index {index} had {shape}; but expected "
+                    f"shape should be broadcastable to {common}"
+                )
+            if n != 1:
+                common[at] = n
+    return Size(common)
 
 
 def _at_least(name: str) -> Any:

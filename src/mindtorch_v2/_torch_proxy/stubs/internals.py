@@ -19,6 +19,7 @@ __all__ = [
     "_add_batch_dim",
     "_are_functorch_transforms_active",
     "_data_address",
+    "_get_accelerator",
     "_get_default_device",
     "_infer_size",
     "_is_alias_of",
@@ -80,6 +81,13 @@ DispatchKeySet.__module__ = "torch._C"
 def _are_functorch_transforms_active() -> bool:
     """Whether a `vmap` is running."""
     return bool(LEVELS)
+
+
+def _get_accelerator(check: bool = False) -> Any:
+    """The device of the CPU, for there is no accelerator. RuntimeError if that is to be checked."""
+    if check:
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+    return mindtorch_v2.device("cpu")
 
 
 def _get_default_device() -> str:
