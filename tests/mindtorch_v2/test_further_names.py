@@ -255,6 +255,7 @@ def test_names_under_the_proxy():
         import torch
         assert torch.has_lapack and torch.Storage is torch.FloatStorage and torch.legacy_contiguous_format is torch.contiguous_format
         assert torch._C.parse_schema("a::b(Tensor x) -> Tensor").name == "a::b" and torch.Tag.core in torch.ops.aten.add.Tensor.tags
+        assert torch._C._get_accelerator() == torch.device("cpu")
         assert torch.wait(torch.fork(lambda x: x + 1, 1)) == 2 and torch.sym_sqrt(4) == 2 and torch._VF.lstm is torch.lstm
         class A:
             word = torch.classproperty(lambda cls: cls.__name__)
@@ -411,3 +412,47 @@ def test_only_inputs_of_old():
     assert torch.autograd.grad(x.sum(), x, None, None, False, True, True)[0].tolist() == [1, 1]
     with pytest.warns(FutureWarning, match="only_inputs argument is deprecated and is ignored now"):
         torch.autograd.grad(x.sum(), x, only_inputs=False)
+
+
+def test_constructor_of_old_takes_tensors_of_any_dtype():
+    class Own(torch.Tensor):
+        pass
+
+    x = torch.arange(3)
+    for made in (torch.Tensor(x), Own(x), torch.Tensor.__new__(Own, x), torch.Tensor(other=x)):
+        assert made.dtype is torch.int64 and made.data_ptr() == x.data_ptr()
+    w = torch.ones(2, requires_grad=True)
+    assert torch.Tensor(w).requires_grad
+    with pytest.raises(
+        TypeError, match=r"expected TensorOptions\(dtype=float, .*\(got TensorOptions\(dtype=long int, device=cpu"
+    ):
+        torch.FloatTensor(x)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "error", "message"),
+    [
+        (
+            ((2, 3), (4,)),
+            RuntimeError,
+            "length 4 at -1! Mismatching argument at index 1 had (4,); but expected shape should be broadcastable to [2, 3]",
+        ),
+        (
+            ((5, 1, 3), (2, 4, 3)),
+            RuntimeError,
+            "length 2 at -3! Mismatching argument at index 1 had (2, 4, 3); but expected shape should be broadcastable to [5, 4, 3]",
+        ),
+        (((2, -1), (2, 3)), ValueError, "Attempting to broadcast a dimension with negative length!"),
+    ],
+)
+def test_shapes_that_do_not_broadcast(shapes, error, message):
+    with pytest.raises(error) as caught:
+        torch.broadcast_shapes(*shapes)
+    assert message in str(caught.value)
+    assert torch.broadcast_shapes(3, (2, 1), (0, 1, 1)) == (0, 2, 3)
+
+
+def test_einsum_of_a_list_is_taken_over_with_its_operands():
+    traced = torch.fx.symbolic_trace(lambda a, b: torch.einsum("i,i->", [a, b]))
+    node = next(node for node in traced.graph.nodes if node.op == "call_function")
+    assert node.target is torch.einsum and [str(arg) for arg in node.args] == ["i,i->", "a", "b"]

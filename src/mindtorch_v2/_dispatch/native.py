@@ -208,8 +208,8 @@ def unbound(function: Callable) -> Any:
 
 
 def builtin(function: Callable) -> Any:
-    """Decorator of a function that is `unbound` and `overridable`."""
-    asking = _asking(function)
+    """Decorator of a function that is `unbound` and `overridable`, also by what is in its lists."""
+    asking = _asking(function, True)
     made = Unbound(asking) if extension is None else _dressed(extension.Fast(function, (), asking), function)
     asking.public = made  # type: ignore[attr-defined]
     return made
@@ -217,19 +217,20 @@ def builtin(function: Callable) -> Any:
 
 def overridable(function: Callable) -> Any:
     """Decorator of a function that is no operator: what overrides `__torch_function__`, argument or mode, takes over its calls."""
-    asking = _asking(function)
+    asking = _asking(function, False)
     made = asking if extension is None else _dressed(extension.FastMethod(function, (), asking), function)
     asking.public = made  # type: ignore[attr-defined]
     return made
 
 
-def _asking(function: Callable) -> Callable:
+def _asking(function: Callable, in_lists: bool) -> Callable:
     @functools.wraps(function)
     def asking(*args: Any, **kwargs: Any) -> Any:
         from .overrides import find_for, run_function
 
         values = [*args, *kwargs.values()]
-        values += [item for value in values if isinstance(value, list | tuple) for item in value]
+        if in_lists:
+            values += [item for value in values if isinstance(value, list | tuple) for item in value]
         special = find_for(tuple(values))
         return function(*args, **kwargs) if special is None else run_function(asking.public, special, args, kwargs)  # type: ignore[attr-defined]
 

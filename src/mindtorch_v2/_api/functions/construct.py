@@ -407,8 +407,13 @@ def legacy_tensor(kind: _dtype_class, *args: Any, device: Any = None, of: str = 
     if len(args) == 1:
         if isinstance(first, Tensor):
             if first._dtype is not kind:
-                raise TypeError(f"expected {kind} (got {first._dtype})")
-            return ops.alias(first.detach())
+                wanted, got = (
+                    f"TensorOptions(dtype={d.ctype}, device={where.type}, layout=Strided, requires_grad=false (default), pinned_memory=false (default), "
+                    "memory_format=(nullopt))"
+                    for d in (kind, first._dtype)
+                )
+                raise TypeError(f"expected {wanted} (got {got})")
+            return ops.alias(first)
         if isinstance(first, (list, ndarray)) or (isinstance(first, tuple) and first.__class__ is tuple):
             return tensor(first, dtype=kind, device=where)
         if isinstance(first, tuple):
@@ -425,7 +430,14 @@ def legacy_tensor(kind: _dtype_class, *args: Any, device: Any = None, of: str = 
 
 def legacy_constructor(cls: type, *args: Any, **kwargs: Any) -> Any:
     """`torch.Tensor(...)`, and the same for subclasses."""
-    made = legacy_tensor(_dtype.get_default_dtype(), *args, **kwargs)
+    given = kwargs.get("other") if not args else args[0] if len(args) == 1 else None
+    if isinstance(given, Tensor) and not kwargs.keys() - {
+        "other",
+        "device",
+    }:  # of any dtype, unlike those that name theirs
+        made = legacy_tensor(given._dtype, given, device=kwargs.get("device"))
+    else:
+        made = legacy_tensor(_dtype.get_default_dtype(), *args, **kwargs)
     return made if cls is Tensor else made.as_subclass(cls)
 
 
