@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import importlib
+import os
 import sys
 from pathlib import Path
 
@@ -108,5 +109,17 @@ def _explain(schema: Schema, name: str, root: Path) -> int:
     return 0 if found else 1
 
 
+def _quietly() -> int:
+    """`main`; 1, without a word, when the reader of what it prints has seen enough (`| head`)."""
+    try:
+        try:
+            return main()
+        finally:  # after `--help` too, which is an exit
+            sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_quietly())

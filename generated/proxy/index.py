@@ -385,7 +385,6 @@ STUBS = frozenset(
         "utils.data.datapipes.iter.combinatorics",
         "utils.data.graph_settings",
         "utils.mobile_optimizer",
-        "utils.tensorboard",
         "xpu",
         "xpu.graphs",
         "xpu.memory",

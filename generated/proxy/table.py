@@ -1194,11 +1194,6 @@ ROWS = {
         "because": "there is no TorchScript compiler",
         "functions": "optimize_for_mobile",
     },
-    "utils.tensorboard": {
-        "tier": 3,
-        "because": "tensorboard is not supported",
-        "classes": "SummaryWriter FileWriter RecordWriter",
-    },
     "xpu": {
         "tier": 2,
         "doc": "there is no XPU device",

@@ -16,6 +16,8 @@ import importlib
 import os
 import runpy
 import sys
+from collections.abc import Callable
+from typing import Any
 
 COMMANDS = {
     "plan": "mindtorch_v2._planning.command",
@@ -44,6 +46,18 @@ def _fail(message: str) -> int:
     return 2
 
 
+def _quietly(command: Callable[[], Any]) -> Any:
+    """The exit status of a command; 1, without a word, when the reader of what it prints has seen enough (`| head`)."""
+    try:
+        try:
+            return command() or 0
+        finally:  # after `--help` too, which is an exit
+            sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
 def main(argv: list[str]) -> int:
     """Run what the arguments say; the exit status is 2 when they say nothing that can be run."""
     if not argv:
@@ -51,21 +65,14 @@ def main(argv: list[str]) -> int:
         return 2
     first, rest = argv[0], argv[1:]
     if first in ("-h", "--help"):
-        print(USAGE, end="")
-        return 0
+        return _quietly(lambda: print(USAGE, end=""))
     if first in ("-V", "--version"):
         import mindtorch_v2
 
         print(f"mindtorch_v2, compatible with torch {mindtorch_v2.__version__}")
         return 0
     if first in COMMANDS and not os.path.exists(first):
-        try:
-            status = importlib.import_module(COMMANDS[first]).main(rest)
-            sys.stdout.flush()
-        except BrokenPipeError:  # the reader has seen enough: `| head`
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 1
-        return status
+        return _quietly(lambda: importlib.import_module(COMMANDS[first]).main(rest))
     if first in ("-m", "-c"):
         if not rest:
             return _fail(f"argument expected for the {first} option")
