@@ -71,6 +71,12 @@ def convolution_backward(grad_output, input, weight, bias_sizes, stride, padding
     return call(tables.convolution_backward, (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask))
 
 
+@road((tables._convolution_double_backward,), )
+def _convolution_double_backward(ggI, ggW, ggb, gO, weight, self, stride, padding, dilation, transposed, output_padding, groups, output_mask):
+    """_convolution_double_backward(Tensor? ggI, Tensor? ggW, Tensor? ggb, Tensor gO, Tensor weight, Tensor self, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"""
+    return call(tables._convolution_double_backward, (ggI, ggW, ggb, gO, weight, self, stride, padding, dilation, transposed, output_padding, groups, output_mask))
+
+
 @road((tables.im2col,), )
 def im2col(input, kernel_size, dilation, padding, stride, *, out=None):
     """im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor"""

@@ -28,84 +28,84 @@ def _foreach_mm(input, mat2):
     """_foreach_mm(Tensor[] self, Tensor[] mat2) -> Tensor[]"""
     return call(tables._foreach_mm, (input, mat2))
 
-_foreach_add_overloads = (tables._foreach_add_Scalar, tables._foreach_add_List, tables._foreach_add_ScalarList, tables._foreach_add_Tensor, )
+_foreach_add_overloads = (tables._foreach_add_Scalar, tables._foreach_add_ScalarList, tables._foreach_add_Tensor, tables._foreach_add_List, )
 
 
-@road((tables._foreach_add_Scalar,), (tables._foreach_add_List,), (tables._foreach_add_ScalarList,), (tables._foreach_add_Tensor,), )
+@road((tables._foreach_add_Scalar,), (tables._foreach_add_ScalarList,), (tables._foreach_add_Tensor,), (tables._foreach_add_List,), )
 def _foreach_add(*args, **kwargs):
-    """_foreach_add.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]; _foreach_add.List(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]; _foreach_add.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]; _foreach_add.Tensor(Tensor[] self, Tensor other, *, Scalar alpha=1) -> Tensor[]"""
+    """_foreach_add.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]; _foreach_add.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]; _foreach_add.Tensor(Tensor[] self, Tensor other, *, Scalar alpha=1) -> Tensor[]; _foreach_add.List(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]"""
     return call_overloaded(_foreach_add_overloads, args, kwargs)
 
-_foreach_add__overloads = (tables._foreach_add__Scalar, tables._foreach_add__List, tables._foreach_add__ScalarList, tables._foreach_add__Tensor, )
+_foreach_add__overloads = (tables._foreach_add__Scalar, tables._foreach_add__ScalarList, tables._foreach_add__Tensor, tables._foreach_add__List, )
 
 
-@road((tables._foreach_add__Scalar,), (tables._foreach_add__List,), (tables._foreach_add__ScalarList,), (tables._foreach_add__Tensor,), )
+@road((tables._foreach_add__Scalar,), (tables._foreach_add__ScalarList,), (tables._foreach_add__Tensor,), (tables._foreach_add__List,), )
 def _foreach_add_(*args, **kwargs):
-    """_foreach_add_.Scalar(Tensor(a!)[] self, Scalar scalar) -> (); _foreach_add_.List(Tensor(a!)[] self, Tensor[] other, *, Scalar alpha=1) -> (); _foreach_add_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> (); _foreach_add_.Tensor(Tensor(a!)[] self, Tensor other, *, Scalar alpha=1) -> ()"""
+    """_foreach_add_.Scalar(Tensor(a!)[] self, Scalar scalar) -> (); _foreach_add_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> (); _foreach_add_.Tensor(Tensor(a!)[] self, Tensor other, *, Scalar alpha=1) -> (); _foreach_add_.List(Tensor(a!)[] self, Tensor[] other, *, Scalar alpha=1) -> ()"""
     return call_overloaded(_foreach_add__overloads, args, kwargs)
 
-_foreach_sub_overloads = (tables._foreach_sub_Scalar, tables._foreach_sub_List, tables._foreach_sub_ScalarList, )
+_foreach_sub_overloads = (tables._foreach_sub_Scalar, tables._foreach_sub_ScalarList, tables._foreach_sub_List, )
 
 
-@road((tables._foreach_sub_Scalar,), (tables._foreach_sub_List,), (tables._foreach_sub_ScalarList,), )
+@road((tables._foreach_sub_Scalar,), (tables._foreach_sub_ScalarList,), (tables._foreach_sub_List,), )
 def _foreach_sub(*args, **kwargs):
-    """_foreach_sub.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]; _foreach_sub.List(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]; _foreach_sub.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]"""
+    """_foreach_sub.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]; _foreach_sub.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]; _foreach_sub.List(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]"""
     return call_overloaded(_foreach_sub_overloads, args, kwargs)
 
-_foreach_sub__overloads = (tables._foreach_sub__Scalar, tables._foreach_sub__List, tables._foreach_sub__ScalarList, )
+_foreach_sub__overloads = (tables._foreach_sub__Scalar, tables._foreach_sub__ScalarList, tables._foreach_sub__List, )
 
 
-@road((tables._foreach_sub__Scalar,), (tables._foreach_sub__List,), (tables._foreach_sub__ScalarList,), )
+@road((tables._foreach_sub__Scalar,), (tables._foreach_sub__ScalarList,), (tables._foreach_sub__List,), )
 def _foreach_sub_(*args, **kwargs):
-    """_foreach_sub_.Scalar(Tensor(a!)[] self, Scalar scalar) -> (); _foreach_sub_.List(Tensor(a!)[] self, Tensor[] other, *, Scalar alpha=1) -> (); _foreach_sub_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()"""
+    """_foreach_sub_.Scalar(Tensor(a!)[] self, Scalar scalar) -> (); _foreach_sub_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> (); _foreach_sub_.List(Tensor(a!)[] self, Tensor[] other, *, Scalar alpha=1) -> ()"""
     return call_overloaded(_foreach_sub__overloads, args, kwargs)
 
-_foreach_mul_overloads = (tables._foreach_mul_Scalar, tables._foreach_mul_List, tables._foreach_mul_ScalarList, tables._foreach_mul_Tensor, )
+_foreach_mul_overloads = (tables._foreach_mul_Scalar, tables._foreach_mul_ScalarList, tables._foreach_mul_Tensor, tables._foreach_mul_List, )
 
 
-@road((tables._foreach_mul_Scalar,), (tables._foreach_mul_List,), (tables._foreach_mul_ScalarList,), (tables._foreach_mul_Tensor,), )
+@road((tables._foreach_mul_Scalar,), (tables._foreach_mul_ScalarList,), (tables._foreach_mul_Tensor,), (tables._foreach_mul_List,), )
 def _foreach_mul(*args, **kwargs):
-    """_foreach_mul.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]; _foreach_mul.List(Tensor[] self, Tensor[] other) -> Tensor[]; _foreach_mul.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]; _foreach_mul.Tensor(Tensor[] self, Tensor other) -> Tensor[]"""
+    """_foreach_mul.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]; _foreach_mul.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]; _foreach_mul.Tensor(Tensor[] self, Tensor other) -> Tensor[]; _foreach_mul.List(Tensor[] self, Tensor[] other) -> Tensor[]"""
     return call_overloaded(_foreach_mul_overloads, args, kwargs)
 
-_foreach_mul__overloads = (tables._foreach_mul__Scalar, tables._foreach_mul__List, tables._foreach_mul__ScalarList, tables._foreach_mul__Tensor, )
+_foreach_mul__overloads = (tables._foreach_mul__Scalar, tables._foreach_mul__ScalarList, tables._foreach_mul__Tensor, tables._foreach_mul__List, )
 
 
-@road((tables._foreach_mul__Scalar,), (tables._foreach_mul__List,), (tables._foreach_mul__ScalarList,), (tables._foreach_mul__Tensor,), )
+@road((tables._foreach_mul__Scalar,), (tables._foreach_mul__ScalarList,), (tables._foreach_mul__Tensor,), (tables._foreach_mul__List,), )
 def _foreach_mul_(*args, **kwargs):
-    """_foreach_mul_.Scalar(Tensor(a!)[] self, Scalar scalar) -> (); _foreach_mul_.List(Tensor(a!)[] self, Tensor[] other) -> (); _foreach_mul_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> (); _foreach_mul_.Tensor(Tensor(a!)[] self, Tensor other) -> ()"""
+    """_foreach_mul_.Scalar(Tensor(a!)[] self, Scalar scalar) -> (); _foreach_mul_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> (); _foreach_mul_.Tensor(Tensor(a!)[] self, Tensor other) -> (); _foreach_mul_.List(Tensor(a!)[] self, Tensor[] other) -> ()"""
     return call_overloaded(_foreach_mul__overloads, args, kwargs)
 
-_foreach_div_overloads = (tables._foreach_div_Scalar, tables._foreach_div_List, tables._foreach_div_ScalarList, tables._foreach_div_Tensor, )
+_foreach_div_overloads = (tables._foreach_div_Scalar, tables._foreach_div_ScalarList, tables._foreach_div_Tensor, tables._foreach_div_List, )
 
 
-@road((tables._foreach_div_Scalar,), (tables._foreach_div_List,), (tables._foreach_div_ScalarList,), (tables._foreach_div_Tensor,), )
+@road((tables._foreach_div_Scalar,), (tables._foreach_div_ScalarList,), (tables._foreach_div_Tensor,), (tables._foreach_div_List,), )
 def _foreach_div(*args, **kwargs):
-    """_foreach_div.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]; _foreach_div.List(Tensor[] self, Tensor[] other) -> Tensor[]; _foreach_div.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]; _foreach_div.Tensor(Tensor[] self, Tensor other) -> Tensor[]"""
+    """_foreach_div.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]; _foreach_div.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]; _foreach_div.Tensor(Tensor[] self, Tensor other) -> Tensor[]; _foreach_div.List(Tensor[] self, Tensor[] other) -> Tensor[]"""
     return call_overloaded(_foreach_div_overloads, args, kwargs)
 
-_foreach_div__overloads = (tables._foreach_div__Scalar, tables._foreach_div__List, tables._foreach_div__ScalarList, tables._foreach_div__Tensor, )
+_foreach_div__overloads = (tables._foreach_div__Scalar, tables._foreach_div__ScalarList, tables._foreach_div__Tensor, tables._foreach_div__List, )
 
 
-@road((tables._foreach_div__Scalar,), (tables._foreach_div__List,), (tables._foreach_div__ScalarList,), (tables._foreach_div__Tensor,), )
+@road((tables._foreach_div__Scalar,), (tables._foreach_div__ScalarList,), (tables._foreach_div__Tensor,), (tables._foreach_div__List,), )
 def _foreach_div_(*args, **kwargs):
-    """_foreach_div_.Scalar(Tensor(a!)[] self, Scalar scalar) -> (); _foreach_div_.List(Tensor(a!)[] self, Tensor[] other) -> (); _foreach_div_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> (); _foreach_div_.Tensor(Tensor(a!)[] self, Tensor other) -> ()"""
+    """_foreach_div_.Scalar(Tensor(a!)[] self, Scalar scalar) -> (); _foreach_div_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> (); _foreach_div_.Tensor(Tensor(a!)[] self, Tensor other) -> (); _foreach_div_.List(Tensor(a!)[] self, Tensor[] other) -> ()"""
     return call_overloaded(_foreach_div__overloads, args, kwargs)
 
-_foreach_pow_overloads = (tables._foreach_pow_List, tables._foreach_pow_Scalar, tables._foreach_pow_ScalarList, tables._foreach_pow_ScalarAndTensor, )
+_foreach_pow_overloads = (tables._foreach_pow_Scalar, tables._foreach_pow_ScalarAndTensor, tables._foreach_pow_ScalarList, tables._foreach_pow_List, )
 
 
-@road((tables._foreach_pow_List,), (tables._foreach_pow_Scalar,), (tables._foreach_pow_ScalarList,), (tables._foreach_pow_ScalarAndTensor,), )
+@road((tables._foreach_pow_Scalar,), (tables._foreach_pow_ScalarAndTensor,), (tables._foreach_pow_ScalarList,), (tables._foreach_pow_List,), )
 def _foreach_pow(*args, **kwargs):
-    """_foreach_pow.List(Tensor[] self, Tensor[] exponent) -> Tensor[]; _foreach_pow.Scalar(Tensor[] self, Scalar exponent) -> Tensor[]; _foreach_pow.ScalarList(Tensor[] self, Scalar[] exponent) -> Tensor[]; _foreach_pow.ScalarAndTensor(Scalar self, Tensor[] exponent) -> Tensor[]"""
+    """_foreach_pow.Scalar(Tensor[] self, Scalar exponent) -> Tensor[]; _foreach_pow.ScalarAndTensor(Scalar self, Tensor[] exponent) -> Tensor[]; _foreach_pow.ScalarList(Tensor[] self, Scalar[] exponent) -> Tensor[]; _foreach_pow.List(Tensor[] self, Tensor[] exponent) -> Tensor[]"""
     return call_overloaded(_foreach_pow_overloads, args, kwargs)
 
-_foreach_pow__overloads = (tables._foreach_pow__List, tables._foreach_pow__Scalar, tables._foreach_pow__ScalarList, )
+_foreach_pow__overloads = (tables._foreach_pow__Scalar, tables._foreach_pow__ScalarList, tables._foreach_pow__List, )
 
 
-@road((tables._foreach_pow__List,), (tables._foreach_pow__Scalar,), (tables._foreach_pow__ScalarList,), )
+@road((tables._foreach_pow__Scalar,), (tables._foreach_pow__ScalarList,), (tables._foreach_pow__List,), )
 def _foreach_pow_(*args, **kwargs):
-    """_foreach_pow_.List(Tensor(a!)[] self, Tensor[] exponent) -> (); _foreach_pow_.Scalar(Tensor(a!)[] self, Scalar exponent) -> (); _foreach_pow_.ScalarList(Tensor(a!)[] self, Scalar[] exponent) -> ()"""
+    """_foreach_pow_.Scalar(Tensor(a!)[] self, Scalar exponent) -> (); _foreach_pow_.ScalarList(Tensor(a!)[] self, Scalar[] exponent) -> (); _foreach_pow_.List(Tensor(a!)[] self, Tensor[] exponent) -> ()"""
     return call_overloaded(_foreach_pow__overloads, args, kwargs)
 
 
@@ -200,20 +200,20 @@ def _foreach_addcdiv_(*args, **kwargs):
     """_foreach_addcdiv_.Scalar(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> (); _foreach_addcdiv_.ScalarList(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars) -> (); _foreach_addcdiv_.Tensor(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> ()"""
     return call_overloaded(_foreach_addcdiv__overloads, args, kwargs)
 
-_foreach_lerp_overloads = (tables._foreach_lerp_List, tables._foreach_lerp_Scalar, tables._foreach_lerp_ScalarList, )
+_foreach_lerp_overloads = (tables._foreach_lerp_Scalar, tables._foreach_lerp_ScalarList, tables._foreach_lerp_List, )
 
 
-@road((tables._foreach_lerp_List,), (tables._foreach_lerp_Scalar,), (tables._foreach_lerp_ScalarList,), )
+@road((tables._foreach_lerp_Scalar,), (tables._foreach_lerp_ScalarList,), (tables._foreach_lerp_List,), )
 def _foreach_lerp(*args, **kwargs):
-    """_foreach_lerp.List(Tensor[] self, Tensor[] tensors1, Tensor[] weights) -> Tensor[]; _foreach_lerp.Scalar(Tensor[] self, Tensor[] tensors1, Scalar weight) -> Tensor[]; _foreach_lerp.ScalarList(Tensor[] self, Tensor[] tensors1, Scalar[] weight) -> Tensor[]"""
+    """_foreach_lerp.Scalar(Tensor[] self, Tensor[] tensors1, Scalar weight) -> Tensor[]; _foreach_lerp.ScalarList(Tensor[] self, Tensor[] tensors1, Scalar[] weight) -> Tensor[]; _foreach_lerp.List(Tensor[] self, Tensor[] tensors1, Tensor[] weights) -> Tensor[]"""
     return call_overloaded(_foreach_lerp_overloads, args, kwargs)
 
-_foreach_lerp__overloads = (tables._foreach_lerp__List, tables._foreach_lerp__Scalar, tables._foreach_lerp__ScalarList, )
+_foreach_lerp__overloads = (tables._foreach_lerp__Scalar, tables._foreach_lerp__ScalarList, tables._foreach_lerp__List, )
 
 
-@road((tables._foreach_lerp__List,), (tables._foreach_lerp__Scalar,), (tables._foreach_lerp__ScalarList,), )
+@road((tables._foreach_lerp__Scalar,), (tables._foreach_lerp__ScalarList,), (tables._foreach_lerp__List,), )
 def _foreach_lerp_(*args, **kwargs):
-    """_foreach_lerp_.List(Tensor(a!)[] self, Tensor[] tensors1, Tensor[] weights) -> (); _foreach_lerp_.Scalar(Tensor(a!)[] self, Tensor[] tensors1, Scalar weight) -> (); _foreach_lerp_.ScalarList(Tensor(a!)[] self, Tensor[] tensors1, Scalar[] weight) -> ()"""
+    """_foreach_lerp_.Scalar(Tensor(a!)[] self, Tensor[] tensors1, Scalar weight) -> (); _foreach_lerp_.ScalarList(Tensor(a!)[] self, Tensor[] tensors1, Scalar[] weight) -> (); _foreach_lerp_.List(Tensor(a!)[] self, Tensor[] tensors1, Tensor[] weights) -> ()"""
     return call_overloaded(_foreach_lerp__overloads, args, kwargs)
 
 
@@ -480,20 +480,20 @@ def _foreach_sign_(input):
     """_foreach_sign_(Tensor(a!)[] self) -> ()"""
     return call_inplace(tables._foreach_sign_, (input,))
 
-_foreach_clamp_min_overloads = (tables._foreach_clamp_min_Scalar, tables._foreach_clamp_min_List, tables._foreach_clamp_min_ScalarList, )
+_foreach_clamp_min_overloads = (tables._foreach_clamp_min_Scalar, tables._foreach_clamp_min_ScalarList, tables._foreach_clamp_min_List, )
 
 
-@road((tables._foreach_clamp_min_Scalar,), (tables._foreach_clamp_min_List,), (tables._foreach_clamp_min_ScalarList,), )
+@road((tables._foreach_clamp_min_Scalar,), (tables._foreach_clamp_min_ScalarList,), (tables._foreach_clamp_min_List,), )
 def _foreach_clamp_min(*args, **kwargs):
-    """_foreach_clamp_min.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]; _foreach_clamp_min.List(Tensor[] self, Tensor[] other) -> Tensor[]; _foreach_clamp_min.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]"""
+    """_foreach_clamp_min.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]; _foreach_clamp_min.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]; _foreach_clamp_min.List(Tensor[] self, Tensor[] other) -> Tensor[]"""
     return call_overloaded(_foreach_clamp_min_overloads, args, kwargs)
 
-_foreach_clamp_min__overloads = (tables._foreach_clamp_min__Scalar, tables._foreach_clamp_min__List, tables._foreach_clamp_min__ScalarList, )
+_foreach_clamp_min__overloads = (tables._foreach_clamp_min__Scalar, tables._foreach_clamp_min__ScalarList, tables._foreach_clamp_min__List, )
 
 
-@road((tables._foreach_clamp_min__Scalar,), (tables._foreach_clamp_min__List,), (tables._foreach_clamp_min__ScalarList,), )
+@road((tables._foreach_clamp_min__Scalar,), (tables._foreach_clamp_min__ScalarList,), (tables._foreach_clamp_min__List,), )
 def _foreach_clamp_min_(*args, **kwargs):
-    """_foreach_clamp_min_.Scalar(Tensor(a!)[] self, Scalar scalar) -> (); _foreach_clamp_min_.List(Tensor(a!)[] self, Tensor[] other) -> (); _foreach_clamp_min_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()"""
+    """_foreach_clamp_min_.Scalar(Tensor(a!)[] self, Scalar scalar) -> (); _foreach_clamp_min_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> (); _foreach_clamp_min_.List(Tensor(a!)[] self, Tensor[] other) -> ()"""
     return call_overloaded(_foreach_clamp_min__overloads, args, kwargs)
 
 _foreach_maximum_overloads = (tables._foreach_maximum_Scalar, tables._foreach_maximum_ScalarList, tables._foreach_maximum_List, )
@@ -512,20 +512,20 @@ def _foreach_maximum_(*args, **kwargs):
     """_foreach_maximum_.Scalar(Tensor(a!)[] self, Scalar scalar) -> (); _foreach_maximum_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> (); _foreach_maximum_.List(Tensor(a!)[] self, Tensor[] other) -> ()"""
     return call_overloaded(_foreach_maximum__overloads, args, kwargs)
 
-_foreach_clamp_max_overloads = (tables._foreach_clamp_max_Scalar, tables._foreach_clamp_max_List, tables._foreach_clamp_max_ScalarList, )
+_foreach_clamp_max_overloads = (tables._foreach_clamp_max_Scalar, tables._foreach_clamp_max_ScalarList, tables._foreach_clamp_max_List, )
 
 
-@road((tables._foreach_clamp_max_Scalar,), (tables._foreach_clamp_max_List,), (tables._foreach_clamp_max_ScalarList,), )
+@road((tables._foreach_clamp_max_Scalar,), (tables._foreach_clamp_max_ScalarList,), (tables._foreach_clamp_max_List,), )
 def _foreach_clamp_max(*args, **kwargs):
-    """_foreach_clamp_max.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]; _foreach_clamp_max.List(Tensor[] self, Tensor[] other) -> Tensor[]; _foreach_clamp_max.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]"""
+    """_foreach_clamp_max.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]; _foreach_clamp_max.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]; _foreach_clamp_max.List(Tensor[] self, Tensor[] other) -> Tensor[]"""
     return call_overloaded(_foreach_clamp_max_overloads, args, kwargs)
 
-_foreach_clamp_max__overloads = (tables._foreach_clamp_max__Scalar, tables._foreach_clamp_max__List, tables._foreach_clamp_max__ScalarList, )
+_foreach_clamp_max__overloads = (tables._foreach_clamp_max__Scalar, tables._foreach_clamp_max__ScalarList, tables._foreach_clamp_max__List, )
 
 
-@road((tables._foreach_clamp_max__Scalar,), (tables._foreach_clamp_max__List,), (tables._foreach_clamp_max__ScalarList,), )
+@road((tables._foreach_clamp_max__Scalar,), (tables._foreach_clamp_max__ScalarList,), (tables._foreach_clamp_max__List,), )
 def _foreach_clamp_max_(*args, **kwargs):
-    """_foreach_clamp_max_.Scalar(Tensor(a!)[] self, Scalar scalar) -> (); _foreach_clamp_max_.List(Tensor(a!)[] self, Tensor[] other) -> (); _foreach_clamp_max_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()"""
+    """_foreach_clamp_max_.Scalar(Tensor(a!)[] self, Scalar scalar) -> (); _foreach_clamp_max_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> (); _foreach_clamp_max_.List(Tensor(a!)[] self, Tensor[] other) -> ()"""
     return call_overloaded(_foreach_clamp_max__overloads, args, kwargs)
 
 _foreach_minimum_overloads = (tables._foreach_minimum_Scalar, tables._foreach_minimum_ScalarList, tables._foreach_minimum_List, )

@@ -491,6 +491,8 @@ ROOT_NAMES = frozenset(
         "_check_with",
         "_make_per_channel_quantized_tensor",
         "_make_per_tensor_quantized_tensor",
+        "_nested_tensor_from_mask",
+        "_nested_tensor_from_mask_left_aligned",
         "_nested_view_from_buffer",
         "_running_with_deploy",
         "AcceleratorError",

@@ -69,6 +69,11 @@ convolution_backward = Operator("convolution_backward", "",
     meta=_meta.convolution_backward, cast=(0, 1, 2), kernels={"cpu": kernels_conv.convolution_backward},
     tags=('product',), returns=('', '', ''), variants=('function',), derivatives="conv", saves_self=True,
 )
+_convolution_double_backward = Operator("_convolution_double_backward", "",
+    (Param('ggI', 'Tensor', optional=True), Param('ggW', 'Tensor', optional=True), Param('ggb', 'Tensor', optional=True), Param('gO', 'Tensor'), Param('weight', 'Tensor'), Param('self', 'Tensor'), Param('stride', 'SymInt', is_list=True), Param('padding', 'SymInt', is_list=True), Param('dilation', 'SymInt', is_list=True), Param('transposed', 'bool'), Param('output_padding', 'SymInt', is_list=True), Param('groups', 'SymInt'), Param('output_mask', 'bool', is_list=True, size=3), ),
+    composite="conv.convolution_double_backward",
+    returns=('', '', ''), variants=('function',),
+)
 im2col = Operator("im2col", "",
     (Param('self', 'Tensor'), Param('kernel_size', 'int', is_list=True, size=2), Param('dilation', 'int', is_list=True, size=2), Param('padding', 'int', is_list=True, size=2), Param('stride', 'int', is_list=True, size=2), ),
     meta=_meta.im2col, cast=(0,), kernels={"cpu": kernels_conv.im2col},

@@ -147,7 +147,10 @@ def _view_at(root: ndarray, dtype: np.dtype, shape: Sequence[int], strides: Sequ
     check_bounds(root.nbytes, itemsize, shape, strides, byte_offset)
     # Only views without elements come here: PyTorch allows them any offset and stride, numpy wants them inside the buffer.
     strides = [s if s * itemsize <= _INT64_MAX else 1 for s in strides]
-    return ndarray(shape, dtype, root, min(byte_offset, root.nbytes), [s * itemsize for s in strides])
+    try:
+        return ndarray(shape, dtype, root, min(byte_offset, root.nbytes), [s * itemsize for s in strides])
+    except ValueError as error:
+        raise refusal(error, shape, itemsize) or error from error
 
 
 def check_bounds(nbytes: int, itemsize: int, shape: Sequence[int], strides: Sequence[int], byte_offset: int) -> None:
@@ -226,6 +229,8 @@ def refusal(error: Exception, shape: Sequence[int], itemsize: int) -> RuntimeErr
         )
     if math.prod(shape) * itemsize > _INT64_MAX:
         return RuntimeError(f"Storage size calculation overflowed with sizes=[{_join(shape)}]")
+    if math.prod(n for n in shape if n) * itemsize > _INT64_MAX:  # without elements, but numpy multiplies what is left
+        return RuntimeError("Stride calculation overflowed")
     return None
 
 

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from ._above import above
 from ._api.functions.construct import as_tensor
 from ._device import device as _device
-from ._dtype import dtype as _dtype
+from ._dtype import bool as _bool, dtype as _dtype
 from ._generated import functions as F
 from ._layout import strided
 from ._tensor import Size, Tensor
@@ -24,7 +24,7 @@ __all__ = ["as_nested_tensor", "nested_tensor", "to_padded_tensor"]
 
 # What works on each part; of those with a `dim`, it counts the list too.
 _BY_PART = frozenset(
-    "bmm clone contiguous cpu detach double dropout embedding float gelu half layer_norm linear masked_fill matmul relu relu_ requires_grad_ to to_copy type".split()
+    "bmm clone contiguous cpu detach double dropout embedding float gelu half layer_norm linear masked_fill matmul relu relu_ to to_copy type".split()
 )
 _BY_DIM = {
     "softmax": 1,
@@ -33,6 +33,7 @@ _BY_DIM = {
     "chunk": 2,
     "transpose": 1,
 }  # where the dimension stands among the arguments
+_OWN = frozenset(("select", "unbind", "to_padded_tensor"))  # functions that the class has as methods
 _NO_SIZES = "Internal error: NestedTensorImpl doesn't support {}. Please file an issue."
 
 
@@ -63,6 +64,10 @@ class NestedTensor(Tensor):
         plain = name.removeprefix("__i").removeprefix("__r").strip("_")
         if name == "__get__":  # an attribute that this class does not have its own of
             return getattr(cls._of_arguments(args)._first(), func.__self__.__name__)  # type: ignore[attr-defined]
+        if name in _OWN:
+            return vars(cls)[name](*args, **given)
+        if name == "cat":
+            return cls._joined(*args, **given)
         nested = cls._of_arguments([*args, *given.values()])
         if name in _BY_DIM:
             args, given = nested._shifted(name, args, given)
@@ -79,6 +84,15 @@ class NestedTensor(Tensor):
         if results and isinstance(results[0], (tuple, list)):
             return tuple(cls._of(column) for column in zip(*results, strict=True))
         return cls._of(results, nested)
+
+    @classmethod
+    def _joined(cls, tensors: Sequence[Tensor], dim: int = 0) -> NestedTensor:
+        """The parts of nested tensors in one list. RuntimeError for a dense tensor, and along another dimension."""
+        if not all(isinstance(tensor, NestedTensor) for tensor in tensors):
+            raise RuntimeError("cat(): expected each tensor in given list to be nested.")
+        if dim % tensors[0].dim():
+            raise NotImplementedError(f"cat(): nested tensors are joined along dimension 0 only, not along {dim}")
+        return cls._of([part for tensor in tensors for part in tensor.unbind()])
 
     @staticmethod
     def _of_arguments(arguments: Any) -> NestedTensor:
@@ -126,6 +140,12 @@ class NestedTensor(Tensor):
     @property
     def requires_grad(self) -> bool:  # type: ignore[override]
         return any(part.requires_grad for part in self._parts)
+
+    def requires_grad_(self, requires_grad: bool = True) -> NestedTensor:
+        """Let the parts have gradients or not."""
+        for part in self._parts:
+            part.requires_grad_(requires_grad)
+        return self
 
     @property
     def grad(self) -> NestedTensor | None:  # type: ignore[override]
@@ -177,6 +197,15 @@ class NestedTensor(Tensor):
         if dim not in (0, -self.dim()):
             raise RuntimeError(f"NestedTensor can only be unbound along dimension 0 got dimension {dim} instead.")
         return tuple(self._parts)
+
+    def select(self, dim: int, index: int) -> Tensor:  # type: ignore[override]
+        """One part, or the nested tensor of a slice of every part. IndexError for one that is not there."""
+        if dim not in (0, -self.dim()):
+            inner = self._inner("select", dim)
+            return self._of([part.select(inner, index) for part in self._parts], self)
+        if not -len(self._parts) <= index < len(self._parts):
+            raise IndexError(f"index {index} is out of bounds for dimension 0 with size {len(self._parts)}")
+        return self._parts[index]
 
     def __iter__(self) -> Any:
         return iter(self.unbind())
@@ -289,6 +318,27 @@ def as_nested_tensor(
         parts.append(item.to(kind) if device is None else item.to(device, kind))
     _check_parts(parts)
     return NestedTensor._of(parts)
+
+
+def _nested_tensor_from_mask(t: Tensor, mask: Tensor, mask_check: bool = True) -> NestedTensor:
+    """Of rows (batch, length, features) those that a bool mask (batch, length) has, which stand on the left. RuntimeError for other shapes and dtypes, and,
+    unless `mask_check` is off, for a mask with gaps."""
+    if mask.dtype is not _bool:
+        raise RuntimeError(f"Expected mask to be of ScalarType Bool, but got {mask.dtype.cpp} instead.")
+    if mask.dim() != 2:
+        raise RuntimeError("Padding mask should be 2D")
+    if t.dim() != 3:
+        raise RuntimeError("Input should be a 3D tensor, N * L * D")
+    if tuple(mask.shape) != tuple(t.shape[:2]):
+        raise RuntimeError("Mask size should match input size")
+    if mask_check and not _nested_tensor_from_mask_left_aligned(t, mask):
+        raise RuntimeError("Mask must be left-aligned without gaps")
+    return NestedTensor._of([row[:size] for row, size in zip(t.unbind(0), mask.sum(1).tolist())])
+
+
+def _nested_tensor_from_mask_left_aligned(t: Tensor, mask: Tensor) -> bool:
+    """Whether what a mask has of each row stands on its left."""
+    return bool((mask.int().diff(dim=1) <= 0).all())
 
 
 def to_padded_tensor(

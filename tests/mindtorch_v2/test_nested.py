@@ -94,3 +94,41 @@ def test_what_it_is_made_of():
         torch.nested.nested_tensor([torch.ones(2), torch.ones(2, 2)])
     with pytest.raises(NotImplementedError, match="nested tensors of the layout torch.jagged are not there"):
         torch.nested.nested_tensor([torch.ones(2)], layout=torch.jagged)
+
+
+def test_functions_of_single_parts():
+    """`vmap` over nested tensors: results of it are nested, those of nothing nested are dense."""
+    n, dense = made(), torch.ones(2, 3, 2)
+    product, same = torch.vmap(lambda x, y: (x @ y, y.sum()))(n, dense)
+    assert product.is_nested and lists(product) == [[[3, 3]] * 2, [[0, 0]] * 3] and same[1].item() == 6
+    whole = torch.vmap(lambda x, y: y, in_dims=(0, None))(n, torch.ones(3))
+    assert whole.shape == (2, 3) and not whole.is_nested
+    leaf = n.clone().requires_grad_()
+    assert leaf[0].requires_grad and torch.vmap(torch.sin)(leaf)[1].requires_grad
+    assert n.select(-1, 0)[1].tolist() == [0, 0, 0] and torch.cat([n, n]).size(0) == 4
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (
+            lambda n: torch.vmap(lambda x: x, in_dims=2)(n),
+            "Nested tensors can only be vmapped over dim=0, but got dim=2",
+        ),
+        (
+            lambda n: torch.vmap(lambda x: x, out_dims=2)(n),
+            "Nested tensors can only be vmapped over dim=0, but got dim=2",
+        ),
+        (
+            lambda n: torch.vmap(torch.vmap(torch.sin))(n),
+            "Only one level of vmap is supported when vmapping over nested",
+        ),
+        (
+            lambda n: torch.vmap(lambda x, y: x @ y, in_dims=(0, 1))(n, torch.ones(3, 2, 4)),
+            "Fallback not supported for mixed nested / non-nested arguments without bdim=0",
+        ),
+    ],
+)
+def test_refusals_of_vmap(call, words):
+    with pytest.raises(RuntimeError, match=words):
+        call(made())

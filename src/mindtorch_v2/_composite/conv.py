@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mindtorch_v2._autograd.formulas.nn import convolution_second
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._rules import pooling as rules
 from mindtorch_v2._tensor import Tensor
@@ -350,9 +351,12 @@ def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Tensor:
 def thnn_conv2d(
     self: Tensor, weight: Tensor, kernel_size: Any, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0
 ) -> Tensor:
-    """`conv2d` with windows that have no gaps. RuntimeError unless the kernel has two sizes."""
-    if len(kernel_size) != 2:
-        raise RuntimeError("2D kernel_size expected")
+    """`conv2d` with windows that have no gaps, of a weight with all its elements in rows, too. RuntimeError unless there are two sizes of each kind."""
+    for name, sizes in (("kernel_size", kernel_size), ("stride", stride), ("padding", padding)):
+        if len(sizes) != 2:
+            raise RuntimeError(f"2D {name} expected")
+    if weight.dim() == 2:
+        weight = F.reshape(weight, [weight.shape[0], -1, *kernel_size])
     return F.conv2d(self, weight, bias, stride, padding)
 
 
@@ -368,3 +372,23 @@ def slow_conv3d(
     if weight.dim() == 2:
         weight = F.reshape(weight, [weight.shape[0], -1, *kernel_size])
     return F.conv3d(self, weight, bias, stride, padding)
+
+
+def convolution_double_backward(
+    ggI: Tensor | None,
+    ggW: Tensor | None,
+    ggb: Tensor | None,
+    gO: Tensor,
+    weight: Tensor,
+    self: Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+    output_mask: Any,
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """Gradients of convolution_backward with respect to its gradient, input and weight; None where none of its own gradients asks for one."""
+    windows = (stride, padding, dilation, transposed, output_padding, groups)
+    return convolution_second((ggI, ggW, ggb), gO, self, weight, *windows)

@@ -55,6 +55,11 @@ def check_buffer(op: Operator, args: tuple, out: Tensor, where: device) -> None:
         raise RuntimeError(
             f"Expected all tensors to be on the same device, but found at least two devices, {where} and {out.device}!"
         )
+    check_gradients(op, args, out)
+
+
+def check_gradients(op: Operator, args: tuple, out: Tensor) -> None:
+    """RuntimeError when a buffer or an argument has a history."""
     if TLS.grad_enabled and any(needs_grad(a) for a in (out, *args)):
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "

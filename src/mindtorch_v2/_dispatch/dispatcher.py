@@ -22,7 +22,7 @@ from .._state import DISPATCHING, PROFILED, SPARSE, TLS
 from .._tensor import Tensor, belongs_to_inference, bump_version, wrap, wrap_view
 from . import below, ops, overrides, sparse
 from .backends import backend_of, empty
-from .buffers import check_buffer, check_dtype, require_tensors, resize_out, with_dtype_of, write_out
+from .buffers import check_buffer, check_dtype, check_gradients, require_tensors, resize_out, with_dtype_of, write_out
 from .convert import convert
 from .operator import Operator
 from .out_dtypes import requires
@@ -290,6 +290,8 @@ def _name(where: device) -> str:
 def _call_out(op: Operator, spec: Any, args: tuple, out: Any, where: device) -> Any:
     if TLS.inference is False:
         for one in out if isinstance(out, (tuple, list)) else (out,):
+            if isinstance(one, Tensor) and belongs_to_inference(one):
+                check_gradients(op, args, one)  # what PyTorch says first
             _refuse_inference(one)
     if op.is_view or spec.__class__ is not Spec:
         if op.distinct_out:

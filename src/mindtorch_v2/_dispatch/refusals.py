@@ -232,7 +232,11 @@ def _is_option(op: Operator, param: Param) -> bool:
 
 
 def _argument(op: Operator, param: Param, number: int, as_number: bool) -> _Argument:
-    name = "input" if param.name == "self" and param.type == "Tensor" and not as_number else param.name
+    name = (
+        "input"
+        if param.name == "self" and param.type == "Tensor" and not param.is_list and not as_number
+        else param.name
+    )
     if as_number:
         param = Param(param.name, "Scalar", optional=param.optional, keyword=param.keyword)
         if op.params[number].optional:

@@ -24,6 +24,8 @@ LEVELS: list[tuple[int, int]] = []
 """(level, size of the batch) of every `vmap` that is running, the outermost first."""
 MODES: dict[int, Any] = {}
 """By level of this thread's `vmap`, the mode that answers for random operators; see randomness.py."""
+PARTS: list[int] = []
+"""The sizes of the nested tensors of which `vmap` is running a function part by part: one at most."""
 
 
 class BatchedTensor(Tensor):
@@ -202,25 +204,27 @@ class Fallback:
 
 
 def run_rows(func: Callable, args: tuple, kwargs: dict, level: int) -> list:
-    """The results of every example."""
+    """The results of every example; of an empty batch those of one of zeros, whose shapes `stack` wants to know."""
     at_level = at(level)
     size = next(t for t in tensors_in((args, kwargs)) if at_level(t))._value.shape[0]
     rows = []
-    for row in range(size):
+    for row in range(size or 1):
         pick = functools.partial(_row, at_level=at_level, row=row)
         rows.append(func(*mapped(args, pick), **mapped(kwargs, pick)))
     return rows
 
 
 def _row(t: Tensor, at_level: Level, row: int) -> Tensor:
-    return t._value[row] if at_level(t) else t
+    if not at_level(t):
+        return t
+    return t._value[row] if t._value.shape[0] else t._value.new_zeros(t._value.shape[1:])
 
 
 def stack(rows: list, level: int) -> Any:
     """The results of all examples as batched tensors."""
     first = rows[0]
     if isinstance(first, Tensor):
-        return batched(ops.stack(rows), level)
+        return batched(ops.stack(rows) if LEVELS[level - 1][1] else first.new_empty((0, *first.shape)), level)
     if isinstance(first, tuple) and hasattr(first, "_fields"):
         return type(first)(*(stack([row[i] for row in rows], level) for i in range(len(first))))
     if isinstance(first, (tuple, list)):

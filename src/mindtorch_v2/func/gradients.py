@@ -34,9 +34,19 @@ def _track(value: Any) -> Any:
 def _track_levels(value: Tensor, levels: list) -> Tensor:
     if not levels:
         return value.view_as(value) if value.requires_grad else value.detach().requires_grad_()
-    level, size = levels[0]
-    inner = value._value if at(level)(value) else value.expand((size, *value.shape))
-    return batched(_track_levels(inner, levels[1:]), level)
+    return batched(_track_levels(_whole_batch(value, levels[0]), levels[1:]), levels[0][0])
+
+
+def _whole_batch(value: Tensor, level: tuple[int, int]) -> Tensor:
+    number, size = level
+    return value._value if at(number)(value) else value.expand((size, *value.shape))
+
+
+def _spread(value: Tensor, levels: list) -> Tensor:
+    """The plain tensor of all examples of all levels, the innermost first."""
+    for level in levels:
+        value = _whole_batch(value, level)
+    return value
 
 
 def _rewrap(plain: Tensor) -> Tensor:
@@ -53,7 +63,7 @@ def _gradients(output: Tensor, leaves: list, cotangent: Tensor | None = None) ->
     if not plain.requires_grad:
         return [_rewrap(ops.zeros_like(leaf)) for leaf in inner]
     with Outside():
-        seed = ops.ones_like(plain) if cotangent is None else ops.expand_as(innermost(cotangent), plain)
+        seed = ops.ones_like(plain) if cotangent is None else ops.expand_as(_spread(cotangent, LEVELS[::-1]), plain)
         found = _api.grad(plain, inner, seed, create_graph=True, allow_unused=True, materialize_grads=True)
     if not _reaches_beyond(found, inner):
         found = tuple(wrap(g._data, g._dtype) for g in found)

@@ -14,7 +14,7 @@ from .._dispatch.overrides import DisableTorchFunctionSubclass
 from .._state import TLS
 from .._tensor import Tensor
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
-from .batched import LEVELS, MODES, BatchedTensor, at, batched
+from .batched import LEVELS, MODES, PARTS, BatchedTensor, at, batched
 from .randomness import RandomMode
 
 
@@ -44,6 +44,8 @@ def vmap(
     def mapped(*args: Any, **kwargs: Any) -> Any:
         dims, leaves, spec = _flat_inputs(name, in_dims, args)
         size = _size(name, in_dims, dims, leaves)
+        if PARTS or any(dim is not None and leaf.is_nested for leaf, dim in zip(leaves, dims)):
+            return _by_parts(func, name, leaves, dims, spec, kwargs, size, out_dims, randomness)
         given = leaves
         leaves = [leaf if dim is None else _moved(leaf, dim) for leaf, dim in zip(leaves, dims)]
         if chunk_size is None or chunk_size >= size:
@@ -153,6 +155,55 @@ def _size(name: str, in_dims: Any, dims: list, leaves: list) -> int:
 def _moved(leaf: Tensor, dim: int) -> Tensor:
     with nullcontext() if isinstance(leaf, BatchedTensor) else DisableTorchFunctionSubclass():
         return leaf.movedim(dim, 0) if dim % leaf.dim() else leaf
+
+
+def _by_parts(
+    func: Callable,
+    name: str,
+    leaves: list,
+    dims: list,
+    spec: Any,
+    kwargs: dict,
+    size: int,
+    out_dims: Any,
+    randomness: str,
+) -> Any:
+    """Run `func` on the parts of nested tensors, each a batch of one; results that depend on them are nested tensors."""
+    if LEVELS or PARTS:
+        raise RuntimeError("Only one level of vmap is supported when vmapping over nested tensors")
+    cls = None
+    for leaf, dim in zip(leaves, dims):
+        if dim is not None and dim % leaf.dim():
+            if leaf.is_nested:
+                raise RuntimeError(_ONLY_LISTS.format(dim % leaf.dim()))
+            raise RuntimeError("Fallback not supported for mixed nested / non-nested arguments without bdim=0")
+        cls = type(leaf) if dim is not None and leaf.is_nested else cls
+    assert cls is not None
+    in_dims = tree_unflatten([None if dim is None else 0 for dim in dims], spec)
+    run, columns, shape, places = restore_vmap(func, in_dims, 1, randomness), [], None, []
+    PARTS.append(size)
+    try:
+        for number in range(size):
+            given = [leaf if dim is None else leaf.select(0, number).unsqueeze(0) for leaf, dim in zip(leaves, dims)]
+            results, found = run(*tree_unflatten(given, spec), **kwargs)
+            values, shape = tree_flatten(results)
+            places = tree_flatten(found)[0]
+            columns.append([v if place is None else v.select(place, 0) for v, place in zip(values, places)])
+    finally:
+        PARTS.pop()
+    wanted = _broadcast_to_and_flatten(out_dims, shape) or []
+    made = []
+    for column, place, dim in zip(zip(*columns), places, wanted):
+        if dim and place is not None:
+            raise RuntimeError(_ONLY_LISTS.format(dim))
+        alone = place is None and isinstance(column[0], Tensor) and dim is not None
+        made.append(
+            cls._of(column) if place is not None else column[0].expand(size, *column[0].shape) if alone else column[0]
+        )
+    return tree_unflatten(made, shape)
+
+
+_ONLY_LISTS = "Nested tensors can only be vmapped over dim=0, but got dim={}"
 
 
 def _once(

@@ -23,6 +23,7 @@ from ..._autograd.node import (
 )
 from ..._dispatch import native
 from ..._handles import RemovableHandle
+from ..._sparse_payload import SparsePayload
 from ..._state import TLS
 from ..._tensor import Tensor, belongs_to_inference, wrap
 
@@ -240,7 +241,8 @@ def _get_data(self: Tensor) -> Tensor:
 def _set_data(self: Tensor, value: Tensor) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
-    if "meta" in (here := {self.device.type, value.device.type}) and len(here) > 1:
+    kinds = [p.layout if isinstance(p, SparsePayload) else None for p in (self._data, value._data)]
+    if kinds[0] is not kinds[1] or "meta" in (here := {self.device.type, value.device.type}) and len(here) > 1:
         raise RuntimeError(
             "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
         )
@@ -269,8 +271,9 @@ def is_inference(self: Tensor) -> bool:
 
 
 def _is_view(self: Tensor) -> bool:
-    """Whether the tensor is a view of another one."""
-    return self._base is not None or bool(self._multi_view)
+    """Whether the tensor is a view of another one whose history it shares: none of those made in inference mode is."""
+    base = self._base
+    return (base is not None and not (self._inference or base._inference)) or bool(self._multi_view)
 
 
 def _output_nr(self: Tensor) -> int:

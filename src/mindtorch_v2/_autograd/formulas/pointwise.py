@@ -7,6 +7,7 @@ input's shape. An operand that was given as a number is a number here.
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 from ..._dispatch import ops
@@ -39,6 +40,12 @@ def floor_quotient(self: Any, other: Tensor) -> Tensor:
     """floor(self / other) of a number and a tensor."""
     number = ops.scalar_tensor(self, dtype=other.dtype, device=other.device)
     return ops.div(number, other, rounding_mode="floor")
+
+
+def warning_of(grad: Tensor) -> Tensor:
+    """`grad`, with a warning: that of a derivative which has something to say."""
+    warnings.warn("Warn from backward", stacklevel=2)
+    return grad
 
 
 def not_implemented(name: str) -> Tensor:
@@ -214,6 +221,7 @@ __all__ = [
     "pow_self",
     "sgn_gradient",
     "sinc_gradient",
+    "warning_of",
     "xlog1py_self",
     "xlogy_self",
 ]

@@ -10,7 +10,18 @@ from ..._tensor import Tensor
 from ..batched import Level
 from ..kinds import front
 
-__all__ = ["flattened", "found_in", "on_diagonal", "padded", "reduced", "repeated", "rolled", "sorted_into", "traced"]
+__all__ = [
+    "flattened",
+    "found_in",
+    "of_whole_batch",
+    "on_diagonal",
+    "padded",
+    "reduced",
+    "repeated",
+    "rolled",
+    "sorted_into",
+    "traced",
+]
 
 
 def reduced(level: Level, name: str, self: Any, dtype: Any) -> Any:
@@ -28,6 +39,11 @@ def flattened(level: Level, name: str, self: Any, **options: Any) -> Any:
         return None
     made = getattr(ops, name)(value.flatten(1) if self.dim() else value.unsqueeze(1), 1, **options)
     return level.wrap(made[0] if isinstance(made, tuple) else made)
+
+
+def of_whole_batch(level: Level, name: str, self: Any) -> Tensor:
+    """One answer for all examples, which is no batch."""
+    return getattr(ops, name)(self._value)
 
 
 def traced(level: Level, self: Tensor) -> Any:
