@@ -202,6 +202,10 @@ def accelerate(
     return _dressed(made, function)
 
 
+NO_OPERATORS: dict[Any, Callable] = {}
+"""By public functions that are no operators, what they are made of."""
+
+
 def unbound(function: Callable) -> Any:
     """Decorator of a function written by hand that is a builtin one in PyTorch: as a member of a class it stays a function."""
     return Unbound(function) if extension is None else _dressed(extension.Fast(function, (), function), function)
@@ -212,6 +216,7 @@ def builtin(function: Callable) -> Any:
     asking = _asking(function, True)
     made = Unbound(asking) if extension is None else _dressed(extension.Fast(function, (), asking), function)
     asking.public = made  # type: ignore[attr-defined]
+    NO_OPERATORS[made] = function
     return made
 
 
@@ -220,6 +225,7 @@ def overridable(function: Callable) -> Any:
     asking = _asking(function, False)
     made = asking if extension is None else _dressed(extension.FastMethod(function, (), asking), function)
     asking.public = made  # type: ignore[attr-defined]
+    NO_OPERATORS[made] = function
     return made
 
 

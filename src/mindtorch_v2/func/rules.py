@@ -14,6 +14,7 @@ from typing import Any
 from .._api.methods import indexing
 from .._autograd import api
 from .._dispatch import ops
+from .._dispatch.native import NO_OPERATORS
 from .._dispatch.operator import Operator
 from .._dispatch.resolver import resolve
 from .._dispatch.return_types import return_type
@@ -72,6 +73,8 @@ def run(func: Callable, args: tuple, kwargs: dict) -> Any:
         raise RuntimeError(
             f"Batching rule not implemented for aten::{name}.out; the fallback path doesn't work on out= or view ops."
         )
+    if func in NO_OPERATORS:
+        return NO_OPERATORS[func](*args, **kwargs)
     mode = MODES.get(level.number)
     if mode is not None and mode.draws(name, args):  # inside an operator that is made of others
         return mode.drawn(func, name, args, kwargs)
