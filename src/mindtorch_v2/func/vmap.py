@@ -180,7 +180,9 @@ def _by_parts(
         cls = type(leaf) if dim is not None and leaf.is_nested else cls
     assert cls is not None
     in_dims = tree_unflatten([None if dim is None else 0 for dim in dims], spec)
-    run, columns, shape, places = restore_vmap(func, in_dims, 1, randomness), [], None, []
+    run = restore_vmap(func, in_dims, 1, randomness)
+    shape: Any = None
+    columns, places = [], []
     PARTS.append(size)
     try:
         for number in range(size):
