@@ -234,6 +234,7 @@ STUBS = frozenset(
         "backends.cuda",
         "backends.cudnn",
         "backends.kleidiai",
+        "backends.mha",
         "backends.mkl",
         "backends.mkldnn",
         "backends.mps",

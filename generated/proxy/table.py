@@ -386,6 +386,10 @@ ROWS = {
         "tier": 2,
         "returns": {'is_available': False},
     },
+    "backends.mha": {
+        "tier": 2,
+        "from": {'mindtorch_v2.nn.modules._fast_attention': 'get_fastpath_enabled set_fastpath_enabled'},
+    },
     "backends.mkl": {
         "tier": 2,
         "constants": {'VERBOSE_OFF': 0, 'VERBOSE_ON': 1},

@@ -253,6 +253,21 @@ scaled_dot_product_attention = Operator("scaled_dot_product_attention", "",
     composite="attention.scaled_dot_product_attention",
     tags=('autocast_lower',), variants=('function',),
 )
+_native_multi_head_attention = Operator("_native_multi_head_attention", "",
+    (Param('query', 'Tensor'), Param('key', 'Tensor'), Param('value', 'Tensor'), Param('embed_dim', 'int'), Param('num_head', 'int'), Param('qkv_weight', 'Tensor'), Param('qkv_bias', 'Tensor'), Param('proj_weight', 'Tensor'), Param('proj_bias', 'Tensor'), Param('mask', 'Tensor', optional=True, default=None), Param('need_weights', 'bool', default=True), Param('average_attn_weights', 'bool', default=True), Param('mask_type', 'int', optional=True, default=None), ),
+    composite="transformer.native_multi_head_attention",
+    returns=('', ''), variants=('function',),
+)
+_transform_bias_rescale_qkv = Operator("_transform_bias_rescale_qkv", "",
+    (Param('qkv', 'Tensor'), Param('qkv_bias', 'Tensor'), Param('num_heads', 'int'), ),
+    composite="transformer.transform_bias_rescale_qkv",
+    returns=('', '', ''), variants=('function',),
+)
+_transformer_encoder_layer_fwd = Operator("_transformer_encoder_layer_fwd", "",
+    (Param('src', 'Tensor'), Param('embed_dim', 'int'), Param('num_heads', 'int'), Param('qkv_weight', 'Tensor'), Param('qkv_bias', 'Tensor'), Param('proj_weight', 'Tensor'), Param('proj_bias', 'Tensor'), Param('use_gelu', 'bool'), Param('norm_first', 'bool'), Param('eps', 'float'), Param('norm_weight_1', 'Tensor'), Param('norm_bias_1', 'Tensor'), Param('norm_weight_2', 'Tensor'), Param('norm_bias_2', 'Tensor'), Param('ffn_weight_1', 'Tensor'), Param('ffn_bias_1', 'Tensor'), Param('ffn_weight_2', 'Tensor'), Param('ffn_bias_2', 'Tensor'), Param('mask', 'Tensor', optional=True, default=None), Param('mask_type', 'int', optional=True, default=None), ),
+    composite="transformer.transformer_encoder_layer_fwd",
+    variants=('function',),
+)
 _fused_sdp_choice = Operator("_fused_sdp_choice", "",
     (Param('query', 'Tensor'), Param('key', 'Tensor'), Param('value', 'Tensor'), Param('attn_mask', 'Tensor', optional=True, default=None), Param('dropout_p', 'float', default=0.0), Param('is_causal', 'bool', default=False), Param('scale', 'float', optional=True, default=None, keyword=True), Param('enable_gqa', 'bool', default=False, keyword=True), ),
     composite="attention.fused_sdp_choice",

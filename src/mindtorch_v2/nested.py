@@ -34,6 +34,9 @@ _BY_DIM = {
     "transpose": 1,
 }  # where the dimension stands among the arguments
 _OWN = frozenset(("select", "unbind", "to_padded_tensor"))  # functions that the class has as methods
+_OF_BATCHES = frozenset(
+    ("_native_multi_head_attention", "_transformer_encoder_layer_fwd")
+)  # that want a batch in front
 _NO_SIZES = "Internal error: NestedTensorImpl doesn't support {}. Please file an issue."
 
 
@@ -69,6 +72,8 @@ class NestedTensor(Tensor):
         if name == "cat":
             return cls._joined(*args, **given)
         nested = cls._of_arguments([*args, *given.values()])
+        if name in _OF_BATCHES:
+            return nested._one_by_one(func, args, given)
         if name in _BY_DIM:
             args, given = nested._shifted(name, args, given)
         elif not {name, plain} & (_BY_PART | _pointwise()):
@@ -111,6 +116,16 @@ class NestedTensor(Tensor):
                 raise RuntimeError(
                     "Expected both self and other to be nested, but got a nested self and non-nested other"
                 )
+
+    def _one_by_one(self, func: Callable, args: tuple, given: dict) -> Any:
+        """The function of each part as a batch of one; results behind the first are padded with zeros."""
+        results = []
+        for number in range(len(self._parts)):
+            own = [a._parts[number].unsqueeze(0) if isinstance(a, NestedTensor) else a for a in args]
+            made = func(*own, **given)
+            results.append([None if r is None else r[0] for r in (made if isinstance(made, tuple) else (made,))])
+        out, *weights = (None if column[0] is None else self._of(column) for column in zip(*results, strict=True))
+        return (out, *(w if w is None else w.to_padded_tensor(0.0) for w in weights)) if weights else out
 
     def _shifted(self, name: str, args: tuple, given: dict) -> tuple[tuple, dict]:
         """The arguments with dimensions as one part counts them."""

@@ -55,19 +55,26 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 @unbound
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether one of the arguments, or a mode, overrides torch functions."""
-    return find_for(tuple(relevant_args)) is not None
+    return _overrides(tuple(relevant_args))
+
+
+def _overrides(values: tuple) -> bool:
+    """Whether something takes over a call; nested tensors, which are a class here alone, are asked for nothing."""
+    if find_for(values) is None:
+        return False
+    return find_for(tuple(v for v in values if not (isinstance(v, Tensor) and v.is_nested))) is not None
 
 
 @unbound
 def has_torch_function_unary(arg: Any) -> bool:
     """`has_torch_function` for one argument."""
-    return find_for((arg,)) is not None
+    return _overrides((arg,))
 
 
 @unbound
 def has_torch_function_variadic(*args: Any) -> bool:
     """`has_torch_function` for several arguments."""
-    return find_for(args) is not None
+    return _overrides(args)
 
 
 def handle_torch_function(public_api: Callable, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:

@@ -222,3 +222,53 @@ def test_lazy_linear():
     assert layer(torch.ones(2, 5)).shape == (2, 3)
     assert type(layer) is torch.nn.Linear and layer.weight.shape == (3, 5) and layer.in_features == 5
     assert type(layer.weight) is torch.nn.Parameter and layer.weight.requires_grad
+
+
+_SHORT = [[False, False, True], [False, False, False]]
+
+
+def _encoder(**options):
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True, **options)
+    return torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=not options).eval()
+
+
+@pytest.mark.parametrize("options", [{}, {"norm_first": True, "activation": "gelu"}])
+def test_encoders_without_gradients_give_what_they_give_with_them(options):
+    encoder, x = _encoder(**options), torch.randn(2, 3, 4)
+    mask = torch.ones(3, 3, dtype=torch.bool).triu(1)
+    for given in ({}, {"mask": mask, "is_causal": True}):
+        whole = encoder(x, **given)
+        with torch.no_grad():
+            assert torch.allclose(encoder(x, **given), whole, atol=1e-6)
+
+
+def test_encoders_without_gradients_leave_padding_out():
+    """As in PyTorch zeros stand for padding then; layers and attention by themselves give NaN where all keys are padding."""
+    encoder, x, padding = _encoder(), torch.randn(2, 3, 4), torch.tensor(_SHORT)
+    whole = encoder(x, src_key_padding_mask=padding)
+    with torch.no_grad():
+        rows = encoder(x, src_key_padding_mask=padding)
+        assert rows[0, 2].tolist() == [0.0] * 4 and torch.allclose(rows[~padding], whole[~padding], atol=1e-6)
+        gap = torch.tensor([[True, False, False], [False] * 3])
+        assert not (encoder(x, src_key_padding_mask=gap)[0, 0] == 0).any()  # what does not stand at the end is seen
+        none = torch.tensor([[True] * 3, [False] * 3])
+        layer = encoder.layers[0]
+        assert layer(x, src_key_padding_mask=none).isnan().any(-1).any(-1).tolist() == [True, False]
+        out, weights = layer.self_attn(x, x, x, key_padding_mask=none)
+        assert out[0].isnan().all() and weights[0].isnan().all() and not out[1].isnan().any()
+
+
+def test_attention_of_nested_tensors_runs_by_one_operator_alone():
+    encoder = _encoder()
+    attention, parts = encoder.layers[0].self_attn, [torch.randn(3, 4), torch.randn(2, 4)]
+    n = torch.nested.nested_tensor(parts)
+    with torch.no_grad():
+        out, weights = attention(n, n, n)
+        assert torch.allclose(out[1], attention(parts[1][None], parts[1][None], parts[1][None])[0][0], atol=1e-6)
+        assert weights.shape == (2, 3, 3) and weights[1, 2].tolist() == [0.0] * 3 and encoder(n)[1].shape == (2, 4)
+    for why in ("grad is enabled and at least one of query", "training is enabled"):
+        with pytest.raises(AssertionError, match=f"outside of its fast path. The fast path was not hit because {why}"):
+            attention(n, n, n)
+        attention.train()
+    assert not torch.overrides.has_torch_function((n,))

@@ -11,6 +11,7 @@ from ..._tensor import Tensor
 from .. import functional as F, init
 from ..init import constant_, xavier_normal_, xavier_uniform_
 from ..parameter import Parameter
+from . import _fast_attention as fast
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
 
@@ -590,10 +591,18 @@ class MultiheadAttention(Module):
     ) -> tuple[Tensor, Tensor | None]:
         """The attention's output, shaped like ``query``, and the weights (N, L, S) or None."""
         is_batched = query.dim() == 3
+        floating = any(mask is not None and mask.is_floating_point() for mask in (attn_mask, key_padding_mask))
         key_padding_mask = F._canonical_mask(
             key_padding_mask, "key_padding_mask", F._none_or_dtype(attn_mask), "attn_mask", query.dtype
         )
         attn_mask = F._canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, check_other=False)
+        if not fast.of_attention(self, query, key, value, (key_padding_mask, attn_mask), floating):
+            mask, kind = self.merge_masks(attn_mask, key_padding_mask, query)
+            out = self.out_proj
+            own = (self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, out.weight, out.bias)
+            return torch._native_multi_head_attention(
+                query, key, value, *own, mask, need_weights, average_attn_weights, kind
+            )
         if self.batch_first and is_batched:
             # Shared inputs stay shared: the projection looks at that.
             if key is value:

@@ -12,6 +12,7 @@ import mindtorch_v2 as torch
 from ..._tensor import Tensor
 from .. import functional as F
 from ..init import xavier_uniform_
+from . import _fast_attention as fast
 from .activation import GELU, MultiheadAttention, ReLU
 from .container import ModuleList
 from .dropout import Dropout
@@ -36,6 +37,8 @@ def _generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = N
 
 
 def _get_seq_len(src: Tensor, batch_first: bool) -> int | None:
+    if src.is_nested:
+        return None
     size = src.size()
     if len(size) == 2:
         return size[0]
@@ -181,7 +184,8 @@ def _why_not_nested(layer: Module) -> str:
 
 
 class TransformerEncoder(Module):
-    """``num_layers`` copies of ``encoder_layer``, and a last norm. Nested tensors are not used, whatever is asked for."""
+    """``num_layers`` copies of ``encoder_layer``, and a last norm. In evaluation, without gradients, padding is left out (``enable_nested_tensor``), and
+    the result has zeros in its place; ``mask_check`` asks first whether the padding stands at the end."""
 
     __constants__ = ["norm"]
 
@@ -198,8 +202,8 @@ class TransformerEncoder(Module):
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
-        self.use_nested_tensor = False
         why = _why_not_nested(encoder_layer)
+        self.use_nested_tensor = enable_nested_tensor and not why
         if enable_nested_tensor and why:
             warnings.warn(
                 f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why}", stacklevel=2
@@ -220,9 +224,13 @@ class TransformerEncoder(Module):
         mask = F._canonical_mask(mask, "mask", None, "", src.dtype, check_other=False)
         batch_first = self.layers[0].self_attn.batch_first
         is_causal = _detect_is_causal_mask(mask, is_causal, _get_seq_len(src, batch_first))
-        output = src
+        rows = fast.rows_of(self, src, mask, src_key_padding_mask)
+        output: Any = src if rows is None else rows
+        padding = src_key_padding_mask if rows is None else None
         for layer in self.layers:
-            output = layer(output, src_mask=mask, is_causal=is_causal, src_key_padding_mask=src_key_padding_mask)
+            output = layer(output, src_mask=mask, is_causal=is_causal, src_key_padding_mask=padding)
+        if rows is not None:
+            output = output.to_padded_tensor(0.0, src.size())
         return output if self.norm is None else self.norm(output)
 
 
@@ -333,6 +341,9 @@ class TransformerEncoderLayer(_FeedForwardLayer):
             src_key_padding_mask, "src_key_padding_mask", F._none_or_dtype(src_mask), "src_mask", src.dtype
         )
         src_mask = F._canonical_mask(src_mask, "src_mask", None, "", src.dtype, check_other=False)
+        whole = fast.encoded(self, src, src_mask, src_key_padding_mask)
+        if whole is not None:
+            return whole
         x = src
         if self.norm_first:
             x = x + self._sa_block(self.norm1(x), src_mask, src_key_padding_mask, is_causal=is_causal)
