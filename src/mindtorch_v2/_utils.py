@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from types import ModuleType
 from typing import Any
 
@@ -38,6 +39,7 @@ __all__ = [
     "_rebuild_tensor_v2",
     "_rebuild_tensor_v3",
     "_set_obj_state",
+    "is_compiling",
 ]
 
 
@@ -90,3 +92,9 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
         raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
     kind = place.type if isinstance(place, _device.device) else _get_available_device_type()
     return 0 if kind is None else _get_device_module(kind).current_device()
+
+
+def is_compiling() -> bool:
+    """Whether a program is being compiled: never. It warns that `torch.compiler.is_compiling` is its name now."""
+    warnings.warn("`torch._utils.is_compiling` is deprecated. Use `torch.compiler.is_compiling` instead.", stacklevel=2)
+    return False

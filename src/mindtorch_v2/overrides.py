@@ -7,7 +7,12 @@ from typing import Any
 
 from . import _state
 from ._dispatch.native import unbound
-from ._dispatch.overrides import DisableTorchFunctionSubclass, find_for, run_function
+from ._dispatch.overrides import (
+    DisableTorchFunction as DisableTorchFunction,
+    DisableTorchFunctionSubclass,
+    find_for,
+    run_function,
+)
 from ._state import TLS
 from ._tensor import Tensor
 

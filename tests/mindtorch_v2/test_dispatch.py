@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import mindtorch_v2 as torch
+from mindtorch_v2._dispatch import overrides as _overrides
 
 t = torch.tensor
 
@@ -463,3 +464,27 @@ def test_overloads_without_a_buffer_take_none(call, message):
 def test_another_overload_takes_the_buffer():
     assert torch.arange(0, 3, out=torch.empty(0, dtype=torch.int32)).tolist() == [0, 1, 2]
     assert torch.norm(torch.ones(4), 2, out=torch.empty(())).item() == 2
+
+
+@pytest.mark.parametrize(("name", "seen"), [("DisableTorchFunctionSubclass", 2), ("DisableTorchFunction", 0)])
+def test_what_sees_functions_while_classes_do_not(name, seen):
+    """Modes do, unless they are switched off too."""
+    count = []
+
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            count.append("mode")
+            return func(*args, **(kwargs or {}))
+
+    class Sub(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            count.append("class")
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    sub = torch.ones(2).as_subclass(Sub)
+    count.clear()
+    with Mode(), getattr(_overrides, name)():
+        torch.ones(2)
+        sub + 1
+    assert count == ["mode"] * seen

@@ -14,7 +14,7 @@ _ORDINARY = {int, float, bool, str, type(None), tuple, list, complex}
 
 def find(op: Operator, args: tuple, out: Any) -> Any:
     """What takes over a call: a function mode, or the arguments whose class overrides it; None when nothing does."""
-    if TLS.function_modes and TLS.torch_function_enabled:
+    if TLS.function_modes:
         return TLS.function_modes[-1]
     found: list = []
     for index in op.tensors:
@@ -36,10 +36,10 @@ def find(op: Operator, args: tuple, out: Any) -> Any:
 
 def find_for(values: tuple) -> Any:
     """`find` for functions that are no operators: what takes over a call with these arguments."""
-    if not TLS.torch_function_enabled:
-        return None
     if TLS.function_modes:
         return TLS.function_modes[-1]
+    if not TLS.torch_function_enabled:
+        return None
     found: list = []
     for value in values:
         _add(value, found)
@@ -129,7 +129,7 @@ def run_mode(function: Any, mode: Any, args: tuple, kwargs: dict) -> Any:
 
 
 class DisableTorchFunctionSubclass:
-    """Inside, tensor subclasses are treated as plain tensors."""
+    """Inside, tensor subclasses are treated as plain tensors; function modes see what they always do."""
 
     def __enter__(self) -> None:
         self.before = TLS.torch_function_enabled
@@ -156,3 +156,16 @@ def _convert(result: Any, cls: type) -> Any:
     if isinstance(result, (tuple, list)) and not hasattr(result, "_fields"):
         return type(result)(_convert(item, cls) for item in result)
     return result
+
+
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """Inside, tensor subclasses are treated as plain tensors, and function modes see nothing."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self.modes = TLS.function_modes
+        TLS.function_modes = ()
+
+    def __exit__(self, *exc: object) -> None:
+        TLS.function_modes = self.modes
+        super().__exit__(*exc)
